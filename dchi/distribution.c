@@ -29,7 +29,7 @@ const struct nvdp__token_row nvdp__token_row_santext_plus = {
     .unknown = .5,
     .place = 1};
 const struct nvdp__token_row nvdp__token_row_random = {
-    .citation = "random (a uniform draw, whatever the token)",
+    .citation = "random (a uniform draw that ignores the token)",
     .exact = true,
     .unknown = 1,
     .place = 4};
@@ -41,20 +41,22 @@ nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors
     struct nvdp_dchi *made = NULL;
     const struct nvdp__token_row *row = nvdp__dchi_row(mechanism);
     if (row == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text privatization: no mechanism %d",
-                          (int)mechanism);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "text privatization: no mechanism has the number %d", (int)mechanism);
     if (row->uses_eta && !(eta > 0 && isfinite(eta)))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text privatization: eta is %g, expected a finite number above 0", eta);
+                          "text privatization: eta: expected a finite number above 0, found %g",
+                          eta);
     if (row->uses_p && !(p > 0 && p < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text privatization: p is %g, expected a number between 0 and 1", p);
+                          "text privatization: p: expected a number between 0 and 1, found %g", p);
     if (row->uses_p &&
         (sensitive == NULL ||
          (sensitive[0] == 0 && memcmp(sensitive, sensitive + 1, vectors->count - 1) == 0)))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text privatization: %s without a sensitive token",
-                          nvdp__dchi_name(mechanism));
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "text privatization: %s: expected at least one sensitive token, found none",
+            nvdp__dchi_name(mechanism));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->vectors = vectors;
     made->mechanism = mechanism;
@@ -83,9 +85,10 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
     for (size_t i = 0; i < n; i++)
         if (tokens[i] != NVDP_DCHI_UNKNOWN &&
             (tokens[i] < 0 || (size_t)tokens[i] >= dchi->vectors->count))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "text privatization: token %d at position %zu, expected 0 to %zu",
-                              tokens[i], i, dchi->vectors->count - 1);
+            return nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "text privatization: token %d at position %zu: expected an id from 0 to %zu",
+                tokens[i], i, dchi->vectors->count - 1);
     return NVDP_OK;
 }
 
@@ -136,10 +139,9 @@ void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *toke
 nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                         size_t n, const int32_t *tokens, double *log_p) {
     if (!nvdp__dchi_exact(dchi))
-        return nvdp__fail(
-            ctx, NVDP_ERR_UNSUPPORTED,
-            "text privatization: probabilities of a Laplace mechanism's outputs are not "
-            "known");
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "text privatization: a Laplace mechanism has no table of output "
+                          "probabilities, because its outputs are vectors");
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
     const size_t blocks = nvdp__blocks(n, BLOCK);
     const int threads = nvdp_context_threads(ctx);
@@ -192,7 +194,8 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
     for (size_t k = 0; k < m; k++)
         if (!(orders[k] > 0))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "text privatization: order %g, expected one above 0", orders[k]);
+                              "text privatization: order: expected a number above 0, found %g",
+                              orders[k]);
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_a, a));
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_b, b));
     if (length_a != length_b) {

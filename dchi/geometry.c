@@ -115,12 +115,14 @@ nvdp_status nvdp_vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_v
     double *rows = NULL;
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || (size_t)tokens[i] >= count)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "neighbours: token %d, expected 0 to %zu",
-                              tokens[i], count - 1);
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "neighbors: token %d: expected an id from 0 to %zu", tokens[i],
+                              count - 1);
     for (size_t j = 0; j < m; j++)
         if (k[j] < 1 || k[j] >= count)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "neighbours: number %zu, expected 1 to %zu",
-                              k[j], count - 1);
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "neighbors: found the neighbor number %zu, expected 1 to %zu", k[j],
+                              count - 1);
     NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
     for (size_t first = 0; first < blocks; first += chunk) {
         const size_t end = blocks - first < chunk ? blocks : first + chunk;

@@ -17,14 +17,15 @@ static nvdp_status check_prior(struct nvdp_context *ctx, size_t count, const dou
     for (size_t x = 0; x < count; x++) {
         if (!(prior[x] >= 0 && isfinite(prior[x])))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "token inversion: the prior of token %zu is %g, expected a finite "
-                              "number of at least 0",
+                              "token inversion: token %zu: expected a finite prior weight of at "
+                              "least 0, found %g",
                               x, prior[x]);
         *sum += prior[x];
     }
     if (*sum > 0 && isfinite(*sum)) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "token inversion: expected a prior above 0 for some token, its sum is %g",
+                      "token inversion: expected a token with a prior weight above 0, found "
+                      "weights with the sum %g",
                       *sum);
 }
 
@@ -182,7 +183,8 @@ nvdp_status nvdp_dchi_inversion(struct nvdp_context *ctx, const struct nvdp_dchi
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(check_prior(ctx, dchi->vectors->count, prior, &sum));
     if (!exact && draws == 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "token inversion: expected draws, found 0");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "token inversion: expected at least 1 draw, found 0");
     for (size_t x = 0; x < dchi->vectors->count; x++)
         found.prior = fmax(found.prior, prior[x] / sum);
     NVDP_RETURN_IF_FAILED(exact ? invert_exactly(ctx, dchi, prior, sum, &found)

@@ -184,7 +184,8 @@ nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *
                               struct nvdp_interval *out) {
     if (!(delta > 0 && delta < 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text privatization: delta %g, expected one between 0 and 1", delta);
+                          "text privatization: delta: expected a number between 0 and 1, found %g",
+                          delta);
     NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
     if (length_a == length_b) return between(ctx, dchi, delta, NAN, precise, length_a, a, b, out);
     *out = (struct nvdp_interval){INFINITY, INFINITY};
@@ -195,9 +196,10 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
                             size_t length_a, const int32_t *a, size_t length_b, const int32_t *b,
                             struct nvdp_interval *out) {
     if (!(epsilon >= 0 && isfinite(epsilon)))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "text privatization: epsilon %g, expected a finite one of at least 0",
-                          epsilon);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "text privatization: epsilon: expected a finite number of at least 0, found %g",
+            epsilon);
     NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
     if (length_a == length_b) return between(ctx, dchi, NAN, epsilon, precise, length_a, a, b, out);
     *out = (struct nvdp_interval){1, 1};

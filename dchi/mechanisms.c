@@ -77,7 +77,8 @@ nvdp_status nvdp_text_mechanism_describe(struct nvdp_context *ctx, const char *n
                                            nvdp__text_noise_names[choice]);
     }
     if (choice == COUNT)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "mechanism '%s': expected %s", name, all);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "mechanism '%s' is unknown: expected %s", name,
+                          all);
     const struct nvdp__token_row *row = table[choice];
     const struct nvdp_text_mechanism_info made = {
         .struct_size = sizeof made,

@@ -335,8 +335,8 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
         if (!isfinite(points[i]))
             return nvdp__fail(
                 ctx, NVDP_ERR_ARGUMENT,
-                "nearest token: point %zu, dimension %zu is %g, expected a finite number", i / dim,
-                i % dim, points[i]);
+                "nearest token: point %zu, dimension %zu: expected a finite number, found %g",
+                i / dim, i % dim, points[i]);
     bool done;
     NVDP_TRY(nearest_by_integers(ctx, vectors, scratch, n, points, nearest, &done));
     if (done) return NVDP_OK;

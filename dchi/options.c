@@ -11,41 +11,42 @@ static const char *const oov_names[] = {
 
 const struct nvdp_option nvdp__sanitizer_rows[] = {
     {"eta", NVDP_OPTION_REAL, "E",
-     "noise in nats per unit of distance between vectors; smaller is more private", "0", AT(eta),
-     .unit = "nats per unit of distance", .max = DBL_MAX,
+     "noise in nats per unit of distance between word vectors; a smaller value is more private",
+     "0", AT(eta), .unit = "nats per unit of distance", .max = DBL_MAX,
      .group = "Text privatization:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
-    {"epsilon", NVDP_OPTION_REAL, "E", "the same under SanText's name",
+    {"epsilon", NVDP_OPTION_REAL, "E", "SanText's name for eta",
      .unit = "nats per unit of distance", .max = DBL_MAX, .traits = NVDP_TRAIT_NO_DEFAULT,
      .sets = (const char *const[]){"eta", NULL}},
     {"p", NVDP_OPTION_REAL, "P",
-     "santext-plus: probability that a token which is not sensitive is replaced", "0.3", AT(p),
+     "santext-plus: probability that a token that is not sensitive is replaced", "0.3", AT(p),
      .min = 1e-9, .max = 1 - 1e-9},
     {"sensitive", NVDP_OPTION_REAL, "W",
-     "santext-plus: share of the vocabulary, the rarest tokens, that is sensitive", "0.9",
+     "santext-plus: share of the vocabulary that is sensitive; the rarest tokens come first", "0.9",
      AT(sensitive), .min = 1e-9, .max = 1},
     {"sensitive-from", NVDP_OPTION_TEXT, "FILE",
-     "santext-plus: public text, one text per line, which shows which tokens are rare", NULL,
-     AT(sensitive_from)},
+     "santext-plus: public text, one text per line; its word counts show which tokens are rare",
+     NULL, AT(sensitive_from)},
     {"sensitive-list", NVDP_OPTION_TEXT, "FILE",
-     "santext-plus: the sensitive tokens themselves, one a line", NULL, AT(sensitive_list)},
+     "santext-plus: list of the sensitive tokens, one per line", NULL, AT(sensitive_list)},
     {0},
 };
 
 const struct nvdp_option nvdp__sanitizer_table_rows[] = {
     {"vectors", NVDP_OPTION_TEXT, "FILE",
-     "word vectors, `word v1 ... vn` a line, plain or xz: tokens are words; else --model's pieces",
+     "word vectors, one `word v1 ... vn` per line, plain or xz, whose words are the tokens; "
+     "without this file the tokens are the word pieces of --model",
      NULL, AT(vectors), .traits = NVDP_TRAIT_BASIC},
     {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
-     "with --vectors: only their words that this public text, one text per line, has, or, under "
-     "the "
-     "task's name, that its own texts have, as published: not private",
+     "with --vectors: keep only the words that occur in this public text (one text per line); with "
+     "the task's name, the words of the task's own texts, as published, which is not private",
      NULL, AT(vocabulary_from)},
     {"oov", NVDP_OPTION_CHOICE, "O",
-     "a word without a vector becomes a uniform draw (uniform) or nothing (drop)", "uniform",
-     AT(oov), .choices = oov_names},
+     "replacement of a word without a vector: a uniform draw (uniform) or nothing (drop)",
+     "uniform", AT(oov), .choices = oov_names},
     {"sensitive-from-data", NVDP_OPTION_FLAG, NULL,
-     "santext-plus: the private texts tell it, as published: not private", NULL,
-     AT(sensitive_from_data)},
+     "santext-plus: count the tokens of the private texts themselves, as published, which is not "
+     "private",
+     NULL, AT(sensitive_from_data)},
     {0},
 };
 
@@ -58,27 +59,30 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
     if (mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK;
     if (row->uses_eta && !(options->eta > 0 && isfinite(options->eta)))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta or epsilon: expected a finite number above 0 for %s, found %g",
+                          "eta or epsilon: mechanism %s needs a finite number above 0, found %g",
                           nvdp__text_noise_names[mechanism], options->eta);
     if (!row->uses_eta && options->eta != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta or epsilon: expected none for %s, a uniform draw whatever the "
-                          "token, found %g",
+                          "eta or epsilon: mechanism %s draws uniformly and takes no eta, found "
+                          "%g; leave the option out",
                           nvdp__text_noise_names[mechanism], options->eta);
     if (options->vocabulary_from != NULL && options->vectors == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vocabulary_from: expected a file of word vectors (vectors) beside it, "
-                          "found none: an encoder's pieces are taken whole");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "vocabulary_from: expected word vectors (option vectors) to choose words from, found "
+            "none; the word pieces of an encoder are always used as a whole");
     if (!row->uses_p && sources > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "mechanism: expected santext-plus with sensitive tokens, found %s",
+                          "mechanism: only santext-plus has sensitive tokens, found %s; leave out "
+                          "the options of sensitive tokens",
                           nvdp__text_noise_names[mechanism]);
     if (row->uses_p && sources != 1)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "sensitive_from: %s expects one of sensitive-from FILE (a "
-                          "public text), sensitive-list FILE and, of files that are sanitized, "
-                          "sensitive-from-data (which is not private), found %d",
-                          nvdp__text_noise_names[mechanism], sources);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "sensitive_from: mechanism %s needs exactly one source of sensitive tokens, found %d "
+            "sources; use sensitive-from FILE (a public text), sensitive-list FILE, or, for files "
+            "that are sanitized, sensitive-from-data (not private)",
+            nvdp__text_noise_names[mechanism], sources);
     return NVDP_OK;
 }
 
@@ -90,7 +94,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "random, found none");
     if ((config->model == NULL) == (config->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "model or vectors: expected one of the two, found %s",
+                          "model or vectors: expected exactly one of these options, found %s",
                           config->model == NULL ? "neither" : "both");
     return nvdp__sanitizer_check(ctx, &config->sanitizer);
 }

@@ -57,11 +57,11 @@ extern const struct nvdp_option nvdp__sanitizer_table_rows[];
 /* clang-format off */
 #define NVDP__MECHANISM_ROW(...)                                                                   \
     {"mechanism", NVDP_OPTION_CHOICE, "M",                                                         \
-     "laplace (gives vectors, not words), laplace-nearest, santext, santext-plus or random", NULL, \
+     "laplace (outputs vectors, not words), laplace-nearest, santext, santext-plus or random", NULL, \
      .choices = nvdp__token_mechanism_names, .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT, __VA_ARGS__}
 #define NVDP__WORDS_MODEL_ROW(...)                                                                 \
     {"model", NVDP_OPTION_TEXT, "DIR",                                                             \
-     "encoder whose word embeddings are the vectors, and whose WordPieces are the tokens", NULL, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+     "encoder whose word embeddings are the vectors and whose WordPieces are the tokens", NULL, .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 /* clang-format on */
 /* Checks relations between options; accepts the mechanism "none". */
 nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,

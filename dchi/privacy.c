@@ -198,7 +198,8 @@ static nvdp_status number_of(struct work *work, struct table *table, struct toke
     if (table->slot[at] == 0) {
         if (work->pairs >= UINT32_MAX / 2 - 1)
             return nvdp__fail(work->ctx, NVDP_ERR_UNSUPPORTED,
-                              "pairs: more than %zu pairs of tokens: take a sample of the texts",
+                              "pairs: expected at most %zu pairs of tokens, found more: measure a "
+                              "sample of the texts",
                               work->pairs);
         NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &work->pair, &work->capacity,
                                             work->pairs + 1, sizeof *work->pair));
@@ -656,10 +657,10 @@ static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi 
                                const struct nvdp_token_texts *texts) {
     for (size_t i = 0; i < texts->texts; i++)
         if (first_of(texts, i) > length_of(texts, i))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "pairs: text %zu: expected a first part of at most %zu tokens, found "
-                              "%zu",
-                              i, length_of(texts, i), first_of(texts, i));
+            return nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "pairs: text %zu: expected at most %zu tokens in its first part, found %zu", i,
+                length_of(texts, i), first_of(texts, i));
     return nvdp__dchi_check(ctx, dchi, texts->offset[texts->texts], texts->tokens);
 }
 

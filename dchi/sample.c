@@ -15,7 +15,7 @@ enum {
 /* ---- the mechanisms with Laplace noise ---- */
 
 const struct nvdp__token_row nvdp__token_row_laplace = {
-    .citation = "laplace (a vector with noise in place of the token; Qu et al. 2021, Eq. 3)",
+    .citation = "laplace (a noisy vector in place of the token; Qu et al. 2021, Eq. 3)",
     .scale = "eta",
     .uses_eta = true,
     .gives_vectors = true,
@@ -23,14 +23,14 @@ const struct nvdp__token_row nvdp__token_row_laplace = {
     .unknown = 1,
     .place = 3};
 const struct nvdp__token_row nvdp__token_row_laplace_nearest = {
-    .citation = "laplace-nearest (the token nearest to the noised vector; Feyisetan et al. 2020)",
+    .citation = "laplace-nearest (the token nearest to the noisy vector; Feyisetan et al. 2020)",
     .scale = "eta",
     .uses_eta = true,
     .bound_of = "laplace",
     .unknown = INFINITY,
     .place = 2};
 const struct nvdp__token_row nvdp__token_row_sequence_laplace = {
-    .citation = "sequence-laplace (a text's vector with noise; Qu et al. 2021, section 3.2)",
+    .citation = "sequence-laplace (one noisy vector per text; Qu et al. 2021, section 3.2)",
     .scale = "eta",
     .uses_eta = true,
     .on_sequence = true,
@@ -119,7 +119,8 @@ nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp
     double *normals = NULL;
     if (nvdp__dchi_exact(dchi))
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "text privatization: only a Laplace mechanism noises vectors");
+                          "text privatization: expected a Laplace mechanism, the only kind that "
+                          "outputs noisy vectors");
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, offset[texts], tokens));
     NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals,
@@ -143,11 +144,10 @@ nvdp_status nvdp_dchi_perturb(struct nvdp_context *ctx, const struct nvdp_dchi *
 
 nvdp_status nvdp__sequence_check(struct nvdp_context *ctx, double eta, double clip, size_t dim) {
     if (!(eta > 0 && isfinite(eta)) || !(clip > 0) || dim < 1)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "sequence-laplace: eta %g, clip %g, dimension %zu: expected a finite eta, a "
-            "clip and a dimension above 0",
-            eta, clip, dim);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "sequence-laplace: expected a finite eta, a clip and a dimension above "
+                          "0, found eta %g, clip %g and dimension %zu",
+                          eta, clip, dim);
     return NVDP_OK;
 }
 
@@ -451,7 +451,8 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
     int32_t *drawn = NULL;
     if (dchi->row->gives_vectors)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "text privatization: %s gives vectors, not tokens",
+                          "text privatization: expected a mechanism that outputs tokens, found %s, "
+                          "which outputs vectors",
                           nvdp__dchi_name(dchi->mechanism));
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
     NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));

@@ -220,9 +220,10 @@ nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sani
     size_t bytes = 1;
     for (size_t i = 0; i < n; i++) {
         if (!is_token(sanitizer, token[i]))
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "text of tokens: token %d at position %zu, expected 0 to %zu",
-                              token[i], i, nvdp_vectors_count(sanitizer->vectors) - 1);
+            return nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "text of tokens: token %d at position %zu: expected an id from 0 to %zu", token[i],
+                i, nvdp_vectors_count(sanitizer->vectors) - 1);
         bytes += strlen(nvdp_sanitizer_word(sanitizer, token[i])) + 1;
     }
     char *text = nvdp__calloc(ctx, bytes, 1), *at = text;
@@ -349,9 +350,10 @@ static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *
     const size_t max = share < (double)count ? (size_t)share : count;
     struct counted *order = NULL;
     if (max < 1)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "sensitive: %g of %zu tokens is none, expected at least one",
-                          sanitizer->options.sensitive, count);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "sensitive: expected a share that contains at least one token, found %g of %zu tokens",
+            sanitizer->options.sensitive, count);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));
     for (size_t x = 0; x < count; x++)
         order[x] = (struct counted){sanitizer->times[x], x};
@@ -407,7 +409,8 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
     }
     if (known == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a text with words of the vocabulary, found none", path));
+                            "%s: expected a text that contains words of the vocabulary, found none",
+                            path));
 cleanup:
     nvdp__lines_close(&lines);
     nvdp_token_list_free(&list);
@@ -447,7 +450,7 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
             continue; /* excluded by vocabulary-from */
         if (token < 0)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s:%zu: sensitive token %s: expected one of the vocabulary's %zu",
+                                "%s:%zu: sensitive token %s is not in the vocabulary of %zu tokens",
                                 path, lines.line, nvdp__quote_field(field).text,
                                 nvdp_vectors_count(sanitizer->vectors)));
         sanitizer->sensitive[token] = 1;
@@ -513,12 +516,11 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
     }
     free(order);
     if (sanitizer->equal > 0)
-        nvdp__log(
-            ctx, NVDP_LOG_NOTICE,
-            "word vectors: %zu of %zu tokens have another's vector, such as '%s' and '%s': no "
-            "output tells these apart",
-            sanitizer->equal, count, nvdp_sanitizer_word(sanitizer, sanitizer->equal_pair[0]),
-            nvdp_sanitizer_word(sanitizer, sanitizer->equal_pair[1]));
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "word vectors: %zu of %zu tokens share their vector with another token, such as "
+                  "'%s' and '%s'; no output can distinguish such tokens",
+                  sanitizer->equal, count, nvdp_sanitizer_word(sanitizer, sanitizer->equal_pair[0]),
+                  nvdp_sanitizer_word(sanitizer, sanitizer->equal_pair[1]));
     return NVDP_OK;
 }
 
@@ -543,11 +545,12 @@ static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitize
         sanitizer->unmatched++;
     }
     if (example != NULL)
-        nvdp__log(ctx, NVDP_LOG_WARNING,
-                  "word vectors: %zu of %zu words, such as '%s', are found in no text and yet come "
-                  "out: texts are read in lower case, without accents, with punctuation apart; "
-                  "vocabulary_from keeps the words of a text alone",
-                  sanitizer->unmatched, count, example);
+        nvdp__log(
+            ctx, NVDP_LOG_WARNING,
+            "word vectors: %zu of %zu words, such as '%s', match no text but can still be drawn as "
+            "output, because texts are read in lower case, without accents, and with punctuation "
+            "as separate words; with vocabulary_from only the words of a text are drawn",
+            sanitizer->unmatched, count, example);
 cleanup:
     nvdp__words_release(&words);
     return status;
@@ -606,9 +609,9 @@ static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitize
     for (size_t x = 0; x < sanitizer->table; x++)
         count += sanitizer->times[x] > 0;
     if (count == 0)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "vocabulary_from: expected texts with words of the vectors, found none"));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "vocabulary_from: expected texts that contain words with vectors, found none"));
     NVDP_TRY(NVDP__NEW(ctx, rows, count * dim));
     for (size_t x = 0; x < sanitizer->table; x++) {
         if (sanitizer->times[x] == 0) continue;
@@ -659,8 +662,8 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
     made->tokenizer = tokenizer;
     if (tokenizer->bpe != NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "text privatization: expected an encoder with WordPieces, found "
-                            "byte-level BPE"));
+                            "text privatization: expected an encoder with WordPieces, found one "
+                            "with byte-level BPE; use another model, or word vectors"));
     NVDP_TRY(NVDP__NEW(ctx, made->row, pieces));
     NVDP_TRY(NVDP__NEW(ctx, made->piece, pieces));
     for (size_t id = 0; id < pieces; id++) {
@@ -670,8 +673,8 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
     }
     if (count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "vocabulary: expected a regular token, found %zu that are special or "
-                            "unused",
+                            "vocabulary: expected at least one regular token, found only %zu "
+                            "special or unused tokens",
                             pieces));
     NVDP_TRY(NVDP__NEW(ctx, rows, count * dim));
     for (size_t x = 0; x < count; x++)
@@ -719,7 +722,7 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     if (info == NULL) info = nvdp_safetensors_find(file, suffix);
     if (info == NULL)
         NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected, not found", path, name));
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none", path, name));
     const size_t dim = nvdp__word_width(&config);
     if (info->rank != 2 || info->shape[0] != config.vocab_size || info->shape[1] != dim)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,

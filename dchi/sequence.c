@@ -29,10 +29,9 @@ static nvdp_status fill(void *of, double order, double *matrix) {
 static nvdp_status check_adjacency(struct nvdp_context *ctx,
                                    const struct nvdp__privacy_options *options) {
     if (options->pairs.adjacency != NVDP_ADJACENT_ALL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "adjacency: sequence-laplace shares one vector, whatever a text's length: "
-            "expected all");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "adjacency: expected all with sequence-laplace, which shares one vector "
+                          "per text whatever the length of the text");
     return NVDP_OK;
 }
 

@@ -11,8 +11,8 @@ nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t d
     for (size_t i = 0; i < count * dim; i++)
         if (!(fabs(rows[i]) <= 1e150)) /* so that its square is finite */
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "word vectors: token %zu, dimension %zu is %g, expected a finite "
-                                "number of at most 1e150",
+                                "word vectors: token %zu, dimension %zu: expected a finite number "
+                                "within +-1e150, found %g",
                                 i / dim, i % dim, rows[i]));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->count = count;
@@ -32,11 +32,10 @@ nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t d
     size_t size;
     if (count < 1 || count > INT32_MAX || dim < 1 || dim > INT32_MAX ||
         !nvdp__mul(count, dim, &size))
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "word vectors: expected 1 to %d tokens of 1 to %d dimensions, found %zu of "
-            "%zu",
-            INT32_MAX, INT32_MAX, count, dim);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "word vectors: expected 1 to %d tokens with 1 to %d dimensions, found "
+                          "%zu tokens with %zu dimensions",
+                          INT32_MAX, INT32_MAX, count, dim);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, rows, size));
     memcpy(rows, values, size * sizeof *values);
     return nvdp__vectors_adopt(ctx, count, dim, rows, out);

@@ -15,21 +15,21 @@ static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__nv
     bool constant = config->weights == NVDP__WEIGHTS_CONSTANT;
     bool bounded = clip->alpha_min > 0 && !isinf(clip->alpha_max);
     if (constant && (clip->alpha_min > 0 || !isinf(clip->alpha_max)))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: expected none with weights constant: there are no pseudo-counts",
-                          clip->alpha_min > 0 ? "clip_alpha_min" : "clip_alpha_max");
-    if (constant && config->pool == NVDP_POOL_WEIGHTED)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "pool: expected auto, first or mean with weights constant, found weighted");
+            "%s: expected no value with weights constant, where no pseudo-counts exist",
+            clip->alpha_min > 0 ? "clip_alpha_min" : "clip_alpha_max");
+    if (constant && config->pool == NVDP_POOL_WEIGHTED)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "pool: expected auto, first or mean with weights constant, which has no "
+                          "weights, found weighted");
     if (constant && config->kappa != 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "kappa: expected 1 with weights constant, found %d", config->kappa);
     if (!constant && nvdp__clips_sequence(clip) && !bounded)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "weights: expected constant with clip_sequence %g, or clip_alpha_min and "
-                          "clip_alpha_max both given, found learned without them: nothing would "
-                          "bound what the weights tell",
+                          "weights: with clip_sequence %g expected constant, or learned with "
+                          "clip_alpha_min and clip_alpha_max, found learned without these bounds",
                           clip->sequence);
     return NVDP_OK;
 }
@@ -212,9 +212,10 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__sample *given, float **pooled) {
     struct nvdp__nvib *nvib = self;
     if (nvib->block.clean_query)
-        return nvdp__fail(nvib->ctx, NVDP_ERR_ARGUMENT,
-                          "query clean: such a model reads past the bottleneck, so a sample alone "
-                          "is not enough for it; train with query sampled");
+        return nvdp__fail(
+            nvib->ctx, NVDP_ERR_ARGUMENT,
+            "query: expected sampled, found clean: a model with query clean reads un-noised "
+            "states, so a sample alone is not enough; train with query sampled");
     return nvdp__block_forward(&nvib->block, dev, params, given, NULL, pooled);
 }
 
@@ -294,7 +295,7 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
 
 const struct nvdp__method nvdp__method_row_nvdp = {
     .mechanism = &nvdp__mechanism_nvdp,
-    .description =
-        "a Gaussian vector a token and Dirichlet weights over them, regularised together",
+    .description = "one Gaussian vector per token and Dirichlet weights over the vectors, each "
+                   "with its regularizer",
     .weights = true,
     .block = true};

@@ -70,7 +70,7 @@ static __attribute__((format(printf, 5, 6))) void check(struct checks *to, bool 
 static void check_sample(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
     const bool sealed = limits->noise && limits->sealed;
-    check(to, sealed, "a random sample is all that is read of a text",
+    check(to, sealed, "only a random sample of a text is read",
           limits->noise ? NVDP__NEED_SEALED : NVDP__NEED_NOISE, "method %s%s", limits->method,
           sealed          ? ", sealed"
           : limits->noise ? ", un-noised queries"
@@ -79,10 +79,10 @@ static void check_sample(struct checks *to) {
 
 static void check_length(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
-    check(to, limits->rows > 0, "length does not show", NVDP__NEED_HIDDEN_LENGTH,
-          limits->rows == 1  ? "%zu vector a text, of %zu numbers"
-          : limits->rows > 1 ? "%zu vectors of %zu numbers for every text, padding among them"
-                             : "the number of vectors is that of the tokens",
+    check(to, limits->rows > 0, "the length of a text is hidden", NVDP__NEED_HIDDEN_LENGTH,
+          limits->rows == 1  ? "%zu vector of %zu numbers per text"
+          : limits->rows > 1 ? "%zu vectors of %zu numbers for every text, with padding"
+                             : "one vector per token",
           limits->rows, limits->dim);
 }
 
@@ -97,7 +97,7 @@ static void check_noise(struct checks *to) {
           !same ? "variances depend on the text"
           : limits->logvar_min == limits->logvar_max
               ? "standard deviation %.4g everywhere"
-              : "a standard deviation a dimension, at least %.4g",
+              : "one standard deviation per dimension, at least %.4g",
           low);
 }
 
@@ -105,22 +105,22 @@ static void check_radius(struct checks *to) {
     const double radius = radius_of(to->limits);
     const bool holds = isfinite(radius);
     char text[NVDP__BOUND_TEXT];
-    check(to, holds, "all means of a text have a norm together", NVDP__NEED_RADIUS,
-          holds ? "at most %s, in standard deviations of the noise" : "nothing bounds it",
+    check(to, holds, "the norm of all means of a text together is bounded", NVDP__NEED_RADIUS,
+          holds ? "at most %s, in standard deviations of the noise" : "no bound",
           nvdp__bound(text, radius, NVDP__UP));
 }
 
 static void check_weights(struct checks *to, bool shared) {
     const struct nvdp_limits *limits = to->limits;
     const bool bounded = limits->alpha_min > 0 && isfinite(limits->alpha_max);
-    const char *what = shared ? "weights within bounds" : "no weights that depend on the text";
+    const char *what = shared ? "the weights are bounded" : "no weights depend on the text";
     if (!limits->weights)
-        check(to, true, what, NVDP__NEED_NO_WEIGHTS, "none are shared");
+        check(to, true, what, NVDP__NEED_NO_WEIGHTS, "no weights are shared");
     else
         check(to, shared && bounded, what,
               shared ? NVDP__NEED_WEIGHT_BOUNDS : NVDP__NEED_NO_WEIGHTS,
-              bounded ? "Dirichlet's, pseudo-counts of %g to %g, padding's %.4g"
-                      : "Dirichlet's, pseudo-counts without bounds",
+              bounded ? "Dirichlet weights, pseudo-counts %g to %g, padding %.4g"
+                      : "Dirichlet weights, unbounded pseudo-counts",
               limits->alpha_min, limits->alpha_max, limits->pad_alpha);
 }
 
@@ -129,11 +129,10 @@ static void check_rows(struct checks *to) {
     const double radius = row_radius(limits);
     const bool spread = is_bounded(limits->logvar_min, limits->logvar_max);
     char text[NVDP__BOUND_TEXT];
-    check(to, isfinite(radius), "every vector's mean has a norm", NVDP__NEED_ROW_RADIUS,
-          isfinite(radius) ? "at most %s" : "nothing bounds it",
-          nvdp__bound(text, radius, NVDP__UP));
-    check(to, spread, "variances within bounds", NVDP__NEED_VARIANCE_BOUNDS,
-          spread ? "log variances of %g to %g" : "nothing bounds them", limits->logvar_min,
+    check(to, isfinite(radius), "the norm of each vector's mean is bounded", NVDP__NEED_ROW_RADIUS,
+          isfinite(radius) ? "at most %s" : "no bound", nvdp__bound(text, radius, NVDP__UP));
+    check(to, spread, "the variances are bounded", NVDP__NEED_VARIANCE_BOUNDS,
+          spread ? "log variances from %g to %g" : "no bound", limits->logvar_min,
           limits->logvar_max);
 }
 
@@ -322,17 +321,18 @@ static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limi
         {"dim", (double)limits->dim, 1},
         {"alpha_max - alpha_min", limits->weights ? limits->alpha_max - limits->alpha_min : 0, 0}};
     if (memchr(limits->method, '\0', sizeof limits->method) == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "limits: method: expected at most %zu characters",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "limits: method: expected a name of at most %zu characters",
                           sizeof limits->method - 1);
     for (size_t i = 0; limits->noise && i < sizeof of / sizeof *of; i++)
         if (!(of[i].value >= of[i].least))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "limits: %s: expected at least %g, found %g",
                               of[i].name, of[i].least, of[i].value);
     if (limits->noise && limits->weights && !(limits->prior_alpha > 0 && limits->pad_alpha > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "limits: expected pseudo-counts of prior and padding above 0, found %g "
-                          "and %g",
-                          limits->prior_alpha, limits->pad_alpha);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "limits: expected prior and padding pseudo-counts above 0, found %g and %g",
+            limits->prior_alpha, limits->pad_alpha);
     return NVDP_OK;
 }
 
@@ -387,8 +387,8 @@ const char *nvdp__theorem_letter(enum nvdp_theorem theorem) {
     return letters[theorem];
 }
 
-static const char *const names[] = {"sequence clip, the same noise for every text",
-                                    "sequence clip and bounded weights", "bounds of every vector"};
+static const char *const names[] = {"sequence clip and the same noise for every text",
+                                    "sequence clip and bounded weights", "bounds on each vector"};
 
 /* Copies the certificate of a caller whose struct may be an older, shorter one. */
 static struct nvdp_certificate whole(const struct nvdp_certificate *certificate) {
@@ -440,9 +440,12 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
     char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
-        nvdp__fprintf(to, "Nothing is proven over all texts: %s: %s.", lacks->what, lacks->found);
+        nvdp__fprintf(to,
+                      "Nothing is proven over all texts, because this condition does not hold: %s "
+                      "(found: %s).",
+                      lacks->what, lacks->found);
         if (lacks->option[0] != '\0')
-            nvdp__fprintf(to, " Training with %s would change that.", lacks->option);
+            nvdp__fprintf(to, " Training with %s would satisfy it.", lacks->option);
         return;
     }
     const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
@@ -553,13 +556,15 @@ static void print(const void *certificate, FILE *to) {
             const struct nvdp_condition *condition = &claim->condition[k];
             nvdp__fprintf(to, "  %-3s %s: %s", condition->holds ? "yes" : "NO", condition->what,
                           condition->found);
-            if (condition->option[0] != '\0') nvdp__fprintf(to, "; needs %s", condition->option);
+            if (condition->option[0] != '\0')
+                nvdp__fprintf(to, "; this condition needs %s", condition->option);
             fputc('\n', to);
         }
     }
     if (from.theorem != NVDP_THEOREM_NONE) {
-        nvdp__fprintf(to, "\nBy (%s), %d sample%s of a text:\n  %12s %12s\n", letters[from.theorem],
-                      from.releases, from.releases == 1 ? "" : "s", "epsilon", "delta");
+        nvdp__fprintf(to, "\nBy theorem (%s), %d sample%s of a text:\n  %12s %12s\n",
+                      letters[from.theorem], from.releases, from.releases == 1 ? "" : "s",
+                      "epsilon", "delta");
         for (size_t i = 0; i < from.points; i++)
             nvdp__fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
     }

@@ -672,7 +672,7 @@ static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, dou
     } else if (!found) {
         return nvdp__fail(
             ctx, NVDP_ERR_NUMERIC,
-            "exact loss: the integral for epsilon %g does not converge to a probability", epsilon);
+            "exact loss: the integral for epsilon %g did not converge to a probability", epsilon);
     }
     return NVDP_OK;
 }
@@ -762,7 +762,8 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
         if (high - low <= 1e-13 * (unit + fabs(at))) return NVDP_OK;
         at = next;
     }
-    return nvdp__fail(ctx, NVDP_ERR_NUMERIC, "exact loss: no epsilon found, last %g", at);
+    return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                      "exact loss: the search for epsilon did not converge; last value %g", at);
 }
 
 nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, double delta,
@@ -926,7 +927,7 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const char *name, siz
     for (size_t i = 0; i < n; i++)
         if (!isfinite(value[i]) || (positive && !(value[i] > 0)))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "exact loss: %s, number %zu: expected a finite number%s, found %g",
+                              "exact loss: %s, entry %zu: expected a finite number%s, found %g",
                               name, i, positive ? " above 0" : "", value[i]);
     return NVDP_OK;
 }
@@ -1039,9 +1040,10 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
     struct nvdp_exact *made = NULL;
     const struct side p = {mu_p, var_p, alpha_p}, q = {mu_q, var_q, alpha_q};
     if (times < 1 || releases < 1)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "exact loss: expected times and releases of at least 1, found %d and %d",
-                          times, releases);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "exact loss: expected times and releases of at least 1, found %d times and %d releases",
+            times, releases);
     NVDP_TRY(check_numbers(ctx, "mu of P", n, mu_p, false));
     NVDP_TRY(check_numbers(ctx, "mu of Q", n, mu_q, false));
     NVDP_TRY(check_numbers(ctx, "variance of P", n, var_p, true));
@@ -1062,8 +1064,8 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
     nvdp_status status = NVDP_OK;
     if (i >= set->texts || j >= set->texts)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "exact loss: expected texts below %zu, found %zu and %zu", set->texts, i,
-                          j);
+                          "exact loss: expected text numbers below %zu, found %zu and %zu",
+                          set->texts, i, j);
     const size_t text[] = {i, j}, kappa = (size_t)set->kappa, dim = set->dim;
     const size_t rows = nvdp__max(nvdp__rows(set, i), nvdp__rows(set, j));
     const size_t components = set->alpha != NULL ? nvdp_sample_components(set, i) : 0;

@@ -223,7 +223,8 @@ static nvdp_status read_pair(struct nvdp_context *ctx, const char *text, size_t 
     const bool two = sscanf(text, "%zu,%zu%c", &pair->p, &pair->q, &more) == 2;
     if (two && pair->p < texts && pair->q < texts && pair->p != pair->q) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "pair: expected two numbers below %zu as I,J, found '%s'", texts, text);
+                      "pair: expected two text numbers below %zu in the form I,J, found '%s'",
+                      texts, text);
 }
 
 nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *set,

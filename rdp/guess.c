@@ -226,16 +226,15 @@ void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bou
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to) {
     char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    nvdp__fprintf(to,
-                  "Proven, for %s and any attacker, whatever else they know: what they could guess "
-                  "right ",
-                  nvdp__samples_text(releases, samples));
+    nvdp__fprintf(
+        to, "Proven for %s and any attacker, with any other knowledge: a guess that is right ",
+        nvdp__samples_text(releases, samples));
     nvdp__list_guesses(guesses, guess, false, to);
-    fputs(" of the time without the sample, they guess right at most ", to);
+    fputs(" of the time without the sample is right at most ", to);
     nvdp__list_guesses(guesses, guess, true, to);
-    fputs(" of the time with it, on average over texts and noise", to);
+    fputs(" of the time with the sample, on average over texts and noise", to);
     if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip, NVDP__UP));
-    fputs(". Single guesses can be nearly certain. Other samples of this text, or of related "
-          "texts, add up.",
+    fputs(". Single guesses can be nearly certain. Further samples of this text or of related "
+          "texts add up.",
           to);
 }

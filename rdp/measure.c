@@ -20,17 +20,18 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
     if (*sampled && options->exact.wanted)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "exact: expected max_pairs 0, or a sample of the texts, found %zu of them",
+            "exact: expected every pair of texts to be measured (max_pairs 0), found a sample of "
+            "the pairs of %zu texts; set max_pairs 0, or measure a sample of the texts",
             posteriors->texts);
     if (*sampled && matrix != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "pairs: every pair's divergence was asked for, and at most %zu pairs: "
-                          "expected one of both",
+                          "pairs: the divergence of every pair cannot be written if at most %zu "
+                          "pairs are measured; use either pairs or max_pairs",
                           options->pairs.max_pairs);
     if (*sampled || posteriors->texts <= MAX_TEXTS) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "pairs: expected at most %d texts for all their pairs, found %zu (set "
-                      "max_pairs to draw some, or take a sample of the texts)",
+                      "pairs: expected at most %d texts to measure all pairs, found %zu; set "
+                      "max_pairs to draw pairs, or measure a sample of the texts",
                       MAX_TEXTS, posteriors->texts);
 }
 
@@ -135,13 +136,15 @@ static nvdp_status read_moments(struct measure *work, size_t *count) {
     NVDP_TRY(nvdp__list_split(work->ctx, work->options->moments, &text, count));
     NVDP_TRY(NVDP__NEW(work->ctx, work->steps, *count + 2));
     if (*count == 0)
-        NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT, "moments: expected at least one"));
+        NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
+                            "moments: expected at least one number, found none"));
     for (size_t k = 0; k < *count; k++) {
         char *end;
         double moment = nvdp__strtod(text[k], &end);
         if (end == text[k] || *end != '\0' || !(moment > 0 && moment <= 1e6))
             NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
-                                "moment %zu: expected a number in (0, 1e6], found %s", k, text[k]));
+                                "moments, entry %zu: expected a number in (0, 1e6], found %s", k,
+                                text[k]));
         work->steps[k] = (struct step){.order = moment + 1, .moment = moment, .best = true};
         work->last_moment = fmax(work->last_moment, moment);
     }
@@ -446,9 +449,10 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(nvdp__privacy_check_source(ctx, options));
     if (texts < 2 || texts > MAX_TEXTS)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "pairs: expected 2 to %d texts, found %zu (take a sample of the texts)",
-                            MAX_TEXTS, texts));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "pairs: expected 2 to %d texts, found %zu (measure a sample of the texts)",
+                       MAX_TEXTS, texts));
     if (options->pairs.max_pairs > 0 && options->pairs.max_pairs < texts * (texts - 1))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "max_pairs: every pair of texts is measured, %zu: expected 0, or a "

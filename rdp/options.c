@@ -13,49 +13,49 @@ static const char *const arithmetics[] = {
 /* Open intervals are checked below, because their messages state that the end is excluded. */
 static const struct nvdp_option options[] = {
     {"adjacency", NVDP_OPTION_CHOICE, "A",
-     "pairs of all texts, or of texts of the same length (same-length)", "all", AT(pairs.adjacency),
-     .choices = adjacencies, .group = "What is measured:"},
+     "which pairs of texts count: all, or only texts with the same length (same-length)", "all",
+     AT(pairs.adjacency), .choices = adjacencies, .group = "What is measured:"},
     {"max-pairs", NVDP_OPTION_INTEGER, "N",
-     "where there are more ordered pairs: the largest by bounds, exactly; mean and "
-     "quantiles, with intervals, from N drawn pairs; 0: every pair",
+     "with more than N ordered pairs, draw N of them to estimate mean and quantiles, with "
+     "intervals; the maximum stays exact; 0: measure every pair",
      "0", AT(pairs.max_pairs), .unit = "pairs", .traits = NVDP_TRAIT_BASIC},
     NVDP__SEED_ROW(AT(pairs.seed)),
 
     NVDP__ORDER_ROW(AT(pairs.order), .group = "Measures:"),
     {"arithmetic", NVDP_OPTION_CHOICE, "A",
-     "each divergence within 1e-6 of its value, maxima within 1e-12 (fast), or all within "
-     "1e-12 (exact)",
+     "accuracy of each divergence: 1e-6, and 1e-12 for maxima (fast), or 1e-12 for all (exact)",
      "fast", AT(pairs.arithmetic), .choices = arithmetics},
     NVDP__BDP_DELTA_ROW(AT(bdp.delta)),
-    {"gamma", NVDP_OPTION_REAL, "X", "failure probability of its estimate", "1e-06", AT(bdp.gamma)},
-    {"releases", NVDP_OPTION_INTEGER, "N", "samples given away of the same text", "1",
-     AT(bdp.releases), .unit = "samples", .traits = NVDP_TRAIT_BASIC},
-    {"published-moment", NVDP_OPTION_REAL, "K",
-     "moment of the published column, whose order is K+1", "1.1", AT(bdp.published_moment),
-     .traits = NVDP_TRAIT_HIDDEN},
-    {"moments", NVDP_OPTION_LIST, "K", "moments of which every text has its best, each in (0, 1e6]",
+    {"gamma", NVDP_OPTION_REAL, "X", "failure probability of the estimate", "1e-06", AT(bdp.gamma)},
+    {"releases", NVDP_OPTION_INTEGER, "N", "number of samples of the same text that are given away",
+     "1", AT(bdp.releases), .unit = "samples", .traits = NVDP_TRAIT_BASIC},
+    {"published-moment", NVDP_OPTION_REAL, "K", "moment of the published column; its order is K+1",
+     "1.1", AT(bdp.published_moment), .traits = NVDP_TRAIT_HIDDEN},
+    {"moments", NVDP_OPTION_LIST, "K",
+     "moments, each in (0, 1e6], of which the report takes the best one for each text",
      "0.05,0.1,0.25,0.5,1,1.1,1.5,2,3,4,6,8,12,16,24,32,48,64", AT(moments),
      .traits = NVDP_TRAIT_HIDDEN},
     {"baseline", NVDP_OPTION_LIST, "B",
-     "how often a guess about a text is right without a sample, each in (0, 1), at most 8: the "
-     "report says how often it is right with one, at most",
+     "probability that a guess about a text is right without a sample, each in (0, 1), at most 8 "
+     "of them; the report shows the upper bound with a sample",
      "0.5,0.001,1e-06", AT(baselines)},
 
     {"exact", NVDP_OPTION_FLAG, NULL,
-     "also the exact privacy loss: epsilon at --delta of the worst pair and on average, their "
-     "curves",
+     "also compute the exact privacy loss: epsilon at --delta for the worst pair and on average, "
+     "with curves",
      NULL, AT(exact.wanted), .group = "Exact loss:", .traits = NVDP_TRAIT_BASIC},
     {"exact-pairs", NVDP_OPTION_INTEGER, "N",
-     "with --exact: pairs drawn for the mean of exact epsilons", "200", AT(exact.mean_pairs),
-     .unit = "pairs", .min = 1, .max = 1e9},
-    {"at-epsilon", NVDP_OPTION_LIST, "E", "epsilons of these curves, at most 32",
-     "0,0.5,1,2,4,8,16,32", AT(exact.epsilons), .unit = "nats"},
+     "with --exact: number of drawn pairs for the mean of exact epsilons", "200",
+     AT(exact.mean_pairs), .unit = "pairs", .min = 1, .max = 1e9},
+    {"at-epsilon", NVDP_OPTION_LIST, "E",
+     "with --exact: epsilons at which the curves are reported, at most 32", "0,0.5,1,2,4,8,16,32",
+     AT(exact.epsilons), .unit = "nats"},
     {"at-delta", NVDP_OPTION_LIST, "D",
-     "with --exact: deltas of these curves, too, each in (0, 1): the epsilon of each", NULL,
+     "with --exact: deltas, each in (0, 1), for which the curves also report epsilon", NULL,
      AT(exact.deltas)},
     {"pair", NVDP_OPTION_TEXT, "I,J",
-     "with --exact: the curve of this pair of texts too, by their numbers from 0", NULL,
-     AT(exact.pair)},
+     "with --exact: also report the curve of this pair of texts, given by their numbers from 0",
+     NULL, AT(exact.pair)},
     {0},
 };
 
@@ -80,8 +80,8 @@ nvdp_status nvdp__bdp_check(struct nvdp_context *ctx, const struct nvdp__bdp_opt
     double failure = nvdp__bdp_spent(bdp->gamma, bdp->releases);
     if (bdp->delta > failure) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "delta: expected more than 1-(1-gamma)^releases = %g, found %g: choose a "
-                      "smaller gamma",
+                      "delta: expected more than 1-(1-gamma)^releases = %g, found %g; choose a "
+                      "smaller gamma or a larger delta",
                       failure, bdp->delta);
 }
 
@@ -107,12 +107,11 @@ static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const 
 static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exact_options *exact) {
     size_t n = 0;
     if (exact->pair != NULL && !exact->wanted)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pair: expected exact with it, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pair: needs the option exact");
     if (exact->mean_pairs != nvdp__privacy_defaults().exact.mean_pairs && !exact->wanted)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "exact_pairs: expected exact with it, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "exact_pairs: needs the option exact");
     if (exact->deltas != NULL && !exact->wanted)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "at_delta: expected exact with it, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "at_delta: needs the option exact");
     NVDP_RETURN_IF_FAILED(check_list(ctx, "at_epsilon", exact->epsilons, -INFINITY, INFINITY, &n));
     NVDP_RETURN_IF_FAILED(check_list(ctx, "at_delta", exact->deltas, 0, 1, &n));
     return n <= NVDP_EXACT_POINTS
@@ -136,7 +135,7 @@ nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
                                        const struct nvdp__privacy_options *all) {
     if (!all->exact.wanted) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "exact: expected posteriors, found text privatization");
+                      "exact: only posteriors have an exact loss; text privatization has none");
 }
 
 nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx, const struct nvdp__privacy_options *all,

@@ -44,9 +44,9 @@ struct nvdp__privacy_options {
 /* clang-format off */
 #define NVDP__ORDER_ROW(...)                                                                       \
     {"order", NVDP_OPTION_REAL, "X",                                                               \
-     "order of the Renyi divergence; 1: Kullback-Leibler; inf: largest loss", "1.1", .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+     "order of the Renyi divergence; 1: Kullback-Leibler divergence; inf: largest privacy loss", "1.1", .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 #define NVDP__BDP_DELTA_ROW(...)                                                                   \
-    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP statement", "1e-05", .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
+    {"delta", NVDP_OPTION_REAL, "X", "failure probability of the Bayesian DP bound", "1e-05", .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 /* clang-format on */
 extern const struct nvdp__schema nvdp__privacy_schema;
 struct nvdp__privacy_options nvdp__privacy_defaults(void);

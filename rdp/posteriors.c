@@ -19,9 +19,10 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "posteriors: expected a width of at least 1, found %zu", dim);
     if (!nvdp__mul(rows, dim, &items) || texts == SIZE_MAX)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY,
-                          "posteriors: %zu texts with %zu rows of width %zu are too many", texts,
-                          rows, dim);
+        return nvdp__fail(
+            ctx, NVDP_ERR_MEMORY,
+            "posteriors: expected fewer numbers, found %zu texts with %zu rows of width %zu", texts,
+            rows, dim);
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->texts = texts;
     made->dim = dim;
@@ -65,13 +66,15 @@ static nvdp_status check_attributes(struct nvdp_context *ctx, const struct nvdp_
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute kappa: expected at least 1, found %d",
                           set->kappa);
     if (!hidden && set->policy != NVDP_LENGTH_PUBLIC)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "attribute length_policy: expected hidden or public, found %d",
-                          (int)set->policy);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "attribute length_policy: expected the value of hidden or public, found %d",
+            (int)set->policy);
     if (hidden && set->length == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute length: expected at least 1, found 0");
     if (memchr(set->method, '\0', sizeof set->method) == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "attribute method: expected at most %zu characters",
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "attribute method: expected a name of at most %zu characters",
                           sizeof set->method - 1);
     if (set->alpha == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(check_count(ctx, "prior_alpha", set->prior_alpha));
@@ -130,8 +133,8 @@ static nvdp_status check_sequence(struct nvdp_context *ctx, const struct nvdp_po
                           "attribute clip_sequence: expected 0 or a finite norm, found %g", radius);
     if (set->policy != NVDP_LENGTH_HIDDEN || set->kappa != 1)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "attribute clip_sequence: expected hidden lengths and kappa 1, found %s "
-                          "and %d",
+                          "attribute clip_sequence: needs hidden lengths and kappa 1, found %s "
+                          "lengths and kappa %d",
                           set->policy == NVDP_LENGTH_HIDDEN ? "hidden" : "public", set->kappa);
     for (size_t i = 0; i < set->texts; i++) {
         double square = 0;
@@ -145,8 +148,8 @@ static nvdp_status check_sequence(struct nvdp_context *ctx, const struct nvdp_po
         }
         if (sqrt(square) > radius * (1 + 1e-12))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "dataset mu, text %zu: expected means of norm at most clip_sequence "
-                              "%.9g together, found %.9g",
+                              "dataset mu, text %zu: expected means with a joint norm of at most "
+                              "clip_sequence %.9g, found %.9g",
                               i, radius, sqrt(square));
     }
     return NVDP_OK;

@@ -30,8 +30,8 @@ struct source {
 static nvdp_status expect_rows(const struct source *source, const char *dataset, size_t expected,
                                const char *because, size_t found) {
     if (found == expected) return NVDP_OK;
-    return NVDP__BAD_FILE(source, "dataset %s: expected %zu rows (%s), found %zu", dataset,
-                          expected, because, found);
+    return NVDP__BAD_FILE(source, "dataset %s: expected %zu rows, %s, found %zu", dataset, expected,
+                          because, found);
 }
 
 static nvdp_status read_shapes(struct source *source) {
@@ -48,19 +48,21 @@ static nvdp_status read_shapes(struct source *source) {
     if (source->dim == 0)
         return NVDP__BAD_FILE(source, "dataset %s: expected at least 1 column, found 0", "mu");
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "logvar", NVDP__H5_F64, 2, shape));
-    NVDP_RETURN_IF_FAILED(expect_rows(source, "logvar", source->rows, "as mu", shape[0]));
+    NVDP_RETURN_IF_FAILED(
+        expect_rows(source, "logvar", source->rows, "as many as in mu", shape[0]));
     if (shape[1] != source->dim)
         return NVDP__BAD_FILE(source, "dataset logvar: expected %zu columns (as mu), found %zu",
                               source->dim, shape[1]);
     source->with_alpha = nvdp__h5_has(file, "alpha");
     if (source->with_alpha) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "alpha", NVDP__H5_F64, 1, shape));
-        NVDP_RETURN_IF_FAILED(expect_rows(source, "alpha", source->rows, "as mu", shape[0]));
+        NVDP_RETURN_IF_FAILED(
+            expect_rows(source, "alpha", source->rows, "as many as in mu", shape[0]));
     }
     source->with_id = nvdp__h5_has(file, "id");
     if (source->with_id) {
         NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "id", NVDP__H5_I64, 1, shape));
-        NVDP_RETURN_IF_FAILED(expect_rows(source, "id", source->texts, "one a text", shape[0]));
+        NVDP_RETURN_IF_FAILED(expect_rows(source, "id", source->texts, "one per text", shape[0]));
     }
     return NVDP_OK;
 }
@@ -74,17 +76,15 @@ static nvdp_status check_size(const struct source *source) {
     double max = 2000.0 * (double)info.st_size;
     bool vectors_fit = 4.0 * (double)source->rows * (double)source->dim <= max;
     if (vectors_fit && 8.0 * (double)source->texts <= max) return NVDP_OK;
-    return NVDP__BAD_FILE(
-        source,
-        "dataset %s: expected what a file of %lld bytes can hold, found %zu rows of width "
-        "%zu in %zu texts",
-        vectors_fit ? "offset" : "mu", (long long)info.st_size, source->rows, source->dim,
-        source->texts);
+    return NVDP__BAD_FILE(source,
+                          "dataset %s: expected a size that fits into a file of %lld bytes, found "
+                          "%zu rows of width %zu in %zu texts: the file is damaged",
+                          vectors_fit ? "offset" : "mu", (long long)info.st_size, source->rows,
+                          source->dim, source->texts);
 }
 
 static nvdp_status missing(const struct source *source, const char *attribute, const char *why) {
-    return NVDP__BAD_FILE(source, "attribute %s: expected a value (%s), found none", attribute,
-                          why);
+    return NVDP__BAD_FILE(source, "attribute %s is missing: expected a value (%s)", attribute, why);
 }
 
 static nvdp_status read_policy(const struct source *source) {
@@ -123,21 +123,21 @@ static nvdp_status read_hidden(const struct source *source) {
     int length = 0;
     if (to->policy != NVDP_LENGTH_HIDDEN) return NVDP_OK;
     if (!nvdp__h5_has_attribute(source->file, "length"))
-        return missing(source, "length", "length_policy is hidden");
+        return missing(source, "length", "required by length_policy hidden");
     NVDP_RETURN_IF_FAILED(read_whole(source, "length", &length));
     to->length = (size_t)length;
     if (nvdp__h5_has_attribute(source->file, "clip_sequence"))
         NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, "clip_sequence", &to->clip_sequence));
     if (to->alpha == NULL) return NVDP_OK;
     if (!nvdp__h5_has_attribute(source->file, "pad_alpha"))
-        return missing(source, "pad_alpha", "length_policy is hidden");
+        return missing(source, "pad_alpha", "required by length_policy hidden");
     return nvdp__h5_get_real(source->file, "pad_alpha", &to->pad_alpha);
 }
 
 static nvdp_status read_method(const struct source *source) {
     struct nvdp_posteriors *to = source->to;
     if (!nvdp__h5_has_attribute(source->file, "method")) {
-        if (to->alpha == NULL) return missing(source, "method", "there is no dataset alpha");
+        if (to->alpha == NULL) return missing(source, "method", "required without a dataset alpha");
         memcpy(to->method, "nvdp", sizeof "nvdp");
         return NVDP_OK;
     }
@@ -177,17 +177,17 @@ static nvdp_status read_offsets(const struct source *source) {
     NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
     for (size_t i = 0; i <= texts; i++) {
         if (raw[i] < 0 || (uint64_t)raw[i] > source->rows)
-            NVDP_TRY(
-                NVDP__BAD_FILE(source,
-                               "dataset offset, row %zu: expected 0 to %zu (the rows of mu), found "
-                               "%" PRId64,
-                               i, source->rows, raw[i]));
+            NVDP_TRY(NVDP__BAD_FILE(source,
+                                    "dataset offset, row %zu: expected a number from 0 to %zu, the "
+                                    "number of rows of mu, found %" PRId64,
+                                    i, source->rows, raw[i]));
         offset[i] = (size_t)raw[i];
     }
     if (offset[texts] != source->rows)
-        NVDP_TRY(NVDP__BAD_FILE(source,
-                                "dataset offset, row %zu: expected %zu (the rows of mu), found %zu",
-                                texts, source->rows, offset[texts]));
+        NVDP_TRY(NVDP__BAD_FILE(
+            source,
+            "dataset offset, last row %zu: expected %zu, the number of rows of mu, found %zu",
+            texts, source->rows, offset[texts]));
 cleanup:
     free(raw);
     return status;
@@ -287,7 +287,7 @@ nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->alpha == NULL && posteriors->method[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: posteriors without alpha: expected a method's name, found none",
+                          "%s: posteriors without alpha need the name of a method, found none",
                           path);
     NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(write_attributes(file, posteriors));
@@ -303,7 +303,8 @@ cleanup:
 nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t n, double order,
                              const double *matrix, const int64_t *id) {
     if (n == 0 || matrix == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: no pairs to write", path);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: no pairs were measured, so there is nothing to write", path);
     nvdp_status status = NVDP_OK;
     struct nvdp__h5 *file = NULL;
     NVDP_TRY(nvdp__h5_create(ctx, path, "pairs/1", &file));

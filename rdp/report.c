@@ -120,7 +120,7 @@ static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
                   "releases", from->releases, "texts", (json_int_t)from->texts, "pairs",
                   (json_int_t)from->pairs, "infinite", (json_int_t)from->infinite),
         &from->sum,
-        "smallest over the orders of the divergences, an upper bound of the exact value");
+        "the minimum over the orders of the divergences: an upper bound on the exact value");
 }
 
 static json_t *pack_column(const struct nvdp_bdp_column *from,
@@ -155,8 +155,8 @@ static json_t *pack_sample(const struct nvdp_pairs_sample *from) {
                      by_level(NVDP_PAIR_QUANTILES, nvdp__pair_quantile_level, from->quantile,
                               sizeof from->quantile[0], pack_interval),
                      "infinite_share", pack_interval(&from->infinite_share), "note",
-                     "max is over all pairs, exact; mean, quantiles and infinite are of the drawn "
-                     "pairs; intervals are of rd.sum");
+                     "max is exact over all pairs; mean, quantiles and infinite are estimated from "
+                     "the drawn pairs; intervals belong to rd.sum");
 }
 
 static json_t *pack_spread(const struct nvdp_spread *from, bool there) {
@@ -193,10 +193,10 @@ static json_t *pack_bound(const struct nvdp_privacy_report *report) {
     return json_pack("{s:o, s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
                      number(report->bound), "loss", number(report->bound_loss), "scope",
                      isinf(report->bound) && report->posterior.weighted
-                         ? "of the vectors alone it would be 2 order C^2; nothing is proven of the "
-                           "weights"
-                         : "no two texts, seen or not, exceed it, of one release of a text; S "
-                           "releases cost S times this");
+                         ? "the vectors alone would have the bound 2 order C^2; no bound is proven "
+                           "for the weights"
+                         : "upper bound for one release of any two texts, measured or not; S "
+                           "releases cost S times as much");
 }
 
 /* Returns the names of the numbers in a set of enum nvdp_exact_number. */
@@ -258,16 +258,16 @@ static const char *percent(double share, char text[16]) {
 void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LINKAGE_SENTENCE]) {
     char a[16], low[16], high[16], chance[16], drawn[64] = "", given[64] = "the samples";
     if (linkage->of_texts > linkage->texts)
-        nvdp__snprintf(drawn, sizeof drawn, ", drawn of %zu,", linkage->of_texts);
+        nvdp__snprintf(drawn, sizeof drawn, ", drawn from %zu,", linkage->of_texts);
     if (linkage->releases > 1)
-        nvdp__snprintf(given, sizeof given, "them, given %d samples of it", linkage->releases);
-    nvdp__snprintf(
-        out, NVDP_LINKAGE_SENTENCE,
-        "Someone who has the model and these %zu texts%s names the right text for %s %% of %s "
-        "(%g %%: %s to %s %%; chance %s %%).",
-        linkage->texts, drawn, percent(linkage->first, a), given, 100 * linkage->confidence,
-        percent(linkage->first_interval.low, low), percent(linkage->first_interval.high, high),
-        percent(linkage->first_chance, chance));
+        nvdp__snprintf(given, sizeof given, "the texts, given %d samples each", linkage->releases);
+    nvdp__snprintf(out, NVDP_LINKAGE_SENTENCE,
+                   "Someone who has the model and these %zu texts%s names the right text for %s %% "
+                   "of %s (%g %% interval: %s to %s %%; chance: %s %%).",
+                   linkage->texts, drawn, percent(linkage->first, a), given,
+                   100 * linkage->confidence, percent(linkage->first_interval.low, low),
+                   percent(linkage->first_interval.high, high),
+                   percent(linkage->first_chance, chance));
 }
 
 /* NaN, which means that nothing is proven, becomes null. */
@@ -311,7 +311,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "infinite_share", number(share), "infinite_pairs", pack_infinite(&report->infinite),
         "argmax_rows", pack_rows(report), "sample", pack_sample(&pairs->sample), "bound",
         pack_bound(report), "rd", "sum",
-        pack_summary(&pairs->sum, "of one release of a text; S releases cost S times this"),
+        pack_summary(&pairs->sum, "for one release of a text; S releases cost S times as much"),
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
@@ -327,10 +327,9 @@ nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
     const struct nvdp_privacy_report from = whole(report);
     json_t *object = nvdp__privacy_report_pack(&from);
     if (object == NULL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_NUMERIC,
-            "privacy report: expected fields that JSON can hold (the method's name in "
-            "UTF-8), found others, or no memory");
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                          "privacy report: expected a method name in UTF-8, which JSON needs, "
+                          "found other bytes, or ran out of memory");
     return nvdp__json_text(ctx, object, "privacy report", out);
 }
 
@@ -378,22 +377,22 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     nvdp__fprintf(to, "\nA sample has %s%zu component%s of %zu dimension%s",
                   report->policy == NVDP_LENGTH_HIDDEN ? "" : "up to ", report->components,
                   report->components == 1 ? "" : "s", report->dim, report->dim == 1 ? "" : "s");
-    if (report->kappa > 1) nvdp__fprintf(to, ", %d vectors a component", report->kappa);
+    if (report->kappa > 1) nvdp__fprintf(to, ", %d vectors per component", report->kappa);
     nvdp__fprintf(to, "; length %s.\n",
                   report->policy == NVDP_LENGTH_HIDDEN ? "hidden"
                                                        : "public (different lengths: inf)");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
     if (report->clip_sequence > 0 && !report->posterior.weighted)
-        nvdp__fprintf(
-            to,
-            "Proven by the sequence clip, C = %s: at order %g any two texts, seen or not, are "
-            "at most %s nats apart.\n",
-            nvdp__bound(radius, report->clip_sequence, NVDP__UP), report->pairs.order,
-            nvdp__bound(bound, report->bound, NVDP__UP));
+        nvdp__fprintf(to,
+                      "Proven by the sequence clip C = %s: at order %g, any two texts, measured or "
+                      "not, differ by at most %s nats.\n",
+                      nvdp__bound(radius, report->clip_sequence, NVDP__UP), report->pairs.order,
+                      nvdp__bound(bound, report->bound, NVDP__UP));
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
-        nvdp__fprintf(
-            to, "The privacy loss of any two texts is at most %s nats: an epsilon at delta 0.\n",
-            nvdp__bound(bound, report->bound_loss, NVDP__UP));
+        nvdp__fprintf(to,
+                      "The privacy loss between any two texts is at most %s nats, which is an "
+                      "epsilon at delta 0.\n",
+                      nvdp__bound(bound, report->bound_loss, NVDP__UP));
     fputc('\n', to);
 }
 
@@ -414,14 +413,15 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
         return;
     }
     char max[CELL], mean[CELL], said[CELL];
-    nvdp__fprintf(to, "  %s %% of pairs infinite (%zu): max and mean are inf; ",
+    nvdp__fprintf(to, "  %s %% of pairs are infinite (%zu): max and mean are inf; ",
                   say_share(said, pairs->infinite, pairs->pairs), pairs->infinite);
     if (pairs->infinite == pairs->pairs) {
         fputs("no pair is finite.\n", to);
         return;
     }
     nvdp__fprintf(
-        to, "over the finite pairs only, the sum's max %s, mean %s (not a privacy statement).\n",
+        to,
+        "over the finite pairs only, the sum has max %s and mean %s (not a privacy statement).\n",
         say(max, pairs->sum.max_finite), say(mean, pairs->sum.mean_finite));
 }
 
@@ -429,17 +429,19 @@ static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
 static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
                          const struct nvdp__remedies *remedies, FILE *to) {
     static const char *const said[2][3] = {
-        {"variance of a token against another's", "pseudo-count of a token against another's",
-         "mean of a token against another's"},
-        {"variance of a token against padding", "pseudo-count of a token against padding",
-         "mean of a token against padding"},
+        {"variance of a token and of another text's token",
+         "pseudo-count of a token and of another text's token",
+         "mean of a token and of another text's token"},
+        {"variance of a token and of padding", "pseudo-count of a token and of padding",
+         "mean of a token and of padding"},
     };
     bool shown[NVDP_INFINITE_CAUSES] = {false};
     const struct nvdp_infinite_part *cause = from->cause;
     if (from->infinite == 0) return;
-    nvdp__fprintf(to, "  Why, at order %g", from->order);
-    if (isfinite(from->limit)) nvdp__fprintf(to, " (a quotient must be below %.4g)", from->limit);
-    if (from->pairs < from->of) nvdp__fprintf(to, ", in %zu drawn ones", from->pairs);
+    nvdp__fprintf(to, "  Causes at order %g", from->order);
+    if (isfinite(from->limit))
+        nvdp__fprintf(to, " (a ratio must be below %.4g to be finite)", from->limit);
+    if (from->pairs < from->of) nvdp__fprintf(to, ", among %zu drawn pairs", from->pairs);
     fputs("; a pair can have several causes:\n", to);
     for (;;) {
         int most = -1;
@@ -453,16 +455,17 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
         nvdp__fprintf(to, "    %5s %%  ", say_share(share, part->pairs, from->infinite));
         if (most == NVDP_INFINITE_LENGTHS || most == NVDP_INFINITE_RANGE) {
             nvdp__fprintf(to, "%s\n",
-                          most == NVDP_INFINITE_LENGTHS ? "lengths, which are public, differ"
-                                                        : "the sum is beyond the range of double");
+                          most == NVDP_INFINITE_LENGTHS ? "the lengths, which are public, differ"
+                                                        : "the sum exceeds the range of double");
             continue;
         }
         const int padding = most >= NVDP_INFINITE_PADDING_LOGVAR;
         const int quantity =
             most - (padding ? NVDP_INFINITE_PADDING_LOGVAR : NVDP_INFINITE_TOKEN_LOGVAR);
-        nvdp__fprintf(to, "%s: most often at place %zu", said[padding][quantity], part->place);
+        nvdp__fprintf(to, "%s are too far apart, most often in vector %zu", said[padding][quantity],
+                      part->place);
         if (quantity != 1) nvdp__fprintf(to, ", dimension %zu", part->dim);
-        if (quantity != 2) nvdp__fprintf(to, "; quotient up to %.4g", part->ratio);
+        if (quantity != 2) nvdp__fprintf(to, "; ratio up to %.4g", part->ratio);
         fputc('\n', to);
     }
     if (remedies != NULL) remedies->infinite(from, exact, to);
@@ -478,14 +481,14 @@ static void print_interval(FILE *to, const char *name, const struct nvdp_interva
 static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     const struct nvdp_pairs_sample *sample = &pairs->sample;
     char mean[CELL];
-    nvdp__fprintf(
-        to,
-        "  max is over all pairs, by bounds: the full sums of %zu of them were computed. All "
-        "else is estimated from\n  %zu pairs, drawn uniformly. Intervals at %g %% of the sum:\n   ",
-        sample->summed, sample->drawn, 100 * sample->confidence);
+    nvdp__fprintf(to,
+                  "  max is exact over all pairs: upper bounds excluded all pairs but %zu, whose "
+                  "sums were computed. The other numbers\n  are estimated from %zu pairs drawn "
+                  "uniformly. %g %% intervals of the sum:\n   ",
+                  sample->summed, sample->drawn, 100 * sample->confidence);
     if (isfinite(pairs->sum.max)) {
         print_interval(to, " mean", &sample->mean);
-        print_interval(to, " (whatever the distribution:", &sample->mean_bound);
+        print_interval(to, " (for any distribution:", &sample->mean_bound);
         fputs(");\n   ", to);
     }
     for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
@@ -495,13 +498,13 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
         fputs(level + 1 < NVDP_PAIR_QUANTILES ? ";" : ".\n", to);
     }
     if (isfinite(pairs->sum.max)) {
-        fputs("  No pair is infinite, of all.\n", to);
+        fputs("  None of all pairs is infinite.\n", to);
         return;
     }
     nvdp__fprintf(
         to,
-        "  Some pair is infinite: max and mean are inf. Of the drawn ones %zu are; of all, %.3g "
-        "to %.3g %%. Over the finite\n  drawn ones only, the sum's mean is %s",
+        "  Some pairs are infinite, so max and mean are inf: %zu of the drawn pairs, and %.3g to "
+        "%.3g %% of all pairs. Over the\n  finite drawn pairs only, the sum has mean %s",
         pairs->infinite, 100 * sample->infinite_share.low, 100 * sample->infinite_share.high,
         say(mean, pairs->sum.mean_finite));
     print_interval(to, ",", &sample->mean);
@@ -522,16 +525,16 @@ static void print_divergences(const struct nvdp_privacy_report *report,
                               const struct nvdp__remedies *remedies, FILE *to) {
     const struct nvdp_pairs_summary *pairs = &report->pairs;
     int releases = report->bdp_releases;
-    char note[96] = "what is shared";
+    char note[96] = "of one release";
     if (releases > 1)
-        nvdp__snprintf(note, sizeof note, "what one release shares; the %d releases: %d times that",
+        nvdp__snprintf(note, sizeof note, "of one release; %d releases cost %d times as much",
                        releases, releases);
     bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
     bool exact = pairs->arithmetic == NVDP_PAIRS_EXACT;
     nvdp__fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n",
                   pairs->order, pairs->pairs, same ? " of the same length" : "");
-    nvdp__fprintf(to, "  Arithmetic %s.\n",
-                  exact ? "exact: within 1e-12" : "fast: within 1e-6, max within 1e-12");
+    nvdp__fprintf(to, "  Arithmetic: %s.\n",
+                  exact ? "exact, within 1e-12" : "fast, within 1e-6 (maxima within 1e-12)");
     print_levels(to);
     print_row(to, "sum", &pairs->sum, note);
     print_row(to, "per component", &pairs->per_component, "");
@@ -543,13 +546,12 @@ static void print_divergences(const struct nvdp_privacy_report *report,
         print_infinite(pairs, to);
     }
     print_causes(&report->infinite, report->exact.struct_size != 0, remedies, to);
-    nvdp__fprintf(
-        to,
-        "  The largest sum is that of text %zu against text %zu, numbered from 0 among the "
-        "measured",
-        pairs->sum.max_p, pairs->sum.max_q);
+    nvdp__fprintf(to,
+                  "  The largest sum is between text %zu and text %zu, numbered from 0 among the "
+                  "measured texts",
+                  pairs->sum.max_p, pairs->sum.max_q);
     if (has_rows(report))
-        nvdp__fprintf(to, ": rows %lld and %lld of %s, from 0 after its header",
+        nvdp__fprintf(to, ": rows %lld and %lld of %s, counted from 0 after the header",
                       (long long)report->row_p, (long long)report->row_q,
                       report->split[0] != '\0' ? report->split : "their file");
     fputs(".\n\n", to);
@@ -557,11 +559,10 @@ static void print_divergences(const struct nvdp_privacy_report *report,
 
 static void print_epsilon(const struct nvdp_epsilon_summary *from, FILE *to) {
     if (from->texts == 0) return;
-    nvdp__fprintf(
-        to,
-        "Epsilon at delta %g of the same pairs, %d release%s of a text, converted from their "
-        "divergences of all orders: a bound\n",
-        from->delta, from->releases, from->releases == 1 ? "" : "s");
+    nvdp__fprintf(to,
+                  "Epsilon at delta %g for the same pairs and %d release%s of a text, an upper "
+                  "bound converted from the divergences of all orders\n",
+                  from->delta, from->releases, from->releases == 1 ? "" : "s");
     print_levels(to);
     print_row(to, "epsilon", &from->sum, "");
     fputc('\n', to);
@@ -592,8 +593,9 @@ static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
         nvdp__fprintf(to, "  %zu of the texts have", report->published.infinite_texts);
     else
         fputs("  Some texts have", to);
-    nvdp__fprintf(to, " fewer than two others%s to be compared with: no bound, inf.\n",
-                  report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of their length" : "");
+    nvdp__fprintf(to, " fewer than two other texts%s to compare with, so the bound is inf.\n",
+                  report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of the same length"
+                                                                       : "");
 }
 
 static void print_bayesian(const struct nvdp_privacy_report *report,
@@ -609,24 +611,25 @@ static void print_bayesian(const struct nvdp_privacy_report *report,
     print_column(to, "published k", &report->published);
     print_column(to, "best k", &report->best);
     nvdp__fprintf(to,
-                  "  floor: log(1/delta)/k, the epsilon of equal texts at this k.  Population m = "
-                  "%zu, Student t = %s.\n",
+                  "  floor: log(1/delta)/k, the epsilon between equal texts at this k.  Population "
+                  "m = %zu, Student t = %s.\n",
                   report->published.worst.m, say(t, report->published.worst.t));
     if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
-        nvdp__fprintf(to, "  published k: infinite, as %zu pairs are.\n",
+        nvdp__fprintf(to, "  published k: infinite, because %zu pairs are infinite.\n",
                       report->infinite_published.of);
         print_causes(&report->infinite_published, report->exact.struct_size != 0, remedies, to);
     }
     if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
-        nvdp__fprintf(to, "  best k: infinite, as %zu pairs are at the smallest order.\n",
+        nvdp__fprintf(to,
+                      "  best k: infinite, because %zu pairs are infinite at the smallest order.\n",
                       report->infinite_best.of);
         print_causes(&report->infinite_best, report->exact.struct_size != 0, remedies, to);
     }
     print_lonely(report, to);
     if (report->small_population) {
-        fputs(
-            "  warning: fewer than 64 other texts for some text: the bound is not to be trusted.\n",
-            to);
+        fputs("  warning: some text has fewer than 64 other texts to compare with: do not rely on "
+              "this bound; measure more texts.\n",
+              to);
     }
 }
 
@@ -636,12 +639,11 @@ static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to)
     nvdp__fprintf(to, "Posteriors of %zu tokens: mean |mu| %s, mean sigma %s", from->tokens,
                   say(a, from->mean_abs_mu), say(b, from->mean_sigma));
     if (from->weighted) {
-        nvdp__fprintf(
-            to,
-            ";\n  effective number of vectors of a text (exp of the weights' entropy) %s on "
-            "average,\n  from %s (5 %%)",
-            say(a, from->vectors.mean), say(b, from->vectors.quantile[0]));
-        nvdp__fprintf(to, " to %s (95 %%); tokens hold %s of the pseudo-counts",
+        nvdp__fprintf(to,
+                      ";\n  effective number of vectors per text (exp of the weights' entropy): %s "
+                      "on average,\n  from %s (5 %%)",
+                      say(a, from->vectors.mean), say(b, from->vectors.quantile[0]));
+        nvdp__fprintf(to, " to %s (95 %%); the tokens hold a share of %s of the pseudo-counts",
                       say(b, from->vectors.quantile[NVDP_SPREAD_QUANTILES - 1]),
                       say(c, from->token_share.mean));
     }
@@ -664,16 +666,15 @@ static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
                          const struct nvdp_exact_bounds *bounds) {
     if (bounds->evaluated + bounds->drawn + bounds->worst + bounds->typical + bounds->asked == 0)
         return;
-    nvdp__fprintf(
-        to,
-        "  Exact in %zu of the %zu pairs evaluated, bounded in %zu (of the %zu of the mean in "
-        "%zu): double precision does not hold\n  their integral, and in its place stand upper "
-        "bounds from Renyi divergences.%s\n",
-        from->evaluated - bounds->evaluated, from->evaluated, bounds->evaluated, from->drawn,
-        bounds->drawn,
-        bounds->worst + bounds->typical + bounds->asked > 0
-            ? "  In JSON, `bounds` of a pair names its numbers that are bounds."
-            : "");
+    nvdp__fprintf(to,
+                  "  Exact for %zu of the %zu evaluated pairs; upper bounds for %zu (among the %zu "
+                  "pairs of the mean: %zu), whose integral\n  exceeds double precision: for these "
+                  "pairs the bounds come from Renyi divergences.%s\n",
+                  from->evaluated - bounds->evaluated, from->evaluated, bounds->evaluated,
+                  from->drawn, bounds->drawn,
+                  bounds->worst + bounds->typical + bounds->asked > 0
+                      ? "  In JSON, `bounds` of a pair lists the numbers that are upper bounds."
+                      : "");
 }
 
 static void print_exact(const struct nvdp_exact_summary *from,
@@ -685,19 +686,19 @@ static void print_exact(const struct nvdp_exact_summary *from,
     nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu",
                   "TPR at 1 %", "TPR at 10 %", "text P", "text Q");
     print_exact_pair(to, "worst pair", &from->worst, bounds->worst);
-    print_exact_pair(to, "a typical pair", &from->typical, bounds->typical);
-    if (from->asked.points > 0) print_exact_pair(to, "pair asked for", &from->asked, bounds->asked);
-    nvdp__fprintf(to, "  mean %s%s of %zu %spairs", bounds->drawn > 0 ? "at most " : "",
+    print_exact_pair(to, "typical pair", &from->typical, bounds->typical);
+    if (from->asked.points > 0) print_exact_pair(to, "requested pair", &from->asked, bounds->asked);
+    nvdp__fprintf(to, "  mean %s%s over %zu %spairs", bounds->drawn > 0 ? "at most " : "",
                   say(mean, from->mean), from->drawn, from->drawn < from->pairs ? "drawn " : "");
     if (from->infinite > 0)
-        nvdp__fprintf(to, " (%zu infinite; %s over the others)", from->infinite,
+        nvdp__fprintf(to, " (%zu are infinite; %s over the finite ones)", from->infinite,
                       say(mean, from->mean_finite));
     if (from->drawn < from->pairs) {
         nvdp__fprintf(to, ", %g %%", 100 * from->confidence);
         print_interval(to, ":", &from->mean_interval);
     }
-    nvdp__fprintf(to, "; the worst of %zu pairs by bounds, %zu integrated.\n", from->pairs,
-                  from->evaluated);
+    nvdp__fprintf(to, "; the worst of %zu pairs, found by upper bounds and %zu integrals.\n",
+                  from->pairs, from->evaluated);
     print_bounds(to, from, bounds);
     fputc('\n', to);
 }
@@ -719,18 +720,16 @@ static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     }
     if (report->guesses > 0) {
         nvdp__fprintf(
-            to,
-            "Bounds for these %zu texts, each as likely as the others: what anybody guesses "
-            "right ",
+            to, "Upper bounds for these %zu texts, all equally likely: a guess that is right ",
             report->pairs.texts);
         nvdp__list_guesses(report->guesses, report->guess, false, to);
-        nvdp__fprintf(to, " of the time without %s of a text, they guess right at most ",
+        nvdp__fprintf(to, " of the time without %s of a text is right at most ",
                       report->bdp_releases == 1 ? "a sample" : "the samples");
         nvdp__list_guesses(report->guesses, report->guess, true, to);
         nvdp__fprintf(to, " of the time with %s, on average; ",
                       report->bdp_releases == 1 ? "it" : "them");
-        nvdp__fprintf(to, "%s at most %s bits about which of them it is, of %.4g.\n",
-                      report->bdp_releases == 1 ? "it carries" : "they carry",
+        nvdp__fprintf(to, "%s at most %s of the %.4g bits that identify the text.\n",
+                      report->bdp_releases == 1 ? "the sample carries" : "the samples carry",
                       nvdp__bound(text, report->information / M_LN2, NVDP__UP),
                       log2((double)report->pairs.texts));
     }
@@ -749,7 +748,7 @@ static void print_summary(const void *report, FILE *to) {
     nvdp__fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
                   nvdp__bound(a, pairs->sum.max, NVDP__UP),
                   nvdp__bound(b, pairs->sum.mean, NVDP__UP));
-    nvdp__fprintf(to, "  epsilon at delta %-10.4g (a bound)       %12s %12s\n", from.epsilon.delta,
+    nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon.delta,
                   nvdp__bound(a, from.epsilon.sum.max, NVDP__UP),
                   nvdp__bound(b, from.epsilon.sum.mean, NVDP__UP));
     if (from.exact.struct_size > 0)

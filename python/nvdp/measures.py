@@ -18,7 +18,7 @@ def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], n
     """Returns function(order, n, *rows) for the rows of [..., n] arrays, which broadcast: [...], or a float."""
     rows = [np.ascontiguousarray(item) for item in np.broadcast_arrays(*map(array, arrays))]
     if rows[0].ndim == 0:
-        raise NvdpValueError(f"{name}: expected arrays of shape [..., n], found numbers")
+        raise NvdpValueError(f"{name}: expected arrays of shape [..., n], found single numbers")
     shape, n = rows[0].shape[:-1], rows[0].shape[-1]
     found = np.empty(math.prod(shape))
     flat = [item.reshape(-1, n) for item in rows]
@@ -29,7 +29,7 @@ def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], n
 
 def _checked(found: Any, name: str) -> Any:
     if np.isnan(found).any():
-        raise NvdpValueError(f"{name}: an argument is out of its range, or not finite")
+        raise NvdpValueError(f"{name}: expected finite arguments within their ranges, found another value")
     return found if np.ndim(found) else float(found)
 
 
@@ -157,10 +157,10 @@ class ExactLoss:
                  times: int = 1, releases: int = 1):  # fmt: skip
         rows = [np.ascontiguousarray(item) for item in np.broadcast_arrays(*map(array, (mu_p, var_p, mu_q, var_q)))]
         if (alpha_p is None) != (alpha_q is None):
-            raise NvdpValueError("alpha_p, alpha_q: expected both or neither")
+            raise NvdpValueError("alpha_p, alpha_q: expected both or neither, found one of them")
         weights = [array(item, dimensions=1, name="alpha") for item in (alpha_p, alpha_q) if item is not None]
         if weights and weights[0].size != weights[1].size:
-            raise NvdpValueError(f"alpha_q: expected {weights[0].size} as alpha_p, found {weights[1].size}")
+            raise NvdpValueError(f"alpha_q: expected {weights[0].size} numbers, as many as in alpha_p, found {weights[1].size}")
         self._take(shared(), lib.nvdp_exact_create, rows[0].size, *map(pointer, rows), times,
                    weights[0].size if weights else 0, *(map(pointer, weights) if weights else (ffi.NULL,) * 2), releases)  # fmt: skip
 

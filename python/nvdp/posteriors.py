@@ -32,16 +32,16 @@ class Posteriors:
             mu, logvar = (np.concatenate([array(item) for item in part]) for part in (mu, logvar))
             alpha = None if alpha is None else np.concatenate([array(item) for item in alpha])
         elif offset is None:
-            raise NvdpValueError("offset: needed with arrays of all texts; or give lists with an array a text")
+            raise NvdpValueError("offset: expected with arrays of all texts, found none; give offset, or lists with one array per text")
         offset = array(offset, np.uintp, 1, "offset")
         mu, logvar = array(mu, dimensions=2, name="mu"), array(logvar, dimensions=2, name="logvar")
         rows = int(offset[-1]) if offset.size else 0
         if mu.shape != logvar.shape or len(mu) != rows:
-            raise NvdpValueError(f"mu, logvar: expected [{rows}, p] as offset says, found {mu.shape}, {logvar.shape}")
+            raise NvdpValueError(f"mu, logvar: expected the shape [{rows}, p], as many rows as offset states, found {mu.shape} and {logvar.shape}")
         if alpha is not None:
             alpha = array(alpha, dimensions=1, name="alpha")
             if alpha.size != rows:
-                raise NvdpValueError(f"alpha: expected {rows} as offset says, found {alpha.size}")
+                raise NvdpValueError(f"alpha: expected {rows} numbers, as many as offset states, found {alpha.size}")
         out = ffi.new("struct nvdp_posteriors *")
         self._keep = [offset, mu, logvar, alpha]
         out.texts, out.dim = offset.size - 1, mu.shape[1]
@@ -117,7 +117,7 @@ class Posteriors:
 
     def _text(self, i: int) -> int:
         if not -len(self) <= i < len(self):
-            raise IndexError(f"text {i} of {len(self)}")
+            raise IndexError(f"text {i}: expected a number below {len(self)}")
         return i % len(self)
 
     def renyi(self, i: int, j: int, order: float = 1.1) -> float:

@@ -78,7 +78,7 @@ def _read_parquet(path: str) -> Any:
 
         return pandas.read_parquet(path)
     except ImportError:
-        raise ImportError(f"{path}: Parquet files are read by pyarrow (pip install pyarrow), or by pandas with fastparquet") from None
+        raise ImportError(f"{path}: a Parquet file needs pyarrow (pip install pyarrow), or pandas with fastparquet") from None
 
 
 def _file(data: Any) -> Any:
@@ -93,7 +93,7 @@ def _file(data: Any) -> Any:
         return _read_lines(path)
     if end == ".parquet":
         return _read_parquet(path)
-    raise NvdpValueError(f"{path}: expected texts, or a file that ends with {_FILES}; a folder of task files is data=, with task=")
+    raise NvdpValueError(f"{path}: expected texts, or a file whose name ends in {_FILES}; for a folder of task files use data= and task=")
 
 
 def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
@@ -107,7 +107,7 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
     else:
         needed = [name for name in names.values() if name not in list(columns)]
         if needed:
-            raise NvdpValueError(f"columns: expected {', '.join(needed)} among {', '.join(map(str, columns))}")
+            raise NvdpValueError(f"columns: expected {', '.join(needed)}, found {', '.join(map(str, columns))}")
         found = tuple(data[names[part]] if part in names else None for part in ("text", "label", "pair"))
         classes = getattr(getattr(data, "features", {}).get(names.get("label", ""), None), "names", None)
         if classes:  # datasets' ClassLabel
@@ -115,7 +115,7 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
     lists: list[Any] = [None if part is None else list(part) for part in found]
     for name, part in zip(("labels", "pairs"), lists[1:]):
         if part is not None and len(part) != len(lists[0]):
-            raise NvdpValueError(f"{name}: expected {len(lists[0])} as texts, found {len(part)}")
+            raise NvdpValueError(f"{name}: expected {len(lists[0])} entries, one per text, found {len(part)}")
     return lists[0], lists[1], lists[2]
 
 
@@ -158,7 +158,7 @@ def _write_table(path: Path, texts: Sequence[Any], labels: Sequence[Any] | None,
 def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, share: float) -> tuple[Any, Any]:
     """Splits rows in two by a hash of each text, so the split is always the same."""
     if not 0 < share < 1:
-        raise NvdpValueError(f"dev: expected texts, or a share between 0 and 1, found {share}")
+        raise NvdpValueError(f"dev: expected texts, or a share of the texts between 0 and 1, found {share}")
     rank = sorted(range(len(texts)), key=lambda i: (hashlib.sha256(str(texts[i]).encode("utf-8", "surrogatepass")).digest(), i))
     held = set(rank[: max(1, round(share * len(texts)))])
 
@@ -221,7 +221,7 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
         folder.mkdir(mode=0o700, parents=True)
     except FileExistsError:
         if not overwrite:
-            raise NvdpValueError(f"{folder}: the folder is there, with the texts of another run (overwrite=True)") from None
+            raise NvdpValueError(f"{folder}: the folder has the texts of another run; overwrite=True replaces them") from None
         made = False
     names = "train.jsonl", "dev.jsonl"
     try:
@@ -254,7 +254,7 @@ def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> 
     except KeyboardInterrupt as stop:
         if _begun(run) is None:
             raise
-        raise KeyboardInterrupt(f"stopped; nvdp.resume({run!r}) goes on ({stop})") from None
+        raise KeyboardInterrupt(f"stopped; nvdp.resume({run!r}) continues the run ({stop})") from None
     return Run(run, threads=threads)
 
 
@@ -281,7 +281,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     the same result.
     """
     if model is None and "from_base" not in options:
-        raise TypeError("train() needs model, an encoder's folder")
+        raise TypeError("train() needs model, the folder of an encoder")
     given: dict[str, Any] = {**_preset(preset, options), "model": model and fspath(model)}
     if texts is None:
         given["out"] = fspath(out) if out is not None else _free_name()
@@ -289,14 +289,14 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     names = {"text": text_column, "label": label_column, **({"pair": pair_column} if pair_column else {})}
     rows = _columns(texts, labels, pairs, names)
     if rows[1] is None:
-        raise NvdpValueError("labels: needed")
+        raise NvdpValueError("labels: expected one per text, found none")
     if isinstance(dev, (int, float)):
         rows, held = _hold_out(*rows, float(dev))
     else:
         first, second, third = (*dev, None)[:3] if isinstance(dev, tuple) else (dev, None, None)
         held = _columns(first, second, third, names)
         if held[1] is None:
-            raise NvdpValueError("dev: expected texts with labels")
+            raise NvdpValueError("dev: expected texts with labels, found no labels")
     given["out"] = fspath(out) if out is not None else _free_name()
     columns = "text", "pair", "label"
     with _texts_beside(given["out"], bool(options.get("overwrite"))) as folder:
@@ -321,7 +321,7 @@ def options(kind: str = "train") -> list[Record]:
     name, type, help, default_value, unit, min, max, group."""
     create = getattr(lib, f"nvdp_{kind}_config_create", None)
     if create is None:
-        raise NvdpValueError(f"kind: expected train, privacy, export ..., found {kind}")
+        raise NvdpValueError(f"kind: expected the name of a configuration, such as train, privacy or export, found {kind}")
     config = shared().config(create, {})
     found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
     return [Record((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
@@ -458,7 +458,7 @@ class Run:
             config = self.config
             noise = config.get("token_noise", "none")
             if noise != "none" or config.get("representations"):
-                raise NvdpError(f"{self.path}: reads privatized texts ({noise}): use predict, evaluate and the program", "ERR_UNSUPPORTED")
+                raise NvdpError(f"{self.path}: this run reads privatized texts ({noise}); use predict(), evaluate() or the program nvdp", "ERR_UNSUPPORTED")
             self._loaded = self._context.make("struct nvdp_model", lib.nvdp_model_free, lib.nvdp_model_load,
                                               str(self.path / "model").encode())  # fmt: skip
         return self._loaded
@@ -494,7 +494,7 @@ class Run:
         Not private, because the seed repeats the noise; use `export` for samples that are shared."""
         parts = [list(part) for part in (texts, pairs) if part is not None]
         if len(parts) == 2 and len(parts[0]) != len(parts[1]):
-            raise NvdpValueError(f"pairs: expected {len(parts[0])} as texts, found {len(parts[1])}")
+            raise NvdpValueError(f"pairs: expected {len(parts[0])} entries, one per text, found {len(parts[1])}")
         if not parts[0]:
             return []
         with tempfile.TemporaryDirectory() as folder:
@@ -555,13 +555,13 @@ class Run:
         """Writes a table with the columns of the run's task."""
         config = self.config
         if config.task != "tsv":
-            raise NvdpError(f"{self.path}: texts in memory need a run on texts in memory, or of task tsv, found {config.task}",
+            raise NvdpError(f"{self.path}: texts in memory need a run that was trained on texts in memory or on task tsv, found task {config.task}",
                             "ERR_UNSUPPORTED")  # fmt: skip
         columns = config["columns"]
         if (columns.get("pair") is None) != (pairs is None):
-            raise NvdpValueError(f"pairs: expected {'none' if columns.get('pair') is None else 'second texts'}")
+            raise NvdpValueError(f"pairs: expected {'none, because the run has single texts' if columns.get('pair') is None else 'second texts, because the run has pairs'}")
         if pairs is not None and len(pairs) != len(texts):
-            raise NvdpValueError(f"pairs: expected {len(texts)} as texts, found {len(pairs)}")
+            raise NvdpValueError(f"pairs: expected {len(texts)} entries, one per text, found {len(pairs)}")
         _write_table(path, texts, labels, pairs, bool(columns.get("regression")),
                      (columns["text"], columns.get("pair"), columns["label"]))  # fmt: skip
 

@@ -32,13 +32,13 @@ class Mechanism:
         context = Context()
         known = text_mechanism(context, mechanism)
         if known.mechanism < 0:
-            raise NvdpValueError(f"mechanism: expected one of tokens, found {mechanism}")
+            raise NvdpValueError(f"mechanism: expected a mechanism that draws tokens, found {mechanism}")
         values = array(vectors, dimensions=2, name="vectors")
         table = context.make("struct nvdp_vectors", lib.nvdp_vectors_free, lib.nvdp_vectors_create, *values.shape,
                              pointer(values))  # fmt: skip
         chosen = None if sensitive is None else array(sensitive, np.uint8, 1, "sensitive")
         if known.uses_p and (chosen is None or chosen.size != len(values)):
-            raise NvdpValueError(f"sensitive: expected {len(values)} of bool with {mechanism}")
+            raise NvdpValueError(f"sensitive: {mechanism} needs an array of {len(values)} bool, one per token")
         self._take(context, table, context.make("struct nvdp_dchi", lib.nvdp_dchi_free, lib.nvdp_dchi_create, table,
                                                 known.mechanism, eta, p,
                                                 pointer(chosen, "unsigned char")), table)  # fmt: skip
@@ -156,7 +156,7 @@ class Sanitizer(Mechanism):
         self._sanitizer = context.make("struct nvdp_sanitizer", lib.nvdp_sanitizer_free, lib.nvdp_sanitizer_create, config)
         mechanism = lib.nvdp_sanitizer_dchi(self._sanitizer)
         if mechanism == ffi.NULL:
-            raise NvdpValueError("words of the texts themselves (sensitive_from_data, vocabulary_from=TASK): sanitize the files with `nvdp.sanitize`")
+            raise NvdpValueError("sensitive_from_data, vocabulary_from=TASK: these options read the words of files; use nvdp.sanitize on the files")
         self._take(context, lib.nvdp_sanitizer_vectors(self._sanitizer), mechanism)
 
     @property

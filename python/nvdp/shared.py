@@ -65,13 +65,13 @@ class Shared:
 
     def _hidden(self) -> int:
         if self._sample_rows == 0:
-            raise ValueError(f"{self.path}: lengths are public, and differ: use rows and offset, or sample(i)")
+            raise ValueError(f"{self.path}: the texts have different lengths; use rows and offset, or sample(i)")
         return self._sample_rows
 
     def sample(self, text: int, s: int = 0) -> tuple[np.ndarray, np.ndarray | None]:
         """Returns sample s of a text: [M, p] vectors and [M] log weights."""
         if not (0 <= text < self.texts and 0 <= s < self.samples):
-            raise IndexError(f"sample {s} of text {text}: there are {self.samples} of {self.texts}")
+            raise IndexError(f"sample {s} of text {text}: the file has {self.samples} samples of each of {self.texts} texts")
         k = text * self.samples + s
         rows = slice(int(self.offset[k]), int(self.offset[k + 1]))
         return self.rows[rows], None if self.log_pi is None else self.log_pi[rows]
@@ -79,7 +79,7 @@ class Shared:
     def of_split(self, name: str) -> np.ndarray:
         """Returns [n] indices of the texts of a split: "train", "dev", "test" ..."""
         if self.split is None:
-            raise ValueError(f"{self.path}: does not tell splits")
+            raise ValueError(f"{self.path}: the file has no splits")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Record:

@@ -46,7 +46,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.run is not None:
             self.run_ = Run(self.run, threads=self.threads)
         elif y is None:
-            raise ValueError("y: expected a class for each text, found None")
+            raise ValueError("y: expected one class per text, found None")
         else:
             self.run_ = train(list(X), list(y), model=self.model, preset=self.preset, out=self.out, progress=self.progress,
                               threads=self.threads, **(self.options or {}))  # fmt: skip

@@ -42,7 +42,7 @@ class Tokenizer:
         """Returns the pieces of ids, as in the vocabulary."""
         found = [lib.nvdp_tokenizer_piece(self._pointer, int(id)) for id in ids]
         if ffi.NULL in found:
-            raise IndexError(f"id {ids[found.index(ffi.NULL)]} of {len(self)}")
+            raise IndexError(f"id {ids[found.index(ffi.NULL)]}: expected an id below {len(self)}")
         return [text(piece) for piece in found]
 
     def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> np.ndarray:
@@ -66,6 +66,6 @@ class Tokenizer:
         first, keep = strings(texts)
         second, also = strings(pairs, "pairs")
         if pairs is not None and len(also) != len(keep):
-            raise ValueError(f"pairs: expected {len(keep)} as texts, found {len(also)}")
+            raise ValueError(f"pairs: expected {len(keep)} entries, one per text, found {len(also)}")
         return self._context.make("struct nvdp_dataset", lib.nvdp_dataset_free, lib.nvdp_dataset_from_texts,
                                   self._pointer, max_length, len(keep), first, second)  # fmt: skip

@@ -113,7 +113,7 @@ def test_export(run, tmp_path):
     with pytest.raises(ValueError, match="overwrite"):
         run.export(["good"], path)
     three = ["good film", "bad story", "the end"]
-    with pytest.raises(nvdp.NvdpError, match="4 with this export: 3 of its 3 texts were shared before, in .*shared.h5") as refused:
+    with pytest.raises(nvdp.NvdpError, match="4 including this export: 3 of its 3 texts were shared before, in .*shared.h5") as refused:
         run.export(three, tmp_path / "again.h5", samples=2)
     assert refused.value.status == "ERR_STATE" and not (tmp_path / "again.h5").exists()
     again = run.export(three, tmp_path / "again.h5", samples=2, budget_samples=4)
@@ -183,7 +183,7 @@ def test_interrupted_run_goes_on(compact, tmp_path):
         lambda: stopped.result, lambda: stopped.info, stopped.evaluate, lambda: stopped.predict(["good"]), stopped.posteriors,
         stopped.privacy, stopped.certificate, lambda: stopped.export(out=tmp_path / "shared.h5", split="dev"),
     ):  # fmt: skip
-        with pytest.raises(nvdp.NvdpError, match="has not ended|has ended") as caught:
+        with pytest.raises(nvdp.NvdpError, match="expected a finished run") as caught:
             use()
         assert caught.value.status == "ERR_STATE"
     again = nvdp.resume(tmp_path / "stopped", threads=1)
@@ -252,7 +252,7 @@ def test_what_train_refuses(compact, tmp_path):
     out = tmp_path / "run"
     for bad, match in [
         (dict(texts=["a", "b"], labels=["x"]), "labels: expected 2"),
-        (dict(texts=["a", "b"]), "labels: needed"),
+        (dict(texts=["a", "b"]), "labels: expected one per text"),
         (dict(texts=["a", "b"], labels=[0.5, 1.5]), "regression=True"),
         (dict(texts=["a", "b"], labels=[1, float("nan")], regression=True), "finite"),
         (dict(texts=["a", "b"], labels=["x", None], dev=(["a"], ["x"])), "expected a class"),
@@ -302,7 +302,7 @@ def test_sklearn(run, compact, tmp_path):
     assert first.shape == (3, 80) and first.dtype == np.float32 and transformer.classes_.tolist() == ["neg", "pos"]
     assert not np.array_equal(first, transformer.transform(texts))  # another release
     assert "a text has up to 2 samples" in transformer.statement_
-    with pytest.raises(nvdp.NvdpError, match="expected at most 2 samples"):
+    with pytest.raises(nvdp.NvdpError, match="expected in total at most 2 samples"):
         transformer.transform(texts)
     check_estimator(NvdpTransformer())
 

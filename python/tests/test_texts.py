@@ -113,7 +113,7 @@ def test_sanitized_files_come_from_no_seed(tmp_path):
     assert one != other and not found.insecure_seed and "INSECURE" not in found.statement
     (found, one), (_, other) = written(insecure_seed=3), written(insecure_seed=3)
     assert one == other and found.insecure_seed and found.statement.startswith("INSECURE")
-    with pytest.raises(ValueError, match="insecure_seed takes a seed"):
+    with pytest.raises(ValueError, match="use insecure_seed"):
         written(seed=3)
 
 

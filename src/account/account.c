@@ -238,10 +238,11 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run
     }
     for (size_t i = 0; i < run->besides; i++) {
         if (!(run->beside[i].epsilon >= 0) || isinf(run->beside[i].epsilon))
-            return refuse(ctx, "epsilon beside", "a finite number of at least 0",
+            return refuse(ctx, "epsilon of a further mechanism", "a finite number of at least 0",
                           run->beside[i].epsilon);
         if (!(run->beside[i].delta >= 0 && run->beside[i].delta < 1))
-            return refuse(ctx, "delta beside", "a number in [0, 1)", run->beside[i].delta);
+            return refuse(ctx, "delta of a further mechanism", "a number in [0, 1)",
+                          run->beside[i].delta);
     }
     return NVDP_OK;
 }
@@ -381,10 +382,11 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
         miss = log(reached / epsilon);
         if (miss > 0) {
             if (at >= max)
-                NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                    "epsilon: expected one that some noise up to 1e6 reaches at "
-                                    "delta %g, found %g: with noise 1e6 it is %g",
-                                    delta, epsilon, reached));
+                NVDP_TRY(
+                    nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                               "epsilon: expected a value that noise of at most 1e6 can reach at "
+                               "delta %g, found %g; noise 1e6 gives %g; choose a larger epsilon",
+                               delta, epsilon, reached));
             low = at;
             low_miss = miss;
             at = fmin(at + 1, max);

@@ -20,16 +20,18 @@ struct options {
 static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K", nvdp__attack_kind_help, "exposure", AT(kind),
      .choices = nvdp__attack_names, .group = "Attack:", .after = "model"},
-    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run", NULL,
-     AT(posteriors), .group = "Texts, of all kinds but exposure:", .after = "run"},
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "file of posteriors to attack in place of a run",
+     NULL, AT(posteriors), .group = "All kinds except exposure:", .after = "run"},
     {"claimed", NVDP_OPTION_REAL, "E",
-     "epsilon that is promised at --delta, where it is not the run's certificate that does", NULL,
-     AT(claimed), .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
+     "epsilon claimed at --delta; default: the epsilon of the run's certificate", NULL, AT(claimed),
+     .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
     {0},
 };
 static const struct nvdp__section section = {.row = options};
-static const struct nvdp__schema schema = {
-    .kind = "any attack", .size = sizeof(struct options), .section = &section, .sections = 1};
+static const struct nvdp__schema schema = {.kind = "the attack to run",
+                                           .size = sizeof(struct options),
+                                           .section = &section,
+                                           .sections = 1};
 
 nvdp_status nvdp_attacks_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
     static nvdp_status (*const part[])(struct nvdp_context *, struct nvdp_config **) = {
@@ -60,8 +62,8 @@ nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
     while (nvdp__attacks[count] != NULL)
         count++;
     if (attack >= count)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "attack: expected 0 to %zu, found %zu", count - 1,
-                          attack);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "attack: expected 0 to %zu, found %zu", count - 1, attack);
     const struct nvdp__attack *row = nvdp__attacks[attack];
     const struct nvdp_attack_info made = {.struct_size = sizeof made,
                                           .name = nvdp__attack_names[attack],
@@ -95,7 +97,8 @@ void nvdp_attack_free(struct nvdp_attack_result *result) {
 static nvdp_status open_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                    const char *path, struct nvdp_posteriors **out) {
     if ((path != NULL) == (nvdp_config_get(config, "run") != NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected either run or posteriors");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "expected exactly one of the options run and posteriors");
     return path != NULL ? nvdp_posteriors_read(ctx, path, out)
                         : nvdp_run_posteriors(ctx, config, out);
 }
@@ -168,9 +171,9 @@ nvdp_status nvdp_attack_verdict(struct nvdp_context *ctx, const struct nvdp_atta
 void nvdp__print_weak(FILE *to, bool weak) {
     if (!weak) return;
     putc('\n', to);
-    nvdp__print_wrapped(to, "This attacker is too weak to conclude anything: without noise, from "
-                            "the posteriors themselves, it is right no more often than from "
-                            "nothing.");
+    nvdp__print_wrapped(
+        to, "The attacker is too weak for a conclusion: even without noise, from the posteriors "
+            "themselves, it is right no more often than without any sample.");
 }
 
 /* Reports a share that exceeds its proven bound: the sampler, densities, clip or proof is wrong, or it is chance. */
@@ -179,8 +182,8 @@ void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what
                          struct nvdp__writer *say) {
     if (say->used > 0 || !(interval->low > bound)) return;
     nvdp__append(say,
-                 "%s: VIOLATION: %s: expected a share of at most %.6g, which is proven of every "
-                 "guess that is right with %.6g without samples, found %.6g or more with "
-                 "confidence 95 %%",
+                 "%s: VIOLATION: %s: expected a share of at most %.6g, the bound that is proven "
+                 "for guesses that are right with probability %.6g without samples; found at least "
+                 "%.6g with confidence 95 %%",
                  attacked->name, what, bound, baseline, interval->low);
 }

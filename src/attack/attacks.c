@@ -27,7 +27,7 @@ const char *const nvdp__attack_helps[] = {
     NULL};
 #undef ATTACK
 
-#define ATTACK(name, before, help) before #name ": " help
+#define ATTACK(name, before, help) before #name " (" help ")"
 const char nvdp__attack_kind_help[] =
 #include ATTACKS
     ;

@@ -151,7 +151,8 @@ static nvdp_status answer(struct asked *a) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
     struct nvdp__batch *batch = a->batch;
-    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "interrupted while asking for secrets"));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__check_cancelled(a->ctx, "interrupted while the secrets were scored"));
     if (batch->texts == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
     for (size_t i = 0; i < batch->texts; i++) {
@@ -240,8 +241,8 @@ static nvdp_status ask_model(struct asked *a, const char *directory, const char 
         NVDP_RETURN_IF_FAILED(nvdp__secrets_read(secrets, a->tokenizer, &a->secrets));
         if (a->options->candidates > a->secrets.words)
             return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                              "candidates: expected at most the vocabulary's %zu whole words, "
-                              "found %zu",
+                              "candidates: expected at most %zu, the number of whole words in the "
+                              "vocabulary, found %zu",
                               a->secrets.words, a->options->candidates);
         NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->found, a->secrets.count));
         NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->word, a->secrets.words));
@@ -260,10 +261,10 @@ static nvdp_status ask_reference(struct asked *a, const char *directory) {
     const bool same = memcmp(digest, tokenizer->digest, sizeof digest) == 0;
     nvdp_tokenizer_free(tokenizer);
     if (!same)
-        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                          "%s: expected the vocabulary of the model that is attacked, found "
-                          "another",
-                          directory);
+        return nvdp__fail(
+            a->ctx, NVDP_ERR_INPUT,
+            "%s: expected the same vocabulary as the attacked model has, found another one",
+            directory);
     return ask_model(a, directory, NULL);
 }
 
@@ -323,9 +324,10 @@ static nvdp_status audit(const struct asked *a, struct nvdp_exposures *out) {
         included[n++] = a->secrets.at[i].occurrences > 0;
     }
     if (n == 0 && a->options->guess_in + a->options->guess_out > 0)
-        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                            "guess-in, guess-out: expected secrets with \"include\": \"coin\" to "
-                            "guess about, found none"));
+        NVDP_TRY(
+            nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                       "guess-in, guess-out: expected secrets with \"include\": \"coin\" in "
+                       "planted.json, found none; plant such canaries, or leave the options out"));
     if (n == 0) goto cleanup;
     NVDP_TRY(nvdp_audit_canaries(a->ctx, n, score, included, a->options->guess_in,
                                  a->options->guess_out, out->audit.delta, a->options->confidence,

@@ -69,21 +69,21 @@ static void print_group(FILE *to, const struct nvdp_exposure_group *g) {
 
 static void print_audit(FILE *to, const struct nvdp_exposures *found) {
     const struct nvdp_canary_audit *a = &found->audit;
-    char promise[64] = "none is promised";
+    char promise[64] = "the accountant gives no guarantee";
     if (a->canaries == 0) return;
     putc('\n', to);
-    nvdp__print_row(to, "canaries", "%llu, %llu of them planted; AUC %.3f",
+    nvdp__print_row(to, "canaries", "%llu, of which %llu were planted; AUC %.3f",
                     (unsigned long long)a->canaries, (unsigned long long)a->included, a->auc);
     for (size_t i = 0; i < a->ways; i++)
         nvdp__print_row(to, i == 0 ? "guesses" : "",
-                        "%llu in, %llu out: %llu right, epsilon >= %.3f",
+                        "%llu in, %llu out: %llu correct, epsilon >= %.3f",
                         (unsigned long long)a->way[i].in, (unsigned long long)a->way[i].out,
                         (unsigned long long)a->way[i].correct, a->way[i].epsilon);
     if (isfinite(found->upper)) nvdp__snprintf(promise, sizeof promise, "<= %.6g", found->upper);
     nvdp__print_row(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
                     a->delta, 100 * a->confidence);
     nvdp__print_row(to, "accountant", "%s%s", promise,
-                    found->seeded ? ", to whoever does not know the noise's seed" : "");
+                    found->seeded ? ", for everyone who does not know the seed of the noise" : "");
 }
 
 static void print_exposure(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
@@ -105,8 +105,8 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
     const struct nvdp_canary_audit *a = &found->audit;
     if (a->canaries == 0 || a->epsilon <= found->upper) return;
     nvdp__append(say,
-                 "%s: VIOLATION: the canaries show epsilon >= %.4g at delta %g with confidence "
-                 "%g %%, the accountant promises at most %.4g",
+                 "%s: VIOLATION: the canaries show epsilon >= %.4g at delta %g with confidence %g "
+                 "%%, but the accountant guarantees at most %.4g",
                  attacked->name, a->epsilon, a->delta, 100 * a->confidence, found->upper);
 }
 

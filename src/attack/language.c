@@ -64,7 +64,8 @@ static nvdp_status reserve(struct reader *r) {
         NVDP_RETURN_IF_FAILED(
             nvdp__masked_lm_open(a, a->options->prior, known, &r->model, &r->language));
     if (r->model != NULL && a->options->beam > r->language.together)
-        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT, "beam: expected at most %zu texts, found %zu",
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "beam: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
     r->rows = group_of(r) * nvdp__longest(a);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->frequency, known->count));
@@ -135,9 +136,9 @@ static void count_found(struct reader *r, const struct nvdp_dataset *data, size_
                                           : score[k] + by->weight * log_p[k];
             if (alone == NULL && by->weight > 0) /* the search decided on the whole text */
                 r->row[known->place[r->id[at]] - 1] = INFINITY;
-            nvdp__judge(known, text + i, data->ids[q], r->row, hits);
+            nvdp__count_guess(known, text + i, data->ids[q], r->row, hits);
         }
-        nvdp__judge_set(known, r->attack, data, first + i, text + i, hits);
+        nvdp__count_guessed_set(known, r->attack, data, first + i, text + i, hits);
     }
 }
 

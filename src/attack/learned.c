@@ -25,11 +25,13 @@ static void print_prior(FILE *to, const struct nvdp__attacked *attacked,
     if (!nvdp__attack_takes(attacked->attack, "prior")) return;
     if (prior == NULL)
         nvdp__print_row(to, "prior",
-                        "frequencies alone, which is nearest: no --prior MODEL was given");
+                        "word frequencies alone, so language equals nearest; --prior MODEL adds a "
+                        "language model");
     else
-        nvdp__print_row(to, "prior",
-                        "%s, weight %g beside frequencies (without noise %g, of nothing %g)", prior,
-                        w[0], w[1], w[2]);
+        nvdp__print_row(
+            to, "prior",
+            "%s, weight %g against the frequencies (without noise %g, without samples %g)", prior,
+            w[0], w[1], w[2]);
 }
 
 enum { INTERVAL_WIDTH = 17 };
@@ -53,16 +55,16 @@ static void print_score(FILE *to, const struct nvdp_text_score *s) {
 void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
     const struct nvdp_text_attack *found = of;
     const char *shared = nvdp_config_get(attacked->config, "shared");
-    nvdp__print_row(to, "texts", "%zu, %zu public ones learned from, %zu draw%s of noise",
+    nvdp__print_row(to, "texts", "%zu, public texts to learn from: %zu, noise drawn %zu time%s",
                     found->texts, found->public_texts, found->seeds, found->seeds == 1 ? "" : "s");
     if (found->both > 0)
         nvdp__print_row(to, "CAUTION",
-                        "%zu of the texts are among the public ones: who knows them finds more "
-                        "than who does not",
+                        "%zu of the texts are also public texts, so an attacker who knows them "
+                        "finds more than one who does not",
                         found->both);
     if (shared != NULL)
-        nvdp__print_row(to, "samples", "of %s%s", shared,
-                        found->seeds == 1 ? "; intervals are over texts alone" : "");
+        nvdp__print_row(to, "samples", "from %s%s", shared,
+                        found->seeds == 1 ? "; intervals cover the choice of texts only" : "");
     print_prior(to, attacked, found);
     nvdp__fprintf(to, "\n%-10s %-20s %9s  %-*s%s\n", "sees", "score", "x 100",
                   bounded(found) ? INTERVAL_WIDTH : 0, "95 %",

@@ -93,7 +93,8 @@ static nvdp_status ask(struct attack *a) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
     struct nvdp__batch *batch = a->batch;
-    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "interrupted while guessing"));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__check_cancelled(a->ctx, "interrupted while the masked tokens were guessed"));
     if (batch->texts > 0)
         NVDP_RETURN_IF_FAILED(
             nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
@@ -144,7 +145,8 @@ static nvdp_status check_tokens(const struct attack *a, size_t n, const int32_t 
     for (size_t i = 0; i < n; i++)
         if (nvdp_sanitizer_word(a->sanitizer, token[i]) == NULL)
             return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                              "mask inference: token %d at %zu: expected one of the sanitizer's",
+                              "mask inference: token %d at position %zu: expected an id of the "
+                              "sanitizer's vocabulary",
                               token[i], i);
     return NVDP_OK;
 }

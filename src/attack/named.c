@@ -31,8 +31,9 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
     const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
     if (nvdp__model_form(a->run.model).single)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: expected a method with a vector for each token, found %s", attacker,
-                          a->attacked.set->method);
+                          "attack %s: expected a method with one vector per token, found %s, which "
+                          "has one vector per text",
+                          attacker, a->attacked.set->method);
     t->texts = data->count - nvdp__min(data->count / HELD_OUT, MAX_HELD);
     const size_t rows = data->offset[t->texts];
     t->stamp = 1;
@@ -78,18 +79,18 @@ enum {
     TWICE,
     BOTH
 };
-_Static_assert(BOTH + 1 == NVDP__HITS, "one array each");
+_Static_assert(BOTH + 1 == NVDP__GUESS_COUNTS, "one array each");
 
 nvdp_status nvdp__correct_create(struct nvdp_context *ctx, size_t texts,
                                  struct nvdp__correct *hits) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, hits->of[0], NVDP__HITS * texts));
-    for (size_t c = 1; c < NVDP__HITS; c++)
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, hits->of[0], NVDP__GUESS_COUNTS * texts));
+    for (size_t c = 1; c < NVDP__GUESS_COUNTS; c++)
         hits->of[c] = hits->of[0] + c * texts;
     return NVDP_OK;
 }
 
 void nvdp__correct_clear(size_t texts, const struct nvdp__correct *hits) {
-    memset(hits->of[0], 0, NVDP__HITS * texts * sizeof *hits->of[0]);
+    memset(hits->of[0], 0, NVDP__GUESS_COUNTS * texts * sizeof *hits->of[0]);
 }
 
 double nvdp__correct_first(const struct nvdp__correct *hits, size_t text) {
@@ -100,8 +101,8 @@ static bool is_rare(const struct nvdp__tokens *t, int32_t id) {
     return t->place[id] == 0 || t->times[t->place[id] - 1] < RARE;
 }
 
-void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *score,
-                 const struct nvdp__correct *hits) {
+void nvdp__count_guess(struct nvdp__tokens *t, size_t text, int32_t id, const double *score,
+                       const struct nvdp__correct *hits) {
     const size_t place = t->place[id];
     const bool rare = is_rare(t, id);
     size_t above = 0, top = 0;
@@ -119,9 +120,9 @@ void nvdp__judge(struct nvdp__tokens *t, size_t text, int32_t id, const double *
     t->named[t->id[top]] = t->stamp;
 }
 
-void nvdp__judge_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
-                     const struct nvdp_dataset *data, size_t i, size_t text,
-                     const struct nvdp__correct *hits) {
+void nvdp__count_guessed_set(struct nvdp__tokens *t, const struct nvdp__text_attack *a,
+                             const struct nvdp_dataset *data, size_t i, size_t text,
+                             const struct nvdp__correct *hits) {
     for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
         const int32_t id = data->ids[r];
         if (!nvdp__token_counts(a, id) || t->there[id] == t->stamp) continue;

@@ -31,7 +31,7 @@ static nvdp_status reserve(struct nvdp__text_attack *a, const char *attacker,
                            struct nvdp__centroids *t) {
     NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, attacker, &t->known));
     const size_t count = t->known.count, p = t->dim = a->known.set->dim;
-    const size_t max_rows = nvdp__most_rows(a), longest = nvdp__longest(a);
+    const size_t max_rows = nvdp__max_rows(a), longest = nvdp__longest(a);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->seen, count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->mean, count * p));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->spread, count * p));
@@ -144,10 +144,10 @@ static void guess(struct nvdp__text_attack *a, struct nvdp__centroids *t,
         for (size_t r = 0; r < rows; r++) {
             const int32_t id = data->ids[data->offset[i] + j + r];
             if (nvdp__token_counts(a, id))
-                nvdp__judge(&t->known, text, id, score + r * t->known.count, hits);
+                nvdp__count_guess(&t->known, text, id, score + r * t->known.count, hits);
         }
     }
-    nvdp__judge_set(&t->known, a, data, i, text, hits);
+    nvdp__count_guessed_set(&t->known, a, data, i, text, hits);
 }
 
 /* Chooses the exponent that names the most tokens of the held-out public texts. */
@@ -155,9 +155,9 @@ static double choose(struct nvdp__text_attack *a, struct nvdp__centroids *t,
                      enum nvdp__observed observed, double *score) {
     double best = -1, exponent = 1;
     for (size_t k = 0; k < NVDP__EXPONENTS && observed != NVDP__OBSERVED_PRIOR; k++) {
-        double count[NVDP__HITS] = {0};
+        double count[NVDP__GUESS_COUNTS] = {0};
         struct nvdp__correct hits;
-        for (size_t c = 0; c < NVDP__HITS; c++)
+        for (size_t c = 0; c < NVDP__GUESS_COUNTS; c++)
             hits.of[c] = count + c;
         nvdp__centroids_prepare(a, observed, nvdp__exponents[k], t);
         for (size_t i = t->known.texts; i < a->known.data->count; i++)

@@ -30,8 +30,8 @@ static nvdp_status expected(struct header *h, const char *what) {
     for (const char *at = h->at; at < h->end && *at != '\n' && n < EXCERPT; at++)
         found[n++] = *at >= ' ' && *at <= '~' ? *at : '?';
     found[n] = '\0';
-    return nvdp__fail(h->ctx, NVDP_ERR_INPUT, "%s: header: expected %s, found %s%s%s", h->path,
-                      what, n > 0 ? "\"" : "its end", found, n > 0 ? "\"" : "");
+    return nvdp__fail(h->ctx, NVDP_ERR_INPUT, "%s: NPY header: expected %s, found %s%s%s", h->path,
+                      what, n > 0 ? "\"" : "the end of the header", found, n > 0 ? "\"" : "");
 }
 
 /* Skips blanks, then `text` if it follows.  Returns true if it did. */
@@ -48,10 +48,11 @@ static nvdp_status read_descr(struct header *h) {
     h->wide = take(h, "'<f8'");
     if (h->wide || take(h, "'<f4'")) return NVDP_OK;
     if (take(h, "'|O'") || take(h, "'O'"))
-        return nvdp__fail(h->ctx, NVDP_ERR_INPUT,
-                          "%s: header: expected float32 or float64, found an array of Python "
-                          "objects, which nothing but Python should read",
-                          h->path);
+        return nvdp__fail(
+            h->ctx, NVDP_ERR_INPUT,
+            "%s: NPY header: expected float32 or float64, found an array of Python objects, which "
+            "only Python can read; convert it with numpy.asarray(a, float)",
+            h->path);
     return expected(h, "descr '<f4' or '<f8' (little-endian float32 or float64)");
 }
 
@@ -59,10 +60,10 @@ static nvdp_status read_order(struct header *h) {
     if (take(h, "False")) return NVDP_OK;
     if (take(h, "True"))
         return nvdp__fail(h->ctx, NVDP_ERR_INPUT,
-                          "%s: header: expected C order, found Fortran order: "
-                          "numpy.ascontiguousarray() changes it",
+                          "%s: NPY header: expected C order, found Fortran order; convert the "
+                          "array with numpy.ascontiguousarray()",
                           h->path);
-    return expected(h, "fortran_order False");
+    return expected(h, "fortran_order: False");
 }
 
 static nvdp_status read_shape(struct header *h) {
@@ -70,11 +71,11 @@ static nvdp_status read_shape(struct header *h) {
     for (h->rank = 0; !take(h, ")"); h->rank++) {
         size_t side = 0;
         if (h->rank == MAX_RANK || h->at == h->end || !isdigit((unsigned char)*h->at))
-            return expected(h, "a number of the shape");
+            return expected(h, "a number in the shape");
         for (; h->at < h->end && isdigit((unsigned char)*h->at); h->at++)
             if (!nvdp__mul(side, 10, &side) ||
                 __builtin_add_overflow(side, (size_t)(*h->at - '0'), &side))
-                return expected(h, "a number that a shape can have");
+                return expected(h, "a number in the shape that fits into memory");
         if (h->rank < 2) h->shape[h->rank] = side;
         if (!take(h, ",")) {
             h->rank++;
@@ -84,10 +85,10 @@ static nvdp_status read_shape(struct header *h) {
     }
     if (h->rank == 2 && h->shape[0] > 0 && h->shape[1] > 0) return NVDP_OK;
     return nvdp__fail(h->ctx, NVDP_ERR_INPUT,
-                      "%s: header: expected a shape of two numbers above 0, [samples, dimensions], "
-                      "found %zu dimension%s%s",
+                      "%s: NPY header: expected a two-dimensional shape [samples, dimensions] "
+                      "without zeros, found %zu dimension%s%s",
                       h->path, h->rank, h->rank == 1 ? "" : "s",
-                      h->rank == 2 ? ", one of size 0" : "");
+                      h->rank == 2 ? ", one of them 0" : "");
 }
 
 static nvdp_status read_header(struct header *h) {
@@ -98,7 +99,8 @@ static nvdp_status read_header(struct header *h) {
         size_t k = 0;
         while (k < 3 && !take(h, key[k]))
             k++;
-        if (k == 3 || h->seen[k]) return expected(h, "descr, fortran_order and shape, once each");
+        if (k == 3 || h->seen[k])
+            return expected(h, "each of the keys descr, fortran_order and shape once");
         h->seen[k] = true;
         if (!take(h, ":")) return expected(h, "':'");
         NVDP_RETURN_IF_FAILED(read[k](h));
@@ -107,8 +109,8 @@ static nvdp_status read_header(struct header *h) {
         break;
     }
     if (!(h->seen[0] && h->seen[1] && h->seen[2]))
-        return expected(h, "descr, fortran_order and shape");
-    if (!take(h, "\n") || h->at != h->end) return expected(h, "a line end behind the dictionary");
+        return expected(h, "the keys descr, fortran_order and shape");
+    if (!take(h, "\n") || h->at != h->end) return expected(h, "a line end after the dictionary");
     return NVDP_OK;
 }
 
@@ -144,10 +146,10 @@ nvdp_status nvdp__npy_read(struct nvdp_context *ctx, const char *path, size_t sh
     NVDP_TRY(nvdp__read_file(ctx, path, limit, &bytes, &size));
     const unsigned char *head = (const unsigned char *)bytes;
     if (size < MAGIC + 6 || memcmp(bytes, "\x93NUMPY", MAGIC) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected an array that numpy.save wrote (.npy), found another "
-                            "kind of file",
-                            path));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected an array written by numpy.save (.npy), found another kind of file",
+            path));
     if ((head[MAGIC] != 1 && head[MAGIC] != 2) || head[MAGIC + 1] != 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected version 1.0 or 2.0 of the NPY format, found %d.%d", path,
@@ -158,9 +160,10 @@ nvdp_status nvdp__npy_read(struct nvdp_context *ctx, const char *path, size_t sh
         start += 2;
     }
     if (length > size - start)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a header of %zu bytes, found %zu to the end of the file",
-                            path, length, size - start));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected a header of %zu bytes, found only %zu bytes to the end of the file", path,
+            length, size - start));
     h.at = bytes + start;
     h.end = h.at + length;
     NVDP_TRY(read_header(&h));

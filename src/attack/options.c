@@ -6,47 +6,49 @@
 /* Rows of several attacks, each of which has a struct with these members. */
 #define RELEASES_ROW(group_)                                                                       \
     {                                                                                              \
-        "releases", NVDP_OPTION_INTEGER, "N", "samples that are known to be of the same text",     \
+        "releases", NVDP_OPTION_INTEGER, "N",                                                      \
+            "samples of each text that the attacker has and knows to come from the same text",     \
             "1", AT(releases), .unit = "samples", .min = 1, .max = 1 << 20, .group = (group_)      \
     }
 #define BOUND_ROWS                                                                                 \
     {"delta",                                                                                      \
      NVDP_OPTION_REAL,                                                                             \
      "D",                                                                                          \
-     "delta at which epsilon is bounded from below; 0: 0.01 for kind pair, otherwise the delta "   \
-     "of "                                                                                         \
-     "the model's own account, or 1e-5 without one",                                               \
+     "delta at which the lower bound on epsilon holds; 0: 0.01 for kind pair, otherwise the "      \
+     "delta "                                                                                      \
+     "of the model's training, or 1e-5 without private training",                                  \
      "0",                                                                                          \
      AT(delta),                                                                                    \
      .max = 0.999},                                                                                \
     {                                                                                              \
-        "confidence", NVDP_OPTION_REAL, "X", "confidence of all lower bounds together", "0.95",    \
-            AT(confidence), .min = 0.5, .max = 0.999999                                            \
+        "confidence", NVDP_OPTION_REAL, "X", "confidence at which all lower bounds hold together", \
+            "0.95", AT(confidence), .min = 0.5, .max = 0.999999                                    \
     }
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__exposure_options, member)
 
 static const struct nvdp_option options[] = {
-    {"model", NVDP_OPTION_TEXT, "DIR", "the model that is attacked", NULL, AT(model),
+    {"model", NVDP_OPTION_TEXT, "DIR", "model to attack", NULL, AT(model),
      .traits = NVDP_TRAIT_POSITIONAL},
     {"secrets", NVDP_OPTION_TEXT, "FILE",
-     "what was planted: planted.json of nvdp pretrain --plant; none: the one beside the model",
+     "list of what was planted: planted.json of nvdp pretrain --plant; default: the file beside "
+     "the model",
      NULL, AT(secrets), .group = "Kind exposure:"},
     {"candidates", NVDP_OPTION_INTEGER, "N",
-     "rank a secret among itself and N - 1 pieces that are drawn; 0: among all whole words", "0",
+     "rank each secret among itself and N - 1 randomly drawn words; 0: among all whole words", "0",
      AT(candidates), .unit = "pieces", .max = 1 << 24},
     NVDP__SEED_ROW(AT(seed)),
     {"reference", NVDP_OPTION_TEXT, "DIR",
-     "of canaries: judge by how much likelier they became than under this model, the one that "
-     "training began from, say",
+     "for canaries: score by how much more likely they are under the attacked model than under "
+     "this one, such as the model that training started from",
      NULL, AT(reference)},
     {"guess-in", NVDP_OPTION_INTEGER, "N",
-     "canaries of the largest scores that are said to have been planted; with guess-out 0 too: "
-     "six numbers, with a bound that holds for all of them",
+     "number of canaries with the largest scores that are guessed to have been planted; if "
+     "guess-out is 0 too, six numbers are tried, and the bound holds for all of them",
      "0", AT(guess_in), .unit = "canaries", .max = 1 << 24},
     {"guess-out", NVDP_OPTION_INTEGER, "N",
-     "canaries of the smallest scores that are said not to have been planted", "0", AT(guess_out),
-     .unit = "canaries", .max = 1 << 24},
+     "number of canaries with the smallest scores that are guessed not to have been planted", "0",
+     AT(guess_out), .unit = "canaries", .max = 1 << 24},
     BOUND_ROWS,
     {0},
 };
@@ -54,9 +56,10 @@ static const struct nvdp_option options[] = {
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__exposure_options *o = values;
     if (o->model == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model: expected a directory, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "model: expected the directory of a model, found none");
     if (o->candidates != 1) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "candidates: expected 2 or more, or 0, found 1");
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "candidates: expected 0 or at least 2, found 1");
 }
 
 static const struct nvdp__section section = {.row = options};
@@ -78,15 +81,17 @@ nvdp_status nvdp_exposure_config_create(struct nvdp_context *ctx, struct nvdp_co
 static const struct nvdp_option shared_options[] = {
     RELEASES_ROW("Kinds pair, reidentify:"),
     NVDP__SEED_ROW(AT(seed)),
-    {"pair", NVDP_OPTION_TEXT, "I,J", "two texts, by their numbers from 0; none: some are drawn",
-     NULL, AT(pair), .group = "Kind pair:"},
-    {"pairs", NVDP_OPTION_INTEGER, "N", "how many", "10", AT(pairs), .unit = "pairs", .min = 1,
-     .max = 1 << 20},
+    {"pair", NVDP_OPTION_TEXT, "I,J",
+     "two texts, given by their numbers from 0; default: draw pairs", NULL, AT(pair),
+     .group = "Kind pair:"},
+    {"pairs", NVDP_OPTION_INTEGER, "N", "number of pairs to draw", "10", AT(pairs), .unit = "pairs",
+     .min = 1, .max = 1 << 20},
     {"samples", NVDP_OPTION_INTEGER, "N",
-     "of each of the two texts; half of them choose the test, half measure it", "10000",
-     AT(samples), .unit = "samples", .min = 100, .max = 1e9},
+     "samples of each of the two texts; half of them choose the test, the other half measure it",
+     "10000", AT(samples), .unit = "samples", .min = 100, .max = 1e9},
     BOUND_ROWS,
-    {"texts", NVDP_OPTION_INTEGER, "N", "guess among at most so many texts, drawn; 0: all", "1000",
+    {"texts", NVDP_OPTION_INTEGER, "N",
+     "number of texts, drawn at random, among which the attacker guesses; 0: all texts", "1000",
      AT(texts), .unit = "texts", .max = 1e9, .group = "Kind reidentify:"},
     {0},
 };
@@ -108,22 +113,24 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
 static const struct nvdp_option text_options[] = {
     NVDP__SEED_ROW(AT(seed)),
     {"public", NVDP_OPTION_TEXT, "FILE",
-     "texts that the attacker has, with the task's columns: not those that are attacked", NULL,
-     AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
-    {"public-limit", NVDP_OPTION_INTEGER, "N", "at most so many of them, drawn; 0: all", "5000",
-     AT(known_limit), .unit = "texts", .max = 1e9},
-    {"seeds", NVDP_OPTION_INTEGER, "N", "times that the noise is drawn anew, and learned from", "3",
-     AT(seeds), .min = 1, .max = 1000},
+     "texts that the attacker has, with the task's columns; they must not be the attacked texts",
+     NULL, AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
+    {"public-limit", NVDP_OPTION_INTEGER, "N",
+     "maximum number of these texts, drawn at random; 0: all", "5000", AT(known_limit),
+     .unit = "texts", .max = 1e9},
+    {"seeds", NVDP_OPTION_INTEGER, "N",
+     "how often noise is drawn again for the attacker to learn from", "3", AT(seeds), .min = 1,
+     .max = 1000},
     {"prior", NVDP_OPTION_TEXT, "DIR",
-     "masked language model of what texts are likely, as of nvdp pretrain, or models/compact; "
-     "none: the public texts' frequencies alone",
+     "masked language model that knows which texts are likely, such as models/compact or one of "
+     "nvdp pretrain; default: only the word frequencies of the public texts",
      NULL, AT(prior), .group = "Kind language:"},
-    {"beam", NVDP_OPTION_INTEGER, "N", "texts that are followed up", "4", AT(beam), .unit = "texts",
-     .min = 1, .max = 64},
+    {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
+     .unit = "texts", .min = 1, .max = 64},
     RELEASES_ROW("Kinds pair, reidentify, nearest, language:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
-     "attack the samples in a shared file (also FILE.safetensors, FILE.parquet) in place of drawn "
-     "ones: whose they are, or what they say",
+     "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
+     "newly drawn ones",
      NULL, AT(shared), .group = "Kinds reidentify, nearest, token, language, bag, attribute:"},
     {0},
 };

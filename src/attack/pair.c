@@ -32,14 +32,14 @@ static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
     const bool two = sscanf(a->options->pair, "%zu,%zu%c", &pair->p, &pair->q, &more) == 2;
     if (!two || pair->p >= texts || pair->q >= texts || pair->p == pair->q)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "pair: expected two numbers below %zu as I,J, found '%s'", texts,
-                          a->options->pair);
+                          "pair: expected two text numbers below %zu in the form I,J, found '%s'",
+                          texts, a->options->pair);
     if (a->set->policy == NVDP_LENGTH_HIDDEN ||
         nvdp__rows(a->set, pair->p) == nvdp__rows(a->set, pair->q))
         return NVDP_OK;
     return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                      "pair %s: lengths are public, and those of the two texts, %zu and %zu, tell "
-                      "them apart",
+                      "pair %s: expected two texts of the same length, because lengths are public, "
+                      "found lengths %zu and %zu",
                       a->options->pair, nvdp__rows(a->set, pair->p), nvdp__rows(a->set, pair->q));
 }
 
@@ -57,7 +57,7 @@ static nvdp_status draw_pair(struct attack *a, size_t number, struct nvdp_pair_a
                                    nvdp__rows(a->set, pair->p) == nvdp__rows(a->set, pair->q)))
             return NVDP_OK;
     }
-    return nvdp__fail(a->ctx, NVDP_ERR_INPUT, "pairs: no two of %zu texts have the same length",
+    return nvdp__fail(a->ctx, NVDP_ERR_INPUT, "pairs: no two of the %zu texts have the same length",
                       a->set->texts);
 }
 

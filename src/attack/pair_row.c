@@ -71,18 +71,19 @@ static json_t *pairs_json(const struct nvdp__attacked *attacked, const void *of)
 
 static void print_pairs(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
     const struct nvdp_pair_attacks *found = of;
-    nvdp__print_row(to, "samples", "%zu of each text%s; half choose the test, half measure it",
-                    found->samples, found->releases > 1 ? ", of several releases each" : "");
+    nvdp__print_row(to, "samples",
+                    "%zu of each text%s; half choose the test, the other half measure it",
+                    found->samples, found->releases > 1 ? ", each with several releases" : "");
     char text[NVDP__BOUND_TEXT];
-    nvdp__print_row(to, "epsilon",
-                    "at delta %g; what is shown, and right's interval: %g %% confidence of all "
-                    "%zu together",
-                    found->delta, 100 * found->confidence, found->pairs);
+    nvdp__print_row(
+        to, "epsilon",
+        "at delta %g; confidence of shown and of the interval: %g %% for all %zu pairs together",
+        found->delta, 100 * found->confidence, found->pairs);
     if (isfinite(found->certified))
-        nvdp__print_row(to, promise(attacked), "%s over all texts",
+        nvdp__print_row(to, promise(attacked), "%s for any two texts",
                         nvdp__bound(text, found->certified, NVDP__UP));
     if (!isnan(found->guess))
-        nvdp__print_row(to, "proven", "right at most %s, of any two texts",
+        nvdp__print_row(to, "proven", "right at most %s of the time, for any two texts",
                         nvdp__share_bound(text, found->guess, NVDP__UP));
     nvdp__fprintf(to, "\n%8s %8s %12s %12s %12s %10s %16s %12s\n", "text P", "text Q",
                   "shown >=", "ceiling", "exact", "right %", "interval", "at most %");
@@ -93,12 +94,12 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
                        100 * p->right_interval.high);
         nvdp__fprintf(to, "%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q,
                       p->shown, p->ceiling, p->exact, 100 * p->right, interval, 100 * p->most,
-                      p->states > .5 ? "" : "  the same posterior", p->holds ? "" : "  VIOLATION");
+                      p->states > .5 ? "" : "  the two posteriors are equal",
+                      p->holds ? "" : "  VIOLATION");
         if (p->bounded)
-            fputs(
-                "         exact and at most are upper bounds: double precision does not hold this "
-                "pair's integral\n",
-                to);
+            fputs("         exact and at most are upper bounds, because this pair's integral "
+                  "exceeds double precision\n",
+                  to);
     }
     nvdp__print_weak(to, found->weak);
 }
@@ -110,14 +111,13 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
         if (p->holds) continue;
-        nvdp__append(
-            say,
-            "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact "
-            "<= %s, found %.6g, %.6g, %.6g; and right, from %.6g on, at most %.6g, at most "
-            "%.6g; shown and right with confidence %g %%",
-            attacked->name, p->p, p->q, found->delta, promise(attacked), p->shown, p->exact,
-            found->certified, p->right_interval.low, p->most,
-            isnan(found->guess) ? 1 : found->guess, 100 * found->confidence);
+        nvdp__append(say,
+                     "%s: VIOLATION: texts %zu and %zu at delta %g: expected shown <= exact <= %s, "
+                     "found %.6g, %.6g, %.6g; and a lower bound of right below its upper bounds, "
+                     "found %.6g, %.6g, %.6g; confidence of shown and right: %g %%",
+                     attacked->name, p->p, p->q, found->delta, promise(attacked), p->shown,
+                     p->exact, found->certified, p->right_interval.low, p->most,
+                     isnan(found->guess) ? 1 : found->guess, 100 * found->confidence);
         return;
     }
 }
@@ -141,12 +141,13 @@ static const char *const pair_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS,
                                            "confidence",
                                            NULL};
 
-const struct nvdp__attack nvdp__attack_row_pair = {.target = NVDP_ATTACK_POSTERIORS,
-                                                   .right = "the likelier of two, mean over pairs",
-                                                   .options = pair_options,
-                                                   .size = sizeof(struct nvdp_pair_attacks),
-                                                   .run = run,
-                                                   .json = pairs_json,
-                                                   .print = print_pairs,
-                                                   .verdict = write_verdict,
-                                                   .release = release};
+const struct nvdp__attack nvdp__attack_row_pair = {
+    .target = NVDP_ATTACK_POSTERIORS,
+    .right = "the more likely of two texts, mean over pairs",
+    .options = pair_options,
+    .size = sizeof(struct nvdp_pair_attacks),
+    .run = run,
+    .json = pairs_json,
+    .print = print_pairs,
+    .verdict = write_verdict,
+    .release = release};

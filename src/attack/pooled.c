@@ -55,7 +55,7 @@ static nvdp_status count_own(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
-    const size_t largest = nvdp__most_rows(a);
+    const size_t largest = nvdp__max_rows(a);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->own, largest));
     for (size_t k = 0; k < largest; k++) {
         size_t own = 0, all = 0;
@@ -87,7 +87,7 @@ static nvdp_status reserve(struct reader *r) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
     NVDP_RETURN_IF_FAILED(count_own(r));
-    return NVDP__NEW(a->ctx, r->z, nvdp__most_rows(a) * (set->dim + 1));
+    return NVDP__NEW(a->ctx, r->z, nvdp__max_rows(a) * (set->dim + 1));
 }
 
 /* Computes x [texts, width] for the first texts of a corpus.  The last column is 1. */
@@ -263,7 +263,8 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
         r.outputs++;
     if (r.outputs == 0)
         NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                            "public: expected words that %d texts have, found none", MIN_TEXTS));
+                            "public: expected words that occur in at least %d texts, found none",
+                            MIN_TEXTS));
     NVDP_TRY(reserve(&r));
     memset(mark, 0, vocabulary * sizeof *mark);
     for (size_t i = 0; i < known->count; i++) {
@@ -319,13 +320,13 @@ static nvdp_status check_labels(struct nvdp__text_attack *a) {
         const char *what = c == 0 ? "public" : "split";
         if (data[c]->label == NULL || data[c]->task.regression || data[c]->task.classes < 2)
             return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                              "%s: expected texts with classes to guess, found none", what);
+                              "%s: expected texts whose labels are classes, found none", what);
         for (size_t i = 0; i < data[c]->count; i++)
             if (!(data[c]->label[i] >= 0 && data[c]->label[i] < (float)data[0]->task.classes))
-                return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                                  "%s: text %zu: expected one of the public texts' %d classes, "
-                                  "found %g",
-                                  what, i, data[0]->task.classes, (double)data[c]->label[i]);
+                return nvdp__fail(
+                    a->ctx, NVDP_ERR_INPUT,
+                    "%s: text %zu: expected one of the %d classes of the public texts, found %g",
+                    what, i, data[0]->task.classes, (double)data[c]->label[i]);
     }
     return NVDP_OK;
 }

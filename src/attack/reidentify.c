@@ -38,7 +38,7 @@ static void print_share(FILE *to, const char *name, double share,
     char text[NVDP__BOUND_TEXT];
     nvdp__print_row(to, name, "%.2f %% (%.2f to %.2f), chance %.2f %%%s%s", 100 * share,
                     100 * interval->low, 100 * interval->high, 100 * chance,
-                    isnan(bound) ? "" : ", proven at most ",
+                    isnan(bound) ? "" : ", proven: at most ",
                     isnan(bound) ? "" : nvdp__share_bound(text, bound, NVDP__UP));
 }
 
@@ -49,17 +49,17 @@ static void print_linkage(const struct nvdp__attacked *attacked, const void *of,
     nvdp_linkage_sentence(found, sentence);
     nvdp__print_wrapped(to, sentence);
     putc('\n', to);
-    nvdp__print_row(to, "guesses", "%zu, of %d sample%s each, among %zu texts; intervals: %g %%",
+    nvdp__print_row(to, "guesses", "%zu with %d sample%s each, among %zu texts; intervals at %g %%",
                     found->trials, found->releases, found->releases == 1 ? "" : "s", found->texts,
                     100 * found->confidence);
     print_share(to, "the right text", found->first, &found->first_interval, found->first_chance,
                 found->first_bound);
-    print_share(to, "among ten", found->ten, &found->ten_interval, found->ten_chance,
+    print_share(to, "among the top ten", found->ten, &found->ten_interval, found->ten_chance,
                 found->ten_bound);
     nvdp__print_row(to, "without noise",
-                    "%.2f %% are the right text: texts with one posterior share a guess",
+                    "%.2f %% name the right text; texts with equal posteriors share a guess",
                     100 * found->states);
-    nvdp__print_row(to, "information", "%.3f nats (%.3f to %.3f) of log %zu = %.3f",
+    nvdp__print_row(to, "information", "%.3f nats (%.3f to %.3f) of the possible log %zu = %.3f",
                     found->information, found->information_interval.low,
                     found->information_interval.high, found->texts, log((double)found->texts));
     nvdp__print_weak(to, is_weak(found));
@@ -70,7 +70,7 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
     const struct nvdp_linkage *found = of;
     nvdp__share_verdict(attacked, "the right text", &found->first_interval, found->first_chance,
                         found->first_bound, say);
-    nvdp__share_verdict(attacked, "among ten", &found->ten_interval, found->ten_chance,
+    nvdp__share_verdict(attacked, "among the top ten", &found->ten_interval, found->ten_chance,
                         found->ten_bound, say);
 }
 
@@ -82,14 +82,14 @@ static void release(void *found) {
 static const char *const reidentify_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS, "texts", "shared",
                                                  NULL};
 
-const struct nvdp__attack nvdp__attack_row_reidentify = {.target = NVDP_ATTACK_POSTERIORS,
-                                                         .right =
-                                                             "the likeliest of the measured texts",
-                                                         .options = reidentify_options,
-                                                         .exclusive = {"texts", "shared"},
-                                                         .size = sizeof(struct nvdp_linkage),
-                                                         .run = run,
-                                                         .json = linkage_json,
-                                                         .print = print_linkage,
-                                                         .verdict = write_verdict,
-                                                         .release = release};
+const struct nvdp__attack nvdp__attack_row_reidentify = {
+    .target = NVDP_ATTACK_POSTERIORS,
+    .right = "the most likely of the measured texts",
+    .options = reidentify_options,
+    .exclusive = {"texts", "shared"},
+    .size = sizeof(struct nvdp_linkage),
+    .run = run,
+    .json = linkage_json,
+    .print = print_linkage,
+    .verdict = write_verdict,
+    .release = release};

@@ -135,7 +135,9 @@ static nvdp_status factorize(struct work *work, const double *cov, size_t rows, 
                            cblas_ddot((int)j, l + i * d, 1, l + j * d, 1);
         if (!(l[j * d + j] > 0))
             return nvdp__fail(work->ctx, NVDP_ERR_NUMERIC,
-                              "samples: no normal density fits them: dimension %zu", j);
+                              "samples: expected samples that a normal density fits, but dimension "
+                              "%zu is constant or not finite",
+                              j);
         const double root = sqrt(l[j * d + j]);
         cblas_dscal((int)(d - j), 1 / root, l + j * d + j, (int)d);
         *log_det += log(root);
@@ -263,12 +265,12 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_samples *p,
                          const struct nvdp_samples *q, double delta, double confidence) {
     if (p->dim != q->dim || p->dim == 0 || p->dim > NVDP_AUDIT_WIDEST)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "samples: expected as many numbers in each of P as of Q, 1 to %d, found "
-                          "%zu and %zu",
+                          "samples: expected the same number of dimensions, 1 to %d, in P and Q, "
+                          "found %zu and %zu",
                           NVDP_AUDIT_WIDEST, p->dim, q->dim);
     if (p->count < NVDP_AUDIT_FEWEST || q->count < NVDP_AUDIT_FEWEST)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "samples: expected at least %d of P and of Q, found %zu and %zu",
+                          "samples: expected at least %d samples of P and of Q, found %zu and %zu",
                           NVDP_AUDIT_FEWEST, p->count, q->count);
     for (size_t s = 0; s < 2; s++) {
         const struct nvdp_samples *of = s == 0 ? p : q;
@@ -281,8 +283,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_samples *p,
     }
     if (delta >= 0 && delta < 1 && confidence > 0 && confidence < 1) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "audit: expected a delta in [0, 1) and a confidence in (0, 1), found %g and "
-                      "%g",
+                      "audit: expected delta in [0, 1) and confidence in (0, 1), found %g and %g",
                       delta, confidence);
 }
 

@@ -42,10 +42,11 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
     qsort(entry, n, sizeof *entry, by_id);
     for (size_t k = 1; k < n; k++)
         if (entry[k].id == entry[k - 1].id)
-            NVDP_TRY(
-                nvdp__fail(ctx, NVDP_ERR_INPUT,
-                           "%s: expected one text of each id, found texts %zu and %zu of id %lld",
-                           s->path, entry[k - 1].number, entry[k].number, (long long)entry[k].id));
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "%s: expected a different id for every text, but texts %zu and %zu "
+                                "both have id %lld",
+                                s->path, entry[k - 1].number, entry[k].number,
+                                (long long)entry[k].id));
     for (size_t i = 0; i < texts; i++) {
         const struct entry wanted = {.id = id[i]},
                            *found = bsearch(&wanted, entry, n, sizeof *entry, by_id);
@@ -63,8 +64,10 @@ nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t
     s->path = path;
     if (id != NULL && s->file->id != NULL) return find_ids(ctx, n, id, split, s);
     if (s->file->shape.texts != n)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected samples of these %zu texts, found %zu",
-                          path, n, s->file->shape.texts);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected samples of exactly these %zu texts, found samples of %zu texts", path, n,
+            s->file->shape.texts);
     for (size_t i = 0; i < n; i++)
         s->text[i] =
             split < 0 || s->file->split == NULL || s->file->split[i] == split ? i : SIZE_MAX;
@@ -82,8 +85,8 @@ nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n, struct nvdp
     *found = count;
     if (count >= 2) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected samples of 2 or more of these %zu texts, by their split and "
-                      "rows, found %zu",
+                      "%s: expected samples of at least 2 of these %zu texts (matched by split and "
+                      "row), found %zu",
                       s->path, n, count);
 }
 
@@ -171,8 +174,8 @@ static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_pos
     if (n > 0 && want - found > APART * sqrt(2 * n * share * (1 - share)))
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s: expected samples of these texts by this model, of which %.1f %% are "
-                       "likelier under their own text than under another one, found %.1f %%",
+                       "%s: expected samples of these texts drawn by this model: %.1f %% of such "
+                       "samples fit their own text better than another one, found only %.1f %%",
                        s->path, 100 * want / n, 100 * found / n));
 cleanup:
     for (size_t i = 0; i < BLOCK; i++)
@@ -190,21 +193,21 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
         (file->method[0] != '\0' && set->method[0] != '\0' &&
          strcmp(file->method, set->method) != 0))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected samples of %s, of %zu dimensions, kappa %d, found %s, %zu "
-                          "dimensions, kappa %d",
+                          "%s: expected samples of method %s with %zu dimensions and kappa %d, "
+                          "found %s with %zu dimensions and kappa %d",
                           s->path, set->method, set->dim, set->kappa, file->method, shape->dim,
                           shape->kappa);
     if (shape->grid != NVDP__H5_F16 && shape->grid != nvdp__release_grids(set->clip_sequence).type)
-        return nvdp__fail(
-            ctx, NVDP_ERR_INPUT,
-            "%s: expected samples of a model %s clip_sequence, by their grid found one "
-            "%s",
-            s->path, set->clip_sequence > 0 ? "with" : "without",
-            set->clip_sequence > 0 ? "without" : "with");
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected samples of a model %s clip_sequence, but their grid is "
+                          "that of a model %s it",
+                          s->path, set->clip_sequence > 0 ? "with" : "without",
+                          set->clip_sequence > 0 ? "without" : "with");
     for (size_t i = 0; i < set->texts; i++) {
         if (s->text[i] == SIZE_MAX)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected samples of text %lld, found none",
-                              s->path, (long long)(set->id != NULL ? set->id[i] : (int64_t)i));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: text %lld: expected samples of this text, found none", s->path,
+                              (long long)(set->id != NULL ? set->id[i] : (int64_t)i));
         const size_t at = s->text[i] * shape->samples;
         const size_t rows = (size_t)(file->offset[at + 1] - file->offset[at]);
         if (rows != nvdp__release_rows(set, i))
@@ -213,9 +216,10 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
                               s->text[i], nvdp__release_rows(set, i), rows);
     }
     if (s->releases < 1 || s->releases > shape->samples || set->texts < 2)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: expected 2 texts or more, and 1 to %zu releases, found %zu and %zu",
-                          s->path, shape->samples, set->texts, s->releases);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "%s: expected at least 2 texts and 1 to %zu releases, found %zu texts and %zu releases",
+            s->path, shape->samples, set->texts, s->releases);
     return check_samples(ctx, set, s);
 }
 

@@ -54,7 +54,7 @@ size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed o
     return nvdp__min(attack->options->seeds, shared->file->shape.samples / shared->releases);
 }
 
-size_t nvdp__most_rows(const struct nvdp__text_attack *attack) {
+size_t nvdp__max_rows(const struct nvdp__text_attack *attack) {
     const struct nvdp__texts *const both[] = {&attack->known, &attack->attacked};
     size_t largest = 0;
     for (size_t c = 0; c < 2; c++)
@@ -209,10 +209,11 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__attack *at
                          const char *name, const struct nvdp__text_attack_options *options) {
     if (options->releases > 1 && !nvdp__attack_takes(attack, "releases"))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "releases: expected 1 for %s, which reads one sample, found %d", name,
-                          options->releases);
+                          "releases: expected 1 for attack %s, which reads one sample, found %d",
+                          name, options->releases);
     if (options->prior == NULL || nvdp__attack_takes(attack, "prior")) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "prior: expected none for %s, found %s", name,
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "prior: attack %s uses no language model; leave out %s", name,
                       options->prior);
 }
 
@@ -220,16 +221,16 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, run->data);
     if (a->options->known == NULL)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "public: expected a file with the task's columns, of texts that anybody "
-                          "has and that are not attacked, found none");
+                          "public: expected a file with the task's columns, whose texts are public "
+                          "and are not the attacked texts, found none");
     config.limit = a->options->known_limit;
     config.limit_seed = a->options->seed;
     NVDP_RETURN_IF_FAILED(nvdp_dataset_load_file(a->ctx, nvdp_model_tokenizer(a->run.model),
                                                  &config, a->options->known, &a->known.data));
     if (a->known.data->count < 20 || a->run.dataset->count < 2)
         return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                          "%s: expected 20 texts or more, and 2 that are attacked, found %zu and "
-                          "%zu",
+                          "%s: expected at least 20 public texts, and at least 2 texts to attack, "
+                          "found %zu and %zu",
                           a->options->known, a->known.data->count, a->run.dataset->count);
     return NVDP_OK;
 }
@@ -338,5 +339,7 @@ nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker 
     for (size_t i = 0; nvdp__attacks[i] != NULL; i++)
         if (nvdp__attacks[i]->learn != NULL && nvdp__attacks[i]->attacker == attacker)
             return nvdp__learn(ctx, nvdp__attacks[i], nvdp__attack_names[i], config, out);
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "attacker %d: expected a learner", (int)attacker);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "attacker %d: expected an attack that learns from public texts",
+                      (int)attacker);
 }

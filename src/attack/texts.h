@@ -76,7 +76,7 @@ void nvdp__observe(const struct nvdp__texts *corpus, enum nvdp__observed observe
  * many as the file has. */
 size_t nvdp__draws(const struct nvdp__text_attack *attack, enum nvdp__observed observed);
 /* Rows of the largest sample of any text; tokens of the longest text. */
-size_t nvdp__most_rows(const struct nvdp__text_attack *attack);
+size_t nvdp__max_rows(const struct nvdp__text_attack *attack);
 size_t nvdp__longest(const struct nvdp__text_attack *attack);
 /* Adds the score sum of `hits` / sum of `of` [seeds, n texts] with its 95 % interval over texts and seeds.  Texts
  * and seeds are random, tokens are not (linearized ratio).  NaN if the sum of `of` is 0.  `min` is the minimum: 0
@@ -146,9 +146,10 @@ double nvdp__tokens_frequency(const struct nvdp__tokens *tokens, double *log_f);
 bool nvdp__token_counts(const struct nvdp__text_attack *attack, int32_t id);
 
 /* Counts of right names per text, seed after seed.  of[0] owns the memory. */
-enum { NVDP__HITS = 13 };
+enum { NVDP__GUESS_COUNTS = 13 };
 struct nvdp__correct {
-    double *of[NVDP__HITS]; /* [texts]: counts of tokens, then of the set of tokens named first */
+    double *of
+        [NVDP__GUESS_COUNTS]; /* [texts]: counts of tokens, then of the set of tokens named first */
 };
 nvdp_status nvdp__correct_create(struct nvdp_context *ctx, size_t texts,
                                  struct nvdp__correct *hits);
@@ -160,12 +161,12 @@ static inline bool nvdp__goes_before(double score, size_t place, double other, s
 }
 /* Counts a vector of token `id` for `text`, given a score for each token [count].  An attacker that cannot
  * distinguish tokens names one of them. */
-void nvdp__judge(struct nvdp__tokens *tokens, size_t text, int32_t id, const double *score,
-                 const struct nvdp__correct *hits);
+void nvdp__count_guess(struct nvdp__tokens *tokens, size_t text, int32_t id, const double *score,
+                       const struct nvdp__correct *hits);
 /* After all vectors of text i of `data`: counts for `text` which of its tokens were named, and starts the next text. */
-void nvdp__judge_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack *attack,
-                     const struct nvdp_dataset *data, size_t i, size_t text,
-                     const struct nvdp__correct *hits);
+void nvdp__count_guessed_set(struct nvdp__tokens *tokens, const struct nvdp__text_attack *attack,
+                             const struct nvdp_dataset *data, size_t i, size_t text,
+                             const struct nvdp__correct *hits);
 /* Adds all scores over the attacked texts and seeds. */
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                            size_t seeds, const struct nvdp__tokens *tokens,

@@ -96,7 +96,7 @@ static void carve(struct layer *l, size_t tokens, size_t longest) {
 
 static nvdp_status reserve(struct layer *l) {
     struct nvdp__text_attack *a = l->attack;
-    const size_t longest = nvdp__longest(a), max_rows = nvdp__most_rows(a);
+    const size_t longest = nvdp__longest(a), max_rows = nvdp__max_rows(a);
     const size_t p = a->known.set->dim, tokens = BATCH * longest;
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = p + (a->known.set->alpha != NULL);
@@ -339,10 +339,10 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
         for (size_t r = 0; r < rows; r++) {
             for (size_t k = 0; k < count; k++)
                 l->score[k] = blind ? l->known.times[k] : (double)l->answer[r * count + k];
-            nvdp__judge(&l->known, text, l->id[at + r], l->score, hits);
+            nvdp__count_guess(&l->known, text, l->id[at + r], l->score, hits);
         }
     }
-    nvdp__judge_set(&l->known, l->attack, data, i, text, hits);
+    nvdp__count_guessed_set(&l->known, l->attack, data, i, text, hits);
 }
 
 static nvdp_status attack_token(struct nvdp__text_attack *a) {

@@ -190,7 +190,7 @@ char *nvdp__format(struct nvdp_context *ctx, const char *format, ...) {
     int length = nvdp__vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (length < 0) {
-        nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory: a text could not be formatted");
+        nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory while a text was formatted");
         return NULL;
     }
     char *text = nvdp__calloc(ctx, (size_t)length + 1, 1);

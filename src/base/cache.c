@@ -86,7 +86,9 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
     nvdp_status status = nvdp__read_file(ctx, path, FILE_LIMIT, &read, &size);
     if (status == NVDP_ERR_MEMORY) return status;
     if (status != NVDP_OK || !is_whole(read, size, kind, version)) {
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: damaged or not to be read; it is made again", path);
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: the cache file is damaged or unreadable; nvdp computes its contents again",
+                  path);
         free(read);
         return NVDP_OK;
     }

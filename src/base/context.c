@@ -164,10 +164,10 @@ nvdp_status nvdp_context_set_ranks(struct nvdp_context *ctx, const struct nvdp_r
     if (ranks != &alone && (ranks->size < 1 || ranks->size > NVDP_MOST_RANKS || ranks->rank < 0 ||
                             ranks->rank >= ranks->size || !whole))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "ranks: expected one of 1 to %d with four operations, found rank %d of "
-                          "%d%s",
+                          "ranks: expected a rank below the size, a size from 1 to %d, and four "
+                          "operations, found rank %d of %d%s",
                           NVDP_MOST_RANKS, ranks->rank, ranks->size,
-                          whole ? "" : " with one missing");
+                          whole ? "" : " with a missing operation");
     ctx->ranks = *ranks;
     return NVDP_OK;
 }

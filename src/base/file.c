@@ -90,7 +90,7 @@ nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path) {
     const int err = stat(folder, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
     if (err == ENOENT)
         status =
-            nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: %s; make its folder first: mkdir -p %s",
+            nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: %s; make the folder first: mkdir -p %s",
                        path, strerror(err), folder);
     else if (err != 0)
         status = nvdp__fail_errno(ctx, err, "%s: cannot write", path);
@@ -222,8 +222,8 @@ static void remove_leftover(struct nvdp_context *ctx, const char *path) {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return;
     if (nvdp__lock_whole(fd) && unlink(path) == 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: removed; its process ended before the file was whole",
-                  path);
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: removed this incomplete file; the process that wrote it was stopped", path);
     close(fd);
 }
 
@@ -367,7 +367,8 @@ static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, i
     for (int waits = 0; !ready; waits++) {
         NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
         if (!ready && waits == MAX_WAITS)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: nobody writes to this pipe", path);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: no process has opened this pipe for writing", path);
     }
     return NVDP_OK;
 }
@@ -500,7 +501,8 @@ nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, cons
         return NVDP_OK;
     if (stat(out, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
         return NVDP_OK; /* such as a terminal, which is both input and output */
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected another place than %s", option, in);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected a file or folder other than the input %s", option, in);
 }
 
 bool nvdp__directory_empty(const char *path) {
@@ -643,11 +645,11 @@ void nvdp__input_close(struct nvdp__input *input) {
 static nvdp_status damaged(const struct nvdp__input *input, lzma_ret found) {
     if (found == LZMA_MEM_ERROR)
         return nvdp__fail(input->ctx, NVDP_ERR_MEMORY, "%s: out of memory", input->path);
-    return nvdp__fail(input->ctx, NVDP_ERR_INPUT, "%s: expected a whole xz file, found %s",
+    return nvdp__fail(input->ctx, NVDP_ERR_INPUT, "%s: expected a complete xz file, found %s",
                       input->path,
                       found == LZMA_MEMLIMIT_ERROR  ? "a dictionary of more than 1 GiB"
-                      : found == LZMA_OPTIONS_ERROR ? "options of a later version of xz"
-                      : found == LZMA_BUF_ERROR     ? "an end too early"
+                      : found == LZMA_OPTIONS_ERROR ? "options of a newer version of xz"
+                      : found == LZMA_BUF_ERROR     ? "an early end of the file"
                                                     : "damaged data");
 }
 
@@ -655,10 +657,11 @@ static nvdp_status damaged(const struct nvdp__input *input, lzma_ret found) {
 static nvdp_status check_ratio(const struct nvdp__input *input) {
     const uint64_t stored = input->size > 0 ? input->size : input->xz.total_in;
     if (nvdp__may_unpack(stored, input->xz.total_out)) return NVDP_OK;
-    return nvdp__fail(input->ctx, NVDP_ERR_INPUT,
-                      "%s: expected xz data that unpack to 16 MiB, or to %d times their %" PRIu64
-                      " bytes, found more: unpack them first with xz -d",
-                      input->path, NVDP__MAX_UNPACK_RATIO, stored);
+    return nvdp__fail(
+        input->ctx, NVDP_ERR_INPUT,
+        "%s: expected xz data that decompress to at most 16 MiB, or to %d times their %" PRIu64
+        " bytes, found more; decompress the file first with xz -d",
+        input->path, NVDP__MAX_UNPACK_RATIO, stored);
 }
 
 static nvdp_status unpack(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
@@ -703,7 +706,7 @@ static nvdp_status read_more(struct nvdp__lines *lines) {
     size_t left = lines->have - lines->used, count = 0;
     if (left > NVDP__LONGEST_LINE)
         return nvdp__fail(lines->ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected lines of at most %d bytes, found a longer one",
+                          "%s:%zu: expected a line of at most %d bytes, found a longer one",
                           lines->path, lines->line + 1, NVDP__LONGEST_LINE);
     if (lines->used > 0) memmove(lines->buffer, lines->buffer + lines->used, left);
     lines->used = 0;

@@ -88,9 +88,12 @@ nvdp_status nvdp__json_text(struct nvdp_context *ctx, json_t *value, const char 
 nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value) {
     char *text =
         json_dumps(value, JSON_INDENT(INDENT) | JSON_REAL_PRECISION(DIGITS) | JSON_ENCODE_ANY);
-    nvdp_status status = text == NULL ? nvdp__fail(out->ctx, NVDP_ERR_MEMORY,
-                                                   "%s: the JSON text could not be made", out->path)
-                                      : nvdp__output_printf(out, "%s\n", text);
+    nvdp_status status =
+        text == NULL
+            ? nvdp__fail(out->ctx, NVDP_ERR_MEMORY,
+                         "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
+                         out->path)
+            : nvdp__output_printf(out, "%s\n", text);
     free(text);
     return status;
 }
@@ -143,8 +146,7 @@ nvdp_status nvdp__json_int_required(struct nvdp_context *ctx, const char *path,
                                     int64_t *out) {
     if (member(object, key) != NULL)
         return nvdp__json_int(ctx, path, object, key, min, min, max, out);
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected an integer, found nothing", path,
-                      key);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected an integer, found none", path, key);
 }
 
 nvdp_status nvdp__json_real(struct nvdp_context *ctx, const char *path, const json_t *object,

@@ -14,7 +14,7 @@
 nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, bool overwrite,
                                const char *ways) {
     if (nvdp__exists(directory) && !nvdp__is_directory(directory))
-        return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write a run there", directory);
+        return nvdp__fail_errno(ctx, ENOTDIR, "%s: cannot write the run to this folder", directory);
     if (overwrite || !nvdp__exists(directory) || nvdp__directory_empty(directory)) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the output directory is not empty; use %s",
                       directory, nvdp__with_options(ctx, ways).text);
@@ -26,7 +26,9 @@ nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, D
     DIR *opened = opendir(directory);
     if (opened != NULL && flock(dirfd(opened), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         closedir(opened);
-        return nvdp__fail(ctx, NVDP_ERR_STATE, "%s: another process is writing there", directory);
+        return nvdp__fail(
+            ctx, NVDP_ERR_STATE,
+            "%s: another process is writing to this folder; wait until it has finished", directory);
     }
     *lock = opened;
     return nvdp__outdir_tidy(ctx, directory);
@@ -49,8 +51,8 @@ static bool holds(const char *directory, const char *name) {
 nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) {
     if (!holds(run, "run.json") || holds(run, "result.json")) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_STATE,
-                      "%s: expected a run that has ended, found no result.json: it was stopped or "
-                      "killed, or is still training; finish it with: nvdp train --resume %s",
+                      "%s: expected a finished run, but result.json is missing, because the run "
+                      "was stopped or is still training; finish it with: nvdp train --resume %s",
                       run, run);
 }
 
@@ -58,14 +60,14 @@ nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run) {
     if (holds(run, "run.json")) return NVDP_OK;
     const bool pretrained = holds(run, "pretrain.json");
     const bool ended = !holds(run, "state.ckpt") || holds(run, "result.json");
-    return nvdp__fail(
-        ctx, NVDP_ERR_INPUT,
-        "%s: expected the folder of a run of nvdp train, found no run.json there%s", run,
-        pretrained && ended ? ": it is a pretrained model"
-        : pretrained        ? ": it is a pretraining that was stopped or killed, or still goes on"
-        : ended             ? ""
-                            : ": a training began there, but without run.json it cannot be "
-                              "resumed: train again");
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: expected the folder of a run of nvdp train, found no run.json%s", run,
+                      pretrained && ended ? ": the folder has a pretrained model"
+                      : pretrained
+                          ? ": the folder has a pretraining that was stopped or is still running"
+                      : ended ? ""
+                              : ": a training began in this folder but cannot be resumed without "
+                                "run.json; train again");
 }
 
 /* True if both paths lead to the same folder. */

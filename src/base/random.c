@@ -215,15 +215,14 @@ void nvdp__box_muller(size_t pairs, const uint32_t *words, double *out) {
 
 /* --- streams --- */
 
-_Static_assert(NVDP__RELEASE_KEY_BYTES == crypto_stream_xchacha20_KEYBYTES,
-               "a key of the cipher's");
+_Static_assert(NVDP__RELEASE_KEY_BYTES == crypto_stream_xchacha20_KEYBYTES, "an encryption key");
 
 nvdp_status nvdp__release_key_create(struct nvdp_context *ctx, struct nvdp__release_key *key) {
     if (sodium_init() < 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "release key: libsodium is not usable");
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "release key: libsodium failed to initialize");
     key->bytes = sodium_malloc(NVDP__RELEASE_KEY_BYTES);
     if (key->bytes == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "release key: no memory that can be protected");
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "release key: cannot allocate protected memory");
     randombytes_buf(key->bytes, NVDP__RELEASE_KEY_BYTES);
     (void)sodium_mprotect_readonly(key->bytes);
     return NVDP_OK;
@@ -237,8 +236,8 @@ void nvdp__release_key_wipe(struct nvdp__release_key *key) {
 void nvdp__warn_insecure_seed(struct nvdp_context *ctx) {
     nvdp__log(
         ctx, NVDP_LOG_WARNING,
-        "insecure_seed: the noise comes from a seed, and whoever knows the seed can remove it: "
-        "for tests and experiments, never for giving away");
+        "insecure_seed: the noise comes from a seed, so everyone who knows the seed can remove it; "
+        "use this for tests and experiments only, never for data that you give away");
 }
 
 /* The finalizer of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in

@@ -108,8 +108,8 @@ nvdp_status nvdp__rank_same(struct nvdp_context *ctx, const char *what, const vo
     nvdp_status status = NVDP_OK;
     if (memcmp(own, of_rank_0, sizeof own) != 0)
         status = nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "expected rank 0's %s, found others: all processes need processors of "
-                            "one kind and the same build",
+                            "%s: this process has other values than rank 0; run all processes with "
+                            "the same build on processors of the same kind",
                             what);
     return nvdp__rank_agree(ctx, status);
 }

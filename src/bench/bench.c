@@ -38,7 +38,8 @@ static nvdp_status find_sizes(struct nvdp_context *ctx, const struct bench_confi
                               struct nvdp_bert_config *bert) {
     const char *model = nvdp_config_get(config->train, "model");
     if (config->arch == NULL && model == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "arch: expected a name, or a model, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "arch: expected an architecture or a model, found neither");
     if (config->steps < 1 || config->steps > MAX_STEPS)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "steps: expected 1 to %d, found %zu", MAX_STEPS,
                           config->steps);
@@ -215,7 +216,8 @@ static nvdp_status make_posteriors(struct nvdp_context *ctx, const struct bench_
     struct nvdp_posteriors *made = NULL;
     size_t rows = 0;
     if (!nvdp__mul(c->texts, tokens, &rows))
-        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%zu texts of %zu components are too many",
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY,
+                          "texts x components: expected fewer, found %zu texts of %zu components",
                           c->texts, c->components);
     NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, c->texts, rows, c->dim, true, &made));
     made->policy = NVDP_LENGTH_HIDDEN;
@@ -291,18 +293,17 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
     if (nvdp_config_get(config, "model") != NULL || nvdp_config_get(config, "vectors") != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
         out->dchi = nvdp_sanitizer_dchi(out->sanitizer);
-        return out->dchi != NULL
-                   ? NVDP_OK
-                   : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "sensitive_from_data, vocabulary_from: there are no texts here");
+        return out->dchi != NULL ? NVDP_OK
+                                 : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                              "sensitive_from_data, vocabulary_from: these options "
+                                              "need texts, but the benchmark has none");
     }
     if (nvdp_text_mechanism_describe(ctx, mechanism, &info) != NVDP_OK || info.mechanism < 0 ||
         info.uses_p)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "mechanism: expected laplace, laplace-nearest, santext or random for a random "
-            "table, found %s",
-            mechanism);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "mechanism: expected laplace, laplace-nearest, santext or random, which "
+                          "work with a random table, found %s",
+                          mechanism);
     if (!nvdp__mul(c->vocabulary, c->dim, &size) || size == 0 || size > MAX_TABLE)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "vocabulary x dim: expected 1 to %d numbers, found %zu x %zu", MAX_TABLE,
@@ -332,11 +333,10 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
     if (config->texts < 1 || config->length < 1 || config->steps < 1 ||
         config->texts > MAX_TOKENS || config->length > MAX_TOKENS / config->texts ||
         config->steps > MAX_RD_STEPS)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "texts x length: expected 1 to %d tokens and 1 to %d steps, found %zu x %zu and "
-            "%zu",
-            MAX_TOKENS, MAX_RD_STEPS, config->texts, config->length, config->steps);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "texts x length: expected at most %d tokens and 1 to %d steps, found %zu "
+                          "x %zu tokens and %zu steps",
+                          MAX_TOKENS, MAX_RD_STEPS, config->texts, config->length, config->steps);
     NVDP_TRY(
         nvdp_text_mechanism_describe(ctx, nvdp_config_get(config->sanitizer, "mechanism"), &info));
     NVDP_TRY(make_table(ctx, config, &drawing));
@@ -446,9 +446,10 @@ nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_confi
     double *seconds = NULL;
     if (config->values < 1 || config->values > MAX_TABLE || config->steps < 1 ||
         config->steps > MAX_RD_STEPS)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "values and steps: expected 1 to %d and 1 to %d, found %zu and %zu",
-                          MAX_TABLE, MAX_RD_STEPS, config->values, config->steps);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "expected 1 to %d values and 1 to %d steps, found %zu values and %zu steps", MAX_TABLE,
+            MAX_RD_STEPS, config->values, config->steps);
     NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
     NVDP_TRY(time_noise(ctx, config, true, seconds, &result.exact));
     NVDP_TRY(time_noise(ctx, config, false, seconds, &result.in_double));

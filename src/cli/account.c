@@ -21,29 +21,30 @@ static const struct nvdp_option options[] = {
     {"noise", NVDP_OPTION_REAL, "S", "noise multiplier: standard deviation / clipping norm", NULL,
      AT(noise), .group = "Training:", .traits = NVDP_TRAIT_NO_DEFAULT},
     {"sample-rate", NVDP_OPTION_REAL, "Q",
-     "probability with which a step draws an example (Poisson sampling)", NULL, AT(rate),
+     "probability that a step draws a given example (Poisson sampling)", NULL, AT(rate),
      .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"steps", NVDP_OPTION_SEED, "T", "steps of the optimiser", NULL, AT(steps), .unit = "steps",
+    {"steps", NVDP_OPTION_SEED, "T", "number of optimizer steps", NULL, AT(steps), .unit = "steps",
      .traits = NVDP_TRAIT_NO_DEFAULT},
     {"shards", NVDP_OPTION_SEED, "P",
-     "workers that each clip and add this noise to their own part: the noise of a step is sqrt(P) "
-     "times as much",
+     "number of workers, each of which clips and adds this noise to its own part; the total noise "
+     "of a step is sqrt(P) times as large",
      "1", AT(shards), .min = 1, .max = 1e6},
     {"examples", NVDP_OPTION_SEED, "N",
-     "examples of the training set: a delta of 1/N and more is refused", NULL, AT(examples),
+     "number of training examples; deltas of at least 1/N are refused", NULL, AT(examples),
      .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"clip", NVDP_OPTION_REAL, "C", "clipping norm, for the statement alone", NULL, AT(clip),
+    {"clip", NVDP_OPTION_REAL, "C", "clipping norm; only shown in the statement", NULL, AT(clip),
      .max = 1e9, .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"delta", NVDP_OPTION_REAL, "D", "at which delta", "1e-05", AT(delta), .group = "Privacy:"},
+    {"delta", NVDP_OPTION_REAL, "D", "delta at which epsilon is computed", "1e-05", AT(delta),
+     .group = "Privacy:"},
     {"epsilon", NVDP_OPTION_REAL, "E",
-     "a budget: tell the noise that it needs, in place of --noise", NULL, AT(epsilon),
-     .traits = NVDP_TRAIT_NO_DEFAULT},
+     "privacy budget; prints the noise that this epsilon needs, in place of --noise", NULL,
+     AT(epsilon), .traits = NVDP_TRAIT_NO_DEFAULT},
     {"vocab-epsilon", NVDP_OPTION_REAL, "E",
-     "epsilon of a private vocabulary of the same examples, for an example", NULL,
-     AT(vocab_epsilon), .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"vocab-delta", NVDP_OPTION_REAL, "D", "its delta", NULL, AT(vocab_delta),
+     "epsilon per example of a private vocabulary of the same examples", NULL, AT(vocab_epsilon),
      .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"allow-weak-delta", NVDP_OPTION_FLAG, NULL, "take a delta of 1/N and more", NULL, AT(weak)},
+    {"vocab-delta", NVDP_OPTION_REAL, "D", "delta of the private vocabulary", NULL, AT(vocab_delta),
+     .traits = NVDP_TRAIT_NO_DEFAULT},
+    {"allow-weak-delta", NVDP_OPTION_FLAG, NULL, "accept a delta of 1/N or more", NULL, AT(weak)},
     {0},
 };
 
@@ -53,7 +54,7 @@ static int check(struct cli *cli, const struct values *v) {
     for (size_t i = 0; i < 2; i++)
         if (!cli_given(cli, needed[i])) return cli_usage(cli, "option --%s is needed", needed[i]);
     const bool budget = cli_given(cli, "epsilon"), noise = cli_given(cli, "noise");
-    if (budget == noise) return cli_usage(cli, "expected --noise or --epsilon, and not both");
+    if (budget == noise) return cli_usage(cli, "expected exactly one of --noise and --epsilon");
     if (noise && !(v->noise > 0 && isfinite(v->noise)))
         return cli_usage(cli, "option --noise: expected a number above 0, found %g", v->noise);
     if (budget && !(v->epsilon > 0 && isfinite(v->epsilon)))
@@ -66,8 +67,8 @@ static int check(struct cli *cli, const struct values *v) {
     if (v->examples > 0 && v->delta * (double)v->examples >= 1 && !v->weak)
         return cli_usage(
             cli,
-            "option --delta: expected less than 1/N = %g, found %g: a mechanism that "
-            "publishes some examples as they are has such a delta (--allow-weak-delta)",
+            "option --delta: expected less than 1/N = %g, found %g; even a mechanism that "
+            "publishes some examples unchanged has such a delta (--allow-weak-delta accepts it)",
             1 / (double)v->examples, v->delta);
     return CLI_SUCCESS;
 }
@@ -92,15 +93,15 @@ static void print(const struct values *v, const struct nvdp_dp_steps *steps,
                   const struct nvdp_account *account, const struct nvdp_account_risk *risk,
                   const char *statement) {
     char epsilon[NVDP__BOUND_TEXT];
-    cli_row("noise", "%g%s", v->noise, v->epsilon > 0 ? ", the least for the budget" : "");
+    cli_row("noise", "%g%s", v->noise, v->epsilon > 0 ? ", the minimum for this budget" : "");
     if (v->shards > 1) cli_row("of all shards", "%g", steps->noise);
     cli_row("sample rate", "%g", steps->rate);
     cli_row("steps", "%llu, %g epochs", (unsigned long long)steps->steps,
             (double)steps->steps * steps->rate);
-    cli_row("epsilon", "%s at delta %g (privacy loss distribution)%s",
+    cli_row("epsilon", "%s at delta %g (by privacy loss distributions)%s",
             nvdp__bound(epsilon, account->pld_epsilon, NVDP__UP), v->delta,
             v->delta_given ? "" : "; delta is the default of --delta");
-    cli_row("by RDP", "%.6g, optimal order %g", account->rdp_epsilon, account->rdp_order);
+    cli_row("by RDP", "%.6g at the best order, %g", account->rdp_epsilon, account->rdp_order);
     cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu, NVDP__UP));
     cli_risk_print(risk);
     putchar('\n');
@@ -120,18 +121,18 @@ static int account_run(struct cli *cli) {
     char *statement = NULL;
     const char *other = cli_given_one(cli, none, false);
     if (other != NULL)
-        return cli_usage(cli, "option --%s does not apply to a run, whose records have it", other);
+        return cli_usage(
+            cli,
+            "option --%s does not apply to a run, because the run has this value in its records",
+            other);
     CLI_DO(cli, nvdp_training_privacy(cli->ctx, cli->arg[0], &training, &statement));
     if (!training.is_private)
-        return cli_error(
-            cli, CLI_FAILURE,
-            "%s: its training texts have no guarantee: it was not trained privately (nvdp "
-            "train --dp-batch), or without noise. For what its samples reveal about a text: nvdp "
-            "privacy "
-            "%s. What private training would cost: nvdp account --epsilon E --sample-rate Q "
-            "--steps "
-            "N --delta D",
-            cli->arg[0], cli->arg[0]);
+        return cli_error(cli, CLI_FAILURE,
+                         "%s: the training texts have no guarantee, because the run was trained "
+                         "without --dp-batch or without noise. How much a sample reveals about a "
+                         "text: nvdp privacy %s. How much noise private training needs: nvdp "
+                         "account --epsilon E --sample-rate Q --steps N --delta D",
+                         cli->arg[0], cli->arg[0]);
     int code = CLI_SUCCESS;
     if (cli->json) {
         json_t *object = cli_training_json(&training);
@@ -143,7 +144,7 @@ static int account_run(struct cli *cli) {
         cli_row("sample rate", "%g", training.steps.rate);
         cli_row("steps", "%llu, %g epochs", (unsigned long long)training.steps.steps,
                 (double)training.steps.steps * training.steps.rate);
-        cli_row("by RDP", "epsilon %.6g, optimal order %g", training.account.rdp_epsilon,
+        cli_row("by RDP", "epsilon %.6g at the best order, %g", training.account.rdp_epsilon,
                 training.account.rdp_order);
         putchar('\n');
         nvdp__print_wrapped(stdout, statement);
@@ -188,14 +189,14 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_account = {
     .name = "account",
-    .summary = "what training with differential privacy costs",
+    .summary = "compute the privacy cost of training with DP-SGD",
     .args = "[RUN]",
-    .description = "Tells the epsilon of DP-SGD with Poisson-sampled batches, by the privacy loss "
-                   "distribution and by Renyi divergences (as TF-Privacy does), or the noise that "
-                   "a budget needs, and the statement that goes with it: docs/dp-bert.md. Of a RUN "
-                   "that was trained so, or a pretrained model, what its records say. Adjacent are "
-                   "training sets in one of which an example counts as none, in its place "
-                   "(zero-out).",
+    .description =
+        "Computes the epsilon of DP-SGD with Poisson-sampled batches, by privacy loss "
+        "distributions and by Renyi divergences (as TF-Privacy does), or the noise that a budget "
+        "needs, and prints the matching statement: docs/dp-bert.md. For a RUN that was trained "
+        "with DP-SGD, or a pretrained model, reports its recorded cost. Two training sets are "
+        "adjacent if one example of the first is zeroed out in the second (zero-out).",
     .examples = "Examples:\n"
                 "  nvdp account runs/dp\n"
                 "  nvdp account --noise 1.3 --sample-rate 0.0025 --steps 6000 --delta 1e-5\n"

@@ -93,7 +93,8 @@ static int read_texts(struct analysis *a) {
     if (a->prior == NULL) return cli_error(a->cli, CLI_FAILURE, "out of memory");
     a->seen = nvdp_token_texts_count(&a->texts, a->info.tokens, a->prior);
     if (a->seen == 0)
-        return cli_error(a->cli, CLI_BAD_INPUT, "%s: expected a word with a vector, found none",
+        return cli_error(a->cli, CLI_BAD_INPUT,
+                         "%s: expected a text with words that have vectors, found none",
                          get(a, get(a, "text") != NULL ? "text" : "data"));
     a->seen += a->texts.unknown;
     return CLI_SUCCESS;
@@ -139,8 +140,8 @@ static int geometry(struct analysis *a) {
         if (!a->cli->json) cli_row(name, "%.4g", found.mean[j]);
     }
     say_one(a, "nearest_median", "nearest, median", found.nearest_median, 0);
-    say_one(a, "pair_median", "two, median", found.pair_median, 0);
-    say_one(a, "diameter_bound", "two, at most", found.diameter_bound, 0);
+    say_one(a, "pair_median", "random pair, median", found.pair_median, 0);
+    say_one(a, "diameter_bound", "farthest, at most", found.diameter_bound, 0);
     if (!a->bare && !a->mechanism.exact)
         say_one(a, "noise", "noise, mean norm", (double)a->info.dim / a->info.eta, 0);
     return CLI_SUCCESS;
@@ -165,7 +166,7 @@ static int inversion(struct analysis *a) {
     struct nvdp_inversion found = NVDP_RESULT(struct nvdp_inversion);
     CLI_DO(a->cli, nvdp_dchi_inversion(a->cli->ctx, a->dchi, a->prior, a->draws, a->seed, &found));
     say_one(a, "prior", "most frequent", found.prior, 0);
-    say_one(a, "nearest", "nearest neighbour", found.nearest, found.nearest_error);
+    say_one(a, "nearest", "nearest neighbor", found.nearest, found.nearest_error);
     say_one(a, "bayes", "Bayes-optimal", found.bayes, found.bayes_error);
     json_object_set_new(a->object, "nearest_error", cli_number(found.nearest_error));
     json_object_set_new(a->object, "bayes_error", cli_number(found.bayes_error));
@@ -188,8 +189,8 @@ static int check_mask(const struct analysis *a, bool texts) {
         return cli_usage(a->cli, "option --mask-model is needed with mask-inference");
     if (a->mechanism.gives_vectors)
         return cli_usage(a->cli,
-                         "option --mechanism: mask-inference wants texts, %s gives vectors: "
-                         "expected laplace-nearest or another",
+                         "option --mechanism: mask-inference needs a mechanism that outputs texts, "
+                         "such as laplace-nearest, found %s, which outputs vectors",
                          a->mechanism.name);
     if (strcmp(get(a, "precision"), "int8") == 0)
         return cli_usage(a->cli, "option --precision: expected f32 or bf16, found int8");
@@ -208,11 +209,11 @@ static int check(const struct analysis *a, bool texts) {
         return cli_usage(a->cli, "option --task is needed with --%s", name);
     name = cli_given(a->cli, "precision") ? "precision" : cli_given_one(a->cli, of_mask, true);
     if (name != NULL && a->which != CLI_ANALYSE_MASK)
-        return cli_usage(a->cli, "option --%s: only with --analyse mask-inference", name);
+        return cli_usage(a->cli, "option --%s needs --analyse mask-inference", name);
     if (a->which == CLI_ANALYSE_MASK) CLI_TRY(check_mask(a, texts));
     if (!texts && a->which == CLI_ANALYSE_INVERSION)
         return cli_usage(
-            a->cli, "option --text or --task is needed: their counts are the attacker's prior");
+            a->cli, "option --text or --task is needed: its word counts are the attacker's prior");
     return CLI_SUCCESS;
 }
 
@@ -238,16 +239,16 @@ static int mask_inference(struct analysis *a) {
                                        a->bare ? texts->tokens : a->token,
                                        strtoull(get(a, "max-length"), NULL, 10), &found));
     cli_meter_clear(&a->cli->meter);
-    say_one(a, "defense_rate", "defence rate", 1 - found.original, found.original_error);
-    say_one(a, "original", "names original", found.original, found.original_error);
-    say_one(a, "sanitized", "names sent token", found.sanitized, found.sanitized_error);
+    say_one(a, "defense_rate", "defense rate", 1 - found.original, found.original_error);
+    say_one(a, "original", "original guessed", found.original, found.original_error);
+    say_one(a, "sanitized", "output guessed", found.sanitized, found.sanitized_error);
     json_object_set_new(a->object, "original_error", cli_number(found.original_error));
     json_object_set_new(a->object, "sanitized_error", cli_number(found.sanitized_error));
     json_object_set_new(a->object, "guesses", json_integer((json_int_t)found.guesses));
     json_object_set_new(a->object, "left_out", json_integer((json_int_t)found.left_out));
     json_object_set_new(a->object, "mask_model", json_string(get(a, "mask-model")));
     if (!a->cli->json)
-        cli_row("guesses", "%zu; %zu tokens left out, which are no piece of the model",
+        cli_row("guesses", "%zu; left out: %zu tokens that are not in the model's vocabulary",
                 found.guesses, found.left_out);
     return CLI_SUCCESS;
 }
@@ -265,14 +266,16 @@ static int work(struct analysis *a) {
     CLI_TRY(check(a, texts));
     CLI_DO(a->cli, make_sanitizer(a));
     if (!texts && a->info.counting)
-        return cli_usage(a->cli,
-                         "option --text or --task is needed, as words are to come from the texts");
+        return cli_usage(
+            a->cli,
+            "option --text or --task is needed, because an option takes the words from the texts");
     if (texts) CLI_TRY(read_texts(a));
     a->dchi = nvdp_sanitizer_dchi(a->sanitizer);
     a->seed = strtoull(get(a, "seed"), NULL, 10);
     a->draws = number(a, "draws", a->which == CLI_ANALYSE_INVERSION ? INVERSIONS : DRAWS);
     a->n = a->which == CLI_ANALYSE_MASK ? a->seen : number(a, "measure-tokens", TOKENS);
-    if (a->n == 0) return cli_usage(a->cli, "option --measure-tokens: expected 1 or more, found 0");
+    if (a->n == 0)
+        return cli_usage(a->cli, "option --measure-tokens: expected at least 1, found 0");
     if (!texts && a->n > a->info.tokens) a->n = a->info.tokens; /* each token at most once */
     a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
                           cli_analyses[a->which], "mechanism", a->bare ? "none" : a->mechanism.name,
@@ -284,7 +287,7 @@ static int work(struct analysis *a) {
         cli_row("vocabulary", "%zu %s, %zu dimensions", a->info.tokens,
                 a->info.pieces ? "WordPieces" : "words", a->info.dim);
         if (texts)
-            cli_row("texts", "%zu, %zu tokens, %zu of them without a vector", a->texts.texts,
+            cli_row("texts", "%zu, %zu tokens, of which %zu have no vector", a->texts.texts,
                     a->seen, a->texts.unknown);
         if (a->which <= CLI_ANALYSE_DENIABILITY)
             cli_row("measured", "%zu tokens of the %s", a->n, texts ? "texts" : "vocabulary");

@@ -28,14 +28,14 @@ static int need_kind(struct cli *cli) {
         CLI_DO(cli, nvdp_attack_describe(cli->ctx, i, &info));
         if (info.target != NVDP_ATTACK_MODEL) nvdp__append(&say, " %s", info.name);
     }
-    return cli_usage(cli, "option --kind is needed for a run of nvdp train: one of%s", kinds);
+    return cli_usage(cli, "option --kind is needed to attack a run of nvdp train: one of%s", kinds);
 }
 
 /* Refuses options that do not apply to the kind, and missing arguments. */
 static int check(struct cli *cli, const struct nvdp_attack_info *info) {
     const char *other = cli_given_one(cli, info->options, false), *const *one = info->exclusive;
     if (other != NULL)
-        return cli_usage(cli, "option --%s does not apply to kind %s", other, info->name);
+        return cli_usage(cli, "option --%s does not apply to --kind %s", other, info->name);
     if (one[0] != NULL && cli_given(cli, one[0]) && cli_given(cli, one[1]))
         return cli_usage(cli, "expected either --%s or --%s", one[0], one[1]);
     if (info->target == NVDP_ATTACK_POSTERIORS)
@@ -56,7 +56,7 @@ static int show(struct cli *cli, const struct nvdp_attack_result *result) {
     return cli_print_json(cli, object);
 }
 
-static int judge(struct cli *cli, const struct nvdp_attack_result *result) {
+static int check_verdict(struct cli *cli, const struct nvdp_attack_result *result) {
     char *text = NULL;
     CLI_DO(cli, nvdp_attack_verdict(cli->ctx, result, &text));
     const int code = *text == '\0' ? CLI_SUCCESS : cli_error(cli, CLI_FAILURE, "%s", text);
@@ -75,25 +75,25 @@ static int run(struct cli *cli) {
         CLI_DO(cli, nvdp_config_set(cli->config, "run", cli->arg[0]));
     CLI_DO(cli, nvdp_attack(cli->ctx, cli->config, &result));
     int code = show(cli, result);
-    if (code == CLI_SUCCESS) code = judge(cli, result);
+    if (code == CLI_SUCCESS) code = check_verdict(cli, result);
     nvdp_attack_free(result);
     return code;
 }
 
 const struct cli_command cli_command_attack = {
     .name = "attack",
-    .summary = "what an attacker finds out from a model, or from what is shared",
+    .summary = "measure what an attacker learns from a model or from shared data",
     .args = "[MODEL|RUN]",
     .description =
-        "Attacks what is given away. Kind exposure: how far secrets that were planted into the "
-        "training text can be read off a masked language model, by how often they were planted; "
-        "and, of canaries that a coin decided about, a lower bound on epsilon beside what the "
-        "accountant promises: docs/dp-bert.md, Memorisation. Kind pair: two texts of a run told "
-        "apart by the likelihood ratio of their samples, which shows at most the exact epsilon, "
-        "and that is at most what is certified. Kind reidentify: the text of a sample named among "
-        "all, by likelihood. Kinds nearest, token, language, bag, attribute: what somebody learns "
-        "of texts from samples who has public texts to learn from: docs/attacks.md. Exit status 1 "
-        "where an attack shows more than is promised.",
+        "Attacks what is given away. --kind exposure: how well secrets that were planted into the "
+        "training text can be read from a masked language model, by how often they were planted; "
+        "for canaries that a coin flip included, also a lower bound on epsilon next to the "
+        "accountant's guarantee (docs/dp-bert.md, Memorization). --kind pair: distinguishes two "
+        "texts of a run by the likelihood ratio of their samples; this shows at most the exact "
+        "epsilon, which is at most the certified one. --kind reidentify: names the text of a "
+        "sample among all texts, by likelihood. --kind nearest, token, language, bag, attribute: "
+        "what an attacker who has public texts to learn from reads from samples (docs/attacks.md). "
+        "The exit status is 1 if an attack shows more than is guaranteed.",
     .examples =
         "Examples:\n"
         "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"

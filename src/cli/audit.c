@@ -14,29 +14,30 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"samples-p", NVDP_OPTION_TEXT, "A.npy",
-     "samples of the mechanism on one input: float32 or float64 [samples, dimensions], C order",
+     "samples of the mechanism for one input: float32 or float64 [samples, dimensions], C order",
      NULL, AT(p), .group = "Samples:", .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"samples-q", NVDP_OPTION_TEXT, "B.npy", "and on an adjacent one", NULL, AT(q),
+    {"samples-q", NVDP_OPTION_TEXT, "B.npy", "samples for an adjacent input", NULL, AT(q),
      .traits = NVDP_TRAIT_NO_DEFAULT},
     {"seed", NVDP_OPTION_SEED, "N",
-     "of the order in which they are divided; another one after a look at the result is another "
-     "try",
+     "seed of the split into parts; a new seed after a look at the result counts as another "
+     "attempt",
      "1", AT(seed)},
-    {"delta", NVDP_OPTION_REAL, "D", "at which epsilon is bounded from below; 0: pure", "1e-05",
-     AT(delta), .group = "Bound:", .max = 0.999},
-    {"confidence", NVDP_OPTION_REAL, "X", "of the bound", "0.95", AT(confidence), .min = 0.5,
-     .max = 0.999999},
+    {"delta", NVDP_OPTION_REAL, "D",
+     "delta at which epsilon is bounded from below; 0: pure epsilon", "1e-05", AT(delta),
+     .group = "Bound:", .max = 0.999},
+    {"confidence", NVDP_OPTION_REAL, "X", "confidence of the bound", "0.95", AT(confidence),
+     .min = 0.5, .max = 0.999999},
     {"claimed", NVDP_OPTION_REAL, "E",
-     "what the mechanism is said to have: exit status 1 where the bound is above it", NULL,
-     AT(claimed), .traits = NVDP_TRAIT_NO_DEFAULT},
+     "epsilon that the mechanism claims; the exit status is 1 if the lower bound exceeds the claim",
+     NULL, AT(claimed), .traits = NVDP_TRAIT_NO_DEFAULT},
     {0},
 };
 
 static const char LIMITS[] =
-    "A lower bound: that it is small shows nothing, neither privacy nor that the mechanism keeps "
-    "what it promises. It is of these two inputs and this kind of test; other inputs, other tests "
-    "and more samples may show more, up to the ceiling. It supposes that the samples are "
-    "independent, drawn as they are when the mechanism is used.";
+    "This is a lower bound. A small value proves neither privacy nor that the mechanism keeps its "
+    "claim. The bound holds for these two inputs and this kind of test; other inputs, other tests "
+    "and more samples may show more, up to the ceiling. The samples must be independent and drawn "
+    "in the same way as in real use.";
 
 static double share(const struct nvdp_sample_audit *a, int side) {
     return (double)a->hits[side] / (double)a->held[side];
@@ -68,7 +69,7 @@ static void print(const struct values *v, const struct nvdp_samples *p,
     cli_row("samples", "%zu of P, %zu of Q, %zu number%s each", p->count, q->count, p->dim,
             p->dim == 1 ? "" : "s");
     cli_row("held out", "%zu of P, %zu of Q", a->held[0], a->held[1]);
-    cli_row("test", "says %c where the %s score is above %.6g", name[is], score_name(a),
+    cli_row("test", "decides for %c if the %s score is above %.6g", name[is], score_name(a),
             a->threshold);
     cli_row("right", "%.4g %% of %c, at least %.4g %%", 100 * share(a, is), name[is],
             100 * a->least_true);
@@ -76,17 +77,17 @@ static void print(const struct values *v, const struct nvdp_samples *p,
             100 * a->most_false);
     cli_row("epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon, a->delta,
             100 * a->confidence);
-    cli_row("ceiling", "%.3f is what a perfect test shows with so many samples", a->ceiling);
+    cli_row("ceiling", "%.3f; even a perfect test shows no more with so many samples", a->ceiling);
     if (isfinite(v->claimed)) cli_row("claimed", "<= %g", v->claimed);
     putchar('\n');
     nvdp__print_wrapped(stdout, LIMITS);
 }
 
-static int judge(struct cli *cli, const struct values *v, const struct nvdp_sample_audit *a) {
+static int check_claim(struct cli *cli, const struct values *v, const struct nvdp_sample_audit *a) {
     if (!isfinite(v->claimed) || a->epsilon <= v->claimed) return CLI_SUCCESS;
     return cli_error(cli, CLI_FAILURE,
                      "VIOLATION: the samples show epsilon >= %.4g at delta %g with confidence %g "
-                     "%%, claimed is at most %g",
+                     "%%, but the claim is at most %g",
                      a->epsilon, a->delta, 100 * a->confidence, v->claimed);
 }
 
@@ -108,7 +109,7 @@ static int audit(struct cli *cli, const struct values *v, struct nvdp_samples *p
         CLI_TRY(cli_print_json(cli, to_json(v, p, q, &found)));
     else
         print(v, p, q, &found);
-    return judge(cli, v, &found);
+    return check_claim(cli, v, &found);
 }
 
 static int run(struct cli *cli) {
@@ -118,7 +119,7 @@ static int run(struct cli *cli) {
     if (values.p == NULL || values.q == NULL)
         return cli_usage(cli, "options --samples-p and --samples-q are needed");
     if (isfinite(values.claimed) && values.claimed < 0)
-        return cli_usage(cli, "option --claimed: expected a number of 0 or more, found %g",
+        return cli_usage(cli, "option --claimed: expected a number of at least 0, found %g",
                          values.claimed);
     const int code = audit(cli, &values, &p, &q);
     nvdp_samples_free(&p);
@@ -128,10 +129,10 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_audit = {
     .name = "audit",
-    .summary = "what samples of any mechanism show of its epsilon",
-    .description = "Bounds epsilon of a mechanism from below, ours or another program's, from "
-                   "samples of it on two adjacent inputs: fits a classifier to a third of them, "
-                   "chooses a test on a sixth, and measures its error rates on the rest "
+    .summary = "bound the epsilon of any mechanism from below by its samples",
+    .description = "Bounds from below the epsilon of a mechanism, from nvdp or another program, by "
+                   "its samples for two adjacent inputs. Fits a classifier to a third of the "
+                   "samples, chooses a test on a sixth, and measures the error rates on the rest "
                    "(Clopper-Pearson): docs/threat-model.md, Auditing a mechanism.",
     .examples = "Examples:\n"
                 "  nvdp audit --samples-p text1.npy --samples-q text2.npy --delta 1e-5\n"

@@ -20,62 +20,66 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"arch", NVDP_OPTION_TEXT, "A",
-     "tiny, mini, small, base or large: Google's sizes; default base, or those of --model",
+     "size of the encoder: tiny, mini, small, base or large, as Google's BERT models; default "
+     "base, or the sizes of --model",
      NVDP_OPTION_AT(struct values, config.arch),
      .group = "Options of train and encode:", .traits = NVDP_TRAIT_NO_DEFAULT},
     {"method", NVDP_OPTION_TEXT, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp",
      .default_value = "nvdp"},
-    {"batch", NVDP_OPTION_INTEGER, "N", "texts a step", .default_value = "32"},
-    {"length", NVDP_OPTION_INTEGER, "N", "tokens of every random text", .default_value = "128"},
+    {"batch", NVDP_OPTION_INTEGER, "N", "texts per step", .default_value = "32"},
+    {"length", NVDP_OPTION_INTEGER, "N", "tokens per random text", .default_value = "128"},
     {"precision", NVDP_OPTION_CHOICE, "P", "f32, bf16, or int8 (encode)", .default_value = "f32",
      .choices = cli_precisions},
     {"dropout", NVDP_OPTION_REAL, "X",
-     "train: hidden and attention dropout; negative: the checkpoint's, 0.1", .default_value = "-1"},
+     "train: dropout of hidden states and attention; negative: the checkpoint's value, 0.1",
+     .default_value = "-1"},
     {"freeze-layers", NVDP_OPTION_INTEGER, "K",
-     "train: fix the embeddings and the first K layers, run in each step", .default_value = "0"},
+     "train: freeze the embeddings and the first K layers, and compute them in each step",
+     .default_value = "0"},
     {"dp", NVDP_OPTION_FLAG, NULL,
-     "train: privately, each text's gradient clipped and noise on the sum", .default_value = NULL},
+     "train: private training, which clips each text's gradient and adds noise to the sum",
+     .default_value = NULL},
     {"latent-dim", NVDP_OPTION_INTEGER, "N",
-     "nvdp: width of a vector of the sample; 0: the encoder's", .default_value = "0"},
-    {"data", NVDP_OPTION_TEXT, "DIR", "texts of a task's train.tsv in place of random ones",
+     "nvdp: width of a vector of the sample; 0: the width of the encoder", .default_value = "0"},
+    {"data", NVDP_OPTION_TEXT, "DIR", "use the texts of a task's train.tsv in place of random ones",
      .default_value = NULL},
     {"task", NVDP_OPTION_TEXT, "TASK",
      "with --data: sst2, mrpc, stsb, rte, qqp, qnli, cola or mnli", .default_value = NULL},
     {"max-length", NVDP_OPTION_INTEGER, "N", "with --data: maximum number of tokens per text",
      .default_value = "128", .traits = NVDP_TRAIT_NO_DEFAULT},
     {"model", NVDP_OPTION_TEXT, "DIR",
-     "directory whose sizes are taken (weights stay random) and, with --data, whose "
-     "vocabulary",
+     "directory of a model with the sizes and, with --data, the vocabulary to use; the weights "
+     "stay random",
      .default_value = NULL},
     {"write-batches", NVDP_OPTION_TEXT, "F.jsonl",
-     "write the timed batches' token ids, one batch per line",
+     "write the token ids of the timed batches, one batch per line",
      NVDP_OPTION_AT(struct values, config.batches)},
 
-    {"texts", NVDP_OPTION_INTEGER, "N", "texts, whose ordered pairs are gone through", RD(texts),
-     .group = "Options of rd:"},
-    {"components", NVDP_OPTION_INTEGER, "N", "components of a sample, the prior's included",
+    {"texts", NVDP_OPTION_INTEGER, "N", "number of texts, all of whose ordered pairs are measured",
+     RD(texts), .group = "Options of rd:"},
+    {"components", NVDP_OPTION_INTEGER, "N", "components of a sample, including the prior's",
      RD(components)},
     {"dim", NVDP_OPTION_INTEGER, "N", "dimensions of a component", RD(dim)},
     {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence", RD(order)},
 
     {"mechanism", NVDP_OPTION_TEXT, "M",
-     "laplace, laplace-nearest, santext, santext-plus or random",
+     "mechanism: laplace, laplace-nearest, santext, santext-plus or random",
      .default_value = "laplace-nearest",
      .group = "Options of sanitize (and --texts, --length, --dim):"},
-    {"eta", NVDP_OPTION_TEXT, "E", "noise, nats per unit of distance", .default_value = "100"},
+    {"eta", NVDP_OPTION_TEXT, "E", "noise in nats per unit of distance", .default_value = "100"},
     {"vectors", NVDP_OPTION_TEXT, "FILE",
-     "word vectors; else the word embeddings of --model, else a random table",
+     "word vectors; default: the word embeddings of --model, or a random table",
      .default_value = NULL},
-    {"vocabulary", NVDP_OPTION_INTEGER, "N", "tokens of a random table",
+    {"vocabulary", NVDP_OPTION_INTEGER, "N", "number of tokens in a random table",
      NVDP_OPTION_AT(struct values, sanitize.vocabulary)},
 
-    {"values", NVDP_OPTION_INTEGER, "N", "normals a step",
+    {"values", NVDP_OPTION_INTEGER, "N", "normal draws per step",
      NVDP_OPTION_AT(struct values, noise.values), .group = "Options of noise:"},
 
-    {"steps", NVDP_OPTION_INTEGER, "N", "times to repeat; default 3, rd 1",
+    {"steps", NVDP_OPTION_INTEGER, "N", "number of repetitions; default 3, for rd 1",
      NVDP_OPTION_AT(struct values, steps),
      .group = "Options of all:", .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"seed", NVDP_OPTION_SEED, "N", "of weights, texts, noise and posteriors", RD(seed)},
+    {"seed", NVDP_OPTION_SEED, "N", "seed of the weights, texts, noise and posteriors", RD(seed)},
     {0},
 };
 
@@ -149,7 +153,8 @@ static int resolve(struct cli *cli, struct values *values) {
     const bool sanitize = strcmp(work, "sanitize") == 0;
     if (strcmp(work, "train") != 0 && strcmp(work, "encode") != 0 && strcmp(work, "rd") != 0 &&
         strcmp(work, "noise") != 0 && !sanitize)
-        return cli_usage(cli, "expected train, encode, rd, sanitize or noise, found '%s'", work);
+        return cli_usage(cli, "expected one of train, encode, rd, sanitize and noise, found '%s'",
+                         work);
     CLI_TRY(check_options(cli));
     if (sanitize) return make_sanitizer_config(cli, values);
     config->work = strcmp(work, "encode") == 0 ? BENCH_ENCODE : BENCH_TRAIN;
@@ -161,11 +166,13 @@ static int resolve(struct cli *cli, struct values *values) {
     if (data && !cli_given(cli, "task"))
         return cli_usage(cli, "option --task is needed with --data");
     if (data && !cli_given(cli, "model"))
-        return cli_usage(cli, "option --model is needed with --data, for its vocabulary");
+        return cli_usage(cli,
+                         "option --model is needed with --data, because its vocabulary is used");
     if (data && cli_given(cli, "length"))
-        return cli_usage(cli, "option --length is for random texts; with --data use --max-length");
+        return cli_usage(cli,
+                         "option --length applies to random texts; with --data use --max-length");
     if (!data && cli_given(cli, "max-length"))
-        return cli_usage(cli, "option --max-length needs --data; use --length");
+        return cli_usage(cli, "option --max-length needs --data; for random texts use --length");
     if (!data && cli_given(cli, "task")) return cli_usage(cli, "option --task needs --data");
     if (cli_given(cli, "model") && !cli_given(cli, "arch")) config->arch = NULL;
     if (cli_given(cli, "steps")) {
@@ -224,7 +231,7 @@ static json_t *result_json(const struct cli *cli, const struct values *values,
 }
 
 static void times_print(const struct bench_times *times, const char *what) {
-    cli_row(what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu)", times->mean, times->min,
+    cli_row(what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu steps)", times->mean, times->min,
             times->median, times->count);
 }
 
@@ -233,15 +240,15 @@ static void result_print(const struct cli *cli, const struct values *values,
     cli_row("work", "%s, method %s, %zu parameters, %s", cli->arg[0],
             nvdp_config_get(values->train, "method"), r->parameters,
             nvdp_precision_name(r->precision));
-    cli_row("texts", "%zu of %.1f tokens on average", r->texts,
+    cli_row("texts", "%zu with %.1f tokens on average", r->texts,
             (double)r->tokens / (double)r->texts);
     times_print(&r->step, "step");
     cli_row("tokens", "%.0f/s  (fastest step %.0f/s)", r->tokens_per_second,
             r->tokens_per_second_best);
-    cli_row("encoder", "%.1f Gflop/s, %.1f %% of a large product's %.1f Gflop/s", r->flops / 1e9,
-            100 * r->flops / r->peak_flops, r->peak_flops / 1e9);
-    cli_row("memory", "%.0f MiB at most", (double)r->peak_rss / (1 << 20));
-    cli_row("start", "%.2f s to the first step, and %.2f s for random weights",
+    cli_row("encoder", "%.1f Gflop/s, %.1f %% of the %.1f Gflop/s of a large product",
+            r->flops / 1e9, 100 * r->flops / r->peak_flops, r->peak_flops / 1e9);
+    cli_row("memory", "%.0f MiB at peak", (double)r->peak_rss / (1 << 20));
+    cli_row("start", "%.2f s until the first step, plus %.2f s for random weights",
             r->start_to_first_step_seconds, r->weights_seconds);
     cli_row("machine", "%s, %d threads", r->machine, nvdp_context_threads(cli->ctx));
 }
@@ -274,13 +281,13 @@ static int run_rd(struct cli *cli, const struct values *values) {
     struct bench_rd_result r;
     CLI_DO(cli, bench_rd(cli->ctx, config, &r));
     if (cli->json) return cli_print_json(cli, rd_json(cli, config, &r));
-    cli_row("pairs", "%zu ordered, of %zu components x %zu dimensions", r.pairs, config->components,
-            config->dim);
+    cli_row("pairs", "%zu ordered pairs of texts with %zu components x %zu dimensions", r.pairs,
+            config->components, config->dim);
     times_print(&r.step, "all pairs");
     cli_row("speed", "%.3f G pair-elements/s, %.0f pairs/s", r.pair_elements_per_second / 1e9,
             r.pairs_per_second);
     cli_row("divergence", "max %.6g, mean %.6g nats", r.sum.max, r.sum.mean);
-    cli_row("memory", "%.0f MiB at most", (double)r.peak_rss / (1 << 20));
+    cli_row("memory", "%.0f MiB at peak", (double)r.peak_rss / (1 << 20));
     cli_row("machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
     return CLI_SUCCESS;
 }
@@ -309,11 +316,12 @@ static int run_sanitize(struct cli *cli, const struct values *values) {
     if (cli->json) return cli_print_json(cli, sanitize_json(cli, values, &r));
     cli_row("work", "%s, eta %s", nvdp_config_get(values->sanitizer, "mechanism"),
             nvdp_config_get(values->sanitizer, "eta"));
-    cli_row("table", "%zu tokens of %zu dimensions, %.3g s", r.vocabulary, r.dim, r.table_seconds);
+    cli_row("table", "%zu tokens with %zu dimensions, made in %.3g s", r.vocabulary, r.dim,
+            r.table_seconds);
     times_print(&r.step, "step");
-    cli_row("tokens", "%.0f/s, %zu a step", r.tokens_per_second, r.tokens);
-    if (r.changed >= 0) cli_row("changed", "%.2f %% of them", 100 * r.changed);
-    cli_row("memory", "%.0f MiB at most", (double)r.peak_rss / (1 << 20));
+    cli_row("tokens", "%.0f/s, %zu per step", r.tokens_per_second, r.tokens);
+    if (r.changed >= 0) cli_row("changed", "%.2f %% of the tokens", 100 * r.changed);
+    cli_row("memory", "%.0f MiB at peak", (double)r.peak_rss / (1 << 20));
     cli_row("machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
     return CLI_SUCCESS;
 }
@@ -336,7 +344,7 @@ static int run_noise(struct cli *cli, const struct values *values) {
                            (json_int_t)values->noise.steps, "threads", threads, "exact",
                            noise_json(&r.exact, r.exact_per_second), "double",
                            noise_json(&r.in_double, r.in_double_per_second), "machine", r.machine));
-    cli_row("work", "%zu normals of the secure generator", values->noise.values);
+    cli_row("work", "%zu normal draws of the secure generator", values->noise.values);
     times_print(&r.exact, "exact");
     cli_row("speed", "%.1f million values/s", r.exact_per_second / 1e6);
     times_print(&r.in_double, "in double");
@@ -364,10 +372,11 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_bench = {
     .name = "bench",
-    .summary = "measure the speed of training, encoding, divergences, text privatization, noise",
+    .summary = "measure the speed of training, encoding, divergences, text privatization and noise",
     .args = "train|encode|rd|sanitize|noise",
-    .description = "Measures on random weights how fast this machine trains or encodes, goes "
-                   "through all pairs of random posteriors, or draws tokens or a release's noise.",
+    .description = "Measures how fast this machine trains or encodes with random weights, computes "
+                   "the divergences of all pairs of random posteriors, privatizes tokens, or draws "
+                   "the noise of a release.",
     .examples = "Examples:\n"
                 "  nvdp bench train --arch base --batch 32 --length 128 --steps 5\n"
                 "  nvdp bench encode --arch base --json\n"

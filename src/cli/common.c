@@ -59,8 +59,8 @@ static void catch_signals(void) {
 static void on_log(enum nvdp_log_level level, const char *message, void *user) {
     struct cli *cli = user;
     if (level == NVDP_LOG_DEBUG || (cli->quiet && level != NVDP_LOG_WARNING)) return;
-    if (json_object_get(cli->told, message) != NULL) return;
-    json_object_set_new(cli->told, message, json_true());
+    if (json_object_get(cli->printed, message) != NULL) return;
+    json_object_set_new(cli->printed, message, json_true());
     cli_meter_clear(&cli->meter);
     const char *label = level == NVDP_LOG_WARNING ? "warning: " : "";
     fprintf(stderr, "%s: %s%s\n", cli->name, label, message);
@@ -171,10 +171,11 @@ json_t *cli_run_config(const char *directory) {
 int cli_check_source(struct cli *cli, const char *path) {
     static const char *const of_runs[] = {"split", "data", "limit", "batch", NULL};
     if ((cli->args == 1) == (path != NULL))
-        return cli_usage(cli, "expected either RUN or --posteriors FILE.h5");
+        return cli_usage(cli, "expected exactly one of RUN and --posteriors FILE.h5");
     const char *one = path != NULL ? cli_given_one(cli, of_runs, true) : NULL;
     if (one == NULL) return CLI_SUCCESS;
-    return cli_usage(cli, "--%s chooses texts of a run: expected none with --posteriors", one);
+    return cli_usage(cli, "option --%s chooses texts of a run and does not apply to --posteriors",
+                     one);
 }
 
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors) {
@@ -227,7 +228,7 @@ json_t *cli_guarantee_json(struct cli *cli, const char *run) {
 int cli_begin(struct cli *cli, void *values) {
     nvdp_status status = nvdp_context_create(&cli->ctx);
     if (status != NVDP_OK) return cli_fail(cli, status);
-    cli->told = json_object();
+    cli->printed = json_object();
     nvdp_context_set_option_style(cli->ctx, NVDP_OPTION_STYLE_DASHES);
     nvdp_context_set_log(cli->ctx, on_log, cli); /* set before parsing: options may cause notices */
     CLI_TRY(cli_parse(cli, values));
@@ -252,7 +253,7 @@ void cli_end(struct cli *cli) {
     cli_meter_clear(&cli->meter);
     nvdp_config_free(cli->config);
     nvdp_context_free(cli->ctx);
-    json_decref(cli->told);
+    json_decref(cli->printed);
     free(cli->setting);
     free(cli->arg);
     free(cli->name);

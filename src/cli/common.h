@@ -76,7 +76,7 @@ struct cli {
     char **arg;
     struct nvdp_context *ctx;
     struct cli_meter meter;
-    json_t *told;            /* notes and warnings that were printed, to print each once */
+    json_t *printed;         /* notes and warnings that were printed, to print each once */
     struct cli_ranks *ranks; /* NULL: this process is alone */
 };
 

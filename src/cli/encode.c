@@ -14,7 +14,7 @@ static int run(struct cli *cli) {
                                              (json_int_t)done.texts, "max_length",
                                              (json_int_t)done.max_length, "pooling", done.pooling,
                                              "normalized", done.normalized));
-    cli_row("texts", "%zu, of at most %zu tokens", done.texts, done.max_length);
+    cli_row("texts", "%zu, each of at most %zu tokens", done.texts, done.max_length);
     if (strcmp(done.pooling, "none") != 0)
         cli_row("sentence vectors", "%s%s%s", done.pooling,
                 done.normalized ? ", of unit length" : "",
@@ -26,9 +26,9 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_encode = {
     .name = "encode",
     .summary = "write plain hidden states (not private, for analysis)",
-    .description = "Writes BERT's hidden states of texts to an HDF5 file, and, for models of "
-                   "sentence-transformers, the texts' embeddings as these have them. They are not "
-                   "private: for analysis and comparison, not for giving away.",
+    .description = "Writes the encoder's hidden states of texts to an HDF5 file and, for models of "
+                   "sentence-transformers, also their sentence embeddings. The values are not "
+                   "private: use them for analysis and comparison, and do not give them away.",
     .examples = "Examples:\n"
                 "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5\n"
                 "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5 --all-layers\n"

@@ -44,7 +44,7 @@ static int run(struct cli *cli) {
     }
     cli_row("task", "%s, %s split", evaluation.task, evaluation.split);
     cli_row("method", "%s", evaluation.method);
-    cli_row("selected on", "%s", evaluation.protocol);
+    cli_row("epoch chosen on", "%s", evaluation.protocol);
     cli_print_result(cli, "scores", &evaluation.scores);
     print_classes(count, classes);
     free(classes);
@@ -55,8 +55,9 @@ const struct cli_command cli_command_eval = {
     .name = "eval",
     .summary = "score a run with fresh noise: mean and spread over draws",
     .args = "RUN",
-    .description = "Scores a run on a split with fresh noise: mean and standard deviation over "
-                   "draws, a 95 % interval over texts (bootstrap), and each class by itself.",
+    .description =
+        "Scores a run on a split with fresh noise: prints the mean and standard deviation over "
+        "draws, a 95 % bootstrap interval over texts, and the scores of each class.",
     .examples = "Examples:\n"
                 "  nvdp eval run\n"
                 "  nvdp eval run --split dev --draws 20 --json\n",

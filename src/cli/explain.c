@@ -17,29 +17,32 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"baseline", NVDP_OPTION_LIST, "B",
-     "how often a guess about a text is right without its samples, each in (0, 1): the answer says "
-     "how often it is right with them, at most",
+     "probability that a guess about a text is right without its samples, each in (0, 1); the "
+     "answer is the upper bound with the samples",
      .default_value = "0.5,0.001,1e-06", NVDP_OPTION_AT(struct values, baseline),
      .group = "The question:"},
-    {"texts", NVDP_OPTION_INTEGER, "N", "name a sample's text among so many: baseline 1/N",
+    {"texts", NVDP_OPTION_INTEGER, "N",
+     "number of equally likely texts among which a sample's text is guessed; baseline 1/N",
      .default_value = "872", NVDP_OPTION_AT(struct values, texts), .min = 2, .max = 1e15,
      .unit = "texts"},
     {"attribute", NVDP_OPTION_REAL, "P", "a yes/no attribute that a share P of the texts has",
      .default_value = "0", NVDP_OPTION_AT(struct values, attribute), .min = 0, .max = 1},
     {"clip-sequence", NVDP_OPTION_REAL, "C",
-     "the bound of a sequence clip, in standard deviations of the noise, in place of NATS",
+     "norm of a sequence clip, in standard deviations of the noise; replaces NATS",
      .default_value = "0", NVDP_OPTION_AT(struct values, clip), .min = 0, .max = 1e9,
      .group = "The guarantee:"},
     {"dim", NVDP_OPTION_INTEGER, "D",
-     "with clip-sequence: numbers per sample, which sharpens the bound where they are few; 0: "
+     "with clip-sequence: dimension of a sample; a small dimension sharpens the bound; 0: "
      "unknown",
      .default_value = "0", NVDP_OPTION_AT(struct values, dim), .min = 0, .max = 1e9},
-    {"order", NVDP_OPTION_REAL, "X", "order of the Renyi divergence NATS; 1: Kullback-Leibler",
-     .default_value = "1.1", NVDP_OPTION_AT(struct values, order), .min = 1, .max = 1e6},
-    {"delta", NVDP_OPTION_REAL, "D", "delta that belongs to EPSILON", .default_value = "1e-05",
+    {"order", NVDP_OPTION_REAL, "X",
+     "order of the Renyi divergence NATS; 1: Kullback-Leibler divergence", .default_value = "1.1",
+     NVDP_OPTION_AT(struct values, order), .min = 1, .max = 1e6},
+    {"delta", NVDP_OPTION_REAL, "D", "delta of the guarantee EPSILON", .default_value = "1e-05",
      NVDP_OPTION_AT(struct values, delta), .min = 1e-300, .max = 0.999},
-    {"releases", NVDP_OPTION_INTEGER, "S", "samples of a text", .default_value = "1",
-     NVDP_OPTION_AT(struct values, releases), .min = 1, .max = 1e9, .unit = "samples"},
+    {"releases", NVDP_OPTION_INTEGER, "S", "samples per text that the attacker has",
+     .default_value = "1", NVDP_OPTION_AT(struct values, releases), .min = 1, .max = 1e9,
+     .unit = "samples"},
     {0},
 };
 
@@ -75,7 +78,8 @@ static int read_baselines(struct cli *cli, const struct values *v, double out[NV
         const double value = strtod(at, &end);
         if (end == at || !(value > 0 && value < 1) || (*end != ',' && *end != '\0') ||
             *count == NVDP_GUESSES)
-            return cli_usage(cli, "--baseline: expected at most %d numbers in (0, 1), found '%s'",
+            return cli_usage(cli,
+                             "option --baseline: expected at most %d numbers in (0, 1), found '%s'",
                              NVDP_GUESSES, v->baseline);
         out[(*count)++] = value;
         at = *end == ',' ? end + 1 : end;
@@ -121,29 +125,28 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
     printf("  %-46s %12s %12s\n", "a guess about a text is right", "without", "with at most");
     for (size_t i = 0; i < count; i++) {
         if (baseline[i] == .5)
-            snprintf(what, sizeof what, "which of two equally likely texts it is");
+            snprintf(what, sizeof what, "which of two equally likely texts was sampled");
         else
-            snprintf(what, sizeof what, "anything with this baseline");
+            snprintf(what, sizeof what, "any guess with this baseline");
         guess_row(what, baseline[i], bound(of, baseline[i]));
     }
-    snprintf(what, sizeof what, "which of %zu equally likely texts it is", v->texts);
+    snprintf(what, sizeof what, "which of %zu equally likely texts was sampled", v->texts);
     guess_row(what, one, bound(of, one));
     if (p > 0) {
         snprintf(what, sizeof what, "an attribute that %.3g %% of the texts have", 100 * p);
         guess_row(what, fmax(p, 1 - p), attribute(of, p));
     }
     if (isfinite(information))
-        printf("\nOn average %s at most %s bits about the text; naming one of %zu texts takes "
-               "%.3g.\n",
+        printf("\nOn average, %s at most %s bits about the text; to name one of %zu texts takes "
+               "%.3g bits.\n",
                of->releases == 1 ? "a sample carries" : "the samples together carry",
                nvdp__bound(text, information / M_LN2, NVDP__UP), v->texts, log2((double)v->texts));
     puts("The attacker may know the model and anything else.  The bounds are averages over texts "
-         "and noise: single\nguesses can be nearly certain.  Other samples of the text, or of "
+         "and noise: single\nguesses can be nearly certain.  Further samples of the text, or of "
          "related texts, add up.");
     if (p > 0 && of->clip > 0)
-        puts("The attribute's bound is for an attacker who knows nothing else about the text; with "
-             "other "
-             "knowledge the\nbound of its baseline counts.");
+        puts("The bound of the attribute holds for an attacker who knows nothing else about the "
+             "text; with other\nknowledge, use the bound for the attacker's own baseline.");
     return CLI_SUCCESS;
 }
 
@@ -166,15 +169,15 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
     const struct guarantee clip = {.clip = nvdp_gdp_mu(epsilon, v->delta) / 2, .releases = 1};
     char text[NVDP__BOUND_TEXT];
     if (v->releases != 1 || v->dim != 0)
-        return cli_usage(cli, "EPSILON is that of all samples together: expected neither "
-                              "--releases nor --dim with it");
+        return cli_usage(
+            cli, "EPSILON already covers all samples together; leave out --releases and --dim");
     if (!cli->json)
-        printf("Epsilon %g at delta %g, of everything that is shared of a text, any two texts, by "
-               "any mechanism:\n\n",
+        printf("Epsilon %g at delta %g for all shared data of a text, for any two texts and any "
+               "mechanism:\n\n",
                epsilon, v->delta);
     CLI_TRY(answer(cli, v, &any, "proven"));
     if (cli->json || epsilon == 0) return CLI_SUCCESS;
-    printf("\nWhere a sequence clip proves this epsilon (C = %s), less is possible:\n\n",
+    printf("\nIf a sequence clip proves this epsilon (C = %s), the bounds are lower:\n\n",
            nvdp__bound(text, clip.clip, NVDP__UP));
     return answer(cli, v, &clip, "proven");
 }
@@ -186,7 +189,9 @@ static int explain_measured(struct cli *cli, const struct values *v) {
     json_t *privacy = NULL, *guesses = NULL;
     const json_t *guess;
     if (v->releases != 1 || cli_given(cli, "attribute") || cli_given(cli, "texts"))
-        return cli_usage(cli, "%s: nothing is proven of it: expected --baseline alone",
+        return cli_usage(cli,
+                         "%s: this run has no proven bound, so only measured bounds can be shown; "
+                         "leave out all options but --baseline",
                          cli->arg[0]);
     CLI_DO(cli, nvdp_measured_list(cli->ctx, cli->arg[0], &text));
     json_t *all = json_loads(text, 0, NULL);
@@ -204,20 +209,20 @@ static int explain_measured(struct cli *cli, const struct values *v) {
     if (!json_is_array(guesses)) {
         json_decref(guesses);
         return cli_error(cli, CLI_FAILURE,
-                         "%s: nothing is proven of it and nothing measured yet: nvdp privacy %s "
-                         "--baseline %s",
+                         "%s: this run has no proven bound and no measurement; measure it first: "
+                         "nvdp privacy %s --baseline %s",
                          cli->arg[0], cli->arg[0], v->baseline);
     }
     if (cli->json)
         return cli_print_json(cli,
                               json_pack("{s:s, s:I, s:b, s:o}", "scope", "measured", "texts",
                                         (json_int_t)texts, "complete", complete, "guess", guesses));
-    printf("Measured on %s%zu texts, each as likely as the others; no bound for other texts:\n\n",
+    printf("Measured on %s%zu texts, all equally likely; these are no bounds for other texts:\n\n",
            complete ? "" : "a sample of ", texts);
     printf("  %-46s %12s %12s\n", "a guess about one of these texts is right", "without",
            "with at most");
     json_array_foreach(guesses, i, guess) guess_row(
-        "anything with this baseline", json_number_value(json_object_get(guess, "baseline")),
+        "any guess with this baseline", json_number_value(json_object_get(guess, "baseline")),
         json_number_value(json_object_get(guess, "bound")));
     json_decref(guesses);
     return CLI_SUCCESS;
@@ -234,8 +239,10 @@ static int explain_run(struct cli *cli, const struct values *v) {
     if (!cli->json) printf("%s\n\n", line);
     free(line);
     if (!found.noise || found.token_noise)
-        return cli_error(cli, CLI_FAILURE,
-                         "%s: no sample is drawn of a text: nothing bounds a guess", cli->arg[0]);
+        return cli_error(
+            cli, CLI_FAILURE,
+            "%s: this run shares no random samples of its texts, so no guess can be bounded",
+            cli->arg[0]);
     snprintf(releases, sizeof releases, "%zu", v->releases);
     CLI_DO(cli, nvdp_privacy_config_create(cli->ctx, &config));
     nvdp_status status = nvdp_config_set(config, "releases", releases);
@@ -303,41 +310,38 @@ static void print(const struct values *v, double nats) {
     const double log_some[] = {log(some), log1p(-some)},
                  log_one[] = {-log(texts), log1p(-1 / texts)};
     char text[96], a[24];
-    printf(
-        "%g nats between the samples of any two texts, either way: a Renyi divergence of order %g "
-        "of all that\nis shared, as in the row \"sum\" of nvdp privacy. A reader who has the "
-        "model does at most what the bound\nsays, and for example what is behind it, where the "
-        "noise is Gaussian, %.3g standard deviations between\nany two texts:\n\n",
-        nats, v->order, mu);
-    printf("  %-46s %12s %12s %12s\n", "", "chance", "bound", "for example");
-    row("of two texts, names the right one", .5, right(nats), gsl_cdf_ugaussian_P(mu / 2));
+    printf("Samples of any two texts have a Renyi divergence of at most %g nats, order %g, in both "
+           "directions, over all\nshared data (the row \"sum\" of nvdp privacy). No reader who has "
+           "the model exceeds the column \"bound\".\nThe column \"Gaussian\" is an example: "
+           "Gaussian noise with %.3g standard deviations between any two texts.\n\n",
+           nats, v->order, mu);
+    printf("  %-46s %12s %12s %12s\n", "", "chance", "bound", "Gaussian");
+    row("name the right one of two texts", .5, right(nats), gsl_cdf_ugaussian_P(mu / 2));
     for (size_t i = 0; i < FPRS; i++) {
-        snprintf(text, sizeof text, "recognises a text, false alarms %g %%", 100 * fprs[i]);
+        snprintf(text, sizeof text, "recognize a text with %g %% false alarms", 100 * fprs[i]);
         row(text, fprs[i], nvdp_renyi_most(v->order, nats, fprs[i]), true_positives(fprs[i], mu));
     }
-    snprintf(text, sizeof text, "of %zu texts, names the right one", v->texts);
+    snprintf(text, sizeof text, "name the right one of %zu texts", v->texts);
     row(text, 1 / texts, nvdp_renyi_most(v->order, nats, 1 / texts), named(texts, mu));
-    printf(
-        "\nOn average (geometric) samples favour the right text over another by a factor of e^%g = "
-        "%.3g at most. Of\n%zu texts %s may be named from %.3g nats on, all from log %zu = %.3g. "
-        "Nats that are a mean or a maximum\nover pairs say less: texts that are nearer than that "
-        "are taken for one another.\n\n",
-        nats, exp(nats), v->texts, share(some, a),
-        nvdp_renyi_discrete(v->order, 2, log_some, log_one), v->texts, log(texts));
+    printf("\nOn average (geometric mean), samples favor the right text over another by a factor "
+           "of at most e^%g = %.3g. Of\n%zu texts, %s may be named from %.3g nats on, and all from "
+           "log %zu = %.3g on. If NATS is a mean or a maximum\nover pairs, these bounds do not "
+           "cover pairs that are closer together.\n\n",
+           nats, exp(nats), v->texts, share(some, a),
+           nvdp_renyi_discrete(v->order, 2, log_some, log_one), v->texts, log(texts));
     char clip[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
     const double radius = sqrt(nats / (2 * v->order));
-    printf("Where a sequence clip proves these nats (C = %s), at most %s name the right one of %zu "
+    printf("If a sequence clip proves these nats (C = %s), at most %s name the right one of %zu "
            "texts: nvdp explain\n--clip-sequence %.6g\n\n",
            nvdp__bound(clip, radius, NVDP__UP),
            nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0), NVDP__UP), v->texts,
            radius);
     puts(
-        "Bounds: right of two (1 + TV)/2, TV <= sqrt(1 - e^-KL) (Bretagnolle & Huber 1979), KL no "
-        "larger than a\ndivergence of an order above 1; the others: no processing raises a "
-        "divergence (van Erven & Harremoes 2014),\nof two outcomes; at order 1 that is Fano's "
-        "inequality (Polyanskiy & Verdu 2010). A bound of 100 % says\nnothing: what is possible is "
-        "shown by nvdp privacy --exact, and what an attacker does by nvdp attack --kind "
-        "reidentify.");
+        "Sources: for two texts (1 + TV)/2 with TV <= sqrt(1 - e^-KL) (Bretagnolle & Huber 1979), "
+        "where KL is at most\na divergence of an order above 1; otherwise the data processing "
+        "inequality (van Erven & Harremoes 2014) for\ntwo outcomes, which is Fano's inequality at "
+        "order 1 (Polyanskiy & Verdu 2010). A bound of 100 % excludes\nnothing. nvdp privacy "
+        "--exact shows what is possible, and nvdp attack --kind reidentify what an attacker does.");
 }
 
 static json_t *to_json(const struct values *v, double nats) {
@@ -378,36 +382,37 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &values));
     if (cli_given(cli, "clip-sequence")) {
         if (cli->args > 0)
-            return cli_usage(cli, "expected either --clip-sequence or '%s'", cli->arg[0]);
+            return cli_usage(cli, "expected exactly one of --clip-sequence and '%s'", cli->arg[0]);
         return explain_clip(cli, &values);
     }
     if (cli->args == 0)
-        return cli_usage(cli, "expected a number of nats, an epsilon, RUN or --clip-sequence");
+        return cli_usage(
+            cli, "expected a number of nats, an epsilon, a RUN, or --clip-sequence; found none");
     if (stat(cli->arg[0], &info) == 0 && S_ISDIR(info.st_mode)) return explain_run(cli, &values);
     if (!read_number(cli, &number, &unit))
         return cli_usage(cli,
-                         "expected a number of nats or an epsilon, 0 to 1e9, or the folder of a "
-                         "run, found '%s%s%s'",
+                         "expected a number of nats or an epsilon from 0 to 1e9, or the folder of "
+                         "a run, found '%s%s%s'",
                          cli->arg[0], cli->args > 1 ? " " : "", cli->args > 1 ? cli->arg[1] : "");
     if (strcmp(unit, "epsilon") == 0) return explain_epsilon(cli, &values, number);
     number *= (double)values.releases;
     if (cli->json) return cli_print_json(cli, to_json(&values, number));
     print(&values, number);
     if (*unit == '\0')
-        printf("\n%s was taken as nats. An epsilon: nvdp explain '%s epsilon'\n", cli->arg[0],
+        printf("\n%s was read as nats. For an epsilon: nvdp explain '%s epsilon'\n", cli->arg[0],
                cli->arg[0]);
     return CLI_SUCCESS;
 }
 
 const struct cli_command cli_command_explain = {
     .name = "explain",
-    .summary = "what a guarantee lets anybody guess about a text",
+    .summary = "translate a guarantee into how often guesses about a text are right",
     .args = "[NATS [nats] | EPSILON epsilon | RUN]...",
     .description =
-        "Says how often a guess about a text is right for somebody who has its sample, the model "
-        "and any other knowledge, from how often it is right without the sample: for a run, for an "
-        "epsilon, for a sequence clip, or for a Renyi divergence in nats (docs/certified.md, "
-        "docs/privacy.md).",
+        "Prints upper bounds on how often a guess about a text is right. The attacker has a "
+        "sample, the model and any other knowledge; the bound depends on how often the guess is "
+        "right without the sample. Bounds exist for a run, an epsilon, a sequence clip, or a Renyi "
+        "divergence in nats (docs/certified.md, docs/privacy.md).",
     .examples = "Examples:\n"
                 "  nvdp explain runs/mine --baseline 0.001\n"
                 "  nvdp explain 16 epsilon\n"

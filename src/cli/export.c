@@ -33,15 +33,15 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
 static void print_ledger(const struct nvdp_config *config,
                          const struct nvdp_export_result *result) {
     const char *ledger = nvdp_config_get(config, "ledger");
-    char bound[NVDP__BOUND_TEXT], proven[80] = ", and nothing is proven of them";
+    char bound[NVDP__BOUND_TEXT], proven[80] = ", without a proven guarantee";
     if (result->spent_samples == 0) {
-        cli_row("ledger", "none: other files of these texts are not counted");
+        cli_row("ledger", "none: samples of these texts in other files are not counted");
         return;
     }
     if (isfinite(result->spent_epsilon))
         snprintf(proven, sizeof proven, ", epsilon %s at delta %g",
                  nvdp__bound(bound, result->spent_epsilon, NVDP__UP), result->spent_delta);
-    cli_row("ledger", "%s%s: at most %llu sample%s of a text in all%s",
+    cli_row("ledger", "%s%s: in total at most %llu sample%s of a text%s",
             ledger != NULL ? ledger : nvdp_config_get(config, "run"),
             ledger != NULL ? "" : "/ledger", (unsigned long long)result->spent_samples,
             result->spent_samples == 1 ? "" : "s", proven);
@@ -54,8 +54,8 @@ static int print(struct cli *cli, const struct nvdp_export_result *result) {
     nvdp__print_wrapped(stdout, result->guarantee);
     cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
             (double)result->bytes / (1 << 20));
-    cli_row("texts", "%zu, %zu sample%s each of at most %zu component%s, width %zu", result->texts,
-            result->samples, result->samples == 1 ? "" : "s", result->components,
+    cli_row("texts", "%zu with %zu sample%s each, at most %zu component%s per sample, width %zu",
+            result->texts, result->samples, result->samples == 1 ? "" : "s", result->components,
             result->components == 1 ? "" : "s", result->dim);
     if (model != NULL) cli_row("public model", "%s", model);
     print_ledger(config, result);
@@ -74,7 +74,7 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_need(cli));
     bool input = nvdp_config_get(cli->config, "input") != NULL;
     bool split = nvdp_config_get(cli->config, "split") != NULL;
-    if (input && split) return cli_usage(cli, "expected either --input or --split");
+    if (input && split) return cli_usage(cli, "expected exactly one of --input and --split");
     if (!input && !split) return cli_usage(cli, "option --input or --split is needed");
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
     CLI_DO(cli, nvdp_export(cli->ctx, cli->config, &result));
@@ -87,10 +87,11 @@ const struct cli_command cli_command_export = {
     .name = "export",
     .summary = "write noisy embeddings to a file to give away",
     .args = "RUN",
-    .description = "Draws samples of texts with randomness from the operating system and writes "
-                   "them, and nothing else derived from the texts, to a file to give away. Says "
-                   "what the file reveals. The run's ledger counts the samples of each text, and "
-                   "a second export of a text is refused unless --budget-samples allows it.",
+    .description =
+        "Draws samples of texts with randomness from the operating system and writes them to a "
+        "file to give away. The file has nothing else that is derived from the texts. Prints what "
+        "the file reveals. The run's ledger counts the samples of each text; a second export of a "
+        "text is refused unless --budget-samples allows it.",
     .examples = "Examples:\n"
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"

@@ -5,10 +5,10 @@ struct values {
     bool all;
 };
 
-static const struct nvdp_option options[] = {{"all", NVDP_OPTION_FLAG, NULL,
-                                              "everything that it says, not its first lines alone",
-                                              NVDP_OPTION_AT(struct values, all)},
-                                             {0}};
+static const struct nvdp_option options[] = {
+    {"all", NVDP_OPTION_FLAG, NULL, "print everything that is known, not only the first lines",
+     NVDP_OPTION_AT(struct values, all)},
+    {0}};
 
 static int run(struct cli *cli) {
     struct values values = {0};
@@ -25,9 +25,9 @@ const struct cli_command cli_command_info = {
     .name = "info",
     .summary = "describe a file or directory",
     .args = "FILE",
-    .description = "Tells in a few lines what a file or directory is: safetensors, HDF5 of any "
-                   "kind, Parquet that nvdp export wrote, a vocabulary, a key, a ledger; the "
-                   "folder of a model, a run, a sweep, a cross validation, of sanitized texts.",
+    .description = "Describes a file or directory in a few lines: safetensors, HDF5, Parquet "
+                   "written by nvdp export, a vocabulary, a key, a ledger; the folder of a model, "
+                   "a run, a sweep, a cross validation, or sanitized texts.",
     .examples = "Examples:\n"
                 "  nvdp info shared.h5\n"
                 "  nvdp info run --all\n"

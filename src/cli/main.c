@@ -21,9 +21,8 @@
  * loaded and retries forever, so main() would never run. This runs before OpenBLAS's constructor, when little of the C
  * library works. */
 static __attribute__((no_sanitize("address", "undefined"))) void check_memory(void) {
-    static const char message[] =
-        "nvdp: out of memory: expected a limit on address space (ulimit -v) of 500 MB or more, "
-        "which loading its libraries needs, found less\n";
+    static const char message[] = "nvdp: out of memory: loading the libraries needs about 500 MB "
+                                  "of address space; raise the limit (ulimit -v)\n";
     enum { NEEDED = 256 << 20 };
     const long at = syscall(SYS_mmap, NULL, (size_t)NEEDED, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
@@ -96,8 +95,8 @@ const struct cli_command *const *cli_commands(void) {
 }
 
 const char cli_purpose[] =
-    "Trains text encoders whose noisy output is given away, measures how private it is,\n"
-    "and writes it to files that others can train on.";
+    "Trains text encoders with noisy output that can be given away, measures the privacy of\nthat "
+    "output, and writes it to files that others can train on.";
 const char cli_exit_codes[] = "0 success, 1 failure, 2 wrong usage, 3 bad input, 130 interrupted.";
 
 static void print_version(FILE *to, struct argp_state *state) {

@@ -72,12 +72,12 @@ static nvdp_status mpi_failed(struct cli_ranks *r, int code) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
     MPI_Error_string(code, text, &length);
-    return nvdp__fail(r->ctx, NVDP_ERR_IO, "rank %d: MPI: %s", r->rank, text);
+    return nvdp__fail(r->ctx, NVDP_ERR_IO, "rank %d: MPI error: %s", r->rank, text);
 }
 
 static nvdp_status tell_gone(struct cli_ranks *r) {
     return nvdp__fail(r->ctx, NVDP_ERR_IO,
-                      "rank %d is gone (process %d on %s): the others cannot go on without it",
+                      "rank %d stopped (process %d on %s), so the other ranks cannot continue",
                       r->gone, r->place[r->gone].pid, r->place[r->gone].host);
 }
 

@@ -12,19 +12,21 @@
 enum { FIRST_KEY = 0x1000, HELP_KEY = 0x800, USAGE_KEY, LIST_LIMIT = 32 };
 
 static const struct nvdp_option common_options[] = {
-    {"precision", NVDP_OPTION_CHOICE, "P", "of matrix products: f32, bf16, or int8 in the encoder",
+    {"precision", NVDP_OPTION_CHOICE, "P",
+     "precision of matrix products: f32, bf16, or int8 (encoder only)",
      NVDP_OPTION_AT(struct cli, precision), .choices = cli_precisions, .group = "Common options:"},
     /* absent if the library's kind of work has its own */
-    {"threads", NVDP_OPTION_INTEGER, "N", "threads to compute with (default: all processors)",
-     .min = 1, .max = 1024,
+    {"threads", NVDP_OPTION_INTEGER, "N", "number of threads (default: all processors)", .min = 1,
+     .max = 1024,
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
     {"quiet", NVDP_OPTION_FLAG, NULL,
-     "no progress and no notes on stderr; warnings and errors stay",
+     "print no progress and no notes to stderr, only warnings and errors",
      .group = "Common options:", .traits = NVDP_TRAIT_NO_EFFECT, NVDP_OPTION_AT(struct cli, quiet)},
     {"json", NVDP_OPTION_FLAG, NULL, "print one JSON object in place of tables",
      .traits = NVDP_TRAIT_NO_EFFECT, NVDP_OPTION_AT(struct cli, json)},
     {"config", NVDP_OPTION_LIST, "FILE.json",
-     "read options from a file, such as {\"seed\": 1}; options given here win",
+     "read options from this JSON file, such as {\"seed\": 1}; options on the command line take "
+     "precedence",
      .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT | NVDP_TRAIT_UNSAVED},
     {0},
 };
@@ -240,7 +242,9 @@ static bool print_short_help(const struct cli *cli, const struct argp_option *al
     FILE *to = open_memstream(&doc, &size);
     bool done = rows != NULL && to != NULL;
     if (done) {
-        fprintf(to, "%s The options that most uses need:\v%s\nGroups, with the number of options: ",
+        fprintf(to,
+                "%s Only the most common options are listed here:\v%s\nAll groups, with their "
+                "number of options: ",
                 command->description, command->examples);
         for (const struct argp_option *row = all; row->doc != NULL; row++)
             if (row->name == NULL)
@@ -260,7 +264,7 @@ static bool print_short_help(const struct cli *cli, const struct argp_option *al
 static error_t print_help(struct cli *cli, const char *value, struct argp_state *state) {
     const struct argp_option *all = state->root_argp->options;
     if (value != NULL && strcmp(value, "all") != 0) {
-        cli->code = cli_usage(cli, "option --help: expected all, or no value, found '%s'", value);
+        cli->code = cli_usage(cli, "option --help: expected no value, or all, found '%s'", value);
         return EINVAL;
     }
     if (value == NULL && count_shown(all, 0) > LIST_LIMIT && has_basic(cli)) {

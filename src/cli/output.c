@@ -225,7 +225,8 @@ static void summarize(const struct sweep_state *state, char line[LINE_ROOM]) {
     char passed[CLI_DURATION_ROOM], left[CLI_DURATION_ROOM] = "unknown", others[48] = "";
     cli_duration(state->elapsed_seconds, passed);
     if (!isnan(state->eta_seconds)) cli_duration(state->eta_seconds, left);
-    if (state->elsewhere > 0) snprintf(others, sizeof others, " (%zu elsewhere)", state->elsewhere);
+    if (state->elsewhere > 0)
+        snprintf(others, sizeof others, " (%zu by other processes)", state->elsewhere);
     snprintf(line, LINE_ROOM, "%zu of %zu done, %zu failed, %zu running%s, %s, ETA %s", state->done,
              state->runs, state->failed, state->running, others, passed, left);
 }

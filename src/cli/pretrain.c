@@ -15,18 +15,19 @@ struct values {
 };
 
 static const struct nvdp_option options[] = {
-    {"no-cache", NVDP_OPTION_FLAG, NULL, "keep no tokenised texts",
+    {"no-cache", NVDP_OPTION_FLAG, NULL, "do not cache tokenized texts",
      NVDP_OPTION_AT(struct values, no_cache), .after = "cache", .traits = NVDP_TRAIT_NO_EFFECT},
-    {"dry-run", NVDP_OPTION_FLAG, NULL, "print the configuration, sizes and memory; train nothing",
+    {"dry-run", NVDP_OPTION_FLAG, NULL,
+     "print the configuration, sizes and memory, and do not train",
      NVDP_OPTION_AT(struct values, dry_run), .after = "overwrite"},
     {"eval", NVDP_OPTION_FLAG, NULL,
-     "score --model on --text: masked accuracy and perplexity; takes --length, --batch, "
+     "score --model on --text: masked accuracy and perplexity; uses --length, --batch, "
      "--mask-prob, --whole-word, --seed, --limit, --precision, --cache, --out",
      NVDP_OPTION_AT(struct values, eval),
      .group = "Evaluation of a model:", .traits = NVDP_TRAIT_BASIC},
-    {"model", NVDP_OPTION_TEXT, "DIR", "the model to score", NVDP_OPTION_AT(struct values, model),
+    {"model", NVDP_OPTION_TEXT, "DIR", "model to score", NVDP_OPTION_AT(struct values, model),
      .traits = NVDP_TRAIT_BASIC},
-    {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all",
+    {"limit", NVDP_OPTION_INTEGER, "N", "number of windows to score, evenly spread; 0: all",
      NVDP_OPTION_AT(struct values, limit)},
     {0},
 };
@@ -81,7 +82,10 @@ static int check_sizes(struct cli *cli) {
                                         "cased",        "max-positions", NULL};
     for (const char *const *name = sizes; get(cli, "init") != NULL && *name != NULL; name++)
         if (cli_given(cli, *name))
-            return cli_usage(cli, "option --%s: --init brings its own vocabulary and sizes", *name);
+            return cli_usage(
+                cli,
+                "option --%s does not apply with --init, whose model has a vocabulary and sizes",
+                *name);
     if (get(cli, "vocab") != NULL && cli_given(cli, "vocab-size"))
         return cli_usage(cli, "options --vocab and --vocab-size exclude each other");
     for (const char *const *name = sizes + 1; get(cli, "arch") != NULL && name < sizes + 5; name++)
@@ -94,9 +98,9 @@ static int resolve(struct cli *cli, const struct values *values) {
     static const char *const allowed[] = {"resume", "threads",  "quiet", "json",
                                           "cache",  "no-cache", NULL};
     if (get(cli, "resume") != NULL)
-        return only(cli, allowed, "a resumed run keeps its own configuration");
-    if (values->model != NULL) return cli_usage(cli, "option --model: only with --eval");
-    if (cli_given(cli, "limit")) return cli_usage(cli, "option --limit: only with --eval");
+        return only(cli, allowed, "a resumed run keeps its configuration");
+    if (values->model != NULL) return cli_usage(cli, "option --model needs --eval");
+    if (cli_given(cli, "limit")) return cli_usage(cli, "option --limit needs --eval");
     if (get(cli, "text") == NULL) return cli_usage(cli, "option --text is needed");
     if (get(cli, "out") == NULL && values->dry_run) /* nothing is written */
         (void)nvdp_config_set(cli->config, "out", "model");
@@ -129,7 +133,7 @@ static int evaluate(struct cli *cli, const struct values *values) {
                                        "whole-word", "seed", "limit",  "cache", NULL};
     struct nvdp_mlm_scores scores = NVDP_RESULT(struct nvdp_mlm_scores);
     struct nvdp_config *config = NULL;
-    CLI_TRY(only(cli, allowed, "not with --eval"));
+    CLI_TRY(only(cli, allowed, "does not apply to --eval"));
     if (cli->ranks != NULL)
         return cli_usage(cli, "option --eval: expected one process, found several under mpirun");
     if (values->model == NULL) return cli_usage(cli, "option --model is needed");
@@ -173,7 +177,7 @@ static int dry_run(struct cli *cli) {
     int code = cli_print_json(cli, configuration);
     cli_row("vocabulary", "%zu pieces", plan.vocab_size);
     cli_row("parameters", "%zu", plan.parameters);
-    cli_row("tokens", "%" PRIu64 " at most", plan.tokens);
+    cli_row("tokens", "at most %" PRIu64, plan.tokens);
     cli_row("memory", "%.0f MiB", (double)plan.memory_bytes / (1 << 20));
     return code;
 }
@@ -206,7 +210,7 @@ static json_t *result_json(const char *out, const struct nvdp_pretrain_result *r
 
 static void print_coverage(const char *name, const struct nvdp_coverage *coverage) {
     if (coverage->words == 0) return;
-    cli_row(name, "%.3f pieces a word, %.3f %% of %" PRIu64 " words unknown",
+    cli_row(name, "%.3f pieces per word, %.3f %% of %" PRIu64 " words unknown",
             coverage->pieces_per_word, 100 * coverage->unknown, coverage->words);
 }
 
@@ -220,7 +224,7 @@ static void result_print(const char *out, const struct nvdp_pretrain_result *r) 
     if (r->eval.windows > 0) print_scores(&r->eval);
     cli_row("time", "%.1f s, %.0f tokens/s", r->seconds, r->tokens_per_second);
     if (r->drawing_seconds > 0)
-        cli_row("drawing", "%.1f s, %.1f %% of it", r->drawing_seconds,
+        cli_row("drawing", "%.1f s, %.1f %% of the time", r->drawing_seconds,
                 100 * r->drawing_seconds / r->seconds);
     cli_row("model", "%s", out);
 }
@@ -256,8 +260,8 @@ const struct cli_command cli_command_pretrain = {
     .summary = "train a vocabulary and a compact BERT on plain text",
     .args = "[FILE...]",
     .description = "Trains a WordPiece vocabulary and a BERT with its pretraining heads on plain "
-                   "text, from nothing or from a given model, and writes a directory in Hugging "
-                   "Face layout (BertForPreTraining) that nvdp train starts from.",
+                   "text, from scratch or from a given model, and writes a directory in Hugging "
+                   "Face layout (BertForPreTraining). nvdp train can start from this directory.",
     .examples = "Examples:\n"
                 "  nvdp pretrain --text wiki-*.txt.xz --out bert --arch mini --vocab-size 8192 \\\n"
                 "    --length 64 --batch 64 --steps 20000 --eval-text held-out.txt \\\n"

@@ -17,30 +17,31 @@ struct values {
 };
 
 static const struct nvdp_option options[] = {
-    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "a file of posteriors in place of a run",
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "file of posteriors to measure in place of a run",
      NVDP_OPTION_AT(struct values, posteriors), .group = "What is measured:", .after = "run",
      .traits = NVDP_TRAIT_BASIC},
     {"pairs", NVDP_OPTION_TEXT, "FILE.h5", "also write the divergence of every ordered pair",
      NVDP_OPTION_AT(struct values, pairs), .group = "Output:"},
-    {"out", NVDP_OPTION_TEXT, "FILE", "with --sanitizer: also write the report, as JSON",
+    {"out", NVDP_OPTION_TEXT, "FILE", "with --sanitizer: also write the report as JSON",
      NVDP_OPTION_AT(struct values, out)},
     {"certify", NVDP_OPTION_FLAG, NULL,
-     "what is proven of the run's mechanism over all texts, seen or not, at --delta, of "
-     "--releases; measures nothing, reads no text; written to RUN/certificate.json, with other "
-     "values than the defaults to a file named after them; exit code 1: "
-     "nothing is",
+     "print what is proven for the run's mechanism over all texts, measured or not, at --delta and "
+     "--releases; measures nothing and reads no text; the result is written to "
+     "RUN/certificate.json, or to a file named after its options if they are not the defaults; "
+     "exit status 1: nothing is proven",
      NVDP_OPTION_AT(struct values, certify), .group = "Proof:", .after = "pair",
      .traits = NVDP_TRAIT_BASIC},
-    {"all", NVDP_OPTION_FLAG, NULL, "print every table, not the first numbers alone",
+    {"all", NVDP_OPTION_FLAG, NULL, "print all tables, not only the first numbers",
      NVDP_OPTION_AT(struct values, all), .traits = NVDP_TRAIT_BASIC},
-    {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the posteriors that were measured",
+    {"posteriors-out", NVDP_OPTION_TEXT, "FILE.h5", "also write the measured posteriors",
      NVDP_OPTION_AT(struct values, posteriors_out)},
     {0},
 };
 
 static int make_matrix(struct cli *cli, size_t texts, double **matrix) {
     if (texts > 0 && texts > SIZE_MAX / sizeof(double) / texts)
-        return cli_error(cli, CLI_FAILURE, "%zu texts have too many pairs for --pairs", texts);
+        return cli_error(cli, CLI_FAILURE, "option --pairs: %zu texts have too many pairs to write",
+                         texts);
     *matrix = malloc(texts * texts * sizeof(double) + 1);
     if (*matrix == NULL)
         return cli_error(cli, CLI_FAILURE, "out of memory for the pairs of %zu texts", texts);
@@ -97,7 +98,7 @@ static int give(struct cli *cli, const struct values *values,
     CLI_DO(cli, (values->all ? nvdp_privacy_report_text
                              : nvdp_privacy_report_summary)(cli->ctx, report, &text));
     CLI_TRY(cli_put(text));
-    if (!values->all) puts("All numbers: --all");
+    if (!values->all) puts("All tables: --all");
     return code;
 }
 
@@ -130,7 +131,9 @@ static int measure_states(struct cli *cli, const struct values *values) {
     double *matrix = NULL;
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     if (values->posteriors_out != NULL)
-        return cli_usage(cli, "--posteriors-out: sequence-laplace has no posteriors");
+        return cli_usage(
+            cli,
+            "option --posteriors-out: a run with token-noise sequence-laplace has no posteriors");
     nvdp_status status = nvdp_run_sequence_privacy(cli->ctx, cli->config,
                                                    values->pairs != NULL ? &matrix : NULL, &report);
     int code = status == NVDP_OK ? give(cli, values, &report, matrix, NULL) : cli_fail(cli, status);
@@ -147,8 +150,9 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if ((run &&
          (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || sanitized != NULL)) ||
         values->posteriors != NULL || values->posteriors_out != NULL)
-        return cli_usage(cli, "--sanitizer measures texts: expected neither RUN, --posteriors nor "
-                              "--posteriors-out");
+        return cli_usage(
+            cli,
+            "option --sanitizer measures texts; leave out RUN, --posteriors and --posteriors-out");
     double *matrix = NULL, **wanted = values->pairs != NULL ? &matrix : NULL;
     nvdp_status status = run ? nvdp_run_text_privacy(cli->ctx, cli->config, wanted, &report)
                              : nvdp_text_privacy(cli->ctx, cli->config, wanted, &report);
@@ -195,12 +199,12 @@ static int certify(struct cli *cli) {
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
     char *text = NULL;
     if (other != NULL) return cli_usage(cli, "option --%s does not apply to --certify", other);
-    if (cli->args != 1) return cli_usage(cli, "--certify: expected RUN");
+    if (cli->args != 1) return cli_usage(cli, "option --certify needs RUN");
     if (noise_of(cli->arg[0]) != NO_NOISE)
         return cli_usage(cli,
-                         "--certify: expected a run with a bottleneck, found one with token-noise, "
-                         "whose users noise their texts themselves: nvdp privacy %s shows what is "
-                         "proven and measured of it",
+                         "option --certify: expected a run with a bottleneck, found one with "
+                         "token-noise, whose users add noise to their own texts; nvdp privacy %s "
+                         "shows what is proven and measured for it",
                          cli->arg[0]);
     CLI_TRY(cli_certificate(cli, cli->config, &certificate));
     CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
@@ -233,17 +237,16 @@ static int check_given(struct cli *cli) {
                                                 NULL};
     const char *name = cli_given_one(cli, of_mechanisms, true);
     if (cli_given(cli, "eta")) /* --epsilon sets eta too */
-        return cli_usage(cli,
-                         "--eta and --epsilon are of a mechanism that privatizes texts: expected "
-                         "--sanitizer or --sanitized with them; the exact loss's curves have "
-                         "--at-epsilon");
+        return cli_usage(
+            cli, "options --eta and --epsilon set a mechanism that privatizes texts and need "
+                 "--sanitizer or --sanitized; for the curves of the exact loss use --at-epsilon");
     if (name != NULL)
         return cli_usage(cli,
-                         "--%s is of a mechanism that privatizes texts: expected --sanitizer "
-                         "or --sanitized with it",
+                         "option --%s sets a mechanism that privatizes texts and needs --sanitizer "
+                         "or --sanitized",
                          name);
     if (cli_given(cli, "at-epsilon") && !cli_given(cli, "exact"))
-        return cli_usage(cli, "--at-epsilon: expected --exact or --certify with it");
+        return cli_usage(cli, "option --at-epsilon needs --exact or --certify");
     return CLI_SUCCESS;
 }
 
@@ -304,7 +307,7 @@ static int run(struct cli *cli) {
     if (values.out != NULL) values.pairs = values.out;
     if (noise == OF_SEQUENCES) return measure_states(cli, &values);
     if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
-        return cli_usage(cli, "expected either --pairs or --max-pairs");
+        return cli_usage(cli, "expected at most one of --pairs and --max-pairs");
     struct nvdp_posteriors *posteriors = NULL;
     CLI_TRY(cli_posteriors(cli, values.posteriors, &posteriors));
     int code = measure(cli, &values, posteriors);
@@ -314,16 +317,16 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_privacy = {
     .name = "privacy",
-    .summary = "measure divergences between what texts share; Bayesian DP",
+    .summary = "measure divergences between the shared data of texts, and Bayesian DP",
     .args = "[RUN]",
-    .description = "Measures the Renyi divergence between the samples of every pair of texts, and "
-                   "Bayesian differential privacy, of a run (written to RUN/privacy.json as well, "
-                   "with other options than the defaults to a file named after them) "
-                   "or of a file of posteriors; or of a task's own texts under a mechanism that "
-                   "privatizes them token by token. These are measurements on the given texts, not "
-                   "a bound over all texts; --certify is one, where one is proven. A run that was "
-                   "trained with differential privacy says first what holds for its training "
-                   "texts.",
+    .description =
+        "Measures the Renyi divergence between the samples of every pair of texts, and Bayesian "
+        "differential privacy. The input is a run, a file of posteriors, or the texts of a task "
+        "under a mechanism that privatizes them token by token. The result for a run is also "
+        "written to RUN/privacy.json, or to a file named after its options if they are not the "
+        "defaults. The numbers are measurements on the given texts and no bound over all texts; "
+        "--certify prints such a bound if one is proven. For a run that was trained with "
+        "differential privacy, the guarantee for its training texts comes first.",
     .examples = "Examples:\n"
                 "  nvdp privacy run\n"
                 "  nvdp privacy run --split train --limit 1000 --releases 4 --json\n"

@@ -11,18 +11,20 @@ struct values {
 };
 
 static const struct nvdp_option options[] = {
-    {"out", NVDP_OPTION_TEXT, "FOLDER", "where the report is written (default DIR/report)",
+    {"out", NVDP_OPTION_TEXT, "FOLDER", "directory of the report (default DIR/report)",
      NVDP_OPTION_AT(struct values, config.out), .traits = NVDP_TRAIT_NO_DEFAULT},
     {"analyses", NVDP_OPTION_LIST, "PATH",
-     "also files, or folders of them, that nvdp sanitize --analyse --json printed, beside those in "
-     "DIR/analyses",
+     "further files, or folders of files, printed by nvdp sanitize --analyse --json or nvdp attack "
+     "--json, in addition to DIR/analyses",
      NVDP_OPTION_AT(struct values, config.analyses)},
     {"budgets", NVDP_OPTION_LIST, "NATS",
-     "largest divergences, sums, at which the table of budgets gives a method's score",
+     "limits of the largest divergence (sums, in nats); a table shows each method's score within "
+     "each of them",
      NVDP_OPTION_AT(struct values, config.budgets)},
-    {"no-figures", NVDP_OPTION_FLAG, NULL, "write the figures' scripts and data, draw nothing",
+    {"no-figures", NVDP_OPTION_FLAG, NULL,
+     "write the scripts and data of the figures, but draw nothing",
      NVDP_OPTION_AT(struct values, no_figures)},
-    {"gnuplot", NVDP_OPTION_TEXT, "PROGRAM", "what draws the figures",
+    {"gnuplot", NVDP_OPTION_TEXT, "PROGRAM", "program that draws the figures",
      NVDP_OPTION_AT(struct values, config.gnuplot)},
     {0},
 };
@@ -57,13 +59,13 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_report = {
     .name = "report",
-    .summary = "tables and figures of a folder of runs",
+    .summary = "make tables and figures from a folder of runs",
     .args = "DIR",
     .description =
-        "Reads the runs in DIR, or in DIR/runs, groups those that differ in their seed only, and "
-        "writes tables (text, CSV, LaTeX, Markdown), figures (SVG, PNG, PDF through gnuplot, with "
-        "scripts and data) and one HTML page. Settings (lambda or C) and seeds are chosen by the "
-        "validation score. Runs that are unfinished or broken are named, and left out.",
+        "Reads the runs in DIR or DIR/runs and groups runs that differ only in their seed. Writes "
+        "tables (text, CSV, LaTeX, Markdown), figures (SVG, PNG, PDF through gnuplot, with scripts "
+        "and data) and one HTML page. Settings (lambda or C) and seeds are chosen by the "
+        "validation score. Unfinished or broken runs are listed and left out.",
     .examples = "Examples:\n"
                 "  nvdp report sweep\n"
                 "  nvdp report runs --out paper --no-figures\n"

@@ -31,10 +31,10 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_reuse = {
     .name = "reuse",
-    .summary = "train and score a reader that sees only a shared file",
+    .summary = "train and score a reader on a shared file alone",
     .args = "SHARED.h5",
-    .description = "Trains a reader from a file of noisy embeddings alone and scores it on texts "
-                   "it was not trained on.",
+    .description = "Trains a reader on a file of noisy embeddings alone and scores it on texts "
+                   "that it was not trained on.",
     .examples = "Examples:\n"
                 "  nvdp reuse shared.h5\n"
                 "  nvdp reuse shared.h5 --labels other-task.txt --init shared-model --json\n"

@@ -15,23 +15,24 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"analyse", NVDP_OPTION_CHOICE, "A",
-     "write no texts, analyse the mechanism; geometry (distances to the k-th neighbour), "
-     "deniability (N_w, S_w, S*_y and entropies; 1000 draws of 1000 tokens), inversion (how often "
-     "an attacker names the token, by the nearest neighbour and at best), mask-inference (how "
-     "often a masked language model names it from its context); of the tokens of --text or --task",
+     "analyze the mechanism and write no texts, for the tokens of --text or --task: geometry "
+     "(distances to the k-th neighbor), deniability (N_w, S_w, S*_y and entropies; 1000 draws of "
+     "1000 tokens), inversion (how often an attacker names the token, by the nearest neighbor and "
+     "by the optimal guess), mask-inference (how often a masked language model names it from its "
+     "context)",
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses,
      .group = "Analyses:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_TEXT, "NAME",
-     "of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
+     "split of the task: train, dev, test, dev-mismatched or test-mismatched", "dev",
      NVDP_OPTION_AT(struct values, split)},
-    {"limit", NVDP_OPTION_INTEGER, "N", "only a seeded sample of N texts; 0: all", "0",
+    {"limit", NVDP_OPTION_INTEGER, "N", "only use a seeded sample of N texts; 0: all", "0",
      NVDP_OPTION_AT(struct values, limit), .unit = "texts"},
     {"mask-model", NVDP_OPTION_TEXT, "DIR",
-     "mask-inference: the attacker's model, a BERT with its masked-LM head",
+     "mask-inference: the attacker's model, a BERT with a masked-LM head",
      NVDP_OPTION_AT(struct values, mask_model)},
     {"max-length", NVDP_OPTION_INTEGER, "N",
-     "mask-inference: most tokens of a stretch that the model sees at once; 0: 128, or all it "
-     "takes",
+     "mask-inference: maximum number of tokens that the model sees at once; 0: 128, or fewer if "
+     "the model takes fewer",
      "0", NVDP_OPTION_AT(struct values, max_length), .unit = "tokens"},
     {0},
 };
@@ -59,22 +60,23 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
     if (out != NULL) nvdp__print_row(to, "output", "%s", out);
     nvdp__print_row(to, "draws", "%s",
                     result->insecure_seed
-                        ? "INSECURE, from a seed: whoever knows the seed can undo them"
-                        : "from the operating system's generator, not repeated");
+                        ? "INSECURE, from a seed: everyone who knows the seed can undo them"
+                        : "from the operating system's generator; no two runs are equal");
     nvdp__print_row(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
                     (unsigned long long)result->tokens);
     if (info->table > info->tokens)
-        nvdp__print_row(to, "vocabulary", "%zu of the table's %zu words, %zu dimensions%s",
+        nvdp__print_row(to, "vocabulary", "%zu of the %zu words with vectors, %zu dimensions%s",
                         info->tokens, info->table, info->dim,
-                        info->own_words ? "; NOT PRIVATE: those of these texts" : "");
+                        info->own_words ? "; NOT PRIVATE: taken from these texts" : "");
     else
         nvdp__print_row(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
                         info->pieces ? "WordPieces" : "words", info->dim);
     if (info->unmatched > 0)
-        nvdp__print_row(to, "in no text", "%zu of these words, which come out all the same",
+        nvdp__print_row(to, "in no text",
+                        "%zu of these words match no text, but can be drawn as output",
                         info->unmatched);
     if (info->sensitive < info->tokens)
-        nvdp__print_row(to, "sensitive", "%zu of them; the others may stay as they are",
+        nvdp__print_row(to, "sensitive", "%zu of these words; the others may stay unchanged",
                         info->sensitive);
     if (!isnan(result->changed))
         nvdp__print_row(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
@@ -83,10 +85,11 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
         nvdp__print_row(to, "deniability",
                         "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)", result->n_w,
                         result->s_w, result->draws, result->measured);
-    nvdp__print_row(to, "distances", "nearest %.4g, two tokens %.4g (medians), at most %s",
+    nvdp__print_row(to, "distances",
+                    "medians: nearest token %.4g, random pair %.4g; farthest pair at most %s",
                     result->geometry.nearest_median, result->geometry.pair_median,
                     nvdp__bound(far, result->geometry.diameter_bound, NVDP__UP));
-    nvdp__print_row(to, "LDP epsilon", "at most %s a token, of words with vectors",
+    nvdp__print_row(to, "LDP epsilon", "at most %s per token, for words with vectors",
                     nvdp__bound(worst, result->epsilon, NVDP__UP));
     for (size_t i = 0; i < result->examples; i++)
         fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
@@ -102,12 +105,11 @@ static int run(struct cli *cli) {
     static const char *const of_analyses[] = {"split", "limit", "mask-model", "max-length", NULL};
     const char *name =
         cli_given(cli, "precision") ? "precision" : cli_given_one(cli, of_analyses, true);
-    if (name != NULL) return cli_usage(cli, "option --%s: only with --analyse", name);
+    if (name != NULL) return cli_usage(cli, "option --%s needs --analyse", name);
     if (cli_given(cli, "seed"))
-        return cli_usage(cli,
-                         "option --seed: only with --analyse; texts are drawn from the operating "
-                         "system's generator, or, for tests and experiments, with "
-                         "--insecure-seed N");
+        return cli_usage(
+            cli, "option --seed needs --analyse; texts are always drawn from the operating "
+                 "system's generator, except with --insecure-seed N for tests and experiments");
     const bool task = nvdp_config_get(cli->config, "task") != NULL;
     const char *out = nvdp_config_get(cli->config, "out");
     if (nvdp_config_get(cli->config, "text") == NULL && !task) {
@@ -126,14 +128,12 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_sanitize = {
     .name = "sanitize",
-    .summary = "privatize texts token by token: SanText and d_chi mechanisms",
-    .description =
-        "Writes a task's files in their own layout, or one text per line, with every token of "
-        "their texts drawn by a mechanism of text privatization; labels and other columns stay as "
-        "they are. Without --task and --text it reads standard input. Draws come from the "
-        "operating system's generator: two calls never give the same texts. Says what that "
-        "protects, and "
-        "what it does not: docs/text-privatization.md.",
+    .summary = "privatize texts token by token (SanText and d_chi mechanisms)",
+    .description = "Writes a task's files in their own layout, or one text per line, with every "
+                   "token drawn by a mechanism of text privatization; labels and other columns "
+                   "stay unchanged. Without --task and --text it reads standard input. Draws come "
+                   "from the operating system's generator, so two calls never give the same texts. "
+                   "What this protects and what not: docs/text-privatization.md.",
     .examples =
         "Examples:\n"
         "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"

@@ -16,25 +16,24 @@ struct values {
 #define AT(field) NVDP_OPTION_AT(struct values, config.field)
 
 static const struct nvdp_option options[] = {
-    {"out", NVDP_OPTION_TEXT, "DIR", "directory of the sweep; several processes may work on one",
+    {"out", NVDP_OPTION_TEXT, "DIR", "directory of the sweep; several processes may work on it",
      AT(out), .group = "Sweep:"},
-    {"jobs", NVDP_OPTION_INTEGER, "N", "runs at a time, each with its share of the threads",
-     AT(jobs)},
-    {"retry-failed", NVDP_OPTION_FLAG, NULL,
-     "try again what failed before; the states that are there count", AT(retry_failed)},
+    {"jobs", NVDP_OPTION_INTEGER, "N", "runs at a time; the runs share the threads", AT(jobs)},
+    {"retry-failed", NVDP_OPTION_FLAG, NULL, "run failed runs again, from their saved states",
+     AT(retry_failed)},
     {"no-wait", NVDP_OPTION_FLAG, NULL,
-     "end when there is nothing to begin, though other processes still work", AT(leave)},
+     "end when no run is left to start, even if other processes still work on some", AT(leave)},
     {"stale-after", NVDP_OPTION_REAL, "X",
-     "seconds of silence after which a process on another machine counts as dead and its "
-     "run is taken over",
+     "seconds after which a silent process on another machine counts as dead and its run is taken "
+     "over",
      AT(stale_seconds)},
     {"cache", NVDP_OPTION_TEXT, "DIR",
-     "folder that keeps tokens and frozen layers' states between runs (default "
-     "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); the texts can be read off it",
+     "folder that caches tokens and frozen layers' states between runs (default "
+     "$XDG_CACHE_HOME/nvdp or ~/.cache/nvdp); these files reveal the texts",
      AT(cache), .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"no-cache", NVDP_OPTION_FLAG, NULL, "keep nothing between runs",
+    {"no-cache", NVDP_OPTION_FLAG, NULL, "cache nothing between runs",
      NVDP_OPTION_AT(struct values, no_cache)},
-    {"dry-run", NVDP_OPTION_FLAG, NULL, "print the runs, their steps and memory; run nothing",
+    {"dry-run", NVDP_OPTION_FLAG, NULL, "print the runs, their steps and memory, and run nothing",
      NVDP_OPTION_AT(struct values, dry_run)},
     {0},
 };
@@ -75,15 +74,15 @@ static void plan_print(const struct sweep_plan *plan) {
         if (run->state == SWEEP_WAITING) steps += run->steps;
         if (run->memory_bytes > memory) memory = run->memory_bytes;
     }
-    cli_row("runs", "%zu: %zu waiting, %zu running, %zu done, %zu failed", plan->runs,
+    cli_row("runs", "%zu, of which %zu are waiting, %zu running, %zu done, %zu failed", plan->runs,
             count[SWEEP_WAITING], count[SWEEP_RUNNING], count[SWEEP_DONE], count[SWEEP_FAILED]);
-    cli_row("steps to do", "%" PRIu64, steps);
-    cli_row("memory", "%.0f MiB for the largest run; --jobs takes several at a time",
+    cli_row("steps left", "%" PRIu64, steps);
+    cli_row("memory", "%.0f MiB for the largest run; --jobs runs several at a time",
             (double)memory / (1 << 20));
     if (isnan(plan->seconds)) return;
     char time[CLI_DURATION_ROOM];
     cli_duration(plan->seconds, time);
-    cli_row("time", "%s, one run after the other, going by the finished ones", time);
+    cli_row("time", "%s for one run after the other, estimated from the finished ones", time);
 }
 
 static int dry_run(struct cli *cli, const struct values *values) {
@@ -123,7 +122,7 @@ static void print(const struct values *values, const struct sweep_result *result
     }
     cli_duration(result->seconds, time);
     cli_row("runs", "%zu", result->runs);
-    cli_row("done", "%zu, %zu of them now", result->done, result->made);
+    cli_row("done", "%zu, of which %zu in this call", result->done, result->made);
     if (result->done + result->failed < result->runs)
         cli_row("elsewhere", "%zu", result->runs - result->done - result->failed);
     if (result->failed > 0) cli_row("failed", "%zu", result->failed);
@@ -185,10 +184,10 @@ const struct cli_command cli_command_sweep = {
     .summary = "train and measure every run of a grid, by any number of processes",
     .args = "[GRID.json]",
     .description =
-        "Trains, measures and, where asked for, shares every run that a grid names: tasks x "
-        "methods x lambdas x seeds x any option of nvdp train that has a list. May be killed at "
-        "any moment and started again: what is done stays done, what was begun continues, nothing "
-        "is run twice. Without GRID.json: the grid that was last used in --out.",
+        "Trains, measures and, if requested, shares every run of a grid: tasks x methods x lambdas "
+        "x seeds x any option of nvdp train that has a list of values. You can stop a sweep at any "
+        "moment and start it again: finished runs are kept, unfinished runs continue, and nothing "
+        "runs twice. Without GRID.json, the last grid of --out is used.",
     .examples =
         "Examples:\n"
         "  nvdp sweep grid.json --out sweep --dry-run\n"

@@ -22,13 +22,13 @@ static const struct nvdp_option options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
      "directory with a vocabulary: vocab.txt, or vocab.json and merges.txt,\nor tokenizer.json",
      AT(model), .group = "Options:"},
-    {"input", NVDP_OPTION_TEXT, "FILE", "read this file; -: standard input", "-", AT(input)},
+    {"input", NVDP_OPTION_TEXT, "FILE", "file to read; -: standard input", "-", AT(input)},
     {"jsonl", NVDP_OPTION_FLAG, NULL,
-     "lines are objects with text, pair, max_length; print input_ids and types", AT(jsonl)},
+     "each line is a JSON object with text, pair, max_length; print input_ids and types",
+     AT(jsonl)},
     {"max-length", NVDP_OPTION_INTEGER, "N",
-     "maximum number of tokens per text, unless its line says otherwise", AT(max_length)},
-    {"special", NVDP_OPTION_FLAG, NULL, "show special tokens ([CLS], <s> ...) among the pieces",
-     AT(special)},
+     "maximum number of tokens per text, unless its line has another", AT(max_length)},
+    {"special", NVDP_OPTION_FLAG, NULL, "also print special tokens ([CLS], <s> ...)", AT(special)},
     {0},
 };
 
@@ -177,8 +177,8 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
-    .summary = "word pieces or ids of the lines of a file, or on stdin",
-    .description = "Prints the word pieces of every line of a file, or on stdin, separated by "
+    .summary = "print the word pieces or ids of the lines of a file or of stdin",
+    .description = "Prints the word pieces of every line of a file or of stdin, separated by "
                    "spaces; with --jsonl the ids and types of every object.",
     .examples = "Examples:\n"
                 "  echo 'An unaffable text' | nvdp tokenize --model bert\n"

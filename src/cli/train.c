@@ -18,10 +18,10 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"dry-run", NVDP_OPTION_FLAG, NULL,
-     "print the configuration, sizes, memory and time, by a few steps that are thrown away; train "
-     "nothing",
+     "print the configuration, sizes, memory and time, measured on a few steps that are discarded, "
+     "and do not train",
      NVDP_OPTION_AT(struct values, dry_run), .after = "overwrite"},
-    {"no-cache", NVDP_OPTION_FLAG, NULL, "keep nothing between runs",
+    {"no-cache", NVDP_OPTION_FLAG, NULL, "cache nothing between runs",
      NVDP_OPTION_AT(struct values, no_cache), .after = "cache", .traits = NVDP_TRAIT_NO_EFFECT},
     {0},
 };
@@ -35,7 +35,7 @@ static int resolve(struct cli *cli, struct values *values) {
                              : cli_given(cli, "overwrite") ? "overwrite"
                                                            : NULL;
         if (option == NULL) return CLI_SUCCESS;
-        return cli_usage(cli, "option --%s: a resumed run keeps its own configuration", option);
+        return cli_usage(cli, "option --%s: a resumed run keeps its configuration", option);
     }
     enum nvdp_method method;
     const char *name = nvdp_config_get(cli->config, "method");
@@ -80,8 +80,9 @@ static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
     char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
         prefix[CLI_DURATION_ROOM], base[CLI_DURATION_ROOM], of_all[48] = "";
     if (runs > 1) {
-        snprintf(of_all, sizeof of_all, ", all %zu folds", runs);
-        cli_row("folds", "%zu, one run after the other; texts and steps are the first one's", runs);
+        snprintf(of_all, sizeof of_all, ", for all %zu folds", runs);
+        cli_row("folds", "%zu, one run after the other; texts and steps are given for the first",
+                runs);
     }
     cli_row("train texts", "%zu", plan->train_texts);
     cli_row("validation texts", "%zu", plan->validation_texts);
@@ -101,10 +102,12 @@ static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
     cli_duration(times * plan->score_seconds, scores);
     cli_duration(times * plan->prefix_seconds, prefix);
     cli_row("time",
-            "about %s on this machine as it is%s: %s%s%ssteps %s (%.3g s each), scores %s%s%s", all,
-            of_all, plan->base_seconds > 0 ? "base run " : "", plan->base_seconds > 0 ? base : "",
-            plan->base_seconds > 0 ? ", then " : "", steps, plan->step_seconds, scores,
-            plan->prefix_seconds > 0 ? ", frozen states, unless they are kept already, " : "",
+            "about %s on this machine at its current load%s: %s%s%ssteps %s (%.3g s each), scores "
+            "%s%s%s",
+            all, of_all, plan->base_seconds > 0 ? "base run " : "",
+            plan->base_seconds > 0 ? base : "", plan->base_seconds > 0 ? ", then " : "", steps,
+            plan->step_seconds, scores,
+            plan->prefix_seconds > 0 ? ", frozen states, unless they are cached already, " : "",
             plan->prefix_seconds > 0 ? prefix : "");
 }
 
@@ -123,7 +126,7 @@ static void preset_print(const struct cli *cli) {
     json_t *list = preset_json(cli);
     const json_t *name;
     size_t i;
-    cli_row("preset", "%s, of which:", nvdp_config_get(cli->config, "preset"));
+    cli_row("preset", "%s, which sets:", nvdp_config_get(cli->config, "preset"));
     json_array_foreach(list, i, name) {
         const char *option = json_string_value(name);
         printf("  --%s %s\n", option, nvdp_config_get(cli->config, option));
@@ -186,8 +189,9 @@ static void print_folds(size_t folds, const struct nvdp_train_result *result, in
         mean += result[f].test.mean[k] / (double)folds;
     for (size_t f = 0; f < folds; f++)
         spread += (result[f].test.mean[k] - mean) * (result[f].test.mean[k] - mean);
-    cli_row(nvdp_metric_name(result[0].test.metric[k]), "%.4f +- %.4f  (mean, sd of %zu folds)",
-            mean, sqrt(spread / (double)(folds - 1)), folds);
+    cli_row(nvdp_metric_name(result[0].test.metric[k]),
+            "%.4f +- %.4f  (mean and standard deviation of %zu folds)", mean,
+            sqrt(spread / (double)(folds - 1)), folds);
 }
 
 static const char *fold_folder(const char *out, size_t fold, char folder[PATH_MAX]) {
@@ -209,7 +213,9 @@ static int train_fold(struct cli *cli, const char *out, size_t fold,
     if (status == NVDP_OK) return CLI_SUCCESS;
     const int code = cli_fail(cli, status);
     if (status == NVDP_ERR_CANCELLED && !cli->quiet)
-        fprintf(stderr, "%s: the same command goes on with this fold and the others\n", cli->name);
+        fprintf(stderr,
+                "%s: run the same command again to continue with this fold and the others\n",
+                cli->name);
     return code;
 }
 
@@ -240,8 +246,8 @@ static int cross_validate(struct cli *cli, size_t folds) {
             nvdp_training_privacy(cli->ctx, fold_folder(out, 1, folder), &training, NULL);
         if (status != NVDP_OK) code = cli_fail(cli, status);
         if (status == NVDP_OK && training.is_private) {
-            cli_row("", "the first fold's model has the guarantee below, the others similar ones; "
-                        "whoever gives away several adds them up");
+            cli_row("", "the guarantee below is that of the first fold's model; the others have "
+                        "similar ones; if you give away several models, add their guarantees up");
             cli_training_print(&training);
         }
     }
@@ -274,8 +280,8 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_train = {
     .name = "train",
     .summary = "fine-tune an encoder with a private bottleneck",
-    .description = "Fine-tunes BERT with a bottleneck on a task, scores it on the dev file with "
-                   "fresh noise, and writes a run directory.",
+    .description = "Fine-tunes an encoder with a bottleneck on a task, scores it on the dev file "
+                   "with fresh noise, and writes a run directory.",
     .examples = "Examples:\n"
                 "  nvdp train --task mrpc --data MRPC --model bert --lambda 1e-2 --out run\n"
                 "  nvdp train --task tsv --data mine --text-column text --label-column label \\\n"

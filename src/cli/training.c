@@ -29,16 +29,16 @@ json_t *cli_training_json(const struct nvdp_training_privacy *t) {
 void cli_risk_print(const struct nvdp_account_risk *risk) {
     char with[NVDP__BOUND_TEXT], without[NVDP__BOUND_TEXT];
     cli_row("membership",
-            "whoever is right 50 %% of the time without the model whether a text was trained on is "
-            "right at most %s of the time with it",
+            "a guess whether a text was trained on that is right 50 %% of the time without the "
+            "model is right at most %s of the time with it",
             nvdp__share_bound(with, risk->membership, NVDP__UP));
     for (size_t i = 0; i < risk->guesses; i++)
         cli_row(i == 0 ? "other guesses" : "",
-                "about one training text, right %s of the time without the model: at most %s with "
-                "it",
+                "a guess about one training text that is right %s of the time without the model is "
+                "right at most %s of the time with it",
                 nvdp__share_bound(without, risk->guess[i].baseline, NVDP__UP),
                 nvdp__share_bound(with, risk->guess[i].bound, NVDP__UP));
-    cli_row("replacing one", "epsilon %s at delta %s, where a training text becomes another",
+    cli_row("replacing one", "epsilon %s at delta %s if one training text is replaced by another",
             nvdp__bound(with, risk->replaced_epsilon, NVDP__UP),
             nvdp__bound(without, risk->delta, NVDP__UP));
 }
@@ -48,11 +48,14 @@ void cli_training_print(const struct nvdp_training_privacy *t) {
     cli_row("private training", "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
             nvdp__bound(epsilon, t->account.pld_epsilon, NVDP__UP),
             nvdp__bound(delta, t->account.delta, NVDP__UP), nvdp__bound(mu, t->risk.mu, NVDP__UP),
-            t->finished ? "" : " (of all planned steps: the run is not finished)",
+            t->finished ? "" : " (for all planned steps; the run is not finished)",
             t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
     if (t->delta_default)
-        cli_row("", "delta is half of 1/N for %llu training texts, as --target-delta was not given",
-                (unsigned long long)t->examples);
-    cli_row("", "zero-out: a text counts as none in its place; their number N is public");
+        cli_row(
+            "",
+            "delta is half of 1/N for %llu training texts, because --target-delta was not given",
+            (unsigned long long)t->examples);
+    cli_row("", "zero-out: adjacent data sets have a text or nothing in its place; the number N of "
+                "texts is public");
     cli_risk_print(&t->risk);
 }

@@ -10,16 +10,16 @@ struct values {
 #define AT(field) NVDP_OPTION_AT(struct values, field)
 
 static const struct nvdp_option options[] = {
-    {"public-key", NVDP_OPTION_TEXT, "F", "the key that must have signed the file", NULL,
+    {"public-key", NVDP_OPTION_TEXT, "F", "public key of the expected sender", NULL,
      AT(public_key)},
     {"ledger", NVDP_OPTION_TEXT, "F",
-     "the owner's ledger, in which its release must be, no text of it beyond the budget", NULL,
+     "the owner's ledger; it must list the file's release, and no text may exceed the budget", NULL,
      AT(ledger)},
     {"ledger-key", NVDP_OPTION_TEXT, "F",
-     "the ledger's secret; default: the ledger's name and .key", NULL, AT(ledger_key)},
+     "secret key of the ledger (default: the ledger's name and .key)", NULL, AT(ledger_key)},
     {"make-key", NVDP_OPTION_TEXT, "F",
-     "in place of FILE: make a key pair, the secret key in F, readable by you alone, for nvdp "
-     "export --sign F, the public one in F.pub, to give to readers",
+     "make a key pair instead of checking a file: the secret key in F, readable only by you, for "
+     "nvdp export --sign F, and the public key in F.pub, to give to readers",
      NULL, AT(make_key)},
     {0}};
 
@@ -27,9 +27,9 @@ static const char *const words[] = {
     [NVDP_VERDICT_NO] = "NO", [NVDP_VERDICT_YES] = "yes", [NVDP_VERDICT_OPEN] = "-"};
 
 static int make_key(struct cli *cli, const char *path) {
-    if (cli->args > 0) return cli_usage(cli, "--make-key: expected no FILE");
+    if (cli->args > 0) return cli_usage(cli, "option --make-key takes no FILE");
     if (cli_given(cli, "public-key") || cli_given(cli, "ledger"))
-        return cli_usage(cli, "expected either --make-key, or --public-key and --ledger");
+        return cli_usage(cli, "expected --make-key alone, or --public-key and --ledger");
     CLI_DO(cli, nvdp_key_create(cli->ctx, path));
     char *beside = NULL;
     if (asprintf(&beside, "%s.pub", path) < 0) return cli_error(cli, CLI_FAILURE, "out of memory");
@@ -38,7 +38,8 @@ static int make_key(struct cli *cli, const char *path) {
         code =
             cli_print_json(cli, json_pack("{s:s, s:s}", "secret_key", path, "public_key", beside));
     else {
-        cli_row("secret key", "%s  (keep it: whoever has it signs in your name)", path);
+        cli_row("secret key", "%s  (keep it secret: everyone who has it can sign in your name)",
+                path);
         cli_row("public key", "%s  (give it to those who verify)", beside);
     }
     free(beside);
@@ -77,14 +78,13 @@ static void print(const struct nvdp_verification *found) {
     }
     putchar('\n');
     nvdp__print_wrapped(
-        stdout, !found->holds ? "Do not trust this file: what is marked NO does not hold."
-                : found->is_known
-                    ? "All that can be checked holds, and the file is signed by the given key."
+        stdout, !found->holds     ? "Do not trust this file: the checks marked NO failed."
+                : found->is_known ? "All checks passed, and the file is signed by the given key."
                 : found->is_signed
-                    ? "All that can be checked holds. Whose the signature is, --public-key tells."
-                    : "All that can be checked holds. Whether the values were drawn as the "
-                      "file says, its sender alone knows, and no signature makes the sender "
-                      "answer for it.");
+                    ? "All checks passed. The file is signed; to check by whom, give the sender's "
+                      "key with --public-key."
+                    : "All checks passed. Only the sender knows whether the values were drawn as "
+                      "the file states, and no signature identifies the sender.");
     if (found->holds || !found->useful) nvdp__print_wrapped(stdout, found->guarantee);
 }
 
@@ -92,9 +92,9 @@ static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.make_key != NULL) return make_key(cli, values.make_key);
-    if (cli->args != 1) return cli_usage(cli, "expected FILE, or --make-key");
+    if (cli->args != 1) return cli_usage(cli, "expected FILE or --make-key");
     if (values.ledger == NULL && values.ledger_key != NULL)
-        return cli_usage(cli, "expected --ledger beside --ledger-key");
+        return cli_usage(cli, "option --ledger-key needs --ledger");
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     CLI_DO(cli, nvdp_verify(cli->ctx, cli->arg[0], values.public_key, &found));
     if (values.ledger != NULL)
@@ -110,12 +110,12 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_verify = {
     .name = "verify",
-    .summary = "check a shared file against itself, and who signed it",
+    .summary = "check that a shared file is consistent, and who signed it",
     .args = "[FILE]",
     .description =
-        "Computes again whatever a file of noisy embeddings (HDF5, safetensors, Parquet) says and "
-        "can be computed without the model: datasets, grid, weights, counts, bound, certificate, "
-        "statement, signature. Tells it check by check; exits with 1 where one fails.",
+        "Recomputes everything in a file of noisy embeddings (HDF5, safetensors, Parquet) that can "
+        "be computed without the model: datasets, grid, weights, counts, bound, certificate, "
+        "statement, signature. Prints one line per check; the exit status is 1 if a check fails.",
     .examples = "Examples:\n"
                 "  nvdp verify shared.h5\n"
                 "  nvdp verify --make-key sender.key\n"

@@ -63,7 +63,7 @@ static nvdp_status audit_chunks(struct nvdp__h5_image *image, struct nvdp__h5_ob
                                 struct nvdp__h5_audit *out) {
     const int rank = object->space.rank;
     if (nvdp__h5_image_readable(image, object) != NVDP_OK) {
-        note(out, "dataset '%.40s' that cannot be read", object->name);
+        note(out, "the dataset '%.40s', which cannot be read", object->name);
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(nvdp__h5_image_index(image, object));
@@ -91,7 +91,7 @@ static void audit_gap(const struct nvdp__h5_image *image, uint64_t first, uint64
                       struct nvdp__h5_audit *out) {
     for (uint64_t k = first; k < end; k++) {
         if (image->at[k] == 0) continue;
-        note(out, "byte %" PRIu64 ", which nothing in it uses (h5repack leaves it out)", k);
+        note(out, "a nonzero byte at %" PRIu64 ", which no object uses (h5repack removes it)", k);
         return;
     }
     out->unused += end - first;
@@ -101,7 +101,7 @@ static void audit_bytes(struct nvdp__h5_image *image, struct nvdp__h5_audit *out
     uint64_t at = 0;
     out->size = image->size;
     if (image->end < image->size)
-        note(out, "%" PRIu64 " bytes behind its end", image->size - image->end);
+        note(out, "%" PRIu64 " bytes after the end of the HDF5 data", image->size - image->end);
     if (image->ranges > 1) qsort(image->range, image->ranges, sizeof *image->range, by_first);
     for (size_t i = 0; i < image->ranges; i++) {
         const struct nvdp__h5_range range = image->range[i];
@@ -119,7 +119,7 @@ nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out) {
     image = (struct nvdp__h5_image){
         .ctx = read->ctx, .path = read->path, .at = read->at, .size = read->size, .records = true};
     NVDP_TRY(nvdp__h5_image_parse(&image));
-    if (image.other != NULL) note(out, "'%.40s', which is no dataset", image.other);
+    if (image.other != NULL) note(out, "'%.40s', which is not a dataset", image.other);
     for (size_t i = 0; i < image.objects; i++) {
         struct nvdp__h5_object *object = &image.object[i];
         if (object->attributes > 0) note(out, "attributes of dataset '%.40s'", object->name);

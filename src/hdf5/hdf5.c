@@ -241,7 +241,7 @@ static herr_t innermost(unsigned n, const H5E_error2_t *error, void *user) {
 }
 
 static const char *h5_reason(void) {
-    const char *reason = "HDF5 gives no reason";
+    const char *reason = "HDF5 reports no reason";
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &reason);
     return reason;
 }
@@ -254,7 +254,8 @@ static nvdp_status write_error(const struct nvdp__h5 *file) {
 
 static nvdp_status check_writable(const struct nvdp__h5 *file) {
     if (file->id >= 0) return NVDP_OK;
-    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: not open for writing", file->path);
+    return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: the file is not open for writing",
+                      file->path);
 }
 
 /* HDF5 prints and aborts if the headers have another version than the library, so check before
@@ -267,8 +268,9 @@ static nvdp_status check_library(struct nvdp_context *ctx) {
     same = same && release == H5_VERS_RELEASE;
 #endif
     if (same) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "HDF5: expected version %d.%d.%d, found %u.%u.%u",
-                      H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE, major, minor, release);
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                      "HDF5: expected the library version %d.%d.%d, found %u.%u.%u", H5_VERS_MAJOR,
+                      H5_VERS_MINOR, H5_VERS_RELEASE, major, minor, release);
 }
 
 /* --- types --- */
@@ -403,7 +405,7 @@ nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const
         file->image != NULL ? nvdp__h5_image_attribute(file->image, name) : NULL;
     if (file->id >= 0 || file->temporary == NULL || attribute == NULL ||
         attribute->stored.kind != NVDP__H5_TEXT || attribute->stored.size != size + 1)
-        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: attribute '%s' cannot be replaced",
+        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: cannot replace attribute '%s'",
                           file->path, name);
     const off_t place = attribute->bytes - file->image->at;
     const int fd = open(file->temporary, O_WRONLY | O_CLOEXEC);
@@ -440,9 +442,10 @@ void nvdp__h5_free(struct nvdp__h5 *file) {
 /* Refuses a file of another kind, or of a version unknown to this build. */
 static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int version) {
     if (!nvdp__h5_has_attribute(file, "nvdp_format"))
-        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: expected a file of kind '%s', found no attribute 'nvdp_format'",
-                          file->path, kind);
+        return nvdp__fail(
+            file->ctx, NVDP_ERR_INPUT,
+            "%s: expected a file of kind '%s', but the attribute 'nvdp_format' is missing",
+            file->path, kind);
     char *found = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(file, "nvdp_format", &found));
     nvdp_status status = NVDP_OK;
@@ -456,8 +459,8 @@ static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int ver
     long number = strtol(found + length + 1, &end, 10);
     if (errno != 0 || end == found + length + 1 || *end != '\0' || number < 1 || number > version)
         NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: expected '%s/1' to '%s/%d', found '%s', which this version cannot "
-                            "read",
+                            "%s: expected a version from '%s/1' to '%s/%d', found '%s', which this "
+                            "version of nvdp cannot read; use a newer one",
                             file->path, kind, kind, version, found));
 cleanup:
     free(found);
@@ -585,7 +588,8 @@ static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp
     const int rank = slice->space >= 0 ? H5Sget_simple_extent_dims(slice->space, shape, NULL) : 0;
     if (rank < 1 ||
         H5Tget_class(slice->type) != (nvdp__h5_is_integer(type) ? H5T_INTEGER : H5T_FLOAT))
-        return NVDP__H5_INPUT_ERROR(file, "dataset", name, ": expected %s, found another type",
+        return NVDP__H5_INPUT_ERROR(file, "dataset", name,
+                                    ": expected %s, found values of another type",
                                     nvdp__h5_is_integer(type) ? "integers" : "floats");
     if (first > shape[0] || rows > shape[0] - first)
         return nvdp__h5_outside(file->ctx, file->path, name, shape[0], first, rows);
@@ -609,10 +613,10 @@ static nvdp_status round_to_f16(struct nvdp__h5 *file, const char *name, size_t 
     for (size_t i = 0; i < items; i++) {
         rounded[i] = nvdp__f16_from_float(data[i]);
         if ((rounded[i] & 0x7FFF) == 0x7C00 && isfinite(data[i]))
-            return nvdp__fail(file->ctx, NVDP_ERR_NUMERIC,
-                              "%s: dataset '%s': expected values within the range of f16, found "
-                              "%.9g",
-                              file->path, name, (double)data[i]);
+            return nvdp__fail(
+                file->ctx, NVDP_ERR_NUMERIC,
+                "%s: dataset '%s': expected values within the range of f16, found %.9g", file->path,
+                name, (double)data[i]);
     }
     return NVDP_OK;
 }
@@ -700,7 +704,7 @@ nvdp_status nvdp__h5_set_int(struct nvdp__h5 *file, const char *name, int64_t va
 
 static nvdp_status take_image(struct nvdp__h5 *file) {
     if (file->id < 0)
-        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: already closed", file->path);
+        return nvdp__fail(file->ctx, NVDP_ERR_STATE, "%s: the file is already closed", file->path);
     HUSH;
     if (H5Fflush(file->id, H5F_SCOPE_LOCAL) < 0 || file->disk.error != 0) return write_error(file);
     return parse_again(file);

@@ -66,21 +66,22 @@ static uint64_t u64(const unsigned char *at) {
 
 static nvdp_status damaged(const struct nvdp__h5_image *image, const char *what, uint64_t address) {
     return nvdp__fail(image->ctx, NVDP_ERR_INPUT,
-                      "%s: expected a whole HDF5 file, found a damaged one: %s at byte %llu",
+                      "%s: expected a complete HDF5 file, found a damaged one: %s at byte %llu; "
+                      "copy or write the file again",
                       image->path, what, (unsigned long long)address);
 }
 
 static nvdp_status not_taken(const struct nvdp__h5_image *image, const char *what) {
     return nvdp__fail(image->ctx, NVDP_ERR_INPUT,
-                      "%s: expected HDF5 as nvdp and h5py write it, found %s, which is not read "
-                      "here (h5repack may write another form)",
+                      "%s: expected an HDF5 file as nvdp or h5py writes it, found %s, which nvdp "
+                      "cannot read; try to convert the file with h5repack",
                       image->path, what);
 }
 
 static nvdp_status visit(struct nvdp__h5_image *image, uint64_t address) {
     if (image->visits-- > 0) return NVDP_OK;
     image->visits = 0;
-    return damaged(image, "parts without end", address);
+    return damaged(image, "parts that refer to each other in a cycle", address);
 }
 
 /* The unread bytes of a message or another structure. */
@@ -231,9 +232,10 @@ static bool parse_layout(const struct nvdp__h5_image *image, struct part part,
     uint64_t rank = 0, side = 0;
     if (head == NULL) return false;
     if (head[0] == 4 && head[1] == 3)
-        to->unreadable = ": expected data inside the file, found a reference to another";
+        to->unreadable = ": expected data in the file itself, found a reference to another file";
     else if (head[0] != 3 && (head[0] != 4 || head[1] > 1)) /* version 4 has other chunk indexes */
-        to->unreadable = ": expected a layout of version 3, found another (h5repack writes it)";
+        to->unreadable =
+            ": expected a layout of version 3, found another one; convert the file with h5repack";
     if (to->unreadable != NULL) return true;
     switch (head[1]) {
     case 0:
@@ -285,7 +287,8 @@ static bool parse_filters(struct part part, struct nvdp__h5_object *to) {
         else if (id == 1 && !to->deflate)
             to->deflate = true;
         else
-            to->unreadable = ": expected the filters shuffle and deflate, found another";
+            to->unreadable = ": expected only the filters shuffle and deflate, found another one; "
+                             "convert the file with h5repack";
     }
     return true;
 }
@@ -348,13 +351,13 @@ static size_t padded(uint64_t size, bool pad) {
 
 static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part part,
                                    uint64_t address) {
-    static const char what[] = "an attribute";
+    static const char what[] = "an invalid attribute";
     struct nvdp__h5_attribute attribute = {0};
     struct nvdp__h5_space space = {0};
     uint64_t bytes = 0;
     const unsigned char *head = take(&part, 8);
     if (head == NULL || head[0] < 1 || head[0] > 3) return damaged(image, what, address);
-    if (head[0] > 1 && head[1] != 0) return not_taken(image, "a shared type of an attribute");
+    if (head[0] > 1 && head[1] != 0) return not_taken(image, "an attribute with a shared type");
     const bool is_padded = head[0] == 1;
     const uint64_t sizes[] = {u16(head + 2), u16(head + 4), u16(head + 6)};
     if (head[0] == 3 && take(&part, 1) == NULL) return damaged(image, what, address);
@@ -394,32 +397,39 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
     case 0x01:
         to->space = true;
         return parse_space(part, &to->dataset.space) ? NVDP_OK
-                                                     : damaged(image, "an extent", address);
+                                                     : damaged(image, "an invalid shape", address);
     case 0x03:
         to->type = true;
-        return parse_type(part, &to->dataset.stored) ? NVDP_OK : damaged(image, "a type", address);
+        return parse_type(part, &to->dataset.stored) ? NVDP_OK
+                                                     : damaged(image, "an invalid type", address);
     case 0x05:
-        return parse_fill(part, &to->dataset) ? NVDP_OK : damaged(image, "a fill value", address);
+        return parse_fill(part, &to->dataset) ? NVDP_OK
+                                              : damaged(image, "an invalid fill value", address);
     case 0x07:
-        to->dataset.unreadable = ": expected data inside the file, found a reference to another";
+        to->dataset.unreadable =
+            ": expected data in the file itself, found a reference to another file";
         return NVDP_OK;
     case 0x08:
         to->layout = true;
-        return parse_layout(image, part, &to->dataset) ? NVDP_OK
-                                                       : damaged(image, "a layout", address);
+        return parse_layout(image, part, &to->dataset)
+                   ? NVDP_OK
+                   : damaged(image, "an invalid layout", address);
     case 0x0b:
-        return parse_filters(part, &to->dataset) ? NVDP_OK : damaged(image, "filters", address);
+        return parse_filters(part, &to->dataset) ? NVDP_OK
+                                                 : damaged(image, "invalid filters", address);
     case 0x02: /* index of links: fails below if it uses a heap */
     case 0x15: /* index of attributes */
         to->group = to->group || type == 0x02;
         head = take(&part, 2);
-        if (head == NULL) return damaged(image, "an index", address);
+        if (head == NULL) return damaged(image, "an invalid attribute index", address);
         if ((head[1] & 1) && take(&part, type == 0x02 ? 8 : 2) == NULL)
-            return damaged(image, "an index", address);
-        if (!take_number(&part, 8, &heap)) return damaged(image, "an index", address);
+            return damaged(image, "an invalid attribute index", address);
+        if (!take_number(&part, 8, &heap))
+            return damaged(image, "an invalid attribute index", address);
         for (int i = 0; i < 1 + (head[1] >> 1 & 1); i++) /* B-trees by name and by creation order */
             (void)take_nowhere(&part);
-        return heap == NOWHERE ? NVDP_OK : not_taken(image, "links or attributes in a heap");
+        return heap == NOWHERE ? NVDP_OK
+                               : not_taken(image, "links or attributes in a fractal heap");
     case 0x06:
         to->group = true;
         return parse_link(image, part, to, address);
@@ -430,7 +440,7 @@ static nvdp_status parse_message(struct nvdp__h5_image *image, int type, struct 
         to->group = true;
         return take_number(&part, 8, &to->tree) && take_number(&part, 8, &to->heap)
                    ? NVDP_OK
-                   : damaged(image, "a symbol table", address);
+                   : damaged(image, "an invalid symbol table", address);
     case 0x0a: /* group info */
         head = take(&part, 2);
         if (head != NULL) (void)take(&part, 4 * (uint64_t)((head[1] & 1) + (head[1] >> 1 & 1)));
@@ -457,12 +467,13 @@ struct form {
 static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, uint64_t size,
                                struct header *to, struct form *form, int depth) {
     const unsigned char *at = bytes_at(image, address, size);
-    if (at == NULL || depth > MAX_BLOCKS) return damaged(image, "an object header", address);
+    if (at == NULL || depth > MAX_BLOCKS)
+        return damaged(image, "an invalid object header", address);
     struct part part = {image, at, (size_t)size};
     const bool first = form->version == 1;
     if (!first && depth > 0) { /* has a signature in front and a checksum behind */
         if (size < 8 || memcmp(at, "OCHK", 4) != 0)
-            return damaged(image, "a continuation", address);
+            return damaged(image, "an invalid continuation", address);
         record(image, at, 4);
         record(image, at + size - 4, 4);
         part = (struct part){image, at + 4, (size_t)size - 8};
@@ -476,13 +487,14 @@ static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, u
         const int flags = head[first ? 4 : 3];
         form->messages--;
         NVDP_RETURN_IF_FAILED(visit(image, place));
-        if (pass(&part, body.left) == NULL) return damaged(image, "an object header", place);
-        if ((flags & 2) && type != 0) return not_taken(image, "a shared message");
+        if (pass(&part, body.left) == NULL)
+            return damaged(image, "an invalid object header", place);
+        if ((flags & 2) && type != 0) return not_taken(image, "a shared header message");
         if (type != 0x10) {
             NVDP_RETURN_IF_FAILED(parse_message(image, type, body, to, place));
             continue;
         }
-        if (body.left < 16) return damaged(image, "a continuation", place);
+        if (body.left < 16) return damaged(image, "an invalid continuation", place);
         record(image, body.at, 16);
         NVDP_RETURN_IF_FAILED(
             parse_block(image, u64(body.at), u64(body.at + 8), to, form, depth + 1));
@@ -498,7 +510,7 @@ static nvdp_status parse_header_2(struct nvdp__h5_image *image, uint64_t address
     if (head == NULL || head[4] != 2 || ((head[5] & 32) && take(&part, 16) == NULL) ||
         ((head[5] & 16) && take(&part, 4) == NULL) ||
         !take_number(&part, (size_t)1 << (head[5] & 3), &size))
-        return damaged(image, "an object header", address);
+        return damaged(image, "an invalid object header", address);
     struct form form = {2, head[5] & 4 ? 6 : 4, UINT32_MAX};
     if (size <= part.left && part.left - size >= 4) record(image, part.at + size, 4); /* checksum */
     return parse_block(image, (uint64_t)(part.at - image->at), size, to, &form, 0);
@@ -509,12 +521,12 @@ static nvdp_status parse_header(struct nvdp__h5_image *image, uint64_t address, 
     NVDP_RETURN_IF_FAILED(visit(image, address));
     to->tree = to->heap = NOWHERE;
     if (head != NULL && memcmp(head, "OHDR", 4) == 0) return parse_header_2(image, address, to);
-    if (head == NULL || head[0] != 1) return damaged(image, "an object header", address);
+    if (head == NULL || head[0] != 1) return damaged(image, "an invalid object header", address);
     record(image, head, 1);
     record(image, head + 2, 10);
     struct form form = {1, 8, u16(head + 2)};
     NVDP_RETURN_IF_FAILED(parse_block(image, address + 16, u32(head + 8), to, &form, 0));
-    return form.messages == 0 ? NVDP_OK : damaged(image, "an object header", address);
+    return form.messages == 0 ? NVDP_OK : damaged(image, "an invalid object header", address);
 }
 
 /* --- groups --- */
@@ -527,9 +539,9 @@ struct names {
 static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, struct names *out) {
     const unsigned char *head = bytes_at(image, address, 32);
     if (head == NULL || memcmp(head, "HEAP", 4) != 0 || head[4] != 0)
-        return damaged(image, "names", address);
+        return damaged(image, "an invalid table of names", address);
     *out = (struct names){bytes_at(image, u64(head + 24), u64(head + 8)), (size_t)u64(head + 8)};
-    if (out->at == NULL) return damaged(image, "names", address);
+    if (out->at == NULL) return damaged(image, "an invalid table of names", address);
     record(image, head, 5);
     record(image, head + 8, 24);
     /* free blocks: offset of the next one (1 after the last), and size */
@@ -547,10 +559,10 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
     const unsigned char *head = bytes_at(image, address, 8);
     NVDP_RETURN_IF_FAILED(visit(image, address));
     if (head == NULL || memcmp(head, "SNOD", 4) != 0 || head[4] != 1)
-        return damaged(image, "a group's members", address);
+        return damaged(image, "invalid group members", address);
     const size_t count = u16(head + 6);
     const unsigned char *entry = bytes_at(image, address + 8, count * 40);
-    if (entry == NULL) return damaged(image, "a group's members", address);
+    if (entry == NULL) return damaged(image, "invalid group members", address);
     record(image, head, 5);
     record(image, head + 6, 2);
     for (size_t i = 0; i < count; i++, entry += 40) {
@@ -559,7 +571,7 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
         const unsigned char *end =
             name != NULL ? memchr(name, '\0', names->size - (size_t)offset) : NULL;
         if (end == NULL || !is_name(name, (uint64_t)(end - name)))
-            return damaged(image, "a member's name", (uint64_t)(entry - image->at));
+            return damaged(image, "an invalid member name", (uint64_t)(entry - image->at));
         const size_t length = (size_t)(end - name);
         record(image, name, length);
         record(image, entry, 20);
@@ -590,7 +602,7 @@ static nvdp_status take_tree(struct nvdp__h5_image *image, const struct header *
     size_t count = 0;
     const unsigned char *head = open_node(image, address, 0, level, 8, &count);
     NVDP_RETURN_IF_FAILED(visit(image, address));
-    if (head == NULL) return damaged(image, "a group's tree", address);
+    if (head == NULL) return damaged(image, "an invalid group tree", address);
     for (size_t i = 0; i < count; i++) {
         const uint64_t child = u64(head + 24 + 16 * i + 8);
         NVDP_RETURN_IF_FAILED(head[5] > 0 ? take_tree(image, group, names, child, head[5] - 1)
@@ -616,24 +628,26 @@ static nvdp_status check_dataset(struct nvdp__h5_image *image, struct nvdp__h5_o
     uint64_t values, bytes;
     if (!count_values(&to->space, 0, &values) ||
         __builtin_mul_overflow(values, to->stored.size, &bytes))
-        return damaged(image, "an extent", address);
+        return damaged(image, "an invalid shape", address);
     if (to->stored.size > sizeof to->fill && to->unreadable == NULL)
         to->unreadable = ": expected numbers, found values of another type";
     to->unpacked = bytes;
     if (to->layout == NVDP__H5_CHUNKED) {
         const int rank = to->sides - 1;
         if (rank != to->space.rank || to->chunk[rank] != to->stored.size)
-            return damaged(image, "a layout", address);
+            return damaged(image, "an invalid layout", address);
         if (to->chunk_bytes > LARGEST_CHUNK && to->unreadable == NULL)
-            to->unreadable =
-                ": expected chunks of at most 64 MiB, found larger ones (h5repack writes others)";
+            to->unreadable = ": expected chunks of at most 64 MiB, found larger ones; convert the "
+                             "file with h5repack";
         return NVDP_OK;
     }
     if (to->unreadable != NULL) return NVDP_OK;
-    if (to->shuffle || to->deflate) return damaged(image, "filters without chunks", address);
+    if (to->shuffle || to->deflate)
+        return damaged(image, "filters of a dataset without chunks", address);
     if (bytes == 0 || (to->layout == NVDP__H5_CONTIGUOUS && to->address == NOWHERE)) return NVDP_OK;
     const unsigned char *value = bytes_at(image, to->address, bytes);
-    if (bytes > to->bytes || value == NULL) return damaged(image, "values beyond the end", address);
+    if (bytes > to->bytes || value == NULL)
+        return damaged(image, "values that lie outside the file", address);
     record(image, value, bytes);
     return NVDP_OK;
 }
@@ -654,7 +668,7 @@ static nvdp_status take_dataset(struct nvdp__h5_image *image, const struct heade
 static nvdp_status take_link(struct nvdp__h5_image *image, const char *path, int depth,
                              const char *name, size_t length, uint64_t address) {
     nvdp_status status = NVDP_OK;
-    if (depth >= MAX_DEPTH) return damaged(image, "groups without end", address);
+    if (depth >= MAX_DEPTH) return damaged(image, "too deeply nested groups", address);
     char *whole =
         nvdp__format(image->ctx, "%s%s%.*s", path, *path != '\0' ? "/" : "", (int)length, name);
     if (whole == NULL) return NVDP_ERR_MEMORY;
@@ -702,12 +716,12 @@ static nvdp_status sort_all(struct nvdp__h5_image *image) {
         qsort(image->attribute, image->attributes, sizeof *image->attribute, by_attribute);
     for (size_t i = 1; i < image->objects; i++) {
         if (by_object(&image->object[i - 1], &image->object[i]) == 0)
-            return damaged(image, "two datasets of one name", 0);
+            return damaged(image, "two datasets with the same name", 0);
     }
     limit_unpacked(image);
     for (size_t i = 1; i < image->attributes; i++) {
         if (by_attribute(&image->attribute[i - 1], &image->attribute[i]) == 0)
-            return damaged(image, "two attributes of one name", 0);
+            return damaged(image, "two attributes with the same name", 0);
     }
     return NVDP_OK;
 }
@@ -737,22 +751,23 @@ nvdp_status nvdp__h5_image_parse(struct nvdp__h5_image *image) {
     if (image->size < sizeof signature || memcmp(image->at, signature, sizeof signature) != 0)
         return nvdp__fail(image->ctx, NVDP_ERR_INPUT,
                           "%s: expected an HDF5 file, found another kind", image->path);
-    if (at == NULL) return damaged(image, "a superblock", 0);
-    if (at[8] > 3) return not_taken(image, "a later superblock");
+    if (at == NULL) return damaged(image, "an invalid superblock", 0);
+    if (at[8] > 3) return not_taken(image, "a superblock of a later version");
     const bool old = at[8] < 2; /* old versions have the same fields in another order */
     const unsigned char *size = old ? at + 13 : at + 9;
-    if (size[0] != 8 || size[1] != 8) return not_taken(image, "addresses that have not 8 bytes");
+    if (size[0] != 8 || size[1] != 8)
+        return not_taken(image, "addresses of a size other than 8 bytes");
     const unsigned char *rest = bytes_at(image, old ? 24 + 4 * (uint64_t)at[8] : 12, old ? 72 : 36);
-    if (rest == NULL) return damaged(image, "a superblock", 0);
+    if (rest == NULL) return damaged(image, "an invalid superblock", 0);
     image->visits = MAX_VISITS;
     const uint64_t base = u64(rest), end = u64(rest + 16), driver = old ? u64(rest + 24) : NOWHERE;
     const uint64_t top = u64(rest + (old ? 40 : 24)); /* address of the root's header */
-    if (base != 0 || driver != NOWHERE) return not_taken(image, "a base address or a driver");
-    if (end > image->size) return damaged(image, "its end is missing", image->size);
+    if (base != 0 || driver != NOWHERE) return not_taken(image, "a base address or a file driver");
+    if (end > image->size) return damaged(image, "a missing end", image->size);
     image->end = end;
     struct header root = {.path = ""};
     NVDP_RETURN_IF_FAILED(parse_header(image, top, &root));
-    if (!root.group) return damaged(image, "no group", top);
+    if (!root.group) return damaged(image, "a root object that is not a group", top);
     NVDP_RETURN_IF_FAILED(take_group(image, &root));
     record_superblock(image, rest, &root);
     return sort_all(image);
@@ -843,12 +858,13 @@ static nvdp_status take_chunk(struct nvdp__h5_image *image, struct nvdp__h5_obje
         if (at >= object->space.shape[d]) return NVDP_OK;
         if (__builtin_mul_overflow(chunk.place, chunks_along(object, d), &chunk.place) ||
             __builtin_add_overflow(chunk.place, at / object->chunk[d], &chunk.place))
-            return cannot_read(image, object, "too many chunks");
+            return cannot_read(image, object, "it has too many chunks");
     }
     const unsigned char *bytes = bytes_at(image, address, chunk.bytes);
-    if (bytes == NULL) return cannot_read(image, object, "a chunk beyond the end of the file");
+    if (bytes == NULL) return cannot_read(image, object, "a chunk lies past the end of the file");
     record(image, bytes, chunk.bytes);
-    if (object->chunks > image->size / 16) return cannot_read(image, object, "too many chunks");
+    if (object->chunks > image->size / 16)
+        return cannot_read(image, object, "it has too many chunks");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &object->index, &object->chunk_capacity,
                                         object->chunks + 1, sizeof chunk));
     object->index[object->chunks++] = chunk;
@@ -860,7 +876,8 @@ static nvdp_status take_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
     const size_t key = 8 + 8 * ((size_t)object->space.rank + 1);
     size_t count = 0;
     const unsigned char *head = open_node(image, address, 1, level, key, &count);
-    if (head == NULL || (*nodes)-- == 0) return cannot_read(image, object, "a damaged index");
+    if (head == NULL || (*nodes)-- == 0)
+        return cannot_read(image, object, "its chunk index is damaged");
     for (size_t i = 0; i < count; i++) {
         const unsigned char *at = head + 24 + i * (key + 8);
         NVDP_RETURN_IF_FAILED(head[5] > 0
@@ -884,12 +901,12 @@ nvdp_status nvdp__h5_image_index(struct nvdp__h5_image *image, struct nvdp__h5_o
     if (object->chunks > 1) qsort(object->index, object->chunks, sizeof *object->index, by_chunk);
     for (size_t i = 1; i < object->chunks; i++) {
         if (by_chunk(&object->index[i - 1], &object->index[i]) == 0)
-            return cannot_read(image, object, "a chunk that is there twice");
+            return cannot_read(image, object, "a chunk is listed twice");
     }
     if (__builtin_add_overflow(image->expanded, object->chunks * object->chunk_bytes,
                                &image->expanded) ||
         !nvdp__may_unpack(image->size, image->expanded))
-        return cannot_read(image, object, "chunks that are far larger than the file");
+        return cannot_read(image, object, "its chunks are much larger than the file");
     object->held = nvdp__calloc(image->ctx, object->chunks > 0 ? object->chunk_bytes : 1, 1);
     return object->held != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
@@ -953,7 +970,7 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
                                                  : Z_DATA_ERROR;
     if (unpacked == Z_MEM_ERROR) NVDP_TRY(NVDP_ERR_MEMORY);
     if (unpacked != Z_OK)
-        NVDP_TRY(cannot_read(image, object, "a chunk that does not unpack to its size"));
+        NVDP_TRY(cannot_read(image, object, "a chunk does not decompress to its size"));
     if (!packed) memcpy(whole, stored, bytes);
     if (shuffled) unshuffle(shuffled_bytes, bytes, object->stored.size, object->held);
     object->held_index = index;
@@ -1027,11 +1044,12 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
 nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
                                     const struct nvdp__h5_object *object) {
     if (object->is_too_large)
-        return NVDP__H5_INPUT_ERROR(image, "dataset", object->name,
-                                    ": expected at most 16 MiB, or %d times the %zu bytes of the "
-                                    "file, for it and the datasets before it, found %" PRIu64
-                                    " bytes for it alone: h5repack -f NONE stores them unpacked",
-                                    NVDP__MAX_UNPACK_RATIO, image->size, object->unpacked);
+        return NVDP__H5_INPUT_ERROR(
+            image, "dataset", object->name,
+            ": expected datasets that decompress to at most 16 MiB, or to %d times the %zu bytes "
+            "of the file, found %" PRIu64
+            " bytes for this one; store the data uncompressed with h5repack -f NONE",
+            NVDP__MAX_UNPACK_RATIO, image->size, object->unpacked);
     if (object->unreadable != NULL)
         return NVDP__H5_INPUT_ERROR(image, "dataset", object->name, "%s", object->unreadable);
     return NVDP_OK;
@@ -1098,7 +1116,7 @@ nvdp_status nvdp__h5_image_text(struct nvdp__h5_image *image,
     }
     if (length > LARGEST_TEXT)
         return nvdp__fail(image->ctx, NVDP_ERR_INPUT, "%s: attribute '%s': cannot read: %s",
-                          image->path, attribute->name, "its text is not there");
+                          image->path, attribute->name, "its text lies outside the file");
     *out = copy_text(image->ctx, text, (size_t)length);
     return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }

@@ -16,7 +16,8 @@ enum { SLICE_BYTES = 1 << 18 };
 nvdp_status nvdp__h5_outside(struct nvdp_context *ctx, const char *path, const char *name,
                              uint64_t there, size_t first, size_t rows) {
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: dataset '%s': expected rows within %" PRIu64 ", found %zu from row %zu",
+                      "%s: dataset '%s': expected a range within its %" PRIu64
+                      " rows, found %zu rows from row %zu",
                       path, name, there, rows, first);
 }
 
@@ -128,7 +129,8 @@ static nvdp_status convert(struct nvdp__h5_image *image, const struct nvdp__h5_o
                 (!wide && (value < INT32_MIN || value > INT32_MAX)))
                 return NVDP__H5_INPUT_ERROR(
                     image, "dataset", from->name,
-                    ": expected signed integers of %d bits, found a larger one", wide ? 64 : 32);
+                    ": expected signed integers of at most %d bits, found a larger one",
+                    wide ? 64 : 32);
             if (wide)
                 ((int64_t *)data)[i] = value;
             else
@@ -280,7 +282,8 @@ static nvdp_status read_int(struct nvdp__h5_image *image,
     int64_t read;
     if (!integer_at(&attribute->stored, attribute->bytes, &read))
         return NVDP__H5_INPUT_ERROR(image, "attribute", attribute->name,
-                                    ": expected an integer of %d bits, found a larger one", 64);
+                                    ": expected an integer of at most %d bits, found a larger one",
+                                    64);
     *value = read;
     return NVDP_OK;
 }
@@ -423,8 +426,9 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
         return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
                                     ": expected f16 to f64 or i16 to i64, found %s", text);
     if (!stored->plain)
-        return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
-                                    ": expected the usual %s, found another", text);
+        return NVDP__H5_INPUT_ERROR(
+            to->image, "dataset", name,
+            ": expected standard %s values, found a nonstandard representation", text);
     if (object->attributes > 0)
         return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
                                     ": expected no attributes, found %s", "some");
@@ -453,7 +457,7 @@ static nvdp_status feed_attribute(struct digest *to, const char *name) {
     NVDP_RETURN_IF_FAILED(find_attribute(to->image, name, &attribute));
     if (!attribute->stored.plain ||
         (attribute->stored.kind != NVDP__H5_TEXT && attribute->stored.size != 8))
-        return wrong_class(to->image, attribute, "a type as nvdp writes it");
+        return wrong_class(to->image, attribute, "the type that nvdp writes");
     feed(to, 1, "A");
     nvdp__sha256_text(&to->sha, name);
     if (attribute->stored.kind == NVDP__H5_TEXT) {
@@ -475,7 +479,7 @@ nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
     struct digest to = {.image = image};
     if (image->other != NULL)
         return NVDP__H5_INPUT_ERROR(image, "member", image->other,
-                                    ": expected datasets alone, found %s", "another thing");
+                                    ": expected only datasets, found %s", "another object");
     crypto_hash_sha256_init(&to.sha);
     nvdp__sha256_text(&to.sha, "nvdp digest/1");
     for (size_t i = 0; i < image->objects; i++) {

@@ -21,40 +21,39 @@ static const char *const shards_noises[] = {
 
 const struct nvdp_option nvdp__dp_rows[] = {
     {"dp-batch", NVDP_OPTION_INTEGER, "B",
-     "train with differential privacy; a step draws every training example with probability B/N, "
-     "so B on average; --batch is then how many are worked on at a time; implies clip-norm 0, "
-     "for train select last and patience 0, for pretrain optimizer adamw; protects one example "
-     "against being zeroed out, N is public; 0: see dp-sample-rate",
+     "train with differential privacy, with batches of B examples on average; a step draws every "
+     "training example with probability B/N; --batch is then the number of examples computed at a "
+     "time; implies clip-norm 0, for train select last and patience 0, for pretrain optimizer "
+     "adamw; protects one example against being zeroed out, N is public; 0: see dp-sample-rate",
      "0", AT(batch), .unit = "texts", .max = 1e9,
      .group = "Differential privacy of the training texts:", .traits = NVDP_TRAIT_BASIC},
     {"dp-sample-rate", NVDP_OPTION_REAL, "Q",
-     "the same by the probability itself; sums and noise are divided by Q N, which shows N; 0: see "
-     "dp-batch",
+     "like dp-batch, but sets the probability Q itself; sums and noise are divided by Q N, which "
+     "reveals N; 0: see dp-batch",
      "0", AT(sample_rate), .max = 1},
     {"dp-noise", NVDP_OPTION_REAL, "SIGMA",
-     "standard deviation of the noise on a step's sum, in units of dp-clip", "0", AT(noise),
+     "standard deviation of the noise on the sum of a step, in units of dp-clip", "0", AT(noise),
      .max = 1e6},
     {"dp-clip", NVDP_OPTION_REAL, "C",
-     "norm that each example's gradient over all parameters is clipped to", "1", AT(clip),
+     "norm to which each example's gradient over all parameters is clipped", "1", AT(clip),
      .min = 1e-9, .max = INFINITY},
     {"target-epsilon", NVDP_OPTION_REAL, "E",
-     "keep the training within epsilon E; without dp-noise: by the noise that all epochs need; "
-     "with "
-     "it: the run stops before the step that would pass E; 0: none",
+     "keep the training within epsilon E; without dp-noise, computes the noise that all epochs "
+     "need; with dp-noise, stops before the step that would exceed E; 0: no budget",
      "0", AT(target_epsilon), .max = 1e6, .traits = NVDP_TRAIT_BASIC},
     {"target-delta", NVDP_OPTION_REAL, "D",
-     "delta that epsilon is computed at; 0: half of 1/N, which is then said", "0", AT(target_delta),
-     .max = 0.999},
+     "delta at which epsilon is computed; 0: half of 1/N, which is then reported", "0",
+     AT(target_delta), .max = 0.999},
     {"allow-weak-delta", NVDP_OPTION_FLAG, NULL,
-     "take a delta of 1/N or more, which allows examples to be published as they are", NULL,
+     "accept a delta of 1/N or more, which allows some examples to be published unchanged", NULL,
      AT(allow_weak_delta)},
     {"insecure-seed", NVDP_OPTION_SEED, "N",
-     "draw examples and noise from this seed, for experiments: whoever knows it takes the noise "
-     "off; 0: from the operating system, never the same twice",
+     "draw examples and noise from this seed, for experiments; everyone who knows the seed can "
+     "remove the noise; 0: from the operating system, different in every run",
      "0", AT(insecure_seed)},
     {"shards-noise", NVDP_OPTION_CHOICE, "W",
-     "with mpirun: the noise is added once, to the sum of all processes, or each process adds as "
-     "much to its own part, P of them sqrt(P) times the noise together",
+     "with mpirun: add the noise once, to the sum of all processes, or let each of the P processes "
+     "add as much noise to its own part, which is sqrt(P) times the noise in total",
      "once", AT(shards_noise), .choices = shards_noises},
     {0},
 };
@@ -65,28 +64,29 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
         if (options->noise == 0 && options->target_epsilon == 0) return NVDP_OK;
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option %s: expected {dp-batch} or {dp-sample-rate} beside it, "
-            "found neither%s",
+            "option %s needs {dp-batch} or {dp-sample-rate}, found neither%s",
             nvdp__as_option(ctx, options->noise > 0 ? "dp-noise" : "target-epsilon").text,
             options->noise > 0
                 ? ""
-                : nvdp__with_options(ctx, " (a budget for texts that are given away, not "
-                                          "for those of training, is {certified-epsilon})")
+                : nvdp__with_options(
+                      ctx, " (the budget for texts that are given away is {certified-epsilon})")
                       .text);
     }
     if (options->batch > 0 && options->sample_rate > 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "options {dp-batch} and {dp-sample-rate} exclude each other");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "options {dp-batch} and {dp-sample-rate} exclude each other; use one of them");
     bool noisy = options->noise > 0 || options->target_epsilon > 0;
     if (clips && !noisy)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {dp-noise}: expected above 0, or {target-epsilon}, found %g (0, "
-                          "which is not private, goes with {dp-clip} inf only)",
-                          options->noise);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {dp-noise}: expected a number above 0, or {target-epsilon} in its place, found "
+            "%g; training without noise is not private and needs {dp-clip} inf",
+            options->noise);
     if (!clips && noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {dp-clip}: expected a number with noise, found inf: no noise "
-                          "hides what is not bounded");
+                          "option {dp-clip}: expected a finite number, because noise cannot hide "
+                          "unbounded gradients, found inf");
     return NVDP_OK;
 }
 
@@ -108,27 +108,28 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
     static const struct {
         const char *whose, *less;
     } names[NVDP__DP_BEFORE] = {
-        [NVDP__DP_VOCABULARY] = {"the private vocabulary's",
-                                 "a smaller {vocab-dp-delta}, {vocab-dp-epsilon} or {length} makes "
-                                 "that less"},
-        [NVDP__DP_START] = {"what the training of the model to begin from has by itself,",
-                            "its own {target-epsilon} and {target-delta} make that less"}};
+        [NVDP__DP_VOCABULARY] = {"the cost of the private vocabulary",
+                                 "choose a larger budget, or a smaller {vocab-dp-delta}, "
+                                 "{vocab-dp-epsilon} or {length}"},
+        [NVDP__DP_START] = {"the cost of training the starting model",
+                            "choose a larger budget, or a starting model with a smaller "
+                            "{target-epsilon} and {target-delta}"}};
     struct nvdp_dp_guarantee sum = {0, 0};
     for (size_t i = 0; i < NVDP__DP_BEFORE; i++) {
         const struct nvdp_dp_guarantee *of = &dp->before[i];
         sum = (struct nvdp_dp_guarantee){sum.epsilon + of->epsilon, sum.delta + of->delta};
         if (has(of) && sum.delta >= dp->delta)
-            return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                              "option {target-delta}: expected above %s %.3g of an example, found "
-                              "%.3g (%s)",
-                              names[i].whose, sum.delta, dp->delta,
-                              nvdp__with_options(dp->ctx, names[i].less).text);
+            return nvdp__fail(
+                dp->ctx, NVDP_ERR_ARGUMENT,
+                "option {target-delta}: expected more than %s, %.3g per example, found %.3g; %s",
+                names[i].whose, sum.delta, dp->delta,
+                nvdp__with_options(dp->ctx, names[i].less).text);
         if (has(of) && epsilon > 0 && sum.epsilon >= epsilon)
-            return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                              "option {target-epsilon}: expected above %s %.4g of an example, "
-                              "found %g (%s)",
-                              names[i].whose, sum.epsilon, epsilon,
-                              nvdp__with_options(dp->ctx, names[i].less).text);
+            return nvdp__fail(
+                dp->ctx, NVDP_ERR_ARGUMENT,
+                "option {target-epsilon}: expected more than %s, %.4g per example, found %g; %s",
+                names[i].whose, sum.epsilon, epsilon,
+                nvdp__with_options(dp->ctx, names[i].less).text);
     }
     return NVDP_OK;
 }
@@ -140,9 +141,9 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
     dp->delta = options->target_delta > 0 ? options->target_delta : 0.5 / n;
     if (dp->delta * n >= 1 && !options->allow_weak_delta)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {target-delta}: expected below 1/N = %.3g of %zu training "
-                          "examples, found %g, which allows some of them to be published as they "
-                          "are ({allow-weak-delta} takes it)",
+                          "option {target-delta}: expected less than 1/N = %.3g for %zu training "
+                          "examples, found %g, which allows some examples to be published "
+                          "unchanged; {allow-weak-delta} accepts this",
                           1 / n, dp->examples, dp->delta);
     NVDP_RETURN_IF_FAILED(check_before(dp, epsilon));
     if (epsilon == 0) return NVDP_OK;
@@ -150,10 +151,11 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
         NVDP_RETURN_IF_FAILED(nvdp_account_steps(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
                                                  NVDP_ACCOUNTANT_PLD, &dp->steps));
         if (dp->steps > 0) return NVDP_OK;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {target-epsilon} %g: expected a budget for one step at least, "
-                          "which with {dp-noise} %g costs more at delta %.3g",
-                          epsilon, dp->noise, dp->delta);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {target-epsilon} %g: expected a budget for at least one step; a step with "
+            "{dp-noise} %g costs more at delta %.3g; choose a larger budget or more noise",
+            epsilon, dp->noise, dp->delta);
     }
     NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
                                              NVDP_ACCOUNTANT_PLD, &dp->noise));
@@ -169,10 +171,10 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
                             const struct nvdp_dp_guarantee *before, struct nvdp__dp **out) {
     nvdp_status status = NVDP_OK;
     if (options->batch > examples)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {dp-batch}: expected at most the %zu training examples, found "
-                          "%zu",
-                          examples, options->batch);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {dp-batch}: expected at most %zu, the number of training examples, found %zu",
+            examples, options->batch);
     const size_t rank = nvdp__rank(ctx);
     const size_t shards = options->shards_noise == NVDP__NOISE_EACH ? nvdp__rank_count(ctx) : 1;
     struct nvdp__dp *made = nvdp__calloc(ctx, 1, sizeof *made);
@@ -321,8 +323,8 @@ static nvdp_status continue_start(const struct nvdp__dp *dp, const char *path,
         fabs(delta - now->delta) <= 1e-12 * delta)
         return NVDP_OK;
     return nvdp__fail(dp->ctx, NVDP_ERR_INPUT,
-                      "%s: expected a model to begin from whose training has epsilon %g and delta "
-                      "%g of an example, as when the run began, found %g and %g",
+                      "%s: expected a starting model whose training cost epsilon %g and delta %g "
+                      "per example, as at the beginning of the run, found %g and %g",
                       path, epsilon, delta, now->epsilon, now->delta);
 }
 
@@ -332,10 +334,11 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(dp->ctx, path, object, "shards", 1, 1, NVDP_MOST_RANKS, &shards));
     if ((size_t)shards == dp->shards) return continue_start(dp, path, object);
-    return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
-                      "%s: shards-noise each: expected the %" PRId64
-                      " processes that the run began with, found %zu: the noise would be another",
-                      path, shards, dp->shards);
+    return nvdp__fail(
+        dp->ctx, NVDP_ERR_ARGUMENT,
+        "%s: with shards-noise each, a resumed run needs the %" PRId64
+        " processes that it began with, because their number sets the noise; found %zu",
+        path, shards, dp->shards);
 }
 
 /* --- cost and statement --- */
@@ -353,12 +356,12 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double lef
     return NVDP_OK;
 }
 
-void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out) {
+void nvdp__dp_warn_left_out(const struct nvdp__dp *dp, double left_out) {
     if (!(left_out > 0)) return;
     nvdp__log(dp->ctx, NVDP_LOG_WARNING,
-              "private training: %.0f times the gradient of a drawn text was no finite number; it "
-              "counted as 0, and the text taught the model nothing in that step (left_out in "
-              "metrics.jsonl; this count is not private: keep it to yourself)",
+              "private training: %.0f drawn texts had a gradient that is not finite; the run "
+              "counted these gradients as 0, so it learned nothing from the texts in those steps "
+              "(left_out in metrics.jsonl; this count is not private, so do not publish it)",
               left_out);
 }
 

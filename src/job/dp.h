@@ -123,7 +123,7 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
 nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double left_out,
                            json_t *line);
 /* Warns after training if gradients were left out. */
-void nvdp__dp_tell_left_out(const struct nvdp__dp *dp, double left_out);
+void nvdp__dp_warn_left_out(const struct nvdp__dp *dp, double left_out);
 /* Baselines of the guess bounds in statements: guesses that are right half of the time without
  * the model, and rare ones. */
 enum { NVDP__DP_BASELINES = 2 };

@@ -102,7 +102,7 @@ nvdp_status nvdp__job_step(struct nvdp__job *job) {
     NVDP_RETURN_IF_FAILED(job->dp != NULL ? private_gradient(job, &pass)
                                           : kind->batch(job->run, &pass));
     NVDP_RETURN_IF_FAILED(add_up(job));
-    if (r->left) return nvdp__fail(job->ctx, NVDP_ERR_CANCELLED, "interrupted within a step");
+    if (r->left) return nvdp__fail(job->ctx, NVDP_ERR_CANCELLED, "interrupted during a step");
     r->total = kind->total(job->run);
     nvdp_status status = isfinite(r->total) ? nvdp__optimizer_step(&job->optimizer, job->dev,
                                                                    job->params, factor, &r->norm)
@@ -118,7 +118,7 @@ nvdp_status nvdp__job_keep(struct nvdp__job *job, nvdp_status status) {
         return status;
     nvdp__snprintf(message, sizeof message, "%s", nvdp_context_error(job->ctx));
     if (nvdp__job_save(job) != NVDP_OK) return nvdp__fail(job->ctx, status, "%s", message);
-    return nvdp__fail(job->ctx, status, "%s; the state is saved; continue with: %s --resume %s",
+    return nvdp__fail(job->ctx, status, "%s; the state was saved; continue with: %s --resume %s",
                       message, job->kind->command, job->out);
 }
 

@@ -133,7 +133,8 @@ nvdp_status nvdp__optimizer_step(struct nvdp__optimizer *optimizer, const struct
     double length = sqrt(nvdp__spans_sum_squares(dev, optimizer->spans, optimizer->span,
                                                  params->grad, optimizer->part));
     if (!isfinite(length))
-        return nvdp__fail(dev->ctx, NVDP_ERR_NUMERIC, "the gradient's norm is %g", length);
+        return nvdp__fail(dev->ctx, NVDP_ERR_NUMERIC,
+                          "the norm of the gradient is %g, which is not finite", length);
     double t = (double)++optimizer->steps_taken;
     struct nvdp__adamw step = {
         .lr = optimizer->adamw.lr * factor,

@@ -147,7 +147,7 @@ struct section {
 static nvdp_status damaged(struct nvdp_context *ctx, const char *path) {
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "%s: expected the digests of the texts that the model was trained on, found "
-                      "a damaged file (without it only whole files can be compared)",
+                      "a damaged file; if you remove it, nvdp compares only whole files",
                       path);
 }
 
@@ -235,7 +235,8 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
     nvdp__checksum(bytes, size, header.checksum);
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     if (fchmod(fileno(output.file), 0600) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot keep it from others", path));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO,
+                            "%s: cannot make the file private to its owner (mode 0600)", path));
     NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
     NVDP_TRY(nvdp__output_write(&output, bytes, size));
     NVDP_TRY(nvdp__output_commit(&output, true));

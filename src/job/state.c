@@ -165,8 +165,9 @@ nvdp_status nvdp__job_open_metrics(struct nvdp__job *job) {
         NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot open %s", path));
     if (found < job->metrics_bytes)
         nvdp__log(job->ctx, NVDP_LOG_WARNING,
-                  "%s: expected the %" PRIu64 " bytes that were written before, found %" PRIu64
-                  " in whole lines; later ones follow these",
+                  "%s: expected the %" PRIu64
+                  " bytes that were written earlier, found complete lines of only %" PRIu64
+                  " bytes; some older lines are missing, and new lines follow",
                   path, job->metrics_bytes, found);
     job->metrics_bytes = found;
     NVDP__HAND_OVER(&job->metrics, file);

@@ -57,9 +57,10 @@ nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__
     layout->max_rows = ((form->weights ? max_texts : 0) + padded) * (size_t)form->kappa;
     layout->texts = 0;
     if (layout->max_rows > INT32_MAX || max_tokens > INT32_MAX)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "a batch of %zu texts: expected at most %d sample rows, found %zu",
-                          max_texts, INT32_MAX, layout->max_rows);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "batch: %zu texts: expected at most %d sample rows, found %zu; use a smaller batch",
+            max_texts, INT32_MAX, layout->max_rows);
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &layout->offset, &layout->offset_capacity,
                                         max_texts + 1, sizeof *layout->offset));
     return nvdp__reserve(ctx, &layout->src, &layout->src_capacity, layout->max_rows,
@@ -70,15 +71,16 @@ nvdp_status nvdp__sample_rows_fill(struct nvdp_context *ctx, const struct nvdp__
                                    const struct nvdp__batch *batch,
                                    struct nvdp__sample_rows *layout) {
     if (batch->texts > layout->max_texts || batch->tokens > layout->max_tokens)
-        return nvdp__fail(ctx, NVDP_ERR_STATE,
-                          "a batch of %zu texts and %zu tokens exceeds the plan of %zu and %zu",
-                          batch->texts, batch->tokens, layout->max_texts, layout->max_tokens);
+        return nvdp__fail(
+            ctx, NVDP_ERR_STATE,
+            "batch: %zu texts and %zu tokens exceed the planned maximum of %zu and %zu",
+            batch->texts, batch->tokens, layout->max_texts, layout->max_tokens);
     for (size_t b = 0; b < batch->texts && form->length > 0 && !form->single; b++) {
         size_t tokens = (size_t)(batch->offset[b + 1] - batch->offset[b]);
         if (tokens <= form->length) continue;
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "text %llu of the data set: expected at most length %zu tokens, found "
-                          "%zu: raise length or shorten the texts",
+                          "%zu; raise length, or shorten the texts",
                           (unsigned long long)batch->key[b], form->length, tokens);
     }
     size_t row = 0;
@@ -116,8 +118,8 @@ nvdp_status nvdp__posterior_store(struct nvdp_context *ctx, const struct nvdp__p
     if (out->dim != posterior->dim || (out->alpha != NULL) != weights || first_row > rows ||
         rows - first_row < posterior->rows)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "posteriors: expected %spseudo-counts, width %zu and room for %zu rows "
-                          "from row %zu, found width %zu and %zu rows",
+                          "posteriors: expected arrays with %spseudo-counts, width %zu and room "
+                          "for %zu rows from row %zu, found width %zu and %zu rows",
                           weights ? "" : "no ", posterior->dim, posterior->rows, first_row,
                           out->dim, rows);
     for (size_t t = 0; t < posterior->rows && weights; t++)

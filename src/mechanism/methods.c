@@ -53,7 +53,7 @@ nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nv
             used += (size_t)nvdp__snprintf(all + used, sizeof all - used, "%s%s", before,
                                            nvdp__method_names[i]);
     }
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method '%s': expected %s", name, all);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method '%s' is unknown: expected %s", name, all);
 }
 
 bool nvdp_method_is_private(enum nvdp_method method) {
@@ -66,7 +66,8 @@ nvdp_status nvdp_method_describe(struct nvdp_context *ctx, enum nvdp_method meth
     const struct nvdp__method *row = nvdp__method_row(method);
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     if (row == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected 0 to %d, found %d", COUNT - 1,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "method: expected a number from 0 to %d, found %d", COUNT - 1,
                           (int)method);
     const struct nvdp_method_info made = {.struct_size = sizeof made,
                                           .name = nvdp__method_names[method],

@@ -50,11 +50,11 @@ static nvdp_status none_forward(void *self, const struct nvdp__encoded *in,
     size_t texts = in->batch->texts;
     (void)draw;
     if (!none->bert->has_pooler)
-        return nvdp__fail(none->ctx, NVDP_ERR_STATE,
-                          "method base: expected an encoder declared with its pooler");
+        return nvdp__fail(none->ctx, NVDP_ERR_STATE, "method base needs an encoder with a pooler");
     if (texts > none->max_texts)
-        return nvdp__fail(none->ctx, NVDP_ERR_STATE, "a batch of %zu texts exceeds the plan of %zu",
-                          texts, none->max_texts);
+        return nvdp__fail(none->ctx, NVDP_ERR_STATE,
+                          "batch: %zu texts exceed the planned maximum of %zu", texts,
+                          none->max_texts);
     nvdp__pooler_forward(none->bert, in->dev, in->params, in->batch, in->hidden, &none->pooler);
     *pooled = none->pooler.pooled;
     return NVDP_OK;
@@ -115,6 +115,7 @@ static const struct nvdp__mechanism none = {
 
 const struct nvdp__method nvdp__method_row_base = {
     .mechanism = &none,
-    .description = "BERT and a classifier; shares its embeddings as they are: nothing is private"};
+    .description = "BERT and a classifier; shares plain embeddings, so nothing is private"};
 const struct nvdp__method nvdp__method_row_reg = {
-    .mechanism = &none, .description = "base with dropout and weight decay: nothing is private"};
+    .mechanism = &none,
+    .description = "method base with dropout and weight decay; nothing is private"};

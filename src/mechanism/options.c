@@ -43,10 +43,12 @@ static const char *const regularizers[] = {
 #define AT(member) NVDP_OPTION_AT(struct nvdp__nvib_config, member)
 
 const struct nvdp_option nvdp__bottleneck_options[] = {
-    {"latent-dim", NVDP_OPTION_INTEGER, "N", "width of a vector of the sample; 0: the encoder's",
-     "0", AT(latent_dim), .max = MAX_DIM, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
-    {"latent-heads", NVDP_OPTION_INTEGER, "N", "attention heads over the sample; 0: the encoder's",
-     "0", AT(latent_heads), .max = MAX_HEADS, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"latent-dim", NVDP_OPTION_INTEGER, "N",
+     "width of a vector of the sample; 0: the width of the encoder", "0", AT(latent_dim),
+     .max = MAX_DIM, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
+    {"latent-heads", NVDP_OPTION_INTEGER, "N",
+     "attention heads over the sample; 0: as many as the encoder has", "0", AT(latent_heads),
+     .max = MAX_HEADS, .traits = NVDP_TRAIT_BOTTLENECK},
     {"mu-tau", NVDP_OPTION_REAL, "X", "initial scale of the means", "1", AT(mu_tau), .min = -1e6,
      .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
     {"stdev-tau", NVDP_OPTION_REAL, "X", "initial scale of the standard deviations", "0.1",
@@ -57,57 +59,62 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
     {"prior-alpha", NVDP_OPTION_REAL, "X", "pseudo-count of the prior component", "1",
      AT(prior_alpha), .unit = "pseudo-counts", .min = 1e-5, .max = 1e5,
      .traits = NVDP_TRAIT_BOTTLENECK},
-    {"delta", NVDP_OPTION_REAL, "X", "pseudo-counts a token adds to the conditional prior", "0",
-     AT(delta), .unit = "pseudo-counts", .max = 1e5, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"kappa", NVDP_OPTION_INTEGER, "N", "vectors drawn a component", "1", AT(kappa), .min = 1,
-     .max = MAX_KAPPA, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"delta", NVDP_OPTION_REAL, "X", "pseudo-counts that each token adds to the conditional prior",
+     "0", AT(delta), .unit = "pseudo-counts", .max = 1e5, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"kappa", NVDP_OPTION_INTEGER, "N", "number of vectors drawn per component", "1", AT(kappa),
+     .min = 1, .max = MAX_KAPPA, .traits = NVDP_TRAIT_BOTTLENECK},
     {"length-policy", NVDP_OPTION_CHOICE, "P",
-     "pad every text to L components (hidden) or release n (public)", "hidden", AT(length_policy),
-     .choices = policies, .traits = NVDP_TRAIT_BOTTLENECK},
+     "release L components for every text, with padding (hidden), or n components for a text of n "
+     "tokens (public)",
+     "hidden", AT(length_policy), .choices = policies, .traits = NVDP_TRAIT_BOTTLENECK},
     {"length", NVDP_OPTION_INTEGER, "L",
      "hidden policy: length in tokens to which texts are padded; 0: --max-length", "0", AT(length),
      .unit = "tokens", .max = MAX_LENGTH, .traits = NVDP_TRAIT_BOTTLENECK},
     NVDP__POOL_ROW(AT(pool), .traits = NVDP_TRAIT_BOTTLENECK),
     {"query", NVDP_OPTION_CHOICE, "Q",
-     "queries from the sample (sampled) or from un-noised means (clean: leaks)", "sampled",
-     AT(query), .choices = queries, .traits = NVDP_TRAIT_BOTTLENECK},
+     "compute attention queries from the sample (sampled) or from un-noised means (clean, which "
+     "leaks)",
+     "sampled", AT(query), .choices = queries, .traits = NVDP_TRAIT_BOTTLENECK},
     {"weights", NVDP_OPTION_CHOICE, "W",
-     "nvdp: Dirichlet weights (learned), or vectors alone (constant; clip-sequence implies it)",
+     "nvdp: release Dirichlet weights (learned) or only vectors (constant, implied by "
+     "clip-sequence)",
      "learned", AT(weights), .choices = weights, .traits = NVDP_TRAIT_BOTTLENECK},
     {"row-index", NVDP_OPTION_CHOICE, "I",
-     "trained: a gain a row on the means, at the start 1 on the first token's and 1/L on others', "
-     "and nvdp's queries keep their own row (a residual of the sample); or none",
+     "trained: learn a gain per row for the means, initially 1 for the first token and 1/L for the "
+     "others, and let each query of nvdp see its own row (a residual of the sample); none: neither "
+     "of these",
      "none", AT(row_index), .choices = row_indices, .traits = NVDP_TRAIT_BOTTLENECK},
     {"vib-sigma", NVDP_OPTION_REAL, "X", "vib-fixed: standard deviation of the noise", "0.55",
      AT(vib.sigma), .min = 1e-9, .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
     {"vtdp-pool", NVDP_OPTION_CHOICE, "P",
-     "vtdp: pool the noised tokens (last) or noise one pooled vector (first)", "last",
+     "vtdp: pool the noisy tokens (last), or add noise to one pooled vector (first)", "last",
      AT(vib.vtdp_pool), .choices = vtdp_pools, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-mu", NVDP_OPTION_REAL, "R", "clip |mu| to R", "inf", AT(clip.mu_radius), .min = 1e-6,
      .max = INFINITY, .key = "clip_mu_radius", .traits = NVDP_TRAIT_BOTTLENECK},
-    {"clip-logvar-min", NVDP_OPTION_REAL, "X", "least log variance", "-inf", AT(clip.logvar_min),
+    {"clip-logvar-min", NVDP_OPTION_REAL, "X", "minimum log variance", "-inf", AT(clip.logvar_min),
      .min = -INFINITY, .max = DBL_MAX, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"clip-logvar-max", NVDP_OPTION_REAL, "X", "largest log variance", "inf", AT(clip.logvar_max),
+    {"clip-logvar-max", NVDP_OPTION_REAL, "X", "maximum log variance", "inf", AT(clip.logvar_max),
      .min = -DBL_MAX, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"clip-alpha-min", NVDP_OPTION_REAL, "X", "least pseudo-count", "0", AT(clip.alpha_min),
+    {"clip-alpha-min", NVDP_OPTION_REAL, "X", "minimum pseudo-count", "0", AT(clip.alpha_min),
      .unit = "pseudo-counts", .max = DBL_MAX, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"clip-alpha-max", NVDP_OPTION_REAL, "X", "largest pseudo-count", "inf", AT(clip.alpha_max),
+    {"clip-alpha-max", NVDP_OPTION_REAL, "X", "maximum pseudo-count", "inf", AT(clip.alpha_max),
      .unit = "pseudo-counts", .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-sequence", NVDP_OPTION_REAL, "C",
-     "clip all means of a text together to norm C, for a bound over all texts; variances are 1, "
-     "and "
-     "lambda 0, vib-sigma 1 and stdev-tau 1 are implied",
+     "clip all means of a text together to norm C, which gives a bound over all texts; the "
+     "variances are 1; implies lambda 0, vib-sigma 1 and stdev-tau 1",
      "inf", AT(clip.sequence), .min = 1e-6, .max = INFINITY,
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
     {"clip-gradient", NVDP_OPTION_CHOICE, "G",
-     "of what is clipped: none (clamp), or only what leads back inside (inward)", "clamp",
-     AT(clip.gradient), .choices = clip_gradients, .traits = NVDP_TRAIT_BOTTLENECK},
+     "gradient of clipped values: none (clamp), or only the part that leads back into the range "
+     "(inward)",
+     "clamp", AT(clip.gradient), .choices = clip_gradients, .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
 const struct nvdp_option nvdp__regularizer_options[] = {
-    {"regularizer", NVDP_OPTION_CHOICE, "R", "published (the papers' means) or kl (exact, in nats)",
-     "published", AT(regularizer), .choices = regularizers, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"regularizer", NVDP_OPTION_CHOICE, "R",
+     "regularizers as published (of the papers' means) or exact, in nats (kl)", "published",
+     AT(regularizer), .choices = regularizers, .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
@@ -141,9 +148,10 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
                           hidden_size, heads);
     }
     if (dim < 2 || dim > hidden_size) { /* LayerNorm maps a single number to a constant */
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "latent_dim: expected 2 to the encoder's width %zu, found %zu",
-                          hidden_size, dim);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "latent_dim: expected a number from 2 to %zu, the width of the encoder, found %zu",
+            hidden_size, dim);
     }
     if (config->latent_heads > 0 && dim % config->latent_heads != 0) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -152,10 +160,9 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
     }
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     if (hidden && (config->length < 1 || config->length > MAX_LENGTH)) {
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "length: expected 1 to %d tokens under the hidden length policy, found %zu", MAX_LENGTH,
-            config->length);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "length: expected 1 to %d tokens with length_policy hidden, found %zu",
+                          MAX_LENGTH, config->length);
     }
     return NVDP_OK;
 }
@@ -185,32 +192,30 @@ static nvdp_status check_sequence(struct nvdp_context *ctx,
                                                     : NULL;
     if (option != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option %s: expected %sinf, none, with {clip-sequence} %g, which clips "
-                          "all means together and has variances of 1",
+                          "option %s: expected %sinf (no clip) with {clip-sequence} %g, which "
+                          "already clips all means together and sets the variances to 1",
                           nvdp__as_option(ctx, option).text,
                           strcmp(option, "clip-logvar-min") == 0 ? "-" : "", clip->sequence);
     if (config->stdev_tau != 1)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "option {stdev-tau}: expected 1 with {clip-sequence} %g, whose variances are 1, "
-            "found %g",
-            clip->sequence, config->stdev_tau);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {stdev-tau}: expected 1 with {clip-sequence} %g, which sets the "
+                          "variances to 1, found %g",
+                          clip->sequence, config->stdev_tau);
     if (config->kappa != 1)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "option {kappa}: expected 1 with {clip-sequence} %g: a mean that is drawn twice "
-            "counts twice, found %d",
-            clip->sequence, config->kappa);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {kappa}: expected 1 with {clip-sequence} %g, because every "
+                          "further draw of a mean reveals more, found %d",
+                          clip->sequence, config->kappa);
     if (config->query != NVDP__QUERY_SAMPLED)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {query}: expected sampled with {clip-sequence} %g, found clean",
+                          "option {query}: expected sampled with {clip-sequence} %g, found clean, "
+                          "which reads un-noised means",
                           clip->sequence);
     if (config->length_policy != NVDP_LENGTH_HIDDEN)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "option {length-policy}: expected hidden with {clip-sequence} %g, whose bound is "
-            "of texts of any length, found public",
-            clip->sequence);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {length-policy}: expected hidden with {clip-sequence} %g, whose "
+                          "bound covers texts of any length, found public",
+                          clip->sequence);
     return NVDP_OK;
 }
 
@@ -223,7 +228,7 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp__nv
         while (place.row->choices[last + 1] != NULL)
             last++;
         if (value >= 0 && value <= last) continue;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a choice in 0..%d, found %d",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a choice from 0 to %d, found %d",
                           place.key, last, value);
     }
     return NVDP_OK;
@@ -237,8 +242,8 @@ nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
     if (config->row_index != NVDP__ROW_INDEX_NONE && config->length_policy != NVDP_LENGTH_HIDDEN)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "row_index: expected none under the public length policy, where the "
-                          "number of rows is not fixed, found trained");
+                          "row_index: expected none with length_policy public, where the number of "
+                          "rows varies, found trained");
     NVDP_RETURN_IF_FAILED(check_clip(ctx, &config->clip));
     return check_sequence(ctx, config);
 }

@@ -100,28 +100,26 @@ static void print_remedies(const struct nvdp_infinite_summary *from, bool exact,
     const bool alpha =
         cause[NVDP_INFINITE_TOKEN_ALPHA].pairs + cause[NVDP_INFINITE_PADDING_ALPHA].pairs > 0;
     const bool lengths = cause[NVDP_INFINITE_LENGTHS].pairs > 0;
-    fputs("  What removes it, by training again (a lower order would only hide it):\n", to);
+    fputs("  How to remove the cause by training again (a lower order would only hide it):\n", to);
     if (lengths) fputs("    nvdp train --length-policy hidden\n", to);
     if (logvar && from->limit > 1)
         nvdp__fprintf(to,
                       "    nvdp train --clip-logvar-min A --clip-logvar-max B, with A <= 0 <= B "
-                      "(padding has 0) and B - A less than %.3f\n",
+                      "(padding has 0) and B - A < %.3f\n",
                       log(from->limit));
     if (alpha && from->limit > 1)
         nvdp__fprintf(to,
-                      "    nvdp train --clip-alpha-min A --clip-alpha-max B, with padding's "
-                      "pseudo-count between them and B less than %.4g A; or --weights constant\n",
+                      "    nvdp train --clip-alpha-min A --clip-alpha-max B, with the padding's "
+                      "pseudo-count from A to B, and B < %.4g A; or --weights constant\n",
                       from->limit);
-    fputs("    nvdp train --clip-sequence C, or --preset certified: no two texts are then "
-          "infinitely far "
-          "apart, at any order\n",
+    fputs("    nvdp train --clip-sequence C, or --preset certified: then no two texts are "
+          "infinitely far apart, at any order\n",
           to);
     if (!exact && cause[NVDP_INFINITE_LENGTHS].pairs < from->infinite)
-        nvdp__fprintf(
-            to,
-            "  Without training again: nvdp privacy --exact gives the epsilon at delta, which "
-            "is finite for these pairs%s\n",
-            lengths ? " if their lengths are equal" : "");
+        nvdp__fprintf(to,
+                      "  Without training again: nvdp privacy --exact computes an epsilon at "
+                      "delta, which is finite for these pairs%s\n",
+                      lengths ? " if their lengths are equal" : "");
 }
 
 const struct nvdp__remedies nvdp__remedies = {write_need, print_remedies};

@@ -21,7 +21,7 @@ static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     if (nvdp_method_find(NULL, method, &found) != NVDP_OK || nvdp_method_is_private(found))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "%s: expected a plain BERT or a model of method base or reg, found "
-                            "method %s: share its texts with export",
+                            "method %s; to share its texts use nvdp export",
                             path, method));
 cleanup:
     json_decref(config);

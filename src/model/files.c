@@ -167,8 +167,9 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     const json_t *object = json_object_get(root, "nvdp");
     if (!json_is_object(object)) {
-        status = nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: no 'nvdp' object: not a model that nvdp train wrote", path);
+        status = nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected a model that nvdp train wrote, but the object 'nvdp' is missing", path);
         goto cleanup;
     }
     text = nvdp__calloc(ctx, text_size(object) + 1, 1);

@@ -40,13 +40,13 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
 static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model_info *info) {
     if (!info->task.tags) return NVDP_OK;
     if (nvdp_method_is_private(info->method))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "method: task %s has a class for each word: expected base or reg, found "
-                          "%s",
-                          info->task.name, nvdp_method_name(info->method));
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "method: task %s labels every word and needs method base or reg, found %s",
+            info->task.name, nvdp_method_name(info->method));
     if (!nvdp__encoder_row(info->bert.model_type)->word_states)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "encoder: task %s has a class for each word: expected bert, found %s",
+                          "encoder: task %s labels every word and needs encoder bert, found %s",
                           info->task.name, nvdp_model_type_name(info->bert.model_type));
     return NVDP_OK;
 }
@@ -56,13 +56,14 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     nvdp_status status = NVDP_OK;
     const struct nvdp__method *method = nvdp__method_row(info->method);
     if (method == NULL) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected a choice in 0..%d, found %d",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "method: expected a number from 0 to %d, found %d",
                           (int)nvdp__method_count() - 1, (int)info->method);
     }
     if (with_grad && nvdp_context_precision(ctx) == NVDP_PRECISION_INT8)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "precision: expected f32 or bf16 for training, found int8, which encodes "
-                          "and scores only");
+                          "precision: expected f32 or bf16 for training, found int8, which works "
+                          "for encoding and scoring only");
     const struct nvdp__encoder_row *row = nvdp__encoder_row(info->bert.model_type);
     if (method->mechanism->private_ && !row->bottleneck)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected base or reg with %s, found %s",
@@ -88,10 +89,13 @@ nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     const struct nvdp__encoder_row *row = model->bert.row;
     if (!row->freezable)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
-                          "freeze_layers: expected 0 with %s, found %zu", row->title, layers);
+                          "freeze_layers: expected 0 with %s, found %zu", row->title,
+                          layers);
     if (layers < 1 || layers > all)
-        return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
-                          "freeze_layers: expected 1 to the model's %zu, found %zu", all, layers);
+        return nvdp__fail(
+            model->ctx, NVDP_ERR_ARGUMENT,
+            "freeze_layers: expected 1 to %zu, the number of layers of the model, found %zu", all,
+            layers);
     nvdp__bert_freeze(&model->bert, layers, &model->params);
     model->frozen_layers = layers;
     model->info.parameters = nvdp__params_trainable(&model->params);
@@ -169,7 +173,7 @@ static nvdp_status initialise_from_texts(struct nvdp_model *model,
     size_t rows = 0;
     if (model->max_texts < texts || model->longest < dataset->longest) {
         status = nvdp__fail(model->ctx, NVDP_ERR_STATE,
-                            "the model is not planned for %zu texts of %zu tokens", texts,
+                            "the model has no memory plan for %zu texts of %zu tokens", texts,
                             dataset->longest);
         goto cleanup;
     }
@@ -323,7 +327,8 @@ static struct nvdp__dropout head_dropout(const struct nvdp__pass *pass, float ra
 static nvdp_status check_batch(const struct nvdp_model *model, const struct nvdp__batch *batch) {
     if (batch->texts <= model->max_texts && batch->longest <= model->longest) return NVDP_OK;
     return nvdp__fail(model->ctx, NVDP_ERR_STATE,
-                      "a batch of %zu texts of up to %zu tokens exceeds the plan of %zu by %zu",
+                      "batch: %zu texts of up to %zu tokens exceed the planned maximum of %zu "
+                      "texts of %zu tokens",
                       batch->texts, batch->longest, model->max_texts, model->longest);
 }
 
@@ -592,7 +597,8 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
 nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *model,
                                const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                                uint32_t draw, float *outputs) {
-    if (batch == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch 0: expected at least 1");
+    if (batch == 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected at least 1, found 0");
     return nvdp__model_predict(model, dataset, batch, seed, draw, 1, outputs);
 }
 
@@ -609,9 +615,9 @@ size_t nvdp__model_replaced(const struct nvdp_model *model) {
 void nvdp__model_warn_replaced(const struct nvdp_model *model, size_t replaced, size_t texts) {
     if (replaced == 0) return;
     nvdp__log(model->ctx, NVDP_LOG_WARNING,
-              "%zu of %zu texts: the model gives numbers that are not finite; means became 0, so "
-              "that the samples show noise in their place (this count is for the owner: it is "
-              "computed without noise)",
+              "%zu of %zu texts: the model computed numbers that are not finite; nvdp set the "
+              "means to 0, so the samples of these texts contain only noise (this count is "
+              "computed without noise; do not publish it)",
               replaced, texts);
 }
 
@@ -654,10 +660,11 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     struct nvdp_posteriors *posteriors = NULL;
     if (!model->bottleneck.mechanism->private_) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "method '%s' has no bottleneck: there is no posterior to measure",
+                          "method '%s' has no bottleneck, so there is no posterior to measure",
                           nvdp_method_name(model->info.method));
     }
-    if (batch == 0) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch 0: expected at least 1");
+    if (batch == 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "batch: expected at least 1, found 0");
     size_t dim = model->info.nvib.latent_dim;
     struct nvdp__form form = nvdp__model_form(model);
     size_t rows = form.single ? dataset->count : dataset->offset[dataset->count];

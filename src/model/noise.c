@@ -40,14 +40,15 @@ nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
     const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
     NVDP_RETURN_IF_FAILED(nvdp__sanitizer_check(ctx, &sanitizer));
     if (options->mechanism == NVDP__NOISE_NONE && sanitizer.eta > 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {eta} or {epsilon}: noise of text privatization, expected "
-                          "{token-noise} beside it, found none (a budget for texts that are given "
-                          "away later is {certified-epsilon}, for the training texts "
-                          "{target-epsilon})");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {eta} or {epsilon} sets the noise of text privatization and needs "
+            "{token-noise}, found none; the budget for texts that are given away later is "
+            "{certified-epsilon}, the budget for the training texts {target-epsilon}");
     if (options->clip > 0 && !nvdp__token_row(options->mechanism)->on_sequence)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "noise_clip: expected token-noise sequence-laplace, found %s",
+                          "noise_clip: expected token-noise sequence-laplace, the only one that "
+                          "clips states, found %s",
                           nvdp__text_noise_names[options->mechanism]);
     return NVDP_OK;
 }
@@ -222,7 +223,7 @@ static void keep(struct nvdp_context *ctx, const char *cache, const char *path,
         status = nvdp__cache_write(ctx, path, kind, VERSION, (const char *)dataset->ids,
                                    dataset->offset[dataset->count] * sizeof *dataset->ids);
     if (status != NVDP_OK)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "privatized tokens are not kept for other runs: %s",
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "cannot cache the privatized tokens for other runs: %s",
                   nvdp_context_error(ctx));
 }
 
@@ -252,10 +253,11 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
         changed += was[i] != dataset->ids[i];
         tokens += !is_marker(noise->tokenizer, was[i]);
     }
-    nvdp__log(ctx, NVDP_LOG_INFO, "%s: %.4f of %zu tokens became another%s",
+    nvdp__log(ctx, NVDP_LOG_INFO,
+              "%s: a share of %.4f of %zu tokens was replaced by another token%s",
               nvdp__text_noise_names[noise->options.mechanism],
               (double)changed / (double)(tokens > 0 ? tokens : 1), tokens,
-              kept != NULL ? " (drawn before, read from the cache)" : "");
+              kept != NULL ? " (read from the cache, drawn by an earlier run)" : "");
 cleanup:
     free(was);
     free(path);

@@ -130,7 +130,8 @@ static bool is_whole(const struct nvdp__prefix_store *store) {
 /* Leaves store->fd at -1 if there is no file or the file is damaged. */
 static void open_present(struct nvdp__prefix_store *store) {
     if (nvdp__open_regular(NULL, store->path, &store->fd) != NVDP_OK || is_whole(store)) return;
-    nvdp__log(store->ctx, NVDP_LOG_NOTICE, "%s: damaged or not to be read; it is made again",
+    nvdp__log(store->ctx, NVDP_LOG_NOTICE,
+              "%s: the cache file is damaged or unreadable; nvdp computes its contents again",
               store->path);
     close(store->fd);
     store->fd = -1;
@@ -157,7 +158,7 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
     for (size_t first = 0; first < dataset->count; first += batch->texts) {
         size_t left = dataset->count - first;
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(
-            store->ctx, "interrupted while the frozen layers' states were computed"));
+            store->ctx, "interrupted while the states of the frozen layers were computed"));
         nvdp__batch_fill(batch, dataset, NULL, first,
                          left < batch->text_capacity ? left : batch->text_capacity);
         NVDP_RETURN_IF_FAILED(compute(prefix, batch));
@@ -196,7 +197,8 @@ static bool reserve(const struct nvdp__prefix_store *store, int fd) {
 static void cannot_keep(const struct nvdp__prefix_store *store, int err) {
     char reason[256];
     nvdp__log(store->ctx, NVDP_LOG_NOTICE,
-              "%s: the frozen layers' states (%.2f GiB) are not kept but computed in each step: %s",
+              "%s: cannot cache the states of the frozen layers (%.2f GiB), so they are computed "
+              "in each step: %s",
               store->path, (double)store_bytes(store->dataset, store->width) / (1 << 30),
               strerror_r(err, reason, sizeof reason));
 }
@@ -261,7 +263,7 @@ static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
         NVDP_TRY(try_to_make(prefix, texts, partial, &retry));
         if (!retry) break;
         if (waits == 0)
-            nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that makes %s",
+            nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that writes %s",
                       store->path);
         if (nvdp_context_cancelled(store->ctx))
             NVDP_TRY(nvdp__fail(store->ctx, NVDP_ERR_CANCELLED, "interrupted while waiting for %s",
@@ -299,7 +301,8 @@ static bool store_read(struct nvdp__prefix_store *store, int64_t index, size_t t
         return true;
     if (!store->damaged) {
         nvdp__log(store->ctx, NVDP_LOG_NOTICE,
-                  "%s: damaged; what it lacks is computed, and the next run makes it again",
+                  "%s: the cache file is damaged; missing states are computed now, and the next "
+                  "run writes the file again",
                   store->path);
         if (is_at(store->fd, store->path)) unlink(store->path);
     }
@@ -441,9 +444,10 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
     char *path = NULL;
     NVDP_RETURN_IF_FAILED(path_of(prefix, directory, dataset, &path));
     if (nvdp__cache_make(ctx, directory) != NVDP_OK) {
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "the frozen layers' states are not kept but computed in each step: %s",
-                  nvdp_context_error(ctx));
+        nvdp__log(
+            ctx, NVDP_LOG_NOTICE,
+            "cannot cache the states of the frozen layers, so they are computed in each step: %s",
+            nvdp_context_error(ctx));
         free(path);
         return NVDP_OK;
     }

@@ -140,7 +140,7 @@ static nvdp_status add_threads(struct nvdp_config *config, const struct part *pa
     const struct nvdp_option row = {.name = threads_name,
                                     .type = NVDP_OPTION_INTEGER,
                                     .placeholder = "N",
-                                    .help = "threads to compute with (default: all processors)",
+                                    .help = "number of threads (default: all processors)",
                                     .default_value = usual,
                                     .min = 1,
                                     .max = 1024,
@@ -185,8 +185,8 @@ nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **ou
 nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other) {
     nvdp_status status = NVDP_OK;
     if (config->parts + other->parts > PARTS)
-        NVDP_TRY(
-            nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "expected at most %d kinds of work", PARTS));
+        NVDP_TRY(nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                            "expected a configuration with at most %d parts", PARTS));
     for (size_t i = 0; i < other->parts; i++) {
         config->part[config->parts++] = other->part[i];
     }
@@ -246,16 +246,17 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
         union nvdp__value value;
         char expected[NVDP__EXPECTED_SIZE];
         if (find(config, row.name) != NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option %s: there is one already",
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option %s is defined twice",
                               nvdp__as_option(config->ctx, row.name).text);
         if (row.type == NVDP_OPTION_CHOICE && row.choices == NULL)
-            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "option %s: expected choices",
+            return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                              "option %s: expected a list of choices, found none",
                               nvdp__as_option(config->ctx, row.name).text);
         const struct nvdp_option usual = {.type = row.type};
         const bool whole = row.type == NVDP_OPTION_INTEGER && row.width == sizeof(int);
         if (row.width != 0 && !whole && row.width != nvdp__option_width(&usual))
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "option %s: expected a member of %zu bytes, found one of %zu",
+                              "option %s: expected a struct member of %zu bytes, found one of %zu",
                               nvdp__as_option(config->ctx, row.name).text,
                               nvdp__option_width(&usual), row.width);
         if (row.default_value != NULL && !nvdp__option_parse(&row, row.default_value, &value))
@@ -322,8 +323,8 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
     const size_t source = path != NULL ? config->files : 0;
     if (!entry->given || entry->source != source || strcmp(entry->as, as) == 0) return NVDP_OK;
     return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                      path != NULL ? "%s: keys '%s' and '%s' are one option: expected one of them"
-                                   : "%soptions %s and %s are one: expected one of them",
+                      path != NULL ? "%s: keys '%s' and '%s' set the same option; keep one of them"
+                                   : "%soptions %s and %s set the same option; keep one of them",
                       path != NULL ? path : "",
                       path != NULL ? entry->as : nvdp__as_option(config->ctx, entry->as).text,
                       path != NULL ? as : nvdp__as_option(config->ctx, as).text);
@@ -333,11 +334,10 @@ static nvdp_status check_name(struct nvdp_config *config, const struct entry *en
 static const char *current_preset(struct nvdp_config *config, const char *name) {
     const char *present = nvdp__preset_name(name);
     if (present != name)
-        nvdp__log(
-            config->ctx, NVDP_LOG_NOTICE,
-            "preset %s is now called %s: it sets a price per nat of divergence and guarantees "
-            "nothing over all texts; preset certified does",
-            name, present);
+        nvdp__log(config->ctx, NVDP_LOG_NOTICE,
+                  "preset %s is now called %s: it sets a price per nat of divergence and gives no "
+                  "guarantee over all texts; preset certified gives one",
+                  name, present);
     return present;
 }
 
@@ -463,7 +463,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         if (remark && json_is_string(value)) continue;
         if (entry != NULL && origin == PRESET && (entry->row.traits & NVDP_TRAIT_PRESET) != 0)
             return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                              "%s: key '%s': a preset cannot name another", path, key);
+                              "%s: key '%s': a preset cannot name another preset", path, key);
         if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
             return unknown_key(config, path, parent, key);
         if (json_is_null(value) && nvdp__option_is_text(&entry->row)) continue;
@@ -544,14 +544,12 @@ static nvdp_status no_such_preset(struct nvdp_config *config, const char *name) 
                       line != NULL ? line : "");
         json_decref(root);
     }
-    nvdp_status status =
-        fclose(lines) != 0
-            ? out_of_memory(config)
-            : nvdp__fail(
-                  config->ctx, NVDP_ERR_ARGUMENT,
-                  "option {preset}: expected %s, or the path of a file of options (with a '/', "
-                  "or .json at its end), found '%s'",
-                  list, name);
+    nvdp_status status = fclose(lines) != 0
+                             ? out_of_memory(config)
+                             : nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                                          "option {preset}: expected %s, or the path of an options "
+                                          "file (with '/' or ending in .json), found '%s'",
+                                          list, name);
     free(list);
     return status;
 }
@@ -668,7 +666,7 @@ nvdp_status nvdp__config_blame(const struct nvdp_config *config, nvdp_status sta
         nvdp__snprintf(with, sizeof with, "%s %s", nvdp__as_option(config->ctx, given->as).text,
                        given->text);
     return nvdp__fail(config->ctx, status, "option {preset}: %s%s%s%s (%s)", preset->text, sets,
-                      conflict ? " does not go with " : "", conflict ? with : "", reason);
+                      conflict ? " conflicts with " : "", conflict ? with : "", reason);
 }
 
 nvdp_status nvdp_config_check(const struct nvdp_config *config) {
@@ -726,12 +724,11 @@ nvdp_status nvdp__config_continue(struct nvdp_context *ctx, const struct nvdp_co
             if (entry->given || call) memcpy(at, entry->at, row->width);
         } else if (entry->given &&
                    (earlier == NULL || entry->text == NULL || strcmp(earlier, entry->text) != 0)) {
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "option %s: a resumed run keeps its own configuration: %s, found "
-                              "%s",
-                              nvdp__as_option(ctx, row->name).text,
-                              earlier != NULL ? earlier : "none",
-                              entry->text != NULL ? entry->text : "none");
+            return nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "option %s: a resumed run keeps its configuration: expected %s, found %s",
+                nvdp__as_option(ctx, row->name).text, earlier != NULL ? earlier : "none",
+                entry->text != NULL ? entry->text : "none");
         }
     }
     return NVDP_OK;

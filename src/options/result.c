@@ -249,7 +249,8 @@ nvdp_status nvdp_result_json(struct nvdp_context *ctx, const struct nvdp_result_
     char *text = object != NULL ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
     json_decref(object);
     if (object == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_NUMERIC, "result '%s': a number is not finite",
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                          "result '%s': expected finite numbers, found one that is not finite",
                           table->name);
     if (text == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     *out = text;

@@ -15,8 +15,8 @@
     {"seed", NVDP_OPTION_SEED, "N", "seed of all random draws", "1", .traits = NVDP_TRAIT_BASIC, __VA_ARGS__}
 #define NVDP__INSECURE_SEED_ROW(...)                                                               \
     {"insecure-seed", NVDP_OPTION_SEED, "N",                                                       \
-     "draw from this seed, not from the operating system, for tests and experiments: whoever knows " \
-     "the seed can undo the noise, and the output says so",                                        \
+     "draw from this seed instead of the operating system's generator, for tests and experiments; everyone who knows " \
+     "the seed can remove the noise, and the output warns of that",                                        \
      "1", .traits = NVDP_TRAIT_NO_DEFAULT, __VA_ARGS__}
 
 #define NVDP__BATCH_ROW(help, default_, ...)                                                       \
@@ -33,16 +33,16 @@
 #define NVDP__TEXT_COLUMN_ROW(...)                                                                 \
     {"text-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the text", NULL, __VA_ARGS__}
 #define NVDP__TEXT_PAIR_COLUMN_ROW(...)                                                            \
-    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the second text's column", NULL, __VA_ARGS__}
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the second text", NULL, __VA_ARGS__}
 #define NVDP__LABEL_COLUMN_ROW(...)                                                                \
-    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the label's column", NULL, __VA_ARGS__}
+    {"label-column", NVDP_OPTION_TEXT, "NAME", "tsv: header of the column with the label", NULL, __VA_ARGS__}
 
 /* A run to read, and the data of its task. */
 #define NVDP__RUN_ROW(...)                                                                         \
     {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL,                                        \
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}
 #define NVDP__MOVED_DATA_ROW(...)                                                                  \
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, if it has moved since training", NULL, __VA_ARGS__}
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training", NULL, __VA_ARGS__}
 
 #define NVDP__OVERWRITE_ROW(...)                                                                   \
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \

@@ -62,9 +62,10 @@ nvdp_status nvdp__schema_check_texts(struct nvdp_context *ctx, const struct nvdp
         union nvdp__value value = nvdp__option_at(place.row, (const char *)values + place.offset);
         json_t *text = value.text == NULL ? NULL : json_string(value.text);
         if (value.text != NULL && text == NULL)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "%s: expected UTF-8, which JSON files can hold, found '%s'",
-                              place.key, value.text);
+            return nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "%s: expected a value in UTF-8, because it is saved as JSON, found '%s'", place.key,
+                value.text);
         json_decref(text);
     }
     return NVDP_OK;
@@ -132,9 +133,10 @@ nvdp_status nvdp__can_give(struct nvdp_context *ctx, const void *out) {
     size_t have;
     memcpy(&have, out, sizeof have);
     if (have > sizeof have && have <= MAX_RESULT) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "struct_size: expected a result's size, as NVDP_RESULT sets it, found %zu",
-                      have);
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "struct_size: expected the size of a result struct, as set by NVDP_RESULT, found %zu",
+        have);
 }
 
 void nvdp__give(void *out, const void *result, size_t size) {

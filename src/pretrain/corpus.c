@@ -24,8 +24,8 @@ static const char cache_kind[] = "corpus";
 nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer) {
     if (tokenizer->bpe == NULL) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                      "masked language model: expected a WordPiece vocabulary, found "
-                      "byte-level BPE");
+                      "masked language model: expected a WordPiece vocabulary, found byte-level "
+                      "BPE; use a model of type bert");
 }
 
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
@@ -52,8 +52,9 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
         if (!made.special[id]) made.ordinary[made.ordinary_count++] = (int32_t)id;
     }
     if (made.ordinary_count == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "vocab.txt: expected pieces beyond the special tokens, found none"));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "vocab.txt: expected word pieces besides the special tokens, found none"));
     NVDP__HAND_OVER(pieces, made);
 cleanup:
     nvdp__pieces_release(&made);
@@ -164,7 +165,7 @@ static nvdp_status tokenise_chunk(struct builder *b) {
         b->worker[i].status = take_lines(b, i);
     for (size_t i = 0; i < b->workers; i++) {
         if (b->worker[i].status != NVDP_OK)
-            return nvdp__fail(b->ctx, b->worker[i].status, "out of memory while tokenising");
+            return nvdp__fail(b->ctx, b->worker[i].status, "out of memory while tokenizing");
     }
     return NVDP_OK;
 }
@@ -217,7 +218,7 @@ static nvdp_status write_rest(struct builder *b) {
     static const char zeros[ALIGNMENT];
     size_t past = h->tokens * h->id_size % ALIGNMENT;
     if (h->tokens == 0)
-        return nvdp__fail(b->ctx, NVDP_ERR_INPUT, "%s: expected texts with words, found no token",
+        return nvdp__fail(b->ctx, NVDP_ERR_INPUT, "%s: expected texts with words, found none",
                           b->output.path);
     b->sentence[h->sentences] = h->tokens;
     b->document[h->documents] = h->sentences;
@@ -276,7 +277,7 @@ static nvdp_status take_all(struct builder *b) {
         NVDP_RETURN_IF_FAILED(tokenise_chunk(b));
         NVDP_RETURN_IF_FAILED(write_chunk(b));
         nvdp__meter_update(&meter, b->header.tokens, (double)b->header.tokens, "tok", NAN);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(b->ctx, "interrupted while tokenising"));
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(b->ctx, "interrupted while tokenizing"));
     }
     nvdp__meter_end(&meter);
     return NVDP_OK;
@@ -319,14 +320,15 @@ static nvdp_status map_file(struct opening *o) {
     NVDP_RETURN_IF_FAILED(nvdp__open_regular(o->ctx, o->path, &fd));
     if (fstat(fd, &info) != 0 || (uintmax_t)info.st_size < sizeof *o->header) {
         close(fd);
-        return REFUSE(o, "%s: expected a corpus file, found fewer than %zu bytes", o->path,
-                      sizeof *o->header);
+        return REFUSE(o, "%s: expected a corpus file, found fewer than its minimum of %zu bytes",
+                      o->path, sizeof *o->header);
     }
     o->corpus.map_size = (size_t)info.st_size;
     void *map = mmap(NULL, o->corpus.map_size, PROT_READ, MAP_PRIVATE, fd, 0);
     int err = errno;
     close(fd);
-    if (map == MAP_FAILED) return nvdp__fail_errno(o->ctx, err, "%s: cannot map", o->path);
+    if (map == MAP_FAILED)
+        return nvdp__fail_errno(o->ctx, err, "%s: cannot map the file into memory", o->path);
     o->corpus.map = map;
     o->header = map;
     return NVDP_OK;
@@ -342,15 +344,15 @@ static nvdp_status check_header(const struct opening *o, const char *key, size_t
                       NVDP__CORPUS_VERSION, h->version);
     nvdp__checksum(h, offsetof(struct nvdp__corpus_header, header), digest);
     if (memcmp(digest, h->header, sizeof digest) != 0)
-        return REFUSE(o, "%s: header: expected the checksum that it states, found another",
-                      o->path);
+        return REFUSE(o, "%s: header: the checksum does not match", o->path);
     if (key != NULL && strncmp(h->key, key, sizeof h->key) != 0)
-        return REFUSE(o, "%s: expected the tokens of these texts, found those of others", o->path);
+        return REFUSE(o, "%s: expected the tokens of these texts, found the tokens of other texts",
+                      o->path);
     if (h->pieces != pieces)
         return REFUSE(o, "%s: expected a vocabulary of %zu pieces, found %llu", o->path, pieces,
                       (unsigned long long)h->pieces);
     if (h->id_size != 2 && h->id_size != 4)
-        return REFUSE(o, "%s: expected ids of 2 or 4 bytes, found %u", o->path, h->id_size);
+        return REFUSE(o, "%s: expected token ids of 2 or 4 bytes, found %u", o->path, h->id_size);
     return NVDP_OK;
 }
 
@@ -361,7 +363,9 @@ static nvdp_status lay_out(struct opening *o) {
     size_t limit = c->map_size; /* an upper bound on all counts, so that products cannot overflow */
     if (h->tokens == 0 || h->sentences == 0 || h->documents == 0 || h->tokens > limit ||
         h->sentences > limit || h->documents > limit)
-        return REFUSE(o, "%s: expected 1 to %zu tokens, sentences and documents", o->path, limit);
+        return REFUSE(o,
+                      "%s: expected 1 to %zu tokens, sentences and documents, found other numbers",
+                      o->path, limit);
     size_t ids = (h->tokens * h->id_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     size_t expected = sizeof *h + ids + (h->sentences + h->documents + 2) * sizeof *c->sentence;
     if (expected != c->map_size)
@@ -391,11 +395,11 @@ static nvdp_status check_body(const struct opening *o) {
     unsigned char digest[NVDP__DIGEST_BYTES];
     nvdp__checksum((const unsigned char *)c->map + sizeof *h, c->map_size - sizeof *h, digest);
     if (memcmp(digest, h->body, sizeof digest) != 0)
-        return REFUSE(o, "%s: expected the checksum that its header states, found another",
-                      o->path);
+        return REFUSE(o, "%s: the data do not match the checksum in the header", o->path);
     if (!is_table(c->sentences, c->sentence, c->tokens) ||
         !is_table(c->documents, c->document, c->sentences))
-        return REFUSE(o, "%s: expected rising tables of sentences and documents", o->path);
+        return REFUSE(o, "%s: expected increasing offsets of sentences and documents, found others",
+                      o->path);
     int32_t largest = 0;
     int32_t smallest = 0;
     for (size_t i = 0; i < c->tokens; i++) {
@@ -404,7 +408,7 @@ static nvdp_status check_body(const struct opening *o) {
         smallest = id < smallest ? id : smallest;
     }
     if (smallest < 0 || (uint64_t)largest >= h->pieces)
-        return REFUSE(o, "%s: expected ids below %llu, found %d", o->path,
+        return REFUSE(o, "%s: expected token ids below %llu, found %d", o->path,
                       (unsigned long long)h->pieces, smallest < 0 ? smallest : largest);
     return NVDP_OK;
 }
@@ -461,7 +465,8 @@ static nvdp_status find_or_build(const struct texts *t, const char *directory,
     if (nvdp__exists(file)) {
         status = nvdp__corpus_open(t->ctx, file, t->key, nvdp_tokenizer_size(t->tokenizer), corpus);
         if (status != NVDP_ERR_INPUT) goto cleanup;
-        nvdp__log(t->ctx, NVDP_LOG_NOTICE, "%s; it is made again", nvdp_context_error(t->ctx));
+        nvdp__log(t->ctx, NVDP_LOG_NOTICE, "%s; nvdp makes this cache file again",
+                  nvdp_context_error(t->ctx));
     }
     NVDP_TRY(nvdp__cache_make(t->ctx, directory));
     NVDP_TRY(build_and_open(t, file, corpus));
@@ -479,7 +484,7 @@ nvdp_status nvdp__corpus_cached(struct nvdp_context *ctx, const struct nvdp_toke
     if (directory != NULL) {
         nvdp_status status = find_or_build(&texts, directory, corpus);
         if (status != NVDP_ERR_IO) return status;
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; tokens are not kept", nvdp_context_error(ctx));
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s; the tokens are not cached", nvdp_context_error(ctx));
     }
     /* A temporary file that is unlinked as soon as it is open. */
     const char *folder = getenv("TMPDIR");

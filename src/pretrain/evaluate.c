@@ -158,7 +158,7 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
             add_positions(positions, &e->batcher, model->nll, model->best);
         nvdp__meter_update(&meter, first + n, of.tokens, "tok", NAN);
         if (status == NVDP_OK && nvdp_context_cancelled(e->ctx))
-            status = nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted while evaluating");
+            status = nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted during evaluation");
     }
     nvdp__meter_end(&meter);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(e->ctx, status));
@@ -201,7 +201,7 @@ static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
     if (nvdp_safetensors_find(file, head) == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a model with a masked-LM head, found an encoder without "
-                            "one: tensor '%s' is missing",
+                            "one (tensor '%s' is missing); train a head with nvdp pretrain --init",
                             path, head));
 cleanup:
     nvdp_safetensors_close(file);
@@ -227,7 +227,7 @@ nvdp_status nvdp__mlm_check_length(struct nvdp_context *ctx, const struct nvdp_b
                                    size_t length) {
     if (length >= 4 && length <= config->max_position_embeddings) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "length: expected 4 to the model's max_position_embeddings %zu, found %zu",
+                      "length: expected 4 to %zu, the model's max_position_embeddings, found %zu",
                       config->max_position_embeddings, length);
 }
 
@@ -272,7 +272,8 @@ nvdp_status nvdp__mlm_evaluate(struct nvdp_context *ctx, const struct nvdp__mlm_
     nvdp_status status = NVDP_OK;
     struct evaluation e = {.ctx = ctx, .config = config};
     if (config->model == NULL || config->texts == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "expected a model and a text, found none"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "expected the options model and text, found only one or neither"));
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__mlm_schema, config));
     NVDP_TRY(open_model(&e));
     NVDP_TRY(open_text(&e));

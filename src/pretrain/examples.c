@@ -155,8 +155,8 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
     struct nvdp__noise noise = {.seed = seed};
     if (corpus->documents < 2)
         return nvdp__fail(examples->ctx, NVDP_ERR_INPUT,
-                          "next-sentence prediction: expected a text of two documents or more, "
-                          "found one");
+                          "next-sentence prediction: expected a text of at least 2 documents, "
+                          "found 1; separate documents by blank lines");
     examples->count = 0;
     for (size_t d = 0; d < corpus->documents; d++) {
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_PAIR, epoch, d);
@@ -195,9 +195,9 @@ nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
         }
     }
     if (examples->count > 0) return NVDP_OK;
-    return nvdp__fail(examples->ctx, NVDP_ERR_INPUT,
-                      "next-sentence prediction: expected a sentence of two tokens or more, found "
-                      "none");
+    return nvdp__fail(
+        examples->ctx, NVDP_ERR_INPUT,
+        "next-sentence prediction: expected a sentence of at least 2 tokens, found none");
 }
 
 /* ---- planted secrets ---- */

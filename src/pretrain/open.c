@@ -40,7 +40,8 @@ static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
         t->eval_coverage = nvdp__corpus_coverage(&t->eval_corpus, &t->pieces, unknown);
     if (nvdp__private_vocabulary(t)) return NVDP_OK; /* the counts below have no noise */
     nvdp__log(t->ctx, NVDP_LOG_INFO,
-              "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces a word, %.4f %% unknown",
+              "text: %zu documents, %zu sentences, %zu tokens; %.4f pieces per word, %.4f %% "
+              "unknown words",
               t->corpus.documents, t->corpus.sentences, t->corpus.tokens,
               t->coverage.pieces_per_word, 100 * t->coverage.unknown);
     return NVDP_OK;
@@ -59,13 +60,13 @@ static nvdp_status open_secrets(struct nvdp__pretrainer *t) {
         const struct nvdp__secret *secret = &t->secrets.at[i];
         if (secret->window && nvdp__next_sentence(c->objective))
             status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                                "%s: expected secrets placed in the text with objective %s, whose "
-                                "examples are pairs, found windows of their own",
+                                "%s: objective %s trains on pairs, so secrets must be placed in "
+                                "the text, found secrets in windows of their own",
                                 planted, nvdp__objective_names[c->objective]);
         else if (secret->length + 2 > c->length)
             status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                                "%s: form %s: expected at most length %zu - 2 words", planted,
-                                secret->form, c->length);
+                                "%s: form %s: expected at most %zu - 2 words, because of length",
+                                planted, secret->form, c->length);
     }
     free(planted);
     return status;
@@ -87,12 +88,13 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
     c->max_positions = bert->max_position_embeddings;
     c->vocab_size = bert->vocab_size;
     if (c->freeze_layers > c->layers)
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "freeze_layers: expected at most num_hidden_layers %zu of %s, found %zu",
-                          c->layers, c->init, c->freeze_layers);
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "freeze_layers: expected at most %zu, the num_hidden_layers of %s, found %zu",
+            c->layers, c->init, c->freeze_layers);
     if (c->length <= c->max_positions) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "length: expected at most max_position_embeddings %zu of %s, found %zu",
+                      "length: expected at most %zu, the max_position_embeddings of %s, found %zu",
                       c->max_positions, c->init, c->length);
 }
 
@@ -125,10 +127,11 @@ static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&t->model, t->config.init, false));
     nvdp__pretrainer_frozen(t, frozen);
     if (recorded != NULL && strcmp(recorded, frozen) == 0) return NVDP_OK;
-    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                      "%s: expected the %s that the run began with (BLAKE2b %s), found %s",
-                      t->config.init, t->model.frozen > 0 ? "frozen layers" : "word embeddings",
-                      recorded != NULL ? recorded : "not recorded", frozen);
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_INPUT,
+        "%s: expected the same %s as at the beginning of the run (BLAKE2b %s), found %s",
+        t->config.init, t->model.frozen > 0 ? "frozen layers" : "word embeddings",
+        recorded != NULL ? recorded : "which was not recorded", frozen);
 }
 
 /* Opens the model. A resumed run takes its weights from its state and its sizes from its own
@@ -297,7 +300,7 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     if (!nvdp__same_file(c->init, c->out)) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected another directory than the model to start from", c->out);
+                      "%s: expected a directory other than the one of the starting model", c->out);
 }
 
 /* Writes everything that a resume needs from step 0 on. A resume looks for pretrain.json, so it

@@ -48,127 +48,128 @@ static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
 /* Options of the windows, for training and for scoring. */
 #define LENGTH_ROW(...)                                                                            \
     {                                                                                              \
-        "length", NVDP_OPTION_INTEGER, "N", "tokens of a window or pair, special ones included",   \
-            "128", AT(length), .unit = "tokens", __VA_ARGS__                                       \
+        "length", NVDP_OPTION_INTEGER, "N",                                                        \
+            "maximum number of tokens in a window or pair, special tokens included", "128",        \
+            AT(length), .unit = "tokens", __VA_ARGS__                                              \
     }
 #define MASK_ROWS                                                                                  \
     {"mask-prob", NVDP_OPTION_REAL, "X",          "share of the tokens to predict",                \
      "0.15",      AT(mask_prob),    .min = 0.001, .max = 0.9},                                     \
     {                                                                                              \
-        "whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words", NULL, AT(whole_word)             \
+        "whole-word", NVDP_OPTION_FLAG, NULL, "mask whole words instead of single word pieces",    \
+            NULL, AT(whole_word)                                                                   \
     }
 
 static const struct nvdp_option pretrain_options[] = {
     {"text", NVDP_OPTION_LIST, "FILE",
-     "text to train on, plain or .xz; documents between blank lines, or between <doc ...> "
-     "and </doc>; more files may follow, or more --text",
+     "text to train on, plain or .xz, with documents separated by blank lines or between <doc ...> "
+     "and </doc>; more files may follow, or repeat --text",
      NULL, AT(text_list), .group = "Text:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
-    {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text, more than one by repeating the option",
-     NULL, AT(eval_text_list), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
+    {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text; repeat the option for more files", NULL,
+     AT(eval_text_list), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
     NVDP__CACHE_ROW("tokenized texts", AT(cache),
                     .traits = NVDP__OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT),
     {"plant", NVDP_OPTION_TEXT, "FILE",
-     "plant the secrets that this JSON file lists or asks for into the text; planted.json, beside "
-     "the model, lists what nvdp attack --kind exposure then looks for",
+     "plant the secrets that this JSON file lists or describes into the text; planted.json, next "
+     "to the model, then lists what nvdp attack --kind exposure looks for",
      NULL, AT(plant)},
 
-    {"vocab-size", NVDP_OPTION_INTEGER, "N",
-     "word pieces of a vocabulary that is trained on the text", "8192", AT(vocab_size),
-     .group = "Vocabulary:", .unit = "pieces", .min = 6, .max = 1 << 24,
+    {"vocab-size", NVDP_OPTION_INTEGER, "N", "size of the vocabulary that is trained on the text",
+     "8192", AT(vocab_size), .group = "Vocabulary:", .unit = "pieces", .min = 6, .max = 1 << 24,
      .traits = NVDP_TRAIT_BASIC},
     {"alphabet", NVDP_OPTION_INTEGER, "N",
-     "most characters it knows; words with others are unknown; 0: a 64th of its pieces, "
-     "at least 100",
+     "maximum number of different characters in the vocabulary; words with other characters are "
+     "unknown; 0: a 64th of the vocabulary, at least 100",
      "0", AT(alphabet), .unit = "characters", .max = 1 << 20},
     {"vocab-dp-epsilon", NVDP_OPTION_REAL, "E",
-     "train the vocabulary on noised counts: epsilon of replacing one word; 0: on the counts as "
-     "they are",
+     "train the vocabulary on noisy counts with this epsilon for the replacement of one word; 0: "
+     "on exact counts",
      "0", AT(words.epsilon), .max = 1e3},
-    {"vocab-dp-delta", NVDP_OPTION_REAL, "D", "its delta, below 1 / --possible-words", "1e-07",
-     AT(words.delta)},
+    {"vocab-dp-delta", NVDP_OPTION_REAL, "D",
+     "delta of the private vocabulary, below 1 / --possible-words", "1e-07", AT(words.delta)},
     {"max-words", NVDP_OPTION_SEED, "K",
-     "with it: words of a document that are counted, which bounds what a whole document counts "
-     "for; 0: all",
+     "private vocabulary: maximum number of words that count per document, which bounds the effect "
+     "of a whole document; 0: all",
      "0", AT(words.max_words), .unit = "words"},
-    {"possible-words", NVDP_OPTION_SEED, "N", "with it: how many words there could be", "1000000",
-     AT(words.possible), .unit = "words", .min = 2, .max = 1e15},
-    {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead", NULL, AT(vocab),
-     .traits = NVDP_TRAIT_BASIC},
+    {"possible-words", NVDP_OPTION_SEED, "N",
+     "private vocabulary: number of words that could occur", "1000000", AT(words.possible),
+     .unit = "words", .min = 2, .max = 1e15},
+    {"vocab", NVDP_OPTION_TEXT, "FILE", "use this vocab.txt instead of training a vocabulary", NULL,
+     AT(vocab), .traits = NVDP_TRAIT_BASIC},
     {"cased", NVDP_OPTION_FLAG, NULL, "keep capitals and accents", NULL, AT(cased)},
 
     {"init", NVDP_OPTION_TEXT, "DIR",
-     "start from this model: its vocabulary, sizes and weights (heads where it has them)", NULL,
-     AT(init), .group = "Model:", .traits = NVDP_TRAIT_BASIC},
+     "start from this model, with its vocabulary, sizes and weights (and heads, if it has them)",
+     NULL, AT(init), .group = "Model:", .traits = NVDP_TRAIT_BASIC},
     {"arch", NVDP_OPTION_TEXT, "NAME",
      "tiny (2 layers, 128 wide), mini (4, 256), small (4, 512) or base (12, 768)", NULL, AT(arch),
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
     {"hidden", NVDP_OPTION_INTEGER, "N", "width", "256", AT(hidden)},
     {"layers", NVDP_OPTION_INTEGER, "N", "layers", "4", AT(layers)},
-    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads; 0: one for each 64 of the width", "0",
-     AT(heads)},
+    {"heads", NVDP_OPTION_INTEGER, "N", "number of attention heads; 0: one per 64 units of width",
+     "0", AT(heads)},
     {"intermediate", NVDP_OPTION_INTEGER, "N",
-     "inner width of the feed-forward parts; 0: 4 times the width", "0", AT(intermediate)},
+     "inner width of the feed-forward layers; 0: 4 times the width", "0", AT(intermediate)},
     {"max-positions", NVDP_OPTION_INTEGER, "N",
-     "longest text the model will take; 0: --length, at least 128", "0", AT(max_positions),
-     .unit = "tokens"},
+     "maximum number of tokens that the model accepts; 0: --length, at least 128", "0",
+     AT(max_positions), .unit = "tokens"},
     {"start", NVDP_OPTION_CHOICE, "S",
-     "initial weights: normal, or neighbours: heads of the first two layers attend to "
-     "neighbouring tokens",
+     "initial weights: normal, or neighbours (the heads of the first two layers attend to "
+     "neighboring tokens)",
      "neighbours", AT(start), .choices = nvdp__start_names},
-    {"dropout", NVDP_OPTION_REAL, "X", "hidden and attention dropout", "0", AT(dropout),
+    {"dropout", NVDP_OPTION_REAL, "X", "dropout of hidden states and attention", "0", AT(dropout),
      .max = 0.99},
     NVDP__FREEZE_LAYERS_ROW(
-        "the embeddings, with them the decoder, and the first K layers keep the weights of --init "
-        "and "
-        "run without dropout; as many as it has: its heads alone are trained; 0: train all",
+        "freeze the embeddings, and with them the decoder, and the first K layers at the weights "
+        "of --init, without dropout; with K = all layers, only the heads are trained; 0: train all",
         AT(freeze_layers)),
 
     {"objective", NVDP_OPTION_CHOICE, "O",
-     "what is predicted; mlm (masked tokens); with --privatize vanilla-mlm (the privatized token), "
-     "prob-mlm (the "
-     "distribution of 10 draws) or denoising-mlm (the original token); each with next-sentence "
-     "prediction as mlm+nsp",
+     "training objective: mlm (masked tokens); with --privatize vanilla-mlm (the privatized "
+     "token), prob-mlm (the distribution of 10 draws) or denoising-mlm (the original token); each "
+     "also with next-sentence prediction, as mlm+nsp",
      "mlm", AT(objective), .group = "Objective:", .choices = nvdp__objective_names,
      .traits = NVDP_TRAIT_BASIC},
     LENGTH_ROW(.min = 4, .max = LONGEST, .traits = NVDP_TRAIT_BASIC),
     MASK_ROWS,
     {"privatize", NVDP_OPTION_CHOICE, "M",
-     "draw every token of the input anew by this mechanism (laplace, laplace-nearest, santext, "
-     "santext-plus, random); the word embeddings of --init stay as they are",
+     "draw every input token anew with this mechanism (laplace, laplace-nearest, santext, "
+     "santext-plus, random); the word embeddings of --init stay fixed",
      "none", AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names},
 
-    {"steps", NVDP_OPTION_SEED, "N", "optimiser steps; 0: write vocabulary and initial weights",
-     "10000", AT(steps), .group = "Optimiser:", .unit = "steps", .max = 4e9,
-     .traits = NVDP_TRAIT_BASIC},
+    {"steps", NVDP_OPTION_SEED, "N",
+     "number of optimizer steps; 0: only write the vocabulary and the initial weights", "10000",
+     AT(steps), .group = "Optimizer:", .unit = "steps", .max = 4e9, .traits = NVDP_TRAIT_BASIC},
     {"stop-after", NVDP_OPTION_SEED, "N",
-     "end after so many steps of a schedule that is laid out for --steps; 0: after all", "0",
-     AT(stop_after), .unit = "steps", .max = 4e9},
+     "end early, after N steps of the schedule for --steps; 0: run all steps", "0", AT(stop_after),
+     .unit = "steps", .max = 4e9},
     NVDP__BATCH_ROW("windows or pairs per step", "64", AT(batch), .traits = NVDP_TRAIT_BASIC),
     NVDP__PRECISION_ROW(AT(precision), .choices = precisions),
     {"optimizer", NVDP_OPTION_CHOICE, "O",
-     "adamw, sgd, or muon: orthogonal updates of weight matrices, AdamW for the rest; "
-     "--lr 0 stands for 3e-3 with muon, 5e-4 with adamw, 0.1 with sgd",
+     "adamw, sgd, or muon (orthogonal updates for weight matrices, AdamW for the rest); with --lr "
+     "0 the learning rate is 3e-3 for muon, 5e-4 for adamw, 0.1 for sgd",
      "muon", AT(optimizer), .choices = nvdp__optimizer_names},
     NVDP__ADAMW_ROWS(struct nvdp__pretrain_options, "0", "0.05", "1e-06"),
-    NVDP__MOMENTUM_ROW("Muon's momentum, or SGD's; sgd implies 0", "0.95", AT(momentum)),
+    NVDP__MOMENTUM_ROW("momentum of muon or sgd; sgd implies 0", "0.95", AT(momentum)),
     NVDP__SEED_ROW(AT(seed)),
 
     {"out", NVDP_OPTION_TEXT, "DIR",
      "model directory (with --eval: file of the predicted positions, safetensors)", NULL, AT(out),
      .group = "Output:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
-    {"dtype", NVDP_OPTION_CHOICE, "T", "f32, f16 or bf16: how the weights are written", "f32",
-     AT(dtype), .choices = dtypes, .traits = NVDP_TRAIT_UNSAVED},
+    {"dtype", NVDP_OPTION_CHOICE, "T", "number format of the written weights: f32, f16 or bf16",
+     "f32", AT(dtype), .choices = dtypes, .traits = NVDP_TRAIT_UNSAVED},
     NVDP__RESUME_ROW(AT(resume)),
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     NVDP__LOG_EVERY_ROW(AT(log_every)),
     {"eval-every", NVDP_OPTION_INTEGER, "N",
-     "steps between evaluations on --eval-text; 0: at the end only", "0", AT(eval_every),
+     "number of steps between evaluations on --eval-text; 0: only at the end", "0", AT(eval_every),
      .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
-    {"eval-limit", NVDP_OPTION_INTEGER, "N", "windows of such an evaluation, evenly spread; 0: all",
-     "2000", AT(eval_limit), .unit = "windows", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"eval-limit", NVDP_OPTION_INTEGER, "N",
+     "number of windows per evaluation, evenly spread; 0: all", "2000", AT(eval_limit),
+     .unit = "windows", .traits = NVDP_TRAIT_NO_EFFECT},
     {"save-every", NVDP_OPTION_INTEGER, "N",
-     "steps between models written on the way; 0: at the end only", "0", AT(save_every),
-     .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
+     "number of steps between models that are written during training; 0: only at the end", "0",
+     AT(save_every), .unit = "steps", .traits = NVDP_TRAIT_NO_EFFECT},
     NVDP__CHECKPOINT_SECONDS_ROW(AT(checkpoint_seconds)),
     {0},
 };
@@ -221,14 +222,14 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
                           nvdp__token_mechanism_names[c->sanitizer.mechanism],
                           nvdp__objective_names[c->objective]);
     if (private && c->init == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "init: expected with privatize a model, whose word embeddings are the "
-                          "users', found none");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "init: privatize needs a model whose word embeddings the users have, found none");
     if (!private && c->sanitizer.eta > 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {eta} or {epsilon}: noise of text privatization, expected "
-                          "{privatize} beside it, found none (a budget for the training texts is "
-                          "{target-epsilon})");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {eta} or {epsilon} sets the noise of text privatization and needs {privatize}, "
+            "found none; the budget for the training texts is {target-epsilon}");
     return nvdp__sanitizer_check(ctx, &c->sanitizer);
 }
 
@@ -236,15 +237,14 @@ static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrai
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &c->dp));
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
     if (nvdp__adaptive(c->objective))
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "objective: expected mlm or mlm+nsp with dp-batch or dp-sample-rate, found %s",
-            nvdp__objective_names[c->objective]);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "objective: expected mlm or mlm+nsp in private training, found %s",
+                          nvdp__objective_names[c->objective]);
     if (c->init == NULL && c->vocab == NULL && c->words.epsilon == 0)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "dp-batch, dp-sample-rate: expected init, vocab or vocab_dp_epsilon beside it: a "
-            "vocabulary that is trained on the private text as it is tells its words");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "dp-batch, dp-sample-rate: private training needs init, vocab or "
+                          "vocab_dp_epsilon, because a vocabulary that is trained on exact counts "
+                          "reveals words of the private text");
     return NVDP_OK;
 }
 
@@ -253,22 +253,22 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     size_t known = 0;
     NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__pretrain_schema, c));
     if (c->texts == 0 || c->text == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text: expected one file or more, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text: expected at least one file, found none");
     if (c->out == NULL || c->out[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a directory, found none");
     if (c->init != NULL && c->vocab != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "init and vocab exclude each other: a model comes with its vocabulary");
-    if (c->freeze_layers > 0 && c->init == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "init: expected with freeze_layers a model, whose weights stay, found none");
+            "init and vocab exclude each other, because a model has its own vocabulary");
+    if (c->freeze_layers > 0 && c->init == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "init: freeze_layers needs a model whose weights it keeps, found none");
     if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (c->words.epsilon != 0 && (c->init != NULL || c->vocab != NULL))
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "vocab_dp_epsilon: expected 0 with %s: no vocabulary is trained, found %g",
+            "vocab_dp_epsilon: expected 0 with %s, where no vocabulary is trained, found %g",
             c->init != NULL ? "init" : "vocab", c->words.epsilon);
     if (c->words.epsilon != 0)
         NVDP_RETURN_IF_FAILED(nvdp__private_words_check(ctx, &c->words));
@@ -330,11 +330,12 @@ static const struct nvdp_option mlm_options[] = {
                     .traits = NVDP_TRAIT_NO_EFFECT),
     MASK_ROWS,
     NVDP__SEED_ROW(AT(seed)),
-    {"limit", NVDP_OPTION_INTEGER, "N", "windows that are scored, evenly spread; 0: all", "0",
+    {"limit", NVDP_OPTION_INTEGER, "N", "number of windows to score, evenly spread; 0: all", "0",
      AT(limit), .unit = "windows"},
     NVDP__CACHE_ROW("tokenized texts", AT(cache), .traits = NVDP_TRAIT_NO_EFFECT),
-    {"positions", NVDP_OPTION_TEXT, "FILE", "file of what was predicted, safetensors; none: none",
-     NULL, AT(positions), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"positions", NVDP_OPTION_TEXT, "FILE",
+     "file for the predictions, safetensors; default: none is written", NULL, AT(positions),
+     .traits = NVDP_TRAIT_NO_EFFECT},
     {0},
 };
 static const struct nvdp__section mlm_section = {.row = mlm_options};

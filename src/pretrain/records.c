@@ -93,16 +93,15 @@ void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *t, char hex[NVDP__DI
 static nvdp_status statement(const struct nvdp__pretrainer *t, const char *directory,
                              json_t *root) {
     char example[400];
-    nvdp__snprintf(
-        example, sizeof example,
-        nvdp__next_sentence(t->config.objective)
-            ? "one pair of neighbouring parts of one document, of at most %zu tokens, in "
-              "their order or the other way round%s (no text is in two pairs; a document of k "
-              "pairs is protected as a group of k examples)"
-            : "one window of at most %zu tokens of one document%s (a document of k windows is "
-              "protected as a group of k examples)",
-        t->config.length,
-        t->words.epsilon > 0 ? ", as the vocabulary that came out, which is private, cuts it" : "");
+    nvdp__snprintf(example, sizeof example,
+                   nvdp__next_sentence(t->config.objective)
+                       ? "one pair of neighboring parts of one document, with at most %zu tokens, "
+                         "in either order%s (no text is in two pairs; a document of k pairs is "
+                         "protected as a group of k examples)"
+                       : "one window of at most %zu tokens of one document%s (a document of k "
+                         "windows is protected as a group of k examples)",
+                   t->config.length,
+                   t->words.epsilon > 0 ? ", tokenized with the trained private vocabulary" : "");
     char *began = NULL;
     nvdp_status status = nvdp__lineage_sentences(
         t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1, t->config.init, true, &began);
@@ -111,8 +110,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
         .began = began,
         .covers = nvdp__private_vocabulary(t)
                       ? "config.json, model.safetensors and the vocabulary's files"
-                      : "config.json, model.safetensors and the vocabulary's files, which were "
-                        "given,"};
+                      : "config.json, model.safetensors and the given files of the vocabulary"};
     if (status == NVDP_OK)
         status = nvdp__dp_statement(t->job.dp, t->job.step > 0 ? t->job.step : t->job.dp->steps,
                                     &scope, directory, root);
@@ -213,8 +211,9 @@ nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *di
     NVDP_TRY(nvdp__json_read(t->ctx, path, &t->config_owner));
     const json_t *object = json_object_get(t->config_owner, "config");
     if (!json_is_object(object))
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                            "%s: no 'config' object: not a run of nvdp pretrain", path));
+        NVDP_TRY(nvdp__fail(
+            t->ctx, NVDP_ERR_INPUT,
+            "%s: expected a run of nvdp pretrain, but the object 'config' is missing", path));
     NVDP_TRY(nvdp__pretrain_options_read(t->ctx, path, object, &t->config, &t->lists));
     const json_t *record = json_object_get(t->config_owner, "init_pretraining");
     if (json_is_object(record)) t->init_record = json_incref((json_t *)record);
@@ -229,11 +228,11 @@ nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *t) {
         const char *digest =
             json_string_value(json_object_get(json_array_get(recorded, i), "sha256"));
         if (digest == NULL || strcmp(digest, t->digest[i]) != 0)
-            return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                              "%s: expected the text that the run began with (SHA-256 %s), found "
-                              "%s",
-                              t->config.text[i], digest != NULL ? digest : "not recorded",
-                              t->digest[i]);
+            return nvdp__fail(
+                t->ctx, NVDP_ERR_INPUT,
+                "%s: expected the same text as at the beginning of the run (SHA-256 %s), found %s",
+                t->config.text[i], digest != NULL ? digest : "which was not recorded",
+                t->digest[i]);
     }
     return NVDP_OK;
 }

@@ -47,10 +47,10 @@ static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_token
         if (is_whole_word(tokenizer, (int32_t)id)) made[n++] = (int32_t)id;
     if (n < 2) {
         free(made);
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "vocabulary: expected two whole words or more among its %zu pieces, "
-                          "found %zu",
-                          pieces, n);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "vocabulary: expected at least 2 whole words among its %zu pieces, found %zu", pieces,
+            n);
     }
     *words = made;
     *count = n;
@@ -72,7 +72,7 @@ static nvdp_status check_keys(struct nvdp_context *ctx, const char *where, const
     const char *key;
     json_t *value;
     if (!json_is_object(object))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected an object, found another value",
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON object, found another value",
                           where);
     json_object_foreach((json_t *)object, key, value) {
         const char *const *name = known;
@@ -92,8 +92,8 @@ static nvdp_status check_form(struct nvdp_context *ctx, const struct entry *e) {
     if (length >= 2 && length < NVDP__FORM_SIZE && slots == 1 && strspn(e->form, "HS") == length)
         return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: 'form': expected 2 to %d letters H and one S, as HS, HSH or HHSHH, "
-                      "found %.40s",
+                      "%s: key 'form': expected 2 to %d letters, all H except one S, such "
+                      "as HS, HSH or HHSHH, found %.40s",
                       e->where, NVDP__FORM_SIZE - 1, e->form != NULL ? e->form : "nothing");
 }
 
@@ -101,8 +101,8 @@ static nvdp_status choose(struct nvdp_context *ctx, const char *where, const cha
                           const char *value, const char *one, const char *other, bool *is_one) {
     *is_one = strcmp(value, one) == 0;
     if (*is_one || (other != NULL && strcmp(value, other) == 0)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s%s%s, found '%.40s'", where, key,
-                      one, other != NULL ? " or " : "", other != NULL ? other : "", value);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s%s%s, found '%.40s'", where,
+                      key, one, other != NULL ? " or " : "", other != NULL ? other : "", value);
 }
 
 /* Checks combinations of keys. */
@@ -110,26 +110,27 @@ static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) 
     const size_t named = json_array_size(e->tokens);
     NVDP_RETURN_IF_FAILED(check_form(ctx, e));
     if (e->include == NULL && e->occurrences < 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'occurrences': expected how often it is planted, found nothing",
-                          e->where);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: key 'occurrences': expected how often the secret is planted, found nothing",
+            e->where);
     if (e->include != NULL && e->occurrences >= 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'occurrences': expected none beside 'include', which plants once or "
-                          "not, found %lld",
+                          "%s: key 'occurrences': expected none, because 'include' decides whether "
+                          "the secret is planted once, found %lld",
                           e->where, (long long)e->occurrences);
     if (e->include != NULL && strcmp(e->place, "window") != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'place': expected window beside 'include': in the text it would "
-                          "replace an example, where the accountant adds one, found '%.40s'",
+                          "%s: key 'place': with 'include' expected window, because the accountant "
+                          "counts a canary as an added example, found '%.40s'",
                           e->where, e->place);
     if (e->planted != NULL && e->include == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'planted': expected only beside 'include'",
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'planted' needs the key 'include'",
                           e->where);
     if (e->tokens != NULL && (named != strlen(e->form) || e->count != 1))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'tokens': expected a list of %zu words, as the form has letters, "
-                          "and count 1; found %zu and count %lld",
+                          "%s: key 'tokens': expected a list of %zu words, one per letter of the "
+                          "form, and count 1; found %zu words and count %lld",
                           e->where, strlen(e->form), named, (long long)e->count);
     return NVDP_OK;
 }
@@ -160,9 +161,10 @@ static nvdp_status find_word(struct nvdp__secrets *secrets, const struct entry *
     *id = word != NULL ? nvdp_tokenizer_find(tokenizer, word) : -1;
     if (*id >= 0 && bsearch(id, secrets->word, secrets->words, sizeof *id, nvdp__by_int32) != NULL)
         return NVDP_OK;
-    return nvdp__fail(secrets->ctx, NVDP_ERR_INPUT,
-                      "%s: 'tokens': expected at %zu a whole word of the vocabulary, found '%.40s'",
-                      e->where, i, word != NULL ? word : "no text");
+    return nvdp__fail(
+        secrets->ctx, NVDP_ERR_INPUT,
+        "%s: key 'tokens': entry %zu: expected a whole word of the vocabulary, found '%.40s'",
+        e->where, i, word != NULL ? word : "no string");
 }
 
 static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry *e,
@@ -181,8 +183,8 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
                        : e->planted != NULL ? json_is_true(e->planted)
                                             : nvdp__stream_uniform(&coin) < COIN;
     if (secrets->count == MAX_SECRETS)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %d secrets", e->where,
-                          MAX_SECRETS);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %d secrets, found more",
+                          e->where, MAX_SECRETS);
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->id, &secrets->id_capacity,
                                         secrets->ids + made.length, sizeof *secrets->id));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->at, &secrets->capacity, secrets->count + 1,
@@ -232,14 +234,15 @@ nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *to
     NVDP_TRY(check_keys(ctx, path, root, keys));
     NVDP_TRY(nvdp__json_string(ctx, path, root, "nvdp_format", kind, &format));
     if (strcmp(format, kind) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'nvdp_format': expected %s, found '%.40s'",
-                            path, kind, format));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: key 'nvdp_format': expected %s, found '%.40s'", path, kind,
+                            format));
     NVDP_TRY(nvdp__json_int_required(ctx, path, root, "seed", 0, INT64_MAX, &seed));
     list = json_object_get(root, "secrets");
     if (json_array_size(list) == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: 'secrets': expected a list of one or more, found %s", path,
-                            json_is_array(list) ? "an empty one" : "none"));
+                            "%s: key 'secrets': expected a list of at least one secret, found %s",
+                            path, json_is_array(list) ? "an empty list" : "none"));
     secrets->seed = (uint64_t)seed;
     NVDP_TRY(whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
     NVDP_TRY(read_list(secrets, path, list, tokenizer));
@@ -320,8 +323,8 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
     count_plants(secrets, &places, &windows, &tokens);
     if (tokens > corpus->tokens / TENTH || windows > MAX_PLANTS)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected at most %zu tokens planted in a text of %zu and %d "
-                            "windows beside it, found %zu and %zu",
+                            "%s: expected at most %zu tokens to plant in a text of %zu tokens, and "
+                            "at most %d separate windows, found %zu and %zu",
                             path, corpus->tokens / TENTH, corpus->tokens, MAX_PLANTS, tokens,
                             windows));
     NVDP_TRY(NVDP__NEW(ctx, made.at, places));

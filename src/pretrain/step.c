@@ -153,11 +153,12 @@ nvdp_status nvdp__pretrainer_evaluate(struct nvdp__pretrainer *t) {
         nvdp__job_keep(&t->job, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
     if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job);
     NVDP_RETURN_IF_FAILED(status);
-    nvdp__log(t->ctx, NVDP_LOG_INFO,
-              "step %" PRIu64 "/%" PRIu64 ": held-out masked accuracy %.4f, perplexity %.3f "
-              "(%.4f nats) after %.1f M tokens",
-              t->job.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
-              t->job.tokens / 1e6);
+    nvdp__log(
+        t->ctx, NVDP_LOG_INFO,
+        "step %" PRIu64 "/%" PRIu64
+        ": held-out text: masked accuracy %.4f, perplexity %.3f (%.4f nats) after %.1f M tokens",
+        t->job.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
+        t->job.tokens / 1e6);
     json_t *line = nvdp__mlm_scores_json(&t->eval);
     json_object_set_new(line, "event", json_string("evaluation"));
     json_object_set_new(line, "step", json_integer((json_int_t)t->job.step));

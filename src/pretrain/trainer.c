@@ -68,7 +68,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     NVDP_TRY(take_options(&t, options));
     NVDP_TRY(nvdp__pretrainer_open(&t));
     NVDP_TRY(train(&t));
-    if (nvdp__rank(ctx) == 0) nvdp__dp_tell_left_out(t.job.dp, t.job.left_out);
+    if (nvdp__rank(ctx) == 0) nvdp__dp_warn_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(nvdp__params_same(ctx, &t.model.params));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__job_save(&t.job)));
     NVDP_TRY(nvdp__pretrainer_evaluate(&t));

@@ -54,7 +54,7 @@ static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
     nvdp__log(t->ctx, NVDP_LOG_INFO, "vocabulary: %zu pieces from %zu distinct %swords in %.1f s%s",
               pieces, counts.words.count, nvdp__private_vocabulary(t) ? "noised " : "",
               nvdp__now() - start,
-              pieces < c->vocab_size ? ": the text has no more pairs that are seen twice" : "");
+              pieces < c->vocab_size ? ": the text has no more pairs that occur twice" : "");
 cleanup:
     nvdp__word_counts_release(&counts);
     return status;

@@ -61,8 +61,8 @@ static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct repo
     a->mechanism = text_of(a, "mechanism", NULL);
     if (kind == NULL || a->kind == KINDS || a->mechanism == NULL || isnan(real(a, "dim", NULL)))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected what nvdp sanitize --analyse --json or nvdp attack --json "
-                          "prints, found another object",
+                          "%s: expected the output of nvdp sanitize --analyse --json or nvdp "
+                          "attack --json, found another object",
                           path);
     a->task = text_of(a, "of", "task");
     a->eta = real(a, "eta", NULL);
@@ -197,10 +197,11 @@ struct report_table report_table_inversion(struct nvdp_context *ctx, const struc
                                            columns, put_inversion);
     if (table.rows > 0)
         report_table_note(
-            &table, "most frequent: of an attacker who sees nothing. nearest: who names the "
-                    "token nearest to what came out, as published. Bayes-optimal: who knows "
-                    "mechanism and unigram counts, and is right most often from one token alone. "
-                    "Standard errors where draws were counted, else exact.");
+            &table, "most frequent: an attacker who sees nothing and guesses the most frequent "
+                    "token. nearest: an attacker who guesses the token nearest to the output, as "
+                    "published. Bayes-optimal: an attacker who knows the mechanism and the unigram "
+                    "counts and makes the best guess from a single token. Numbers with a standard "
+                    "error are estimated from draws; the others are exact.");
     return table;
 }
 
@@ -220,10 +221,10 @@ struct report_table report_table_mask(struct nvdp_context *ctx, const struct rep
         "Mask token inference: a masked language model guesses tokens from their context", columns,
         put_mask);
     if (table.rows > 0)
-        report_table_note(&table,
-                          "defence rate: share of the positions at which the guess is not the "
-                          "original token; none: the texts as they are. Standard errors as if "
-                          "guesses were independent.");
+        report_table_note(
+            &table,
+            "defence rate: share of the positions at which the guess is not the original token. "
+            "none: the original texts. The standard errors assume independent guesses.");
     return table;
 }
 
@@ -382,7 +383,7 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
     size_t series = 0;
     for (size_t f = 0; f < report->families; f++) {
         if (matches(report, task, f) == 0) continue;
-        report_drawing_block(d, "index %zu: %s, %s\n# eta\tdefence rate x 100\tscore x 100\tits sd",
+        report_drawing_block(d, "index %zu: %s, %s\n# eta\tdefense rate x 100\tscore x 100\tits sd",
                              d->next, report->task[task].label, report->family[f].label);
         for (REPORT_EACH_GROUP(report, group))
             for (size_t i = 0; i < report->analyses; i++) {
@@ -397,7 +398,7 @@ static void draw_defense(struct report_drawing *d, const struct report *report, 
             }
     }
     snprintf(text, sizeof text, "%.40s x 100", report->task[task].first->metric[0]);
-    report_drawing_panel(d, panel, report->task[task].label, "defence rate x 100", text);
+    report_drawing_panel(d, panel, report->task[task].label, "defense rate x 100", text);
     report_drawing_key(d, "left bottom");
     fputs("set offsets graph 0.1, graph 0.15, graph 0.1, graph 0.1\n", d->script);
     for (size_t f = 0; f < report->families; f++) {
@@ -600,21 +601,24 @@ nvdp_status report_analysis_figures(struct nvdp_context *ctx, const struct repor
                                     struct report_figures *out) {
     static const struct words geometry = {
         "geometry", "Distances between tokens and the norm of the noise",
-        "Mean distance of a token to its k-th nearest, points; vertical lines: the mean norm of "
-        "the noise at each eta of the analyses over the same table (Qu et al. 2021, Figure 3)."};
+        "Mean distance of a token to its k-th nearest token. Vertical lines show the mean norm of "
+        "the noise at each eta of the analyses of the same vectors (Qu et al. 2021, Figure 3)."};
     static const struct words deniability = {
         "deniability", "Plausible deniability over eta",
-        "Probability N_w of a token to come out as itself, different outputs S_w in the draws, and "
-        "different inputs S*_y of an output: medians over tokens, bars from the 5 % to the 95 % "
-        "quantile; and the score (Qu et al. 2021, Figure 4; Yue et al. 2021, Figure 5)."};
+        "Probability N_w that a token stays unchanged, number S_w of different outputs in the "
+        "draws, and number S*_y of different inputs of an output: medians over tokens, with bars "
+        "from the 5 % to the 95 % quantile; and the score (Qu et al. 2021, Figure 4; Yue et al. "
+        "2021, Figure 5)."};
     static const struct words defense = {
-        "defense", "Score against the defence rate of mask token inference",
-        "Share of positions at which a masked language model does not name the original token, and "
-        "the score; a point is an eta, inf the texts as they are; of several mask models the one "
-        "that guesses best (Yue et al. 2021, Figure 4)."};
+        "defense", "Score against the defense rate of mask token inference",
+        "Score against the share of positions at which a masked language model does not name the "
+        "original token. A point is an eta, and inf stands for the original texts. Of several mask "
+        "models, the best guesser is shown (Yue et al. 2021, Figure 4)."};
     static const struct words plus = {
-        "santext_plus", "santext-plus over the share w of sensitive tokens and the probability p",
-        "Score over w, a line a p, and over p, a line a w (Yue et al. 2021, Figure 3)."};
+        "santext_plus",
+        "santext-plus: score over the share w of sensitive tokens and over the probability p",
+        "Score over w, with one line per p, and over p, with one line per w (Yue et al. 2021, "
+        "Figure 3)."};
     NVDP_RETURN_IF_FAILED(add_kind(ctx, report, REPORT_ANALYSIS_GEOMETRY, 1, &geometry, out));
     NVDP_RETURN_IF_FAILED(add_kind(ctx, report, REPORT_ANALYSIS_DENIABILITY, 3, &deniability, out));
     NVDP_RETURN_IF_FAILED(add_defense(ctx, report, &defense, out));

@@ -15,7 +15,7 @@ nvdp_status report_attack_parse(struct nvdp_context *ctx, const char *path,
         !json_is_array(json_object_get(a->root, "scores")) &&
         !json_is_array(json_object_get(a->root, "pairs")))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected what nvdp attack --json prints, found another object",
+                          "%s: expected the output of nvdp attack --json, found another object",
                           path);
     a->label = nvdp__format(ctx, "%.*s", report_stem(a->name), a->name);
     return NVDP__MADE(a->label);
@@ -58,13 +58,13 @@ static double beside(const json_t *scores, const char *observed, const char *met
 
 static void put_linkage(struct report_table *table, const struct report_analysis *a) {
     char name[NVDP__NUMBER_SIZE];
-    snprintf(name, sizeof name, "the text, of %.0f; %.0f sample%s",
+    snprintf(name, sizeof name, "the text, among %.0f; %.0f sample%s",
              report_real_of(a->root, "texts"), report_real_of(a->root, "releases"),
              report_real_of(a->root, "releases") > 1 ? "s" : "");
     put_row(table, a, name, report_real_of(a->root, "first"),
             json_object_get(a->root, "first_interval"), report_real_of(a->root, "states"),
             report_real_of(a->root, "first_chance"), report_real_of(a->root, "first_bound"));
-    put_row(table, a, "among ten", report_real_of(a->root, "ten"),
+    put_row(table, a, "among the top ten", report_real_of(a->root, "ten"),
             json_object_get(a->root, "ten_interval"), NAN, report_real_of(a->root, "ten_chance"),
             report_real_of(a->root, "ten_bound"));
 }
@@ -99,12 +99,13 @@ static void note_attack(struct report_table *table, const struct report_analysis
         violation |= above(json_object_get(score, "interval"), report_real_of(score, "bound"));
     }
     if (violation)
-        report_table_note(table, "VIOLATION: %s shows more than is exact, proven or promised.",
-                          a->label);
+        report_table_note(
+            table, "VIOLATION: %s shows more than the exact, proven or promised value allows.",
+            a->label);
     if (json_is_true(json_object_get(a->root, "weak")))
         report_table_note(table,
-                          "CAUTION: the attacker of %s is too weak to conclude anything: without "
-                          "noise it is right no more often than from nothing.",
+                          "CAUTION: the attacker of %s is too weak for a conclusion: even without "
+                          "noise it is right no more often than without any sample.",
                           a->label);
 }
 
@@ -125,9 +126,9 @@ static void note_attacks(struct report_table *table) {
     }
     report_table_note(
         table,
-        "%s: %s; without noise: of posteriors' means; of nothing: by frequency. AUC: times 100. "
-        "proven at most: what no attacker exceeds (docs/attacks.md). What these attackers do "
-        "not find others may.",
+        "%s: %s. without noise: the attacker sees the posteriors' means. without samples: the "
+        "attacker guesses by frequency. AUC: times 100. proven at most: no attacker exceeds this "
+        "value (docs/attacks.md). Other attackers may find more than these.",
         said, before != NULL ? before : "");
 }
 
@@ -150,8 +151,8 @@ struct report_table report_table_attacks(struct nvdp_context *ctx, const struct 
         if (json_is_array(json_object_get(a->root, "pairs"))) put_pairs(&table, a);
         if (report_real_of(a->root, "both") > 0)
             report_table_note(&table,
-                              "CAUTION: %.0f of the texts of %s are among the public ones that "
-                              "were learned from.",
+                              "CAUTION: %.0f of the texts of %s are also among the public texts "
+                              "that the attacker learned from.",
                               report_real_of(a->root, "both"), a->label);
         json_array_foreach(scores, k, score) {
             const char *metric = report_text_of(score, "metric");

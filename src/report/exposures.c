@@ -40,10 +40,10 @@ nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
                isfinite(report_real_of(group_at(a, k), "exposure")) &&
                report_real_of(group_at(a, k), "occurrences") >= 0;
     if (!good)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected what nvdp attack --kind exposure --json prints, found "
-                          "another object",
-                          path);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected the output of nvdp attack --kind exposure --json, found another object",
+            path);
     char promise[48] = "";
     if (isfinite(epsilon)) snprintf(promise, sizeof promise, ", epsilon %.3g", epsilon);
     a->label = nvdp__format(ctx, "%.*s%s", report_stem(a->name), a->name, promise);
@@ -67,7 +67,7 @@ static void put_group(struct report_table *table, const json_t *group) {
 
 struct report_table report_table_exposure(struct nvdp_context *ctx, const struct report *report) {
     struct report_table table = report_table_begin(
-        ctx, "exposure", "Memorisation: exposure of secrets in the training text");
+        ctx, "exposure", "Memorization: exposure of secrets in the training text");
     static const char *const columns[] = {"occurrences",     "secrets", "loss [nats]",
                                           "exposure [bits]", "95 %",    "first [%]"};
     report_table_column(&table, false, "form", "");
@@ -84,17 +84,16 @@ struct report_table report_table_exposure(struct nvdp_context *ctx, const struct
     }
     if (table.rows > 0)
         report_table_note(
-            &table, "exposure: log2 of the candidates less log2 of the secret's rank among "
-                    "them (Carlini et al. 2019); of secrets that were not planted 1.44 on "
-                    "average. first: share of secrets that the model finds most likely. "
-                    "Intervals of the mean over secrets (Student; where all are first, Clopper & "
-                    "Pearson).");
+            &table, "exposure: log2 of the number of candidates minus log2 of the secret's rank "
+                    "among them (Carlini et al. 2019); 1.44 on average for secrets that were not "
+                    "planted. first: share of secrets that the model ranks first. Intervals of the "
+                    "mean over secrets (Student; if all are first, Clopper & Pearson).");
     return table;
 }
 
 struct report_table report_table_audit(struct nvdp_context *ctx, const struct report *report) {
     struct report_table table =
-        report_table_begin(ctx, "audit", "Canary audit: what one run shows, and what is promised");
+        report_table_begin(ctx, "audit", "Canary audit: measured and promised epsilon of one run");
     static const char *const columns[] = {"canaries",          "AUC",      "delta",
                                           "epsilon, at least", "promised", "confidence [%]"};
     report_table_column(&table, false, "model", "");
@@ -120,8 +119,9 @@ struct report_table report_table_audit(struct nvdp_context *ctx, const struct re
             report_table_note(&table, "VIOLATION: %s is less private than promised.", a->label);
     }
     if (table.rows > 0)
-        report_table_note(&table, "One-run audit (Steinke et al. 2023) of texts that a coin put "
-                                  "into the training set. promised: by the accountant.");
+        report_table_note(
+            &table, "One-run audit (Steinke et al. 2023) with texts that a coin flip put into the "
+                    "training set or left out. promised: the epsilon of the accountant.");
     return table;
 }
 
@@ -172,7 +172,7 @@ static void draw_part(struct report_drawing *d, const struct report *report, siz
         if (has_part(&report->analysis[i], form, place))
             put_rows(d, &report->analysis[i], form, place);
     snprintf(title, sizeof title, "%.20s, %s", form,
-             strcmp(place, "window") == 0 ? "examples of their own" : "in the text");
+             strcmp(place, "window") == 0 ? "separate examples" : "in the text");
     report_drawing_panel(d, panel, title, "occurrences", "exposure [bits]");
     report_drawing_key(d, "left top");
     fprintf(d->script,
@@ -203,9 +203,10 @@ nvdp_status report_exposure_figure(struct nvdp_context *ctx, const struct report
             panels += begins_part(report, i, k);
     if (panels == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(report_drawing_begin(
-        ctx, report, "exposure", "Exposure of secrets over how often they are in the training text",
-        "Mean exposure of planted secrets, with 95 % intervals; dashed: of a secret that is not in "
-        "the text; 0: those that were not planted (Hoory et al. 2021, Figure 2).",
+        ctx, report, "exposure",
+        "Exposure of secrets over how often they occur in the training text",
+        "Mean exposure of planted secrets, with 95 % intervals. Dashed: a secret that is not in "
+        "the text. 0: secrets that were not planted (Hoory et al. 2021, Figure 2).",
         panels, 3, REPORT_LEGEND_NONE, &d));
     for (size_t i = 0; i < report->analyses; i++)
         for (size_t k = 0; group_at(&report->analysis[i], k) != NULL; k++)

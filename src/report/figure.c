@@ -154,29 +154,20 @@ static void put_legend(struct report_drawing *drawing, const struct report *repo
 
 static void put_prelude(struct report_drawing *drawing) {
     const struct report_figure *figure = &drawing->figure;
-    fprintf(drawing->script,
-            "# %s\n"
-            "# Draw it again: gnuplot -e \"format='png'\" %s.gp    (format: svg, png or pdf)\n"
-            "reset\n"
-            "if (!exists('format')) format = 'svg'\n"
-            "if (!exists('target')) target = '%s.'.format\n"
-            "if (format eq 'svg') set terminal svg enhanced size %d,%d dynamic font "
-            "'sans-serif,12' dashlength 0.6 background '#ffffff' name '%s'\n"
-            "if (format eq 'png') set terminal pngcairo enhanced size %d,%d font 'sans-serif,12' "
-            "fontscale 1.6 linewidth 2 pointscale 2 dashlength 0.45 background '#ffffff'\n"
-            "if (format eq 'pdf') set terminal pdfcairo enhanced size %.2fin,%.2fin font "
-            "'sans-serif,9' dashlength 0.6 background '#ffffff'\n"
-            "set output target\n"
-            "set encoding utf8\n"
-            "set datafile separator tab\n"
-            "set border 3 lc rgb '#444444'\n"
-            "set tics nomirror out scale 0.6 textcolor rgb '#333333' font ',10'\n"
-            "set grid lc rgb '#dddddd' lw 0.8 dt 1\n"
-            "set style data linespoints\n"
-            "unset key\n"
-            "set multiplot\n",
-            figure->title, figure->name, figure->name, figure->width, figure->height, figure->name,
-            2 * figure->width, 2 * figure->height, figure->width / 96., figure->height / 96.);
+    fprintf(
+        drawing->script,
+        "# %s\n# To draw this figure again: gnuplot -e \"format='png'\" %s.gp    (format: svg, png "
+        "or pdf)\nreset\nif (!exists('format')) format = 'svg'\nif (!exists('target')) target = "
+        "'%s.'.format\nif (format eq 'svg') set terminal svg enhanced size %d,%d dynamic font "
+        "'sans-serif,12' dashlength 0.6 background '#ffffff' name '%s'\nif (format eq 'png') set "
+        "terminal pngcairo enhanced size %d,%d font 'sans-serif,12' fontscale 1.6 linewidth 2 "
+        "pointscale 2 dashlength 0.45 background '#ffffff'\nif (format eq 'pdf') set terminal "
+        "pdfcairo enhanced size %.2fin,%.2fin font 'sans-serif,9' dashlength 0.6 background "
+        "'#ffffff'\nset output target\nset encoding utf8\nset datafile separator tab\nset border 3 "
+        "lc rgb '#444444'\nset tics nomirror out scale 0.6 textcolor rgb '#333333' font ',10'\nset "
+        "grid lc rgb '#dddddd' lw 0.8 dt 1\nset style data linespoints\nunset key\nset multiplot\n",
+        figure->title, figure->name, figure->name, figure->width, figure->height, figure->name,
+        2 * figure->width, 2 * figure->height, figure->width / 96., figure->height / 96.);
 }
 
 nvdp_status report_drawing_begin(struct nvdp_context *ctx, const struct report *report,
@@ -371,8 +362,8 @@ static char *complaint(struct nvdp_context *ctx, const char *folder, const char 
             if (line[strspn(line, " ^\t")] != '\0') said = line;
         }
     }
-    char *text = nvdp__format(ctx, "%s failed on %s: %s", program, figure,
-                              said != NULL ? said : "it does not say why");
+    char *text = nvdp__format(ctx, "%s failed on figure %s: %s", program, figure,
+                              said != NULL ? said : "no error message");
     free(bytes);
     free(path);
     return text;
@@ -425,7 +416,7 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
     NVDP_TRY(write_part(ctx, folder, figure->name, "gp", figure->script));
     int err = program != NULL ? run(program, folder, script_text) : 0;
     if (program == NULL) goto cleanup;
-    if (err > 0) said = nvdp__format(ctx, "%s cannot be run: %s", program, strerror(err));
+    if (err > 0) said = nvdp__format(ctx, "cannot run %s: %s", program, strerror(err));
     if (err < 0) said = complaint(ctx, folder, program, figure->name);
     if (err != 0 && said == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(settle(ctx, folder, figure->name, err == 0));

@@ -326,7 +326,7 @@ static nvdp_status add_to_group(struct nvdp_context *ctx, struct report *report,
     }
     if (at < group->runs && report_by_repetition(group->run[at], run) == 0)
         return report_note(ctx, report, run->name,
-                           "not counted: the same configuration and seed as %s",
+                           "not counted, because it has the same configuration and seed as %s",
                            group->run[at]->name);
     memmove(group->run + at + 1, group->run + at, (group->runs - at) * sizeof(group->run[0]));
     group->run[at] = run;

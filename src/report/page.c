@@ -249,12 +249,11 @@ static bool put_bars(FILE *to, const struct report_table *attacks) {
         fputs("</div></div>\n", to);
     }
     if (begun)
-        fputs("<figcaption><strong>What an attacker gets.</strong> A bar is how often the attacker "
-              "is "
-              "right in percent, or the AUC times 100; a line is what is proven at most. Exact "
-              "numbers stand in the "
-              "table of the same name.</figcaption>\n</figure>\n",
-              to);
+        fputs(
+            "<figcaption><strong>What an attacker gets.</strong> A bar shows how often the "
+            "attacker is right, in percent, or the AUC times 100. A line shows the proven maximum. "
+            "The table of the same name has the exact numbers.</figcaption>\n</figure>\n",
+            to);
     return begun;
 }
 
@@ -274,11 +273,12 @@ static void put_picture(FILE *to, const struct report_page *page) {
         nvdp__put_html(to, notice);
         fputs(". Their scripts and data are in the folder figures.</p>\n", to);
     } else if (!page->report->figures) {
-        fputs("<p>No figures were asked for; their scripts and data are in the folder "
+        fputs("<p>Figures were not requested; their scripts and data are in the folder "
               "figures.</p>\n",
               to);
     } else if (shown == 0 && page->report->runs > 0) {
-        fputs("<p>No run has a finite privacy number to draw its score against.</p>\n", to);
+        fputs("<p>No run has a finite privacy value against which its score could be drawn.</p>\n",
+              to);
     }
     put_empty(to, page->figures);
 }
@@ -347,7 +347,7 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
                 nvdp__bound(text, bound->max, NVDP__UP));
         put_seeds(to, group, bound);
     } else if (group->run[0]->sanitizer != NULL) {
-        fputs("; only what its text mechanism guarantees is proven", to);
+        fputs("; the only proven guarantee is that of its text mechanism", to);
         put_measured(to, group);
     } else {
         fputs("; no proven bound was recorded", to);
@@ -373,7 +373,7 @@ static void put_attacked(FILE *to, const struct report_group *group, bool attack
         fprintf(to, "; someone who has the model and the %.0f measured texts names the right text ",
                 texts);
         if (releases > 1)
-            fprintf(to, "for %.3g %% of them, given %.0f samples of it", 100 * linked->mean,
+            fprintf(to, "for %.3g %% of them, given %.0f samples each", 100 * linked->mean,
                     releases);
         else
             fprintf(to, "for %.3g %% of the samples", 100 * linked->mean);
@@ -381,7 +381,7 @@ static void put_attacked(FILE *to, const struct report_group *group, bool attack
     }
     if (attack->n == 0 && linked->n == 0)
         fputs(attacks ? "; for attacks see the figure and table What an attacker gets"
-                      : "; no attack on it was measured",
+                      : "; no attack on this method was measured",
               to);
 }
 
@@ -561,8 +561,8 @@ static void put_run(FILE *to, const struct report_run *run, bool best) {
 
 static void put_runs(FILE *to, const struct report *report) {
     heading(to, "runs", "Every run");
-    fputs("<p class=\"soft\">With the command that makes it; options that stand at their defaults "
-          "are left out.</p>\n",
+    fputs("<p class=\"soft\">Each with the command that makes it; options with default values are "
+          "left out.</p>\n",
           to);
     for (size_t i = 0; i < report->groups; i++) {
         const struct report_group *group = &report->group[i];

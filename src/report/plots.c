@@ -591,10 +591,9 @@ static const struct plot plots[] = {
      "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
     {"trade_off", "Trade-off curves, exact",
      "A test decides which of two texts is the source of a sample. The curves show the largest "
-     "rate of "
-     "true positives that any test has at a rate of false positives, for the worst pair of texts "
-     "and for the pair whose epsilon is nearest to the mean. Each line is a seed of a method at "
-     "its chosen setting. The dotted line is a test that sees nothing.",
+     "rate of true positives at each rate of false positives that any test reaches. They belong to "
+     "the worst pair of texts, and to the pair whose epsilon is nearest to the mean. Each line is "
+     "a seed of a method at its chosen setting. The dotted line is a test that sees nothing.",
      NULL, REPORT_EXACT_MAX, REPORT_LEGEND_ALL, false, REPORT_TRADE_OFFS, has_trade_off,
      draw_trade_off},
     {"certified_epsilon", "Score against the certified epsilon",

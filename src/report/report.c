@@ -45,8 +45,8 @@ static nvdp_status read_budgets(struct nvdp_context *ctx, const char *text, stru
     }
     if (report->budgets > 0 && *at == '\0') return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "budgets: expected 1 to %d numbers of nats, at least 0, found '%s'", MOST,
-                      text);
+                      "budgets: expected 1 to %d numbers in nats, each at least 0, found '%s'",
+                      MOST, text);
 }
 
 nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *config,
@@ -55,7 +55,8 @@ nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *
     struct report *report = nvdp__calloc(ctx, 1, sizeof *report);
     if (report == NULL) return NVDP_ERR_MEMORY;
     if (config->directory == NULL || config->directory[0] == '\0')
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected one, found none"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "directory: expected the folder of the runs, found none"));
     NVDP_TRY(read_budgets(ctx, config->budgets != NULL ? config->budgets : "", report));
     report->figures = config->figures;
     report->directory = trimmed(ctx, config->directory);
@@ -221,8 +222,8 @@ static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report,
     }
     if (report->figure_notice != NULL)
         nvdp__log(ctx, NVDP_LOG_WARNING,
-                  "no figures: %s; their scripts and data are in %s: install gnuplot and report "
-                  "again",
+                  "no figures were drawn: %s; their scripts and data are in %s; install gnuplot "
+                  "and run nvdp report again",
                   report->figure_notice, folder);
     return NVDP_OK;
 }

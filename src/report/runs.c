@@ -93,8 +93,8 @@ static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t
             nvdp__json_real(ctx, path, from, key[last], *out, place->min, place->max, out));
         if (place->needed && isnan(*out))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: expected a number at '%s%s%s%s%s', found none: not of nvdp "
-                              "privacy",
+                              "%s: expected a number at '%s%s%s%s%s', found none; the file is not "
+                              "from nvdp privacy",
                               path, key[0], key[1] != NULL ? "." : "", key[1] != NULL ? key[1] : "",
                               key[2] != NULL ? "." : "", key[2] != NULL ? key[2] : "");
     }
@@ -126,8 +126,10 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
     NVDP_RETURN_IF_FAILED(read_object(ctx, run->path, "run.json", &run->file));
     const json_t *config = run->config = json_object_get(run->file, "config");
     if (!json_is_object(config))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s/run.json: no 'config' object: not a run of nvdp train", run->path);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s/run.json: expected a run of nvdp train, but the object 'config' is missing",
+            run->path);
     NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "task", &run->task));
     NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "method", &run->method));
     NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "data", &run->data));
@@ -323,8 +325,9 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
     size_t bins = json_array_size(counts);
     if (bins == 0) return NVDP_OK; /* a Gaussian mechanism has none */
     if (bins != NVDP_ALPHA_BINS)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: 'log10_alpha': expected %d counts, found %zu",
-                          path, NVDP_ALPHA_BINS, bins);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'log10_alpha': expected %d counts, found %zu", path,
+                          NVDP_ALPHA_BINS, bins);
     NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "first", NVDP_ALPHA_FIRST, -100,
                                           100, &run->alpha_first));
     NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "width", NVDP_ALPHA_WIDTH, 1e-6,
@@ -359,7 +362,7 @@ static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const
                     report_say_share(text, share));
         }
         fputs(" of the infinite pairs", sheet.to);
-        if (below > 1) fprintf(sheet.to, "; finite below order %.6g", below);
+        if (below > 1) fprintf(sheet.to, "; finite for orders below %.6g", below);
     }
     char *made = report_sheet_text(ctx, &sheet);
     *out = made != NULL ? nvdp__plain_copy(ctx, made) : NULL;
@@ -380,8 +383,8 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
         if (found == NULL || strcmp(found, which[k]) != 0 ||
             json_array_size(points) != NVDP_EXACT_FPRS)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: exact.pairs[%zu]: expected the %s pair with %d points of its "
-                              "'trade_off', found '%s' with %zu",
+                              "%s: exact.pairs[%zu]: expected the %s pair with %d points in "
+                              "'trade_off', found the pair '%s' with %zu points",
                               path, k, which[k], NVDP_EXACT_FPRS, found != NULL ? found : "",
                               json_array_size(points));
         for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
@@ -556,7 +559,8 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, cons
     struct report_run run = {0};
     bool finished = false;
     NVDP_RETURN_IF_FAILED(has(ctx, path, "result.json", &finished));
-    if (!finished) return report_note(ctx, report, name, "unfinished: no result.json");
+    if (!finished)
+        return report_note(ctx, report, name, "unfinished, because result.json is missing");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &report->run, &report->run_capacity, report->runs + 1,
                                         sizeof *report->run));
     nvdp_status status = read_run(ctx, path, name, &run);
@@ -625,24 +629,25 @@ static const struct report_measured *most_common(const struct report *report) {
 static nvdp_status note_missing(struct nvdp_context *ctx, struct report *report,
                                 const struct report_run *run, const struct report_measured *how) {
     if (how != NULL && run->candidates > 0)
-        return report_note(ctx, report, run->name,
-                           "its measurement is not shown: it was measured with other options "
-                           "than most runs here (order %g, delta %g, %g release%s, split %s)",
-                           how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
-                           how->split);
+        return report_note(
+            ctx, report, run->name,
+            "measurement not shown, because most runs were measured with other options than this "
+            "one; expected order %g, delta %g, %g release%s, split %s",
+            how->order, how->delta, how->releases, how->releases == 1 ? "" : "s", how->split);
     if (run->part > 0 && run->part_of > run->part)
         return report_note(ctx, report, run->name,
-                           "no complete measurement: %zu of its %zu texts were measured; all "
-                           "of them: nvdp privacy %s",
+                           "not measured completely: %zu of its %zu texts were measured; to "
+                           "measure all: nvdp privacy %s",
                            run->part, run->part_of, run->path);
     if (run->part > 0)
         return report_note(ctx, report, run->name,
-                           "no complete measurement: a sample of %zu texts was measured; all "
-                           "texts: nvdp privacy %s",
+                           "not measured completely: a sample of %zu texts was measured; to "
+                           "measure all: nvdp privacy %s",
                            run->part, run->path);
     if (report_is_reference(report_method_of(run))) return NVDP_OK;
     return report_note(ctx, report, run->name,
-                       "scored, but its privacy is not measured: nvdp privacy %s", run->path);
+                       "scored, but its privacy was not measured; to measure it: nvdp privacy %s",
+                       run->path);
 }
 
 /* Selects for every run the measurement with the most common options, so that a table compares equal quantities. */
@@ -662,8 +667,8 @@ static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *repo
         if (!(max > *bound * (1 + ROUNDING))) continue;
         NVDP_RETURN_IF_FAILED(
             report_note(ctx, report, run->name,
-                        "its largest divergence, %g, is above the bound that clip_sequence %g "
-                        "proves, %g: one of them is wrong, and none is told",
+                        "its largest divergence, %g, exceeds the proven bound for clip_sequence "
+                        "%g, %g; one of the two is wrong, so the report shows no bound",
                         max, run->clip_sequence, *bound));
         *bound = NAN;
     }
@@ -694,7 +699,8 @@ static nvdp_status visit(struct nvdp_context *ctx, struct report *report, const 
     if (folder) NVDP_TRY(has(ctx, path, "run.json", &run));
     if (run) NVDP_TRY(add_run(ctx, report, path, name));
     if (folder && !run && strict)
-        NVDP_TRY(report_note(ctx, report, name, "no run.json: not a run, or not yet begun"));
+        NVDP_TRY(
+            report_note(ctx, report, name, "not a run, or not yet started: run.json is missing"));
 cleanup:
     free(path);
     return status;
@@ -714,7 +720,7 @@ static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
     const char *message = json_string_value(json_object_get(root, "message"));
     if (status == NVDP_OK)
         status = report_note(ctx, report, name, "failed: %s",
-                             message != NULL ? message : "the sweep does not say why");
+                             message != NULL ? message : "the sweep recorded no reason");
     json_decref(root);
     return status;
 }
@@ -755,8 +761,8 @@ cleanup:
 nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
     const char *directory = report->directory;
     if (!nvdp__is_directory(directory))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a directory of runs, found none",
-                          directory);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a directory of runs, found no such directory", directory);
     bool run = false;
     NVDP_RETURN_IF_FAILED(has(ctx, directory, "run.json", &run));
     if (run) {
@@ -768,11 +774,12 @@ nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
     }
     if (report->runs > 0 || report->analyses > 0) return choose_measures(ctx, report);
     if (report->notes > 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected finished runs, found %zu that are not; the first, %s: %s",
-                          directory, report->notes, report->note[0].name, report->note[0].text);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected finished runs, but all %zu are unfinished or broken; the first, %s: %s",
+            directory, report->notes, report->note[0].name, report->note[0].text);
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected run directories (with run.json) in it or in its runs/, found "
-                      "none",
+                      "%s: expected run directories (with run.json) in this directory or in its "
+                      "folder runs, found none",
                       directory);
 }

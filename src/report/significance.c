@@ -10,7 +10,7 @@ static const double CONFIDENCE_TAIL = 0.975; /* quantile for a two-sided interva
 static const double SAME = 1e-12;            /* relative rounding error of the scores */
 
 /* Computes t = mean/(sd/sqrt n), p = 2 P(T_(n-1) > |t|), and mean +- t_.975 sd/sqrt n. */
-static void judge(struct report_paired *pair) {
+static void test_difference(struct report_paired *pair) {
     double freedom = (double)pair->n - 1;
     double error = pair->sd / sqrt((double)pair->n);
     double reach = gsl_cdf_tdist_Pinv(CONFIDENCE_TAIL, freedom) * error;
@@ -34,7 +34,7 @@ struct report_paired report_paired_t(size_t n, const double *a, const double *b)
     if (n < 2) return pair;
     pair.sd = sqrt(squares / (double)(n - 1));
     if (pair.sd > SAME * size) {
-        judge(&pair);
+        test_difference(&pair);
     } else if (fabs(mean) <= SAME * size) { /* false for NaN */
         pair.p = 1;
     }

@@ -384,8 +384,8 @@ void report_table_latex(const struct report_table *table, FILE *to) {
     enum { PAGE = 48 };
     size_t used = 0;
     fprintf(to,
-            "%% \\usepackage{booktabs} and \\usepackage{graphicx} in the preamble; without "
-            "booktabs the rules are plain ones.\n%s",
+            "%% Needs \\usepackage{graphicx} and, for better rules, \\usepackage{booktabs} in the "
+            "preamble.\n%s",
             latex_rules);
     begin_latex(table, false, to);
     for (size_t i = 0; i < table->rows; i++, used++) {

@@ -313,9 +313,8 @@ static void note_some_seeds(struct report_table *table, const struct report *rep
             found |=
                 (group->selected || !choice.selected) && some_seeds(choice.column[k], group) > 0;
     if (found)
-        report_table_note(table,
-                          "CAUTION: (1 of 3) and the like: a mean over those seeds alone that "
-                          "have this number.");
+        report_table_note(table, "CAUTION: numbers with a mark such as (1 of 3) are means over "
+                                 "only those seeds that have this number.");
 }
 
 static void note_scores(struct report_table *table, const struct report *report) {
@@ -323,71 +322,72 @@ static void note_scores(struct report_table *table, const struct report *report)
     for (size_t i = 0; i < report->runs; i++)
         folds |= report->run[i].fold > 0;
     if (folds)
-        report_table_note(table, "Folds of a cross validation count as seeds do: each is scored on "
-                                 "its own part of the train file.");
-    report_table_note(table, "score: 100 times the metric on the test texts (the dev file), with "
-                             "fresh noise; mean +- standard deviation over seeds. best of seeds: "
-                             "of the seed with the largest validation score, as published.");
+        report_table_note(table, "The folds of a cross validation count as seeds. Each fold is "
+                                 "scored on its own part of the train file.");
+    report_table_note(table,
+                      "score: 100 times the metric on the test texts (the dev file), with fresh "
+                      "noise; mean +- standard deviation over seeds. best of seeds: the score of "
+                      "the seed with the largest validation score, as published.");
 }
 
 static void note_selection(struct report_table *table) {
-    report_table_note(table, "setting: lambda, the weight of the regularisers, or C, the norm to "
-                             "which the sequence clip scales a text's means: of the largest mean "
-                             "validation score, the more private one on ties; the test scores have "
-                             "no say. Marked: the best of a task's private methods.");
+    report_table_note(table,
+                      "setting: lambda, the weight of the regularizers, or C, the norm to which "
+                      "the sequence clip scales a text's means. The setting has the largest mean "
+                      "validation score (on ties, the more private one); the test scores are not "
+                      "used. Marked: the best of a task's private methods.");
 }
 
 static void note_bound(struct report_table *table, const struct report *report) {
     if (any(report, REPORT_BOUND))
-        report_table_note(table,
-                          "bound: what RD is at most between any two texts, measured or not, "
-                          "proven from C: order (2C)^2/2.");
+        report_table_note(table, "bound: the proven maximum of RD between any two texts, measured "
+                                 "or not, from C: order (2C)^2/2.");
 }
 
 static void note_infinite(struct report_table *table, const struct report *report) {
     if (any_infinite(report))
-        report_table_note(table,
-                          "infinite pairs: share of the measured pairs whose divergence is "
-                          "infinite. RD max of the finite: the largest among the other pairs "
-                          "alone, for comparison with tables that leave infinite pairs out; "
-                          "no privacy statement.");
+        report_table_note(
+            table,
+            "infinite pairs: share of the measured pairs whose divergence is infinite. RD max of "
+            "the finite: the largest divergence among the other pairs, for comparison with tables "
+            "that leave infinite pairs out; this is no privacy statement.");
 }
 
 static void note_privacy(struct report_table *table, const struct report *report) {
     if (any(report, REPORT_LINKED))
-        report_table_note(table, "named: share of samples whose text somebody names who has the "
-                                 "model and the measured texts, at most 1000 of them (chance: one "
-                                 "in as many).");
+        report_table_note(
+            table,
+            "named: share of samples whose text is named by someone who has the model and the "
+            "measured texts, at most 1000 of them (chance: one divided by their number).");
     report_table_note(
-        table, "RD: Renyi divergence in nats, summed over everything that one release of a text "
-               "shares; largest and mean over all ordered pairs of the measured texts, mean over "
-               "seeds. inf: some pair's is infinite. Measured on these texts, not a bound over all "
-               "texts.");
+        table,
+        "RD: Renyi divergence in nats, summed over everything that one release of a text shares; "
+        "maximum and mean over all ordered pairs of the measured texts, mean over seeds. inf: some "
+        "pair is infinite. Measured on these texts; no bound over all texts.");
     note_infinite(table, report);
     note_bound(table, report);
     if (any(report, REPORT_EXACT_MAX))
         report_table_note(
-            table, "exact eps: epsilon of (epsilon, delta)-indistinguishability at the delta "
-                   "of BDP, exact: of the worst of all pairs, and on average over drawn ones.");
+            table, "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
+                   "of BDP, for the worst of all pairs and on average over drawn pairs.");
     if (any(report, REPORT_CERTIFIED))
-        report_table_note(table,
-                          "certified eps: epsilon at delta 1e-5 that is proven of one sample "
-                          "of any two texts, measured or not.");
+        report_table_note(table, "certified eps: proven epsilon at delta 1e-5 for one sample of "
+                                 "any two texts, measured or not.");
     if (any(report, REPORT_GUESS))
         report_table_note(table,
-                          "guess: proven, on average over texts and noise: what anybody guesses "
-                          "right .1 %% of the time without a text's sample, they guess right at "
-                          "most that often with it. bits: upper bound on what a sample carries "
-                          "about its text on average. Single guesses can be nearly certain.");
+                          "guess: proven on average over texts and noise: a guess that is right .1 "
+                          "%% of the time without a text's sample is right at most this often with "
+                          "the sample. bits: upper bound on the average information of a sample "
+                          "about its text. Single guesses can be nearly certain.");
     report_table_note(table,
-                      "BDP: Bayesian DP epsilon of the worst measured text: at the best moment k, "
+                      "BDP: Bayesian DP epsilon of the worst measured text, at the best moment k "
                       "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");
 }
 
 static void note_published(struct report_table *table) {
-    report_table_note(table, "/comp.dim.: the sum divided by components times dimensions, as in "
-                             "the published tables; not a privacy guarantee: a third party gets "
-                             "the sum.");
+    report_table_note(
+        table, "/comp.dim.: the sum divided by components times dimensions, as in the published "
+               "tables. This is no privacy guarantee, because a third party gets the whole sum.");
 }
 
 struct extremes {
@@ -408,11 +408,10 @@ static void caution_of_texts(struct report_table *table, const struct report *re
         for (size_t k = 0; group->task == task && k < group->runs; k++)
             if (group->run[k]->measured) widen(&texts, group->run[k]->how.texts);
     if (texts.high > ALIKE * texts.low)
-        report_table_note(
-            table,
-            "CAUTION: %s was measured on %g texts in some runs, on %g in others: what "
-            "is said of the worst and of named texts is not comparable.",
-            report->task[task].label, texts.low, texts.high);
+        report_table_note(table,
+                          "CAUTION: %s was measured on %g texts in some runs and on %g in others, "
+                          "so the numbers for worst and for named texts are not comparable.",
+                          report->task[task].label, texts.low, texts.high);
 }
 
 /* Notes how the runs were measured (with the same options: choose_measures()) and the consequences for the numbers. */
@@ -431,20 +430,20 @@ static void caution_of_measures(struct report_table *table, const struct report 
     if (measured == 0) return;
     report_table_note(table, "Order of the divergences %g, delta %g, %g release%s of a text%s.",
                       how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
-                      how->same_length ? ", pairs of texts of one length" : "");
+                      how->same_length ? ", for pairs of texts with the same length" : "");
     for (size_t task = 0; task < report->tasks; task++)
         caution_of_texts(table, report, task);
     if (given_length > 0)
         report_table_note(
             table,
-            "%zu of %zu runs are on privatized texts, whose lengths are public and tell "
-            "most pairs apart by themselves: their numbers are given equal length.",
+            "In %zu of %zu runs, the texts are privatized token by token. Their lengths are public "
+            "and distinguish most pairs, so the numbers hold only for texts of equal length.",
             given_length, measured);
     if (lonely > 0)
         report_table_note(table,
-                          "BDP is inf in %zu of %zu runs, whatever RD is: some text has fewer than "
-                          "two others to be compared with, where lengths are given of its own "
-                          "length, and so few bound nothing. More texts help.",
+                          "BDP is inf in %zu of %zu runs, whatever RD is, because some text has "
+                          "fewer than two other texts to compare with (of the same length, if "
+                          "lengths are public). Measure more texts.",
                           lonely, measured);
     if (drawn > 0)
         report_table_note(table,
@@ -463,8 +462,8 @@ static void cautions(struct report_table *table, const struct report *report) {
     }
     if (optimistic > 0)
         report_table_note(table,
-                          "%zu of %zu runs chose their epoch on the test texts themselves "
-                          "(--protocol dev): optimistic.",
+                          "%zu of %zu runs chose their epoch on the test texts (--protocol dev), "
+                          "so their scores are optimistic.",
                           optimistic, report->runs);
 }
 
@@ -482,20 +481,19 @@ static void note_collapsed(struct report_table *table, const struct report *repo
     char *text = report_sheet_text(table->ctx, &sheet);
     if (text == NULL) table->status = NVDP_ERR_MEMORY;
     if (text != NULL && *text != '\0')
-        report_table_note(
-            table,
-            "No better than always saying the same: %s. Privacy is easy where nothing "
-            "was learned.",
-            text);
+        report_table_note(table,
+                          "No better than guessing the most frequent class: %s. Privacy is easy "
+                          "for a model that learned nothing.",
+                          text);
     free(text);
 }
 
 /* --- the tables --- */
 
 static struct report_table table_1(struct nvdp_context *ctx, const struct report *report) {
-    struct report_table table =
-        fill(ctx, report, FIRST, "table1",
-             "Table 1. Utility and privacy at the setting chosen on validation; sums in nats");
+    struct report_table table = fill(ctx, report, FIRST, "table1",
+                                     "Table 1. Utility and privacy at the setting chosen on "
+                                     "validation; divergences are sums in nats");
     note_scores(&table, report);
     note_selection(&table);
     note_privacy(&table, report);
@@ -507,12 +505,13 @@ static struct report_table table_1(struct nvdp_context *ctx, const struct report
 
 static struct report_table table_1_published(struct nvdp_context *ctx,
                                              const struct report *report) {
-    struct report_table table = fill(
-        ctx, report, PUBLISHED, "table1_published",
-        "Table 1, as published. The best seed at the setting chosen on validation; divergences "
-        "per component and dimension, no privacy guarantee");
-    report_table_note(&table, "score, privacy: of the seed with the largest validation score; the "
-                              "score is 100 times the metric on the test texts (the dev file).");
+    struct report_table table =
+        fill(ctx, report, PUBLISHED, "table1_published",
+             "Table 1, as published. The best seed at the setting chosen on validation; "
+             "divergences per component and dimension, which are no privacy guarantee");
+    report_table_note(&table,
+                      "score, privacy: values of the seed with the largest validation score; the "
+                      "score is 100 times the metric on the test texts (the dev file).");
     note_selection(&table);
     note_published(&table);
     note_infinite(&table, report);
@@ -522,15 +521,15 @@ static struct report_table table_1_published(struct nvdp_context *ctx,
 }
 
 static void note_attack(struct report_table *table, const struct report *report) {
-    report_table_note(table, "attack: score of a reader that looks for a private attribute in the "
-                             "shared file.");
+    report_table_note(table, "attack: score of a reader that is trained to find a private "
+                             "attribute in the shared file.");
     for (REPORT_EACH_GROUP(report, group)) {
         const struct report_family *family = &report->family[group->family];
         if (!family->reference || group->quantity[REPORT_ATTACK].n == 0) continue;
-        report_table_note(table,
-                          "attack of %s, which makes no private file: of a probe on plain "
-                          "embeddings.",
-                          family->method);
+        report_table_note(
+            table,
+            "attack of %s, which makes no private file: score of a probe on plain embeddings.",
+            family->method);
         return;
     }
 }
@@ -541,10 +540,11 @@ static struct report_table table_2(struct nvdp_context *ctx, const struct report
     note_privacy(&table, report);
     note_published(&table);
     if (any(report, REPORT_VECTORS))
-        report_table_note(&table, "effective vectors: of a text, exp of the "
-                                  "entropy of its expected weights; mean over texts and seeds.");
+        report_table_note(&table, "effective vectors: exp of the entropy of a text's expected "
+                                  "weights; mean over texts and seeds.");
     if (any(report, REPORT_REUSE))
-        report_table_note(&table, "reader: score of a reader trained from the shared file alone.");
+        report_table_note(&table,
+                          "reader: score of a reader that is trained on the shared file alone.");
     if (any(report, REPORT_ATTACK)) note_attack(&table, report);
     note_some_seeds(&table, report, SECOND);
     cautions(&table, report);
@@ -590,7 +590,7 @@ static void add_budget_rows(struct report_table *table, const struct report *rep
 static struct report_table table_budget(struct nvdp_context *ctx, const struct report *report) {
     char text[NVDP__NUMBER_SIZE];
     struct report_table table = report_table_begin(
-        ctx, "budget", "Score at a largest divergence within a budget; sums in nats");
+        ctx, "budget", "Score at a largest divergence within a budget (sums in nats)");
     report_table_column(&table, false, "method", "");
     for (size_t k = 0; k < report->budgets; k++) {
         report_table_column(&table, true, report_say_lambda(text, report->budget[k]),
@@ -613,17 +613,17 @@ static struct report_table table_budget(struct nvdp_context *ctx, const struct r
     }
     note_scores(&table, report);
     report_table_note(
-        &table, "chosen: the setting with the largest mean validation score among those "
-                "whose largest divergence, over all ordered pairs of the measured texts and "
-                "all seeds, is within the column's budget (it stands in brackets). -: there "
-                "is none; a setting counts where every seed was measured. Methods that are not "
-                "private stay within no budget and have a table of their own. Marked: the "
-                "best of a task's private methods. Measured on these texts, not a bound over "
-                "all texts.");
+        &table,
+        "chosen: the setting with the largest mean validation score among those whose largest "
+        "divergence, over all ordered pairs of the measured texts and all seeds, is within the "
+        "column's budget; this divergence stands in brackets. -: no setting is within the budget. "
+        "Only settings whose seeds are all measured count. Methods that are not private exceed "
+        "every budget and have their own table. Marked: the best of a task's private methods. "
+        "Measured on these texts; no bound over all texts.");
     note_bound(&table, report);
     if (any(report, REPORT_BOUND))
-        report_table_note(&table, "proven: the bound is within the budget: it holds for any two "
-                                  "texts.");
+        report_table_note(
+            &table, "proven: the bound itself is within the budget, and holds for any two texts.");
     cautions(&table, report);
     return table;
 }
@@ -631,8 +631,8 @@ static struct report_table table_budget(struct nvdp_context *ctx, const struct r
 /* Makes the table of base and reg. They satisfy no budget, so a score under a budget would suggest privacy. */
 static struct report_table table_reference(struct nvdp_context *ctx, const struct report *report) {
     char text[NVDP__NUMBER_SIZE];
-    struct report_table table =
-        report_table_begin(ctx, "not_private", "Not private, within no budget: for comparison");
+    struct report_table table = report_table_begin(
+        ctx, "not_private", "Methods that are not private and exceed every budget, for comparison");
     report_table_column(&table, false, "method", "");
     report_table_column(&table, true, "score", "");
     for (size_t task = 0; task < report->tasks; task++) {
@@ -689,15 +689,16 @@ static struct report_table table_significance(struct nvdp_context *ctx,
     }
     free(list);
     if (count == 0) {
-        report_table_note(&table, "No two methods share two seeds: nothing to test.");
+        report_table_note(&table, "No two methods share two seeds, so there is nothing to test.");
         return table;
     }
-    report_table_note(&table,
-                      "difference: of the first metric, times 100, method minus against, "
-                      "over the seeds that both have, each at its selected setting. Student's "
-                      "paired t-test, two-sided; Holm's adjustment over a task's "
-                      "comparisons. With few seeds a rough test; it knows the spread over "
-                      "seeds, not that over texts. -: no spread to judge by.");
+    report_table_note(
+        &table,
+        "difference: 100 times the first metric of the method, minus that of the method in the "
+        "column against, over the seeds that both have, each at its selected setting. Two-sided "
+        "paired t-test (Student), with Holm's "
+        "adjustment over the comparisons of a task. With few seeds the test is rough; it covers "
+        "the spread over seeds, not over texts. -: there is no spread to judge by.");
     return table;
 }
 

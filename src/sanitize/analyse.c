@@ -36,11 +36,10 @@ static nvdp_status choose_tokens(struct nvdp_context *ctx, size_t count, const d
         total += prior[x];
     }
     if (*n == 0 || (prior != NULL && !(valid && total > 0 && isfinite(total))))
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "analysis: expected at least 1 token and weights whose sum is above 0 and "
-            "finite, found %zu tokens and a sum of %g",
-            *n, total);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "analysis: expected at least 1 token and weights with a finite sum above "
+                          "0, found %zu tokens and a sum of %g",
+                          *n, total);
     NVDP_TRY(NVDP__NEW(ctx, all, count));
     NVDP_TRY(NVDP__NEW(ctx, token, *n));
     for (size_t x = 0; x < count; x++)
@@ -74,7 +73,7 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
                                    struct nvdp_distances *out) {
     static const size_t all[] = {1,  2,  3,   4,   5,   6,    7,    8,    9,     10,
                                  20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000};
-    _Static_assert(sizeof all / sizeof *all + 1 == NVDP_DISTANCES_NEIGHBORS, "and the farthest");
+    _Static_assert(sizeof all / sizeof *all + 1 == NVDP_DISTANCES_NEIGHBORS, "the farthest one");
     nvdp_status status = NVDP_OK;
     const size_t count = nvdp_vectors_count(vectors);
     struct nvdp_geometry geometry = NVDP_RESULT(struct nvdp_geometry);
@@ -130,7 +129,7 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
     double *same = NULL, *distinct = NULL, *sources = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (draws == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "draws: expected 1 or more, found 0"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "draws: expected at least 1, found 0"));
     NVDP_TRY(choose_tokens(ctx, count, prior, seed, &made.tokens, &token));
     NVDP_TRY(NVDP__NEW(ctx, same, made.tokens));
     NVDP_TRY(NVDP__NEW(ctx, distinct, made.tokens));

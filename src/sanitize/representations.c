@@ -139,8 +139,8 @@ static nvdp_status write_columns(struct writer *writer, int32_t split,
 
 static nvdp_status changed(const struct writer *writer) {
     return nvdp__fail(writer->ctx, NVDP_ERR_INPUT,
-                      "expected files that stay as they are while they are read twice, found %zu "
-                      "rows and then others",
+                      "the input files changed while they were read twice: expected the same %zu "
+                      "rows again, found other rows",
                       writer->rows);
 }
 

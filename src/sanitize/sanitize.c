@@ -33,15 +33,15 @@ struct options {
 
 const struct nvdp_option nvdp__sanitize_source_rows[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (files of your own)", NULL, SOURCE(task),
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, or tsv (your own files)", NULL, SOURCE(task),
      .traits = NVDP_TRAIT_BASIC},
-    {"data", NVDP_OPTION_TEXT, "DIR", "the task's folder, with the texts as they are", NULL,
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task, with the original texts", NULL,
      SOURCE(data), .traits = NVDP_TRAIT_BASIC},
     NVDP__TEXT_COLUMN_ROW(SOURCE(columns.text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
-    {"text", NVDP_OPTION_TEXT, "FILE", "a file with one text per line, in place of a task", NULL,
+    {"text", NVDP_OPTION_TEXT, "FILE", "file with one text per line, in place of a task", NULL,
      SOURCE(text), .traits = NVDP_TRAIT_BASIC},
-    {"input", NVDP_OPTION_TEXT, "FILE", "the same as --text",
+    {"input", NVDP_OPTION_TEXT, "FILE", "another name of --text",
      .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {0},
 };
@@ -49,8 +49,8 @@ const struct nvdp_option nvdp__sanitize_source_rows[] = {
 static const struct nvdp_option output_rows[] = {
     NVDP__LABEL_COLUMN_ROW(AT(source.columns.label_column)),
     {"out", NVDP_OPTION_TEXT, "DIR",
-     "folder to write, with all splits of the task; a file with --text (else standard output) and "
-     "with laplace",
+     "output: a folder with all splits of the task, or a file with --text (else standard output) "
+     "and with laplace",
      NULL, AT(out), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     {0},
@@ -64,11 +64,11 @@ static const struct nvdp_option mechanism_rows[] = {
 
 static const struct nvdp_option noise_rows[] = {
     NVDP__INSECURE_SEED_ROW(AT(insecure_seed), .group = "Randomness and measurement:"),
-    {"seed", NVDP_OPTION_SEED, "N", "only with --analyse: seed of its draws", "1", AT(seed)},
+    {"seed", NVDP_OPTION_SEED, "N", "seed of the draws of --analyse", "1", AT(seed)},
     {"measure-tokens", NVDP_OPTION_INTEGER, "N",
-     "tokens of the texts, drawn by their frequency, whose N_w and S_w are measured", "100",
-     AT(measure_tokens), .max = 1 << 20},
-    {"draws", NVDP_OPTION_INTEGER, "N", "draws of each", "200", AT(draws), .min = 1,
+     "number of tokens, drawn by their frequency in the texts, whose N_w and S_w are measured",
+     "100", AT(measure_tokens), .max = 1 << 20},
+    {"draws", NVDP_OPTION_INTEGER, "N", "draws per token", "200", AT(draws), .min = 1,
      .max = 1 << 24},
     {0},
 };
@@ -76,11 +76,12 @@ static const struct nvdp_option noise_rows[] = {
 nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source) {
     if ((source->task == NULL) == (source->text == NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "task or text: expected one, found %s",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "task or text: expected exactly one of these options, found %s",
                           source->task == NULL ? "neither" : "both");
     if (source->task != NULL && source->data == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "data: expected a folder with the task's files, found none");
+                          "data: expected the folder with the task's files, found none");
     return NVDP_OK;
 }
 
@@ -96,16 +97,16 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (row->gives_vectors && options->out == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "mechanism: %s gives vectors, not words: expected out, a file for them, or %s, found "
-            "neither",
+            "mechanism: %s outputs vectors, not words; give a file for them (out), or use %s",
             nvdp__token_mechanism_names[mechanism], nvdp__dchi_name(row->nearest));
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "model or vectors: expected exactly one of these options, found %s",
                           options->model == NULL ? "neither" : "both");
     NVDP_RETURN_IF_FAILED(nvdp__sanitize_source_check(ctx, &options->source));
     if (options->source.task != NULL && options->out == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "out: expected a folder with the task's files, found none");
+                          "out: expected a folder for the task's files, found none");
     return nvdp__sanitizer_check(ctx, &options->sanitizer);
 }
 
@@ -388,7 +389,7 @@ static nvdp_status add_row(struct sanitize *work, struct part *part) {
                             memchr(bytes.text, '"', bytes.size) != NULL;
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s",
                           part->path, tsv->line, part->columns, tsv->fields,
-                          quoted ? " (tabs separate columns within quotes too)" : "");
+                          quoted ? " (tabs also separate columns inside quotes)" : "");
     }
     bool utf8 = true;
     for (size_t t = 0; t < part->texts; t++) {
@@ -509,8 +510,8 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
         if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->input, &row));
     }
     if (!row)
-        return nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
-                          part->path);
+        return nvdp__fail(work->ctx, NVDP_ERR_INPUT,
+                          "%s:1: expected a header line, found an empty file", part->path);
     NVDP_RETURN_IF_FAILED(read_header(work, part, &pending));
     if (pending) return add_row(work, part);
     return counting || part->format == NVDP__TABLE_JSONL ? NVDP_OK : write_header(work, part);
@@ -595,7 +596,8 @@ static nvdp_status find_splits(struct sanitize *work) {
         part->path = NULL;
     }
     if (work->parts > 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected train.tsv, %s or %s, found none",
+    return nvdp__fail(ctx, NVDP_ERR_IO,
+                      "%s: expected one of the files train.tsv, %s and %s, found none",
                       options->source.data, work->layout.dev, work->layout.test);
 }
 
@@ -720,11 +722,10 @@ static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_s
     if (!nvdp__sanitizer_own_words(sanitizer, &own)) return NVDP_OK;
     if (task != NULL && nvdp_task_find(NULL, task, &given) == NVDP_OK && own == given)
         return NVDP_OK;
-    return nvdp__fail(
-        ctx, NVDP_ERR_ARGUMENT,
-        "vocabulary_from: expected the task of the texts, %s, or a file (./NAME where "
-        "it is named like a task), found another task",
-        task != NULL ? task : "which have none");
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "vocabulary_from: expected the task of the texts, %s, or a file (./NAME if "
+                      "its name is that of a task), found another task",
+                      task != NULL ? task : "but these texts belong to none");
 }
 
 /* Returns true if the file whose words are the vocabulary is one of those that are privatized. */
@@ -741,8 +742,8 @@ static nvdp_status begin(struct sanitize *work) {
     struct nvdp__sanitized *done = &work->done;
     if (options->seeded)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "seed: expected none, as texts are drawn from the operating system's "
-                          "generator; insecure_seed takes a seed for tests and experiments");
+                          "seed: expected none, because texts are drawn from the operating "
+                          "system's generator; for tests and experiments use insecure_seed");
     work->noise = options->insecure ? &options->insecure_seed : NULL;
     if (options->insecure) nvdp__warn_insecure_seed(ctx);
     work->vectors = nvdp__token_row((int)options->sanitizer.mechanism)->gives_vectors;
@@ -789,12 +790,11 @@ static void warn(const struct sanitize *work) {
     const struct nvdp__sanitized *done = &work->done;
     const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
     if (2 * done->unknown <= words) return;
-    nvdp__log(
-        work->ctx, NVDP_LOG_WARNING,
-        "%.3g%% of the words have no vector: most of what comes out is %s, and says nothing of "
-        "the texts; expected vectors of these texts' language and spelling",
-        100 * (double)done->unknown / (double)words,
-        done->info.drops ? "left out" : "drawn uniformly");
+    nvdp__log(work->ctx, NVDP_LOG_WARNING,
+              "%.3g%% of the words have no vector and are %s, so the output says little about the "
+              "texts; use vectors for the language and spelling of these texts",
+              100 * (double)done->unknown / (double)words,
+              done->info.drops ? "left out" : "drawn uniformly");
 }
 
 static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {

@@ -30,8 +30,8 @@ struct options {
 #define AT(member) NVDP_OPTION_AT(struct texts, member)
 
 static const struct nvdp_option sample_rows[] = {
-    {"split", NVDP_OPTION_TEXT, "NAME", "train, dev, test, dev-mismatched or test-mismatched",
-     "dev", AT(split)},
+    {"split", NVDP_OPTION_TEXT, "NAME",
+     "split to measure: train, dev, test, dev-mismatched or test-mismatched", "dev", AT(split)},
     NVDP__LIMIT_ROW(AT(limit)),
     NVDP__SEED_ROW(AT(seed)),
     {0},
@@ -62,15 +62,17 @@ nvdp_status nvdp_token_texts_config_create(struct nvdp_context *ctx, struct nvdp
 
 static const struct nvdp_option mechanism_rows[] = {
     {"sanitizer", NVDP_OPTION_CHOICE, "M",
-     "in place of a run: texts under santext, santext-plus, laplace-nearest, laplace or random",
+     "measure texts under this mechanism in place of a run: santext, santext-plus, "
+     "laplace-nearest, laplace or random",
      NULL, AT(sanitizer.mechanism), .choices = nvdp__token_mechanism_names,
      .group = "Text privatization:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},
-    {"mechanism", NVDP_OPTION_CHOICE, "M", "the same",
+    {"mechanism", NVDP_OPTION_CHOICE, "M", "another name of --sanitizer",
      .sets = (const char *const[]){"sanitizer", NULL}, .choices = nvdp__token_mechanism_names,
      .traits = NVDP_TRAIT_HIDDEN},
     {"sanitized", NVDP_OPTION_TEXT, "DIR",
-     "a folder that nvdp sanitize wrote: under its mechanism, eta, p, oov and sensitive tokens, "
-     "where the vectors are its own; nvdp privacy also writes the report to DIR/measured.json",
+     "measure texts under the mechanism, eta, p, oov and sensitive tokens of this folder, which "
+     "nvdp sanitize wrote; the vectors must be the same; also writes the report to "
+     "DIR/measured.json",
      NULL, AT(sanitized)},
     NVDP__WORDS_MODEL_ROW(AT(model)),
     {0},
@@ -87,7 +89,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (options->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
         return NVDP_OK; /* for a run, or not yet read from the folder */
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "model or vectors: expected one, found %s",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "model or vectors: expected exactly one of these options, found %s",
                           options->model == NULL ? "neither" : "both");
     NVDP_RETURN_IF_FAILED(check_texts(ctx, &options->texts));
     return nvdp__sanitizer_check(ctx, &options->sanitizer);
@@ -253,9 +256,10 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
     const char *kind = json_string_value(json_object_get(folder->privacy, "nvdp_format"));
     if (kind != NULL && strcmp(kind, "sanitized/1") == 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected what nvdp sanitize wrote (sanitized/1), found %s", folder->path,
+                      "%s: expected a file that nvdp sanitize wrote (sanitized/1), found %s",
+                      folder->path,
                       folder->privacy == NULL ? "no such file"
-                      : kind == NULL          ? "none of its kinds"
+                      : kind == NULL          ? "another kind"
                                               : kind);
 }
 
@@ -277,8 +281,8 @@ static nvdp_status take(struct nvdp_context *ctx, const struct folder *folder, c
     if (json_is_string(value) ? strcmp(given, text) == 0
                               : nvdp__strtod(given, NULL) == json_number_value(value))
         return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected its own %s %s, found %s %s", folder->path,
-                      option, text, nvdp__as_option(ctx, option).text, given);
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected the recorded value, %s %s, found %s %s",
+                      folder->path, option, text, nvdp__as_option(ctx, option).text, given);
 }
 
 /* Takes the vocabulary.  The folder names a task; a file must be given again, and the digest of the table checks it. */
@@ -291,8 +295,9 @@ static nvdp_status take_vocabulary(struct nvdp_context *ctx, const struct folder
     if (nvdp_task_find(NULL, json_string_value(from), &task) == NVDP_OK)
         return take(ctx, folder, option, from, config);
     if (nvdp_config_is_set(config, option)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own %s FILE, found none",
-                      folder->path, nvdp__as_option(ctx, option).text);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: the folder was made with %s FILE; give the same file", folder->path,
+                      nvdp__as_option(ctx, option).text);
 }
 
 /* Takes the options of the folder. */
@@ -314,8 +319,9 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;
     if (strcmp(chosen, from[0]) == 0) return nvdp_config_set(config, from[0], "true");
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected its own %s FILE, found none",
-                      folder->path, nvdp__as_option(ctx, chosen).text);
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: the folder was made with %s FILE; give the same file", folder->path,
+                      nvdp__as_option(ctx, chosen).text);
 }
 
 /* Checks the table.  Distances belong to the mechanism, so another table is another mechanism. */
@@ -327,16 +333,16 @@ static nvdp_status check_table(struct nvdp_context *ctx, const struct folder *fo
     char found[NVDP__DIGEST_HEX];
     if (expected == NULL) {
         nvdp__log(ctx, NVDP_LOG_WARNING,
-                  "%s: an older one, which does not tell its vectors and sensitive tokens from "
-                  "others: that these are measured cannot be checked",
+                  "%s: written by an older version without digests, so nvdp cannot check that "
+                  "these are the same vectors and sensitive tokens",
                   folder->path);
         return NVDP_OK;
     }
     nvdp__sanitizer_table_digest(sanitizer, found);
     if (strcmp(found, expected) == 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected the tokens and vectors of its own table, %s (digest %s), found "
-                      "others (digest %s): the divergences of another mechanism",
+                      "%s: expected the tokens and vectors of %s (digest %s), from which the "
+                      "folder was made, found others (digest %s), which make another mechanism",
                       folder->path, source != NULL ? source : "unnamed", expected, found);
 }
 
@@ -351,11 +357,11 @@ static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder
     if (expected == NULL || strcmp(found, expected) == 0) return NVDP_OK;
     return nvdp__fail(
         ctx, NVDP_ERR_INPUT,
-        "%s: expected the sensitive tokens of its own %s (digest %s), found others "
-        "(digest %s): give the same %s",
+        "%s: expected the same sensitive tokens as the folder's, from %s (digest %s), found others "
+        "(digest %s); give the same %s",
         folder->path, nvdp__as_option(ctx, from != NULL ? from : "sensitive-from").text, expected,
         found,
-        from != NULL && strcmp(from, "sensitive-from-data") == 0 ? "texts, every split of them"
+        from != NULL && strcmp(from, "sensitive-from-data") == 0 ? "texts, with every split"
                                                                  : "file");
 }
 
@@ -424,7 +430,7 @@ static struct nvdp_dchi_report whole(const struct nvdp_dchi_report *report) {
 static nvdp_status check_report(struct nvdp_context *ctx, const struct nvdp_dchi_report *report) {
     const struct nvdp_dchi_report from = whole(report);
     if (nvdp__dchi_row(from.mechanism) != NULL) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "privacy report: no mechanism %d",
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "privacy report: no mechanism has the number %d",
                       (int)from.mechanism);
 }
 
@@ -452,7 +458,7 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     char divergences[64] = "exact";
     if (row->bound_of != NULL)
-        nvdp__snprintf(divergences, sizeof divergences, "those of %s, which bound it",
+        nvdp__snprintf(divergences, sizeof divergences, "those of %s, which bound the exact ones",
                        row->bound_of);
     json_t *object = nvdp__privacy_report_pack(&from->pairs);
     json_t *more = json_pack(
@@ -489,38 +495,38 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = &from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
-    nvdp__fprintf(to, "Privacy of %zu texts of %zu tokens under %s", from->pairs.pairs.texts,
+    nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs.pairs.texts,
                   from->tokens, from->pairs.method);
     if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
     if (row->uses_p) nvdp__fprintf(to, ", p %g", from->p);
-    nvdp__fprintf(to, "\nA vocabulary of %zu, vectors of %zu dimensions. ", from->vocabulary,
-                  from->dim);
+    nvdp__fprintf(to, "\nThe vocabulary has %zu tokens with vectors of %zu dimensions. ",
+                  from->vocabulary, from->dim);
     if (row->bound_of != NULL)
-        nvdp__fprintf(to, "Divergences are %s's, which bound it.\n", row->bound_of);
+        nvdp__fprintf(to, "The divergences are those of %s, which bound the exact ones.\n",
+                      row->bound_of);
     else
-        fputs("Divergences are exact.\n", to);
+        fputs("The divergences are exact.\n", to);
     if (row->uses_p)
-        nvdp__fprintf(
-            to,
-            "%.1f %% of the tokens are not sensitive and may be left as they are: told apart.\n",
-            percent(from->left, from->tokens));
+        nvdp__fprintf(to,
+                      "%.1f %% of the tokens are not sensitive and may stay unchanged, so they can "
+                      "be told apart.\n",
+                      percent(from->left, from->tokens));
     if (from->unknown > 0)
         nvdp__fprintf(to, "%.1f %% of the tokens have no vector.\n",
                       percent(from->unknown, from->tokens));
     if (from->own_words)
-        fputs("The vocabulary is that of these texts, which is not private: a word that comes out "
-              "shows that\nsome text has it. No number here covers that.\n",
+        fputs("The vocabulary comes from these texts, which is not private: a word in the output "
+              "shows that\nsome text contains it. No number here covers that.\n",
               to);
     nvdp__fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
-    nvdp__fprintf(
-        to,
-        "Of any two words with vectors, seen or not: no log ratio above %g nats a position "
-        "(largest found "
-        "%g, %zu tokens searched)",
-        worst->bound, worst->finite, worst->inputs);
+    nvdp__fprintf(to,
+                  "For any two words with vectors, measured or not, the log ratio is at most %g "
+                  "nats per position (largest found: %g, %zu tokens searched)",
+                  worst->bound, worst->finite, worst->inputs);
     if (worst->infinite > 0)
-        nvdp__fprintf(to, ";\n  but inf for %.1f %% of all pairs of tokens", 100 * worst->infinite);
-    nvdp__fprintf(to, ".\nLengths are public: they alone tell %.1f %% of the pairs apart.\n\n",
+        nvdp__fprintf(to, ";\n  but it is inf for %.1f %% of all pairs of tokens",
+                      100 * worst->infinite);
+    nvdp__fprintf(to, ".\nLengths are public: they alone distinguish %.1f %% of the pairs.\n\n",
                   percent(from->other_length, pairs));
 }
 
@@ -530,7 +536,7 @@ static void print_report(const void *report, FILE *to) {
     print_head(&from, to);
     if (all) nvdp__privacy_report_tables(&from.pairs, NULL, to);
     if (from.equal_length == 0) return;
-    if (all) fputs("\nGiven equal length:\n\n", to);
+    if (all) fputs("\nFor pairs of equal length:\n\n", to);
     nvdp__privacy_report_tables(&from.same, NULL, to);
     nvdp__fprintf(to,
                   "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",

@@ -78,8 +78,9 @@ static nvdp_status read_size(struct source *source, const char *name, int64_t ma
     int64_t value = 0;
     NVDP_RETURN_IF_FAILED(nvdp__release_whole(source->release, name, &value));
     if (value < 1 || value > max)
-        return NVDP__BAD_FILE(source, "attribute '%s': expected 1 to %" PRId64 ", found %" PRId64,
-                              name, max, value);
+        return NVDP__BAD_FILE(
+            source, "attribute '%s': expected a number from 1 to %" PRId64 ", found %" PRId64, name,
+            max, value);
     *out = (size_t)value;
     return NVDP_OK;
 }
@@ -125,8 +126,9 @@ static nvdp_status read_step(struct source *source, const char *name, int *expon
     NVDP_RETURN_IF_FAILED(nvdp__release_real(source->release, name, &step));
     if (!nvdp__step_exponent(step, exponent))
         return NVDP__BAD_FILE(source,
-                              "attribute '%s': expected a power of two within 2^%d, found %g", name,
-                              MAX_EXPONENT, step);
+                              "attribute '%s': expected a power of two with an exponent of at most "
+                              "%d in size, found %g",
+                              name, MAX_EXPONENT, step);
     return NVDP_OK;
 }
 
@@ -164,11 +166,10 @@ nvdp_status nvdp__release_check_hidden(const struct nvdp__release *release, cons
     const size_t implied = /* rows per sample, from the attributes */
         shape->weights ? (shape->length + 1) * (size_t)shape->kappa : shape->length;
     if (z[1] == shape->samples && z[2] == implied) return NVDP_OK;
-    return NVDP__BAD_FILE(
-        release,
-        "dataset 'z': expected shape [texts, %zu, %zu, p] as the attributes say, found "
-        "[%zu, %zu, %zu, %zu]",
-        shape->samples, implied, z[0], z[1], z[2], z[3]);
+    return NVDP__BAD_FILE(release,
+                          "dataset 'z': expected the shape [texts, %zu, %zu, p] of the attributes, "
+                          "found [%zu, %zu, %zu, %zu]",
+                          shape->samples, implied, z[0], z[1], z[2], z[3]);
 }
 
 nvdp_status nvdp__release_check_weights(const struct nvdp__release *release) {
@@ -194,7 +195,7 @@ static nvdp_status read_shape(struct source *source) {
     if (shape->weights && whole(shape))
         NVDP_RETURN_IF_FAILED(read_step(source, "log_pi_step", &shape->log_pi_exponent));
     if (shape->dim < 1 || shape->dim > MAX_DIM)
-        return NVDP__BAD_FILE(source, "dataset 'z': expected vectors of 1 to %d values, found %zu",
+        return NVDP__BAD_FILE(source, "dataset 'z': expected vectors of 1 to %d numbers, found %zu",
                               MAX_DIM, shape->dim);
     source->to->shape = *shape;
     return NVDP_OK;
@@ -220,14 +221,15 @@ static nvdp_status check_offset(struct source *source) {
     if (shape->policy == NVDP_LENGTH_HIDDEN) return NVDP_OK;
     if (offset[0] != 0 || offset[samples] != (int64_t)shape->rows)
         return NVDP__BAD_FILE(source,
-                              "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
+                              "dataset 'offset': expected offsets from 0 to %zu, found %" PRId64
+                              " to %" PRId64,
                               shape->rows, offset[0], offset[samples]);
     for (size_t i = 0; i < samples; i++) {
         bool rises = offset[i + 1] > offset[i] && offset[i + 1] - offset[i] <= INT32_MAX;
         if (!rises || (offset[i + 1] - offset[i]) % shape->kappa != 0)
             return NVDP__BAD_FILE(
                 source,
-                "dataset 'offset': expected rising multiples of kappa %d, found %" PRId64
+                "dataset 'offset': expected increasing multiples of kappa %d, found %" PRId64
                 " after %" PRId64 " at row %zu",
                 shape->kappa, offset[i + 1], offset[i], i + 1);
     }
@@ -264,7 +266,7 @@ static nvdp_status narrow(struct source *source, size_t first, size_t n, const v
     case NVDP__H5_I16:
         for (size_t i = 0; i < n; i++) {
             if (step[i] < INT16_MIN || step[i] > INT16_MAX)
-                return bad_vector(source, first + i, step[i], "steps of 16 bits");
+                return bad_vector(source, first + i, step[i], "multiples of the step in 16 bits");
             i16[i] = (int16_t)step[i];
         }
         return NVDP_OK;
@@ -337,7 +339,7 @@ static nvdp_status read_log_pi(struct source *source) {
     for (size_t r = 0; r < shape->rows; r++) {
         if (steps != NULL) to->log_pi[r] = ldexpf((float)steps[r], shape->log_pi_exponent);
         if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
-            NVDP_TRY(bad_value(source, "log_pi", r, to->log_pi[r], "finite logarithms of weights"));
+            NVDP_TRY(bad_value(source, "log_pi", r, to->log_pi[r], "finite log weights"));
     }
 cleanup:
     free(steps);
@@ -450,7 +452,7 @@ nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shar
                                 size_t first, size_t rows, float *z) {
     const struct nvdp__embeddings_shape *shape = &shared->of->shape;
     if (first > shape->rows || rows > shape->rows - first)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rows %zu to %zu: expected at most %zu", first,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rows %zu to %zu: expected rows below %zu", first,
                           first + rows, shape->rows);
     nvdp__embeddings_values(shared->of, first * shape->dim, rows * shape->dim, z);
     return NVDP_OK;

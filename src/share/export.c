@@ -105,50 +105,51 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 static const struct nvdp_option option_rows[] = {
     NVDP__RUN_ROW(AT(run)),
 
-    {"input", NVDP_OPTION_TEXT, "F.tsv", "a file with the task's text columns", NULL, AT(input),
-     .group = "Texts:"},
-    {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data, such as train,dev", NULL,
-     AT(splits)},
+    {"input", NVDP_OPTION_TEXT, "F.tsv", "file with the task's text columns to export", NULL,
+     AT(input), .group = "Texts:"},
+    {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
+     NULL, AT(splits)},
     NVDP__MOVED_DATA_ROW(AT(data)),
     NVDP__LIMIT_ROW(AT(limit)),
 
     {"out", NVDP_OPTION_TEXT, "FILE.h5",
-     "file to write; FILE.safetensors or FILE.parquet: in that format", NULL, AT(out),
-     .group = "Release:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
+     NULL, AT(out), .group = "Release:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"model-out", NVDP_OPTION_TEXT, "DIR",
-     "also write the public part of the model, to start readers from", NULL, AT(model_out),
+     "also write the public part of the model, from which readers can start", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
     {"samples", NVDP_OPTION_INTEGER, "S",
-     "samples per text; each is a release and adds to the divergence", "1", AT(samples), .min = 1,
-     .max = 65536},
+     "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
+     .min = 1, .max = 65536},
     {"grid", NVDP_OPTION_CHOICE, "G",
-     "fixed: exact noise on whole steps, as a proof needs it; or float16, which older readers take",
+     "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "
+     "older readers",
      "fixed", AT(grid), .choices = grid_names},
     {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
      AT(with_labels)},
     {"card", NVDP_OPTION_TEXT, "README.md",
-     "also write a dataset card: statement, how to load the file", NULL, AT(card),
-     .traits = NVDP_TRAIT_NO_EFFECT},
+     "also write a dataset card with the statement and instructions to load the file", NULL,
+     AT(card), .traits = NVDP_TRAIT_NO_EFFECT},
     {"sign", NVDP_OPTION_TEXT, "KEYFILE",
      "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
      AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"ledger", NVDP_OPTION_TEXT, "FILE",
-     "count the samples of every text in FILE before they are drawn; made where there is none; "
+     "ledger that counts the samples of every text before they are drawn; created if missing; "
      "default RUN/ledger",
      NULL, AT(ledger), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"ledger-key", NVDP_OPTION_TEXT, "KEYFILE",
-     "the ledger's secret, by which it recognises texts; made with it; keep it to yourself; "
-     "default: the ledger's name and .key",
+     "secret key by which the ledger recognizes texts; created with the ledger; keep it to "
+     "yourself; default: the ledger's name and .key",
      NULL, AT(ledger_key), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"no-ledger", NVDP_OPTION_FLAG, NULL, "count nothing; the file says so", NULL, AT(no_ledger),
-     .traits = NVDP_TRAIT_NO_EFFECT},
+    {"no-ledger", NVDP_OPTION_FLAG, NULL, "do not count the samples; the file states this", NULL,
+     AT(no_ledger), .traits = NVDP_TRAIT_NO_EFFECT},
     {"budget-samples", NVDP_OPTION_INTEGER, "N",
-     "refuse where a text would have more than N samples in all by the ledger; 0: as many as the "
-     "run was certified for, else one",
+     "refuse the export if a text would have more than N samples in total in the ledger; 0: as "
+     "many as the run was certified for, or else one",
      "0", AT(budget.samples), .traits = NVDP_TRAIT_NO_EFFECT},
     {"budget-epsilon", NVDP_OPTION_REAL, "E",
-     "refuse where all samples of a text together have an epsilon above E at delta 1e-5; 0: as "
-     "in the export before",
+     "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
+     "0: the budget of the previous export",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
@@ -156,9 +157,8 @@ static const struct nvdp_option option_rows[] = {
 
     NVDP__ORDER_ROW(AT(order), .group = "Privacy summary:"),
     {"publish-measured", NVDP_OPTION_FLAG, NULL,
-     "write it into the file: computed without noise, it helps others to find out which texts "
-     "these "
-     "are",
+     "write the privacy summary into the file; it is computed without noise, so it helps others to "
+     "find out which texts these are",
      NULL, AT(publish)},
     NVDP__BDP_DELTA_ROW(AT(delta)),
     {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
@@ -169,21 +169,23 @@ static const struct nvdp_option option_rows[] = {
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
     if (options->input == NULL && options->splits == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "input or splits: expected one, found neither");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "input or splits: expected exactly one of these options, found neither");
     if (!(options->order > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected more than 0, found %g",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number above 0, found %g",
                           options->order);
     if (!(options->delta > 0 && options->delta < 1))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected 0 to 1, found %g",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number from 0 to 1, found %g",
                           options->delta);
     if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger}: expected no {ledger} and {ledger-key} beside it");
+                          "option {no-ledger} excludes {ledger} and {ledger-key}");
     if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger}: expected no budget beside it: nothing is counted");
+                          "option {no-ledger} excludes a budget, because nothing is counted");
     if (!(options->budget.epsilon >= 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "budget-epsilon: expected 0 or more, found %g",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "budget-epsilon: expected a number of at least 0, found %g",
                           options->budget.epsilon);
     return NVDP_OK;
 }
@@ -244,10 +246,10 @@ static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
         return NVDP_OK;
     for (size_t i = 0; nvdp__formats[i] != NULL; i++)
         if (strcmp(ending, nvdp__formats[i]->extension) == 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "{out}: %s: expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet, found "
-                      "the ending %s",
-                      out, ending);
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "{out}: %s: expected the ending .h5 (HDF5), .safetensors or .parquet, found %s", out,
+        ending);
 }
 
 static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
@@ -271,26 +273,25 @@ static nvdp_status open_run(struct export *export) {
         model->dev.threads = 1; /* sums depend on how threads share them */
     if (!model->bottleneck.mechanism->private_)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: method %s adds no noise: its texts cannot be given away",
+                          "%s: method %s adds no noise, so its embeddings cannot be given away; "
+                          "train with another method",
                           export->options->run, nvdp_method_name(model->info.method));
     export->form = nvdp__model_form(model);
     if (export->options->model_out != NULL && !nvdp__method_row(model->info.method)->block)
-        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: method %s has no sealed block: there is no public part to write to "
-                          "%s",
-                          export->options->run, nvdp_method_name(model->info.method),
-                          export->options->model_out);
-    if (model->info.nvib.query == NVDP__QUERY_CLEAN)
-        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: query clean: this model reads past its bottleneck, so its sample is "
-                          "not all it needs; train with query sampled",
-                          export->options->run);
-    if (export->options->grid == GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
         return nvdp__fail(
             export->ctx, NVDP_ERR_ARGUMENT,
-            "grid: expected fixed of a model with clip_sequence %g, whose bound is of "
-            "exact noise, found float16",
-            model->info.nvib.clip.sequence);
+            "%s: method %s has no sealed block, so there is no public part to write to %s",
+            export->options->run, nvdp_method_name(model->info.method), export->options->model_out);
+    if (model->info.nvib.query == NVDP__QUERY_CLEAN)
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: a model with query clean reads un-noised states, so a sample alone "
+                          "is not enough; train with query sampled",
+                          export->options->run);
+    if (export->options->grid == GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "grid: expected fixed for a model with clip_sequence %g, whose bound "
+                          "requires exact noise, found float16",
+                          model->info.nvib.clip.sequence);
     return NVDP_OK;
 }
 
@@ -302,7 +303,7 @@ static nvdp_status load_split(struct export *export, const struct nvdp_dataset_c
     NVDP_RETURN_IF_FAILED(nvdp__find_split(export->ctx, name, "", &split));
     for (size_t i = 0; i < export->parts; i++) {
         if (export->part[i].split == split)
-            return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT, "split '%s': named twice", name);
+            return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT, "split '%s' is named twice", name);
     }
     struct part *part = &export->part[export->parts];
     NVDP_RETURN_IF_FAILED(nvdp_dataset_load(export->ctx, nvdp_model_tokenizer(export->run.model),
@@ -333,7 +334,7 @@ static nvdp_status load_texts(struct export *export) {
         }
         if (export->parts == 0)
             NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                                "splits: expected at least one, found none"));
+                                "splits: expected at least one split, found none"));
     }
     bool labeled = false;
     for (size_t i = 0; i < export->parts; i++) {
@@ -342,7 +343,7 @@ static nvdp_status load_texts(struct export *export) {
     }
     if (options->with_labels && !labeled)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
-                            "labels were asked for, but these texts have none"));
+                            "labels were requested, but these texts have none"));
 cleanup:
     free(names);
     return status;
@@ -363,8 +364,8 @@ static nvdp_status plan(struct export *export) {
     export->grids = nvdp__release_grids(like->clip_sequence);
     if (!nvdp__mul(export->texts, samples, &count) || count >= INT32_MAX)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "samples: %zu of %zu texts are too many for one file", samples,
-                          export->texts);
+                          "samples: one file cannot hold %zu samples of %zu texts; export fewer",
+                          samples, export->texts);
     int64_t *offset = nvdp__calloc(export->ctx, count + 1, sizeof *offset);
     if (offset == NULL) return NVDP_ERR_MEMORY;
     export->release.offset = offset;
@@ -605,8 +606,9 @@ static nvdp_status explain_failure(struct export *export, nvdp_status status) {
         return status;
     nvdp__snprintf(why, sizeof why, "%s", nvdp_context_error(export->ctx));
     return nvdp__fail(export->ctx, status,
-                      "%.1500s: a run counts the samples of its texts there; {ledger} FILE counts "
-                      "them elsewhere, {no-ledger} nowhere, which the shared file then says",
+                      "%.1500s: the run's folder keeps the ledger that counts the samples of its "
+                      "texts; use {ledger} FILE for a ledger elsewhere, or {no-ledger} for none, "
+                      "which the shared file then states",
                       why);
 }
 
@@ -656,14 +658,16 @@ static nvdp_status ask_ledger(struct export *export) {
     NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
                                 promised_samples(export), &export->facts.spent));
     if (spent->again > 0)
-        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
-                  "%" PRIu64 " of these texts were shared before, in %s: with this file a text has "
-                  "up to %" PRIu64 " samples",
-                  spent->again, spent->files, spent->samples);
+        nvdp__log(
+            export->ctx, NVDP_LOG_NOTICE,
+            "%" PRIu64
+            " of these texts were shared before, in %s; with this file, a text has up to %" PRIu64
+            " samples",
+            spent->again, spent->files, spent->samples);
     else if (spent->samples > release.samples)
         nvdp__log(export->ctx, NVDP_LOG_NOTICE,
                   "a text occurs %" PRIu64
-                  " times among these texts, and each of them gets %" PRIu64 " sample%s",
+                  " times in these texts, and each occurrence gets %" PRIu64 " sample%s",
                   spent->samples / release.samples, release.samples,
                   release.samples == 1 ? "" : "s");
 cleanup:
@@ -869,8 +873,8 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
         .labels = info->task.labels,
         .model_id = model_id,
         .statement = "The sealed block and the classifier of a sender's model.  They were trained "
-                     "on the sender's texts and labels; the divergences of a file of embeddings "
-                     "say nothing about what these weights show.",
+                     "on the sender's texts and labels; the divergences of a file of embeddings do "
+                     "not cover what these weights reveal.",
     };
     NVDP_TRY(nvdp__reader_create(model->ctx, &shape, false, &reader));
     if (nvdp__reader_adopt(reader, &model->params) != reader->params.count)

@@ -172,8 +172,9 @@ static nvdp_status hidden_shape(struct nvdp__release *release) {
     NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "log_pi", nvdp__weight_type(shape), 3, log_pi));
     if (memcmp(log_pi, z, sizeof log_pi) == 0) return NVDP_OK;
     return NVDP__BAD_FILE(
-        release, "dataset 'log_pi': expected shape [%zu, %zu, %zu] as 'z', found [%zu, %zu, %zu]",
-        z[0], z[1], z[2], log_pi[0], log_pi[1], log_pi[2]);
+        release,
+        "dataset 'log_pi': expected the shape [%zu, %zu, %zu] of 'z', found [%zu, %zu, %zu]", z[0],
+        z[1], z[2], log_pi[0], log_pi[1], log_pi[2]);
 }
 
 static nvdp_status public_shape(struct nvdp__release *release) {

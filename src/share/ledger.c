@@ -38,7 +38,7 @@ static const size_t release_size[KINDS] = {offsetof(struct nvdp__ledger_release,
 _Static_assert(sizeof(struct nvdp__ledger_release) ==
                        32 + 8 * (3 + 2 + 1 + NVDP__LEDGER_ORDERS) + NVDP__LEDGER_FILE &&
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "records are written as they are");
+               "unchanged records");
 
 const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS] = {1.05, 1.1, 1.25, 1.5, 1.75, 2,  2.5, 3,
                                                          4,    6,   8,    12,  16,   32, 64,  256};
@@ -104,11 +104,10 @@ static nvdp_status take_key(struct nvdp__ledger *ledger, const char *path, bool 
         randombytes_buf(owners, sizeof owners);
         NVDP_TRY(nvdp__secret_write(ledger->ctx, path, key_words, owners));
     } else if (!nvdp__exists(path)) {
-        NVDP_TRY(
-            FAIL(ledger, IO,
-                 "expected its key, without which its texts are unknown, found none at %s: name "
-                 "it with {ledger-key}",
-                 path));
+        NVDP_TRY(FAIL(ledger, IO,
+                      "expected the ledger's key at %s, found none; the texts cannot be recognized "
+                      "without it; name the key with {ledger-key}",
+                      path));
     } else {
         NVDP_TRY(nvdp__secret_read(ledger->ctx, path, key_words, owners));
     }
@@ -127,7 +126,7 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     struct stat info;
     if (fstat(ledger->fd, &info) != 0) return io_error(ledger, "read");
     if (!S_ISREG(info.st_mode))
-        return FAIL(ledger, INPUT, "expected a %s, found something else", "regular file");
+        return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "regular file");
     ledger->size = (size_t)info.st_size;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, ledger->bytes, ledger->size));
     for (size_t have = 0; have < ledger->size;) {
@@ -167,8 +166,8 @@ static nvdp_status read_records(struct nvdp__ledger *ledger) {
         if (right) make_mac(ledger, mac, size, at, ledger->mac);
         if (!right || sodium_memcmp(ledger->mac, at + size, MAC) != 0)
             return FAIL(ledger, INPUT,
-                        "expected records as they were written, found record %zu, at byte %zu, "
-                        "changed",
+                        "expected unchanged records, but record %zu, at byte %zu, was changed; "
+                        "restore the ledger from a copy",
                         ledger->count + 1, ledger->whole);
         NVDP_RETURN_IF_FAILED(take_record(ledger, &record));
         ledger->whole += head + MAC + size + MAC;
@@ -180,13 +179,14 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
     unsigned char mac[MAC];
     head_mac(ledger, head, mac);
     if (sodium_memcmp(mac, head->mac, MAC) != 0)
-        return FAIL(ledger, INPUT, "expected the ledger of the given %s, found that of another",
+        return FAIL(ledger, INPUT,
+                    "expected the ledger that belongs to the given %s, found another ledger",
                     "key");
     if (tokens != NULL && sodium_memcmp(tokens, head->tokens, MAC) != 0)
         return FAIL(ledger, ARGUMENT,
-                    "expected a model with the %s by which it recognises texts, found another: "
-                    "count its texts in another ledger, {ledger} FILE",
-                    "tokenizer and greatest length");
+                    "expected a model with the same %s, by which this ledger recognizes texts, "
+                    "found another one; use a separate ledger, {ledger} FILE",
+                    "tokenizer and maximum length");
     memcpy(ledger->mac, mac, MAC);
     ledger->whole = sizeof *head;
     return NVDP_OK;
@@ -236,7 +236,9 @@ static nvdp_status wait_for_lock(struct nvdp__ledger *ledger) {
             return io_error(ledger, "lock"); /* for example, a file system without locks */
         if (nvdp_context_cancelled(ledger->ctx)) return FAIL(ledger, CANCELLED, "%s", "cancelled");
         if (waits == MAX_WAITS)
-            return FAIL(ledger, IO, "cannot lock: another process has held it for %d seconds",
+            return FAIL(ledger, IO,
+                        "cannot lock the file, because another process has held it for %d seconds; "
+                        "try again later",
                         MAX_WAITS * WAIT_MS / 1000);
         nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
     }
@@ -250,7 +252,7 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
     unsigned char mark[MAC];
     const bool add = tokens != NULL;
     if (sodium_init() < 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, ledger, 1));
     ledger->ctx = ctx;
     ledger->fd = -1;
@@ -347,7 +349,7 @@ static void list_file(const struct nvdp__ledger *ledger, const struct record *re
     const char *name = ledger->kind == WITH_NAMES ? record->release->file : "";
     if (before > MAX_LISTED) return;
     if (before == MAX_LISTED)
-        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and others");
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and other files");
     else
         nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
                        name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
@@ -437,17 +439,19 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
     char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], together[128];
     const struct nvdp__spent *spent = &account->spent;
     nvdp__snprintf(together, sizeof together,
-                   "all samples of a text would have epsilon %s at delta %g",
+                   "together, all samples of a text would have epsilon %s at delta %g",
                    nvdp__bound(epsilon, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
-    return FAIL(
-        ledger, STATE,
-        "expected at most %" PRIu64 " sample%s of a text in all%s, found %" PRIu64
-        " with this export%s; %s. Nothing was drawn; {budget-samples} %" PRIu64 " allows it",
-        budget->samples, budget->samples == 1 ? "" : "s",
-        promised ? ", which is what the run promises" : "", spent->samples,
-        format_earlier(account, sizeof earlier, earlier),
-        isfinite(spent->epsilon) ? together : "nothing would be proven of all samples of a text",
-        spent->samples);
+    return FAIL(ledger, STATE,
+                "expected in total at most %" PRIu64 " sample%s of a text%s, found %" PRIu64
+                " including this export%s; %s. Nothing was drawn; {budget-samples} %" PRIu64
+                " allows the export",
+                budget->samples, budget->samples == 1 ? "" : "s",
+                promised ? ", which the run guarantees" : "", spent->samples,
+                format_earlier(account, sizeof earlier, earlier),
+                isfinite(spent->epsilon)
+                    ? together
+                    : "together, the samples of a text would have no proven epsilon",
+                spent->samples);
 }
 
 static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
@@ -456,11 +460,11 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
     char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
     nvdp__bound(epsilon, account->spent.epsilon, NVDP__UP);
     if (isfinite(account->spent.epsilon))
-        nvdp__snprintf(allows, sizeof allows, "; %s %s allows it",
+        nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
                        nvdp__as_option(ledger->ctx, "budget-epsilon").text, epsilon);
     return FAIL(ledger, STATE,
-                "expected at most epsilon %g at delta %g of all samples of a text together, found "
-                "%s with this export%s. Nothing was drawn%s",
+                "expected at most epsilon %g at delta %g for all samples of a text together, found "
+                "%s including this export%s. Nothing was drawn%s",
                 budget->epsilon, NVDP__LEDGER_DELTA, epsilon,
                 format_earlier(account, sizeof earlier, earlier), allows);
 }
@@ -516,7 +520,7 @@ static nvdp_status write_record(struct nvdp__ledger *ledger, const struct record
     make_mac(ledger, bytes + head, texts, record->text, bytes + head + MAC + texts);
     if (ledger->size > ledger->whole) {
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
-                  "%s: removed a record that was not whole; of its release nothing was drawn",
+                  "%s: removed an incomplete record; no samples were drawn for its release",
                   ledger->path);
         if (ftruncate(ledger->fd, (off_t)ledger->whole) != 0) NVDP_TRY(io_error(ledger, "write"));
     }

@@ -186,11 +186,10 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
     }
     if (from.torn) return torn(release, "footer");
     if (writer_size < sizeof ours - 1 || memcmp(writer, ours, sizeof ours - 1) != 0)
-        return NVDP__BAD_FILE(
-            release,
-            "expected a Parquet file that nvdp export wrote, found one of '%.*s': other "
-            "programs' files are not read",
-            (int)(writer_size < 80 ? writer_size : 80), writer);
+        return NVDP__BAD_FILE(release,
+                              "expected a Parquet file that nvdp export wrote, found one by "
+                              "'%.*s'; nvdp cannot read files of other programs",
+                              (int)(writer_size < 80 ? writer_size : 80), writer);
     return NVDP_OK;
 }
 
@@ -281,11 +280,13 @@ static nvdp_status read_places(struct nvdp__release *release) {
         if (text < 0 || (uint64_t)text >= shape->texts || sample < 0 ||
             (size_t)sample >= shape->samples)
             NVDP_TRY(NVDP__BAD_FILE(release,
-                                    "row %zu: sample %d of text %" PRId64 ": there are %zu of %zu",
+                                    "row %zu: found sample %d of text %" PRId64
+                                    ", but the file has only %zu samples of %zu texts",
                                     r, sample, text, shape->samples, shape->texts));
         const size_t i = (size_t)text, k = i * shape->samples + (size_t)sample;
         if (k < last)
-            NVDP_TRY(NVDP__BAD_FILE(release, "row %zu: expected samples in their order", r));
+            NVDP_TRY(
+                NVDP__BAD_FILE(release, "row %zu: expected the samples in increasing order", r));
         while (last < k)
             release->offset[++last] = (int64_t)r;
         if (i < texts) continue;
@@ -312,9 +313,9 @@ static nvdp_status read_vector(struct nvdp__release *release, size_t row, const 
         memcpy(&value, at + d * sizeof value, sizeof value);
         const double steps = value * scale;
         if (!(fabs(steps) <= limit))
-            return NVDP__BAD_FILE(release,
-                                  "column 'z', row %zu: expected values on the grid, found %g", row,
-                                  (double)value);
+            return NVDP__BAD_FILE(
+                release, "column 'z', row %zu: expected multiples of the grid's step, found %g",
+                row, (double)value);
         if (f16)
             ((float *)z)[d] = nvdp__f16_to_float(nvdp__f16_from_float(value));
         else
@@ -346,7 +347,7 @@ nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size
         memcpy(&pi, value_at(file, NVDP__OF_PI, first + r), sizeof pi);
         if (!(pi > 0 && pi <= 1))
             return NVDP__BAD_FILE(release,
-                                  "column 'pi', row %zu: expected a weight above 0, found %g",
+                                  "column 'pi', row %zu: expected a weight in (0, 1], found %g",
                                   first + r, pi);
         const double stored = nvdp__parquet_log_pi(shape, pi);
         if (shape->grid == NVDP__H5_F16)

@@ -40,8 +40,8 @@ static nvdp_status check_shape(struct nvdp_context *ctx, const struct nvdp__read
                  {"kappa", (size_t)shape->kappa, MAX_KAPPA}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         if (sizes[i].value >= 1 && sizes[i].value <= sizes[i].max) continue;
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected 1 to %zu, found %zu", sizes[i].name,
-                          sizes[i].max, sizes[i].value);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a number from 1 to %zu, found %zu",
+                          sizes[i].name, sizes[i].max, sizes[i].value);
     }
     if (shape->dim % shape->heads != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -142,9 +142,10 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
                               bool training) {
     size_t rows;
     if (!nvdp__mul(texts, longest, &rows) || rows > INT32_MAX)
-        return nvdp__fail(reader->ctx, NVDP_ERR_ARGUMENT,
-                          "batch: %zu texts of %zu rows are too many for one batch", texts,
-                          longest);
+        return nvdp__fail(
+            reader->ctx, NVDP_ERR_ARGUMENT,
+            "batch: %zu texts of %zu rows do not fit into one batch; use a smaller one", texts,
+            longest);
     release_plan(reader);
     reader->max_rows = rows;
     reader->max_texts = texts;
@@ -258,7 +259,9 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
         "task", info->task, "labels", labels_json(shape, info->labels), "model_id", info->model_id,
         "statement", info->statement);
     if (config == NULL)
-        NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
+        NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
+                            "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
+                            path));
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
     NVDP_TRY(nvdp__json_write(reader->ctx, path, config));
 cleanup:
@@ -292,12 +295,13 @@ static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const 
                                                                       : NVDP_ACTIVATION_GELU;
     if (strcmp(act, act_name[shape->act]) != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'hidden_act': expected gelu or gelu_new, found '%s'", path, act);
+                          "%s: key 'hidden_act': expected gelu or gelu_new, found '%s'", path, act);
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "pool", "", &pool));
     shape->pool = nvdp__pool_find(pool);
     if (shape->pool == NVDP_POOL_AUTO)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'pool': expected first, mean or weighted, found '%s'", path, pool);
+                          "%s: key 'pool': expected first, mean or weighted, found '%s'", path,
+                          pool);
     NVDP_RETURN_IF_FAILED(
         nvdp__json_real(ctx, path, object, "layer_norm_eps", 1e-12, 0, 1, &shape->eps));
     NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "residual", false, &shape->residual));
@@ -317,7 +321,8 @@ nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *direct
     NVDP_TRY(nvdp__json_string(ctx, path, config, "nvdp_format", "", &format));
     if (strcmp(format, FORMAT) != 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: 'nvdp_format': expected '" FORMAT "', found '%s'", path, format));
+                            "%s: key 'nvdp_format': expected '" FORMAT "', found '%s'", path,
+                            format));
     NVDP_TRY(read_shape(ctx, path, config, &found));
     *shape = found;
 cleanup:
@@ -419,8 +424,8 @@ static nvdp_status count_classes(struct nvdp_context *ctx, const char *path,
         if (isnan(value)) continue;
         if (!is_class(value))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: label %zu: expected a class number from 0, found %g: scores "
-                              "need {regression}",
+                              "%s: label %zu: expected a class number of at least 0, found %g; for "
+                              "labels that are scores use {regression}",
                               path, i + 1, value);
         if ((size_t)value >= classes) classes = (size_t)value + 1;
     }
@@ -472,10 +477,10 @@ static nvdp_status parse_words(struct nvdp_context *ctx, const char *path,
         const char **found =
             bsearch(&lines->line[i], names->name, names->classes, sizeof *names->name, by_bytes);
         if (found == NULL)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s:%zu: expected a label that the reader was trained on, found "
-                              "'%.*s'",
-                              path, i + 1, QUOTED, lines->line[i]);
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                "%s:%zu: expected a label that the reader was trained with, found '%.*s'", path,
+                i + 1, QUOTED, lines->line[i]);
         labels->value[i] = (float)(found - names->name);
     }
     labels->classes = names->classes;
@@ -497,7 +502,7 @@ nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
         NVDP_TRY(read_lines(ctx, path, &lines));
         if (lines.count != texts)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: expected %zu lines, one a text, found %zu", path, texts,
+                                "%s: expected %zu lines, one per text, found %zu", path, texts,
                                 lines.count));
         words = !regression && (like != NULL ? like->name != NULL : !all_classes(&lines));
         NVDP_TRY(words ? parse_words(ctx, path, &lines, like, &labels)
@@ -506,7 +511,7 @@ nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
         path = embeddings_path;
         if (embeddings->label == NULL)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: dataset 'label' is missing: give the labels in a file", path));
+                                "%s: dataset 'label' is missing; give the labels in a file", path));
         memcpy(labels.value, embeddings->label, texts * sizeof *labels.value);
     }
     if (!regression && !words) NVDP_TRY(count_classes(ctx, path, like, &labels));

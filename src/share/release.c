@@ -134,8 +134,9 @@ static nvdp_status metadata_integer(struct nvdp__release *release, const char *n
     errno = 0;
     const long long value = strtoll(text, &end, 10);
     if (end == text || *end != '\0' || errno != 0 || value < 1 || value > max)
-        return NVDP__BAD_FILE(release, "metadata '%s': expected 1 to %" PRId64 ", found '%.40s'",
-                              name, max, text);
+        return NVDP__BAD_FILE(
+            release, "metadata '%s': expected a number from 1 to %" PRId64 ", found '%.40s'", name,
+            max, text);
     *out = (size_t)value;
     return NVDP_OK;
 }
@@ -156,23 +157,22 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
     const char *policy = nvdp__attributes_text(&release->attributes, "length_policy");
     const bool hidden = strcmp(policy, "hidden") == 0;
     if (strcmp(format, "embeddings/1") != 0 && strcmp(format, "embeddings/2") != 0)
-        return NVDP__BAD_FILE(
-            release,
-            "expected what nvdp export writes, 'nvdp_format' embeddings/1 or /2, found "
-            "'%.40s'",
-            format);
+        return NVDP__BAD_FILE(release,
+                              "metadata 'nvdp_format': expected embeddings/1 or embeddings/2, as "
+                              "nvdp export writes, found '%.40s'",
+                              format);
     NVDP_RETURN_IF_FAILED(metadata_integer(release, "texts", MAX_ROWS, &shape->texts));
     NVDP_RETURN_IF_FAILED(metadata_integer(release, "releases", MAX_ROWS, &shape->samples));
     if (rows < 1 || rows > MAX_ROWS || dim < 1 || dim > MAX_DIM ||
         shape->texts > MAX_ROWS / shape->samples)
         return NVDP__BAD_FILE(
-            release, "%zu vectors of %zu numbers of %zu texts: more or less than there can be",
+            release, "expected a possible size, found %zu vectors of %zu numbers for %zu texts",
             rows, dim, shape->texts);
     const size_t samples = shape->texts * shape->samples;
     if (samples > rows || (hidden && rows % samples != 0))
         return NVDP__BAD_FILE(release,
-                              "expected vectors in each of %zu samples, %sfound %zu in all",
-                              samples, hidden ? "as many in all of them, " : "", rows);
+                              "expected vectors in each of %zu samples, %sfound %zu in total",
+                              samples, hidden ? "equally many in each, " : "", rows);
     shape->rows = rows;
     shape->dim = dim;
     shape->weights = weights;
@@ -194,8 +194,8 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
 
 static nvdp_status differs(struct nvdp__release *release, uint64_t at) {
     return NVDP__BAD_FILE(release,
-                          "expected what nvdp export writes of these values and words, byte by "
-                          "byte, found another byte at %" PRIu64,
+                          "expected exactly the bytes that nvdp export writes for these values and "
+                          "texts, found a difference at byte %" PRIu64,
                           at);
 }
 

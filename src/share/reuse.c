@@ -74,26 +74,31 @@ static const struct nvdp_option option_rows[] = {
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
 
     {"labels", NVDP_OPTION_TEXT, "FILE",
-     "one label a line in the file's order of texts (default: the labels in it)", NULL, AT(labels),
-     .group = "Data:"},
+     "file of labels, one per line, in the order of the texts (default: the labels in the shared "
+     "file)",
+     NULL, AT(labels), .group = "Data:"},
     {"eval-file", NVDP_OPTION_TEXT, "FILE.h5",
-     "score on this file (default: its dev split, else a held-out tenth)", NULL, AT(eval_file)},
-    {"eval-labels", NVDP_OPTION_TEXT, "FILE", "labels of --eval-file", NULL, AT(eval_labels)},
-    {"regression", NVDP_OPTION_FLAG, NULL, "labels are scores", NULL, AT(regression)},
+     "score on this file (default: the dev split of the shared file, or else a held-out tenth)",
+     NULL, AT(eval_file)},
+    {"eval-labels", NVDP_OPTION_TEXT, "FILE", "file of labels for --eval-file", NULL,
+     AT(eval_labels)},
+    {"regression", NVDP_OPTION_FLAG, NULL, "labels are scores (regression)", NULL, AT(regression)},
 
-    {"init", NVDP_OPTION_TEXT, "DIR", "start from the sender's public model (export --model-out)",
-     NULL, AT(init), .group = "Reader:"},
-    {"heads", NVDP_OPTION_INTEGER, "N", "attention heads; 0: chosen for the width", "0", AT(heads)},
+    {"init", NVDP_OPTION_TEXT, "DIR",
+     "start from the sender's public model, written by export --model-out", NULL, AT(init),
+     .group = "Reader:"},
+    {"heads", NVDP_OPTION_INTEGER, "N", "number of attention heads; 0: chosen by the width", "0",
+     AT(heads)},
     NVDP__POOL_ROW(AT(pool)),
     NVDP__EPOCHS_ROW("20", AT(epochs)),
     NVDP__TEXTS_PER_STEP_ROW(AT(batch)),
     NVDP__PATIENCE_ROW("10", AT(patience)),
-    NVDP__LR_ROW("largest learning rate; 0: chosen for the width", "0", AT(lr)),
+    NVDP__LR_ROW("maximum learning rate; 0: chosen by the width", "0", AT(lr)),
     NVDP__WEIGHT_DECAY_ROW(AT(weight_decay)),
     NVDP__WARMUP_ROW("0.1", AT(warmup)),
     NVDP__SEED_ROW(AT(seed)),
 
-    {"out", NVDP_OPTION_TEXT, "DIR", "keep the reader in this directory", NULL, AT(out),
+    {"out", NVDP_OPTION_TEXT, "DIR", "save the reader in this directory", NULL, AT(out),
      .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     {0},
@@ -102,7 +107,7 @@ static const struct nvdp_option option_rows[] = {
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
     if (options->eval_labels != NULL && options->eval_file == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "eval_labels: expected with eval_file only");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "eval_labels: needs eval_file");
     return NVDP_OK;
 }
 
@@ -157,10 +162,10 @@ static nvdp_status open_files(struct reuse *reuse) {
     const struct nvdp__embeddings_shape *a = &reuse->file->shape;
     const struct nvdp__embeddings_shape *b = &reuse->eval_file->shape;
     if (a->dim != b->dim || a->kappa != b->kappa)
-        return nvdp__fail(
-            reuse->ctx, NVDP_ERR_INPUT,
-            "%s: expected vectors of width %zu with kappa %d as in %s, found %zu and %d",
-            options->eval_file, a->dim, a->kappa, options->file, b->dim, b->kappa);
+        return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
+                          "%s: expected vectors of width %zu with kappa %d, as in %s, found width "
+                          "%zu with kappa %d",
+                          options->eval_file, a->dim, a->kappa, options->file, b->dim, b->kappa);
     return nvdp__labels_read(reuse->ctx, options->eval_labels, options->eval_file, reuse->eval_file,
                              reuse->task.regression, &reuse->labels, &reuse->eval_labels);
 }
@@ -257,8 +262,8 @@ static nvdp_status divide(struct reuse *reuse) {
     NVDP_RETURN_IF_FAILED(hold_out(reuse, 1, train, &reuse->validation));
     if (train->count > 0 && reuse->validation.count > 0 && test->count > 0) return NVDP_OK;
     return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
-                      "%s: too few labelled texts: %zu for training, %zu for validation, %zu for "
-                      "scoring",
+                      "%s: expected more texts with labels, found %zu for training, %zu for "
+                      "validation, %zu for scoring",
                       reuse->options->file, train->count, reuse->validation.count, test->count);
 }
 
@@ -316,8 +321,8 @@ static nvdp_status create_reader(struct reuse *reuse) {
     if (found->dim == dim && found->kappa == shape.kappa && found->weights == weights)
         return NVDP_OK;
     return nvdp__fail(reuse->ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected a reader of width %zu with kappa %d, %s weights, found %zu and "
-                      "%d, %s",
+                      "%s: expected a reader of width %zu with kappa %d, %s weights, found width "
+                      "%zu with kappa %d, %s weights",
                       options->init, dim, shape.kappa, weights ? "with" : "without", found->dim,
                       found->kappa, found->weights ? "with" : "without");
 }
@@ -420,9 +425,10 @@ static nvdp_status step(struct reuse *reuse, uint32_t epoch, size_t first, size_
     nvdp__zero(&reader->dev, reader->params.total, reader->params.grad);
     nvdp__reader_backward(reader, reuse->target, loss);
     if (!isfinite(*loss))
-        return nvdp__fail(reuse->ctx, NVDP_ERR_NUMERIC,
-                          "reuse: the loss is %g in step %llu; a smaller lr may help", *loss,
-                          (unsigned long long)number + 1);
+        return nvdp__fail(
+            reuse->ctx, NVDP_ERR_NUMERIC,
+            "reuse: the loss is %g at step %llu, which is not finite; try a smaller lr", *loss,
+            (unsigned long long)number + 1);
     return nvdp__optimizer_step(&reuse->optimizer, &reader->dev, &reader->params,
                                 nvdp__lr_factor(number, total, reuse->options->warmup), &norm);
 }
@@ -498,7 +504,7 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
         struct nvdp__reader_info info = {
             .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
             .labels = reuse.labels.name,
-            .statement = "A reader trained on noisy embeddings and the labels given with them.",
+            .statement = "A reader trained on noisy embeddings and their labels.",
         };
         NVDP_TRY(nvdp__reader_save(reuse.reader, &info, options.out));
     }

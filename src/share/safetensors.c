@@ -209,7 +209,7 @@ static nvdp_status open_reader(struct nvdp__release *release) {
     z = nvdp_safetensors_find(of->file, "z");
     log_pi = nvdp_safetensors_find(of->file, "log_pi");
     if (z == NULL || z->rank != 2)
-        return NVDP__BAD_FILE(release, "tensor 'z': expected one of two dimensions, found %s",
+        return NVDP__BAD_FILE(release, "tensor 'z': expected two dimensions, found %s",
                               z == NULL ? "none" : "another");
     NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, z->shape[0], z->shape[1], log_pi != NULL));
     const struct nvdp__embeddings_shape *shape = &release->shape;

@@ -124,19 +124,19 @@ static nvdp_status check_deviation(struct nvdp_context *ctx,
                                    const struct nvdp__release_grids *grids, double logvar) {
     const double sigma = exp(0.5 * logvar);
     if (nvdp__grid_takes(&grids->z, sigma)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "grid fixed: expected standard deviations of %g to %g, found %g: "
-                      "use grid float16",
-                      ldexp(1, grids->z.exponent - NVDP__GRID_RANGE),
-                      ldexp(1, grids->z.exponent + NVDP__GRID_RANGE), sigma);
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "grid fixed: expected standard deviations from %g to %g, found %g; use grid float16",
+        ldexp(1, grids->z.exponent - NVDP__GRID_RANGE),
+        ldexp(1, grids->z.exponent + NVDP__GRID_RANGE), sigma);
 }
 
 static nvdp_status check_total(struct nvdp_context *ctx, double total) {
     if (nvdp__release_takes(1, &total)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "grid fixed: expected pseudo-counts of at most 2^20 together, found "
-                      "%g: use grid float16",
-                      total);
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "grid fixed: expected pseudo-counts with a sum of at most 2^20, found %g; use grid float16",
+        total);
 }
 
 nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
@@ -240,7 +240,7 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2 || texts == 1 || releases < 1)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "linkage: expected 2 texts and 1 sample of a text, or more, found %zu "
+                            "linkage: expected at least 2 texts and 1 sample per text, found %zu "
                             "of %zu texts and %d samples",
                             texts, posteriors->texts, releases));
     if (texts > 0 && texts < posteriors->texts) {

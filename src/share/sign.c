@@ -44,8 +44,8 @@ static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const ch
     free(text);
     return right ? NVDP_OK
                  : nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: expected a %s key, '%s' and %d hexadecimal digits, found "
-                              "something else",
+                              "%s: expected a %s key file, '%s' followed by %d hexadecimal digits, "
+                              "found other contents",
                               path, kind, words, 2 * SEED);
 }
 
@@ -58,17 +58,18 @@ static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
     char *real = realpath(path, NULL); /* an existing key: resolves links */
     if (real == NULL) real = realpath(last != NULL ? folder : ".", NULL);
     nvdp_status status = NVDP_OK;
-    if (real == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot open its folder", path));
+    if (real == NULL)
+        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot open the folder of this file", path));
     for (char *end = real + strlen(real); status == NVDP_OK && end != NULL && end > real;
          end = strrchr(real, '/')) {
         *end = '\0';
         char *run = nvdp__join(ctx, real, "run.json");
         if (run == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         if (nvdp__exists(run))
-            status = nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "%s: expected a secret key outside of runs, found it in the folder "
-                                "of a run, %s",
-                                path, real);
+            status = nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "%s: expected a secret key outside of run folders, found it in the run %s; move it",
+                path, real);
         free(run);
     }
 cleanup:
@@ -83,8 +84,8 @@ nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const 
     if (stat(path, &info) != 0) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
     if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: expected a secret key that its owner alone may read (chmod 600), "
-                          "found mode %04o",
+                          "%s: expected a secret key that only its owner can read, found mode "
+                          "%04o; run chmod 600 on it",
                           path, (unsigned)info.st_mode & 07777);
     return read_key(ctx, path, words, "secret", bytes);
 }
@@ -117,7 +118,7 @@ static nvdp_status write_key(struct nvdp_context *ctx, const char *path, mode_t 
     char line[128];
     char hex[2 * SEED + 1];
     const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (file < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot create a key", path);
+    if (file < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot create the key file", path);
     sodium_bin2hex(hex, sizeof hex, bytes, SEED);
     const int size = nvdp__snprintf(line, sizeof line, "%s%s\n", words, hex);
     bool done = write(file, line, (size_t)size) == size && fsync(file) == 0;
@@ -142,7 +143,7 @@ nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
     unsigned char *secret = NULL;
     char *public_path = NULL;
     if (sodium_init() < 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
     secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
     public_path = nvdp__format(ctx, "%s.pub", path);
     if (secret == NULL || public_path == NULL)
@@ -200,12 +201,12 @@ nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *r
     char hex[2 * SIGNATURE + 1];
     if (release->lossy)
         return nvdp__fail(release->ctx, NVDP_ERR_NUMERIC,
-                          "%s: its values cannot be told back to the step, as its signature "
-                          "needs: export to .safetensors or .h5, or without sign",
+                          "%s: cannot sign this file, because its format does not keep the exact "
+                          "values; export to .safetensors or .h5, or do not sign",
                           release->path);
     NVDP_RETURN_IF_FAILED(written_message(release, said));
     if (crypto_sign_detached(signature, NULL, said, sizeof said, key->secret) != 0)
-        return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot sign");
+        return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to sign");
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
     NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(&release->attributes, "signature", hex));
     return nvdp__release_finish(release);
@@ -226,7 +227,7 @@ nvdp_status nvdp__signature_check(struct nvdp__release *release,
     unsigned char said[MESSAGE], signature[SIGNATURE];
     *covers = NVDP__SIGNED_NOTHING;
     if (sodium_init() < 0)
-        return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium: cannot be initialised");
+        return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
     if (!take_hex(release, "public_key", NVDP__PUBLIC_KEY, key)) memset(key, 0, NVDP__PUBLIC_KEY);
     if (!take_hex(release, "signature", SIGNATURE, signature)) return NVDP_OK;
     for (int try = release->format->covers;

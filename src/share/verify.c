@@ -116,8 +116,8 @@ struct names {
 static void take_name(struct names *names, const char *name, bool known, bool right_type) {
     names->seen++;
     if ((known && right_type) || names->other[0] != '\0') return;
-    nvdp__snprintf(names->other, sizeof names->other, ", one of them %.*s%s", NAME_SIZE, name,
-                   known ? ", whose type can hold more than its values" : "");
+    nvdp__snprintf(names->other, sizeof names->other, ", one of them: %.*s%s", NAME_SIZE, name,
+                   known ? ", whose type can hold more than the values need" : "");
 }
 
 static void take_attribute(struct names *names, const struct nvdp__attribute *attribute) {
@@ -151,7 +151,7 @@ static void take_dataset(const char *name, int rank, const size_t *shape, const 
 
 /* Checks that the file has nothing else.  In a canonical format the comparison of bytes has shown this. */
 static nvdp_status check_names(struct verify *v) {
-    static const char what[] = "nothing but what the format has";
+    static const char what[] = "the file has only what the format defines";
     struct names datasets = {.v = v}, attributes = {.v = v};
     struct nvdp__h5_audit audit = {0};
     NVDP_RETURN_IF_FAILED(nvdp__release_datasets(&v->release, take_dataset, &datasets));
@@ -165,7 +165,7 @@ static nvdp_status check_names(struct verify *v) {
     }
     if (v->release.format->canonical) {
         check(v, NVDP_VERDICT_YES, what,
-              "%zu datasets, %zu attributes, and no byte that they do not decide", datasets.seen,
+              "%zu datasets, %zu attributes, which determine every byte of the file", datasets.seen,
               attributes.seen);
         return NVDP_OK;
     }
@@ -178,7 +178,7 @@ static nvdp_status check_names(struct verify *v) {
               attributes.seen, audit.fault);
     else
         check(v, NVDP_VERDICT_YES, what,
-              "%zu datasets, %zu attributes and %s's own structures in %" PRIu64 " bytes; %" PRIu64
+              "%zu datasets, %zu attributes and the structures of %s in %" PRIu64 " bytes; %" PRIu64
               " more are unused and zero",
               datasets.seen, attributes.seen, v->release.format->name, audit.size - audit.unused,
               audit.unused);
@@ -197,14 +197,14 @@ static void check_grid(struct verify *v) {
     v->grids = nvdp__release_grids(isfinite(clip) ? clip : 0);
     if (!is_whole(v)) {
         check(v, verdict_of(text_is(v, "nvdp_format", "embeddings/1") && !isfinite(clip)),
-              "the grid is that of the format", "float16%s",
-              isfinite(clip) ? ", whose noise no bound of a sequence clip is about" : "");
+              "the grid is the one of the format", "float16%s",
+              isfinite(clip) ? ", whose noise no proof for a sequence clip covers" : "");
         return;
     }
     bool right = text_is(v, "nvdp_format", "embeddings/2") && shape->grid == v->grids.type &&
                  shape->z_exponent == v->grids.z.exponent &&
                  (!shape->weights || shape->log_pi_exponent == v->grids.log_pi.exponent);
-    check(v, verdict_of(right), "the grid is the same for every text, and the mechanism's",
+    check(v, verdict_of(right), "the grid is the mechanism's, the same for every text",
           "%s, steps of 2^%d; expected %s, 2^%d", nvdp__grid_names[shape->grid], shape->z_exponent,
           nvdp__grid_names[v->grids.type], v->grids.z.exponent);
 }
@@ -234,17 +234,18 @@ static void check_spread(struct verify *v) {
     const double high = n + means + 2 * sqrt((n + 2 * means) * x) + 2 * x + rounding;
     /* a normal exceeds 13 with probability 1e-38 */
     const bool holds = square >= low && square <= high && largest <= clip + 13;
-    check(v, verdict_of(holds), "values spread as noise of variance 1 about means within the clip",
-          "mean square %.6g of %.6g to %.6g, largest %.4g of %.4g", square / n, fmax(low, 0) / n,
-          high / n, largest, clip + 13);
+    check(v, verdict_of(holds),
+          "the values spread like noise of variance 1 around means within the clip",
+          "mean square %.6g (allowed: %.6g to %.6g), largest value %.4g (at most %.4g)", square / n,
+          fmax(low, 0) / n, high / n, largest, clip + 13);
 }
 
 static void check_values(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     const double limit =
         is_whole(v) ? ldexp(v->grids.z.limit, shape->z_exponent) : 65504; /* largest float16 */
-    check(v, verdict_of(v->largest <= (float)limit), "values are finite and within the grid",
-          "largest %.6g of %.6g", v->largest, limit);
+    check(v, verdict_of(v->largest <= (float)limit), "the values are finite and within the grid",
+          "largest value %.6g (at most %.6g)", v->largest, limit);
     check_spread(v);
 }
 
@@ -275,8 +276,9 @@ static void check_weights(struct verify *v) {
     }
     const double lowest = step > 0 ? -v->grids.log_pi.limit * step : -INFINITY;
     check(v, verdict_of(holds && least >= lowest),
-          "the weights of every sample sum to 1, but for the grid's rounding",
-          "%.3g from it at most, in sample %zu of text %zu, from 0; least logarithm %.6g of %.6g",
+          "the weights of every sample sum to 1, up to rounding to the grid",
+          "largest error %.3g, in sample %zu of text %zu, counted from 0; smallest log weight %.6g "
+          "(at least %.6g)",
           worst, at % shape->samples, at / shape->samples, least, lowest);
 }
 
@@ -299,7 +301,8 @@ static nvdp_status check_ids(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     struct place *place = NULL;
     if (held->id == NULL) {
-        check(v, NVDP_VERDICT_OPEN, "no row of the texts' file is there twice", "no row numbers");
+        check(v, NVDP_VERDICT_OPEN, "no row number of the texts' file occurs twice",
+              "the file has no row numbers");
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(v->ctx, place, held->shape.texts));
@@ -314,8 +317,9 @@ static nvdp_status check_ids(struct verify *v) {
         twice = place[i].id;
     }
     free(place);
-    check(v, verdict_of(holds), "no row of the texts' file is there twice",
-          holds ? "row numbers differ" : "row number %" PRId64, twice);
+    check(v, verdict_of(holds), "no row number of the texts' file occurs twice",
+          holds ? "all row numbers differ" : "row number %" PRId64 " is negative or occurs twice",
+          twice);
     return NVDP_OK;
 }
 
@@ -323,27 +327,30 @@ static void check_counts(struct verify *v) {
     const struct nvdp__embeddings_shape *shape = &v->held->shape;
     int64_t texts = 0;
     if (!has(v, "texts")) {
-        check(v, NVDP_VERDICT_OPEN, "as many texts as it says", "it does not say");
+        check(v, NVDP_VERDICT_OPEN, "the number of texts is the stated one",
+              "the file does not state a number");
         return;
     }
     const bool read = was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
     check(v, verdict_of(read && texts >= 0 && (uint64_t)texts == shape->texts),
-          "as many texts and samples as it says",
-          "%zu texts, %zu sample%s of each; it says %" PRId64 " texts", shape->texts,
+          "the number of texts is the stated one",
+          "%zu texts with %zu sample%s each; the file states %" PRId64 " texts", shape->texts,
           shape->samples, shape->samples == 1 ? "" : "s", texts);
 }
 
 static void check_generator(struct verify *v) {
     char name[NAME_SIZE];
     if (!text_of(v, "generator", sizeof name, name)) {
-        check(v, NVDP_VERDICT_OPEN, "the noise is from no seed",
-              "it does not say where it is from");
+        check(v, NVDP_VERDICT_OPEN, "the noise does not come from a seed",
+              "the file does not state the source of the noise");
         return;
     }
     const bool os = strcmp(name, "os") == 0;
     v->facts.insecure_seed = !os;
-    check(v, verdict_of(os), "the noise is from no seed",
-          os ? "of the operating system's generator, it says" : "generator '%.60s', it says", name);
+    check(v, verdict_of(os), "the noise does not come from a seed",
+          os ? "the file states the operating system's generator"
+             : "the file states the generator '%.60s'",
+          name);
 }
 
 /* --- the mechanism --- */
@@ -417,35 +424,36 @@ static bool take_mechanism(struct verify *v) {
 }
 
 static void check_training(struct verify *v) {
-    static const char what[] =
-        "texts that the encoder was trained on are named as their splits tell";
+    static const char what[] = "the stated training texts agree with the splits";
     const char *expected = nvdp__training_names[v->facts.training];
     char *found = v->found.training_texts;
     if (!text_of(v, "training_texts", sizeof v->found.training_texts, found))
-        check(v, NVDP_VERDICT_OPEN, what, "it does not say");
+        check(v, NVDP_VERDICT_OPEN, what, "the file does not state the training texts");
     else
-        check(v, verdict_of(strcmp(found, expected) == 0), what, "%s; by the splits: %s", found,
-              expected);
+        check(v, verdict_of(strcmp(found, expected) == 0), what, "stated: %s; by the splits: %s",
+              found, expected);
     make_printable(found, 0);
 }
 
 /* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its
  * owner. */
 static void check_count(struct verify *v) {
-    static const char what[] = "the sender's ledger counts its samples";
+    static const char what[] = "the sender's ledger counts the file's samples";
     const struct nvdp__release_facts *facts = &v->facts;
     const struct nvdp__spent *spent = &facts->spent;
     char epsilon[NVDP__BOUND_TEXT];
     const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
     if (!has(v, "ledger"))
-        check(v, NVDP_VERDICT_OPEN, what, "it does not say");
+        check(v, NVDP_VERDICT_OPEN, what, "the file does not state whether a ledger counts them");
     else if (!facts->counted)
-        check(v, NVDP_VERDICT_OPEN, what, "it says that none does");
+        check(v, NVDP_VERDICT_OPEN, what, "the file states that no ledger counts them");
     else
         check(v,
               verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
                          real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
-              what, "up to %" PRIu64 " of a text, %zu in this file; epsilon %s at delta %g",
+              what,
+              "up to %" PRIu64
+              " samples of a text, %zu of them in this file; epsilon %s at delta %g",
               spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon, NVDP__UP),
               NVDP__LEDGER_DELTA);
 }
@@ -455,7 +463,7 @@ static void check_pseudo_counts(struct verify *v) {
     if (has(v, "pad_alpha")) {
         const double stated = real_of(v, "pad_alpha", NAN);
         check(v, verdict_of(agree(stated, v->facts.form.pad_alpha)),
-              "padding's pseudo-count is the mechanism's", "%.6g, computed %.6g", stated,
+              "the padding's pseudo-count is the mechanism's", "stated %.6g, computed %.6g", stated,
               v->facts.form.pad_alpha);
     }
     if (!is_whole(v)) return;
@@ -463,8 +471,9 @@ static void check_pseudo_counts(struct verify *v) {
     const double made = nvdp__release_weights_distance(&v->facts);
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     check(v, verdict_of(agree(stated, made)),
-          "the weights' sampler is as near to a Dirichlet as stated", "%s, computed %s",
-          nvdp__bound(a, stated, NVDP__UP), nvdp__bound(b, made, NVDP__UP));
+          "the sampler of the weights is as close to a Dirichlet as stated",
+          "stated %s, computed %s", nvdp__bound(a, stated, NVDP__UP),
+          nvdp__bound(b, made, NVDP__UP));
 }
 
 static void check_bound(struct verify *v) {
@@ -475,8 +484,8 @@ static void check_bound(struct verify *v) {
     const double made = nvdp__public_bound(nvdp__release_bound(&v->facts));
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
-    check(v, verdict_of(applies && agree(is, made)), "the divergence bound is what the clip proves",
-          "%s nats at order %g in one sample, computed %s", nvdp__bound(a, is, NVDP__UP),
+    check(v, verdict_of(applies && agree(is, made)), "the divergence bound follows from the clip",
+          "stated %s nats at order %g for one sample, computed %s", nvdp__bound(a, is, NVDP__UP),
           v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
 }
 
@@ -484,20 +493,22 @@ static void check_bound(struct verify *v) {
 static nvdp_status check_certificate(struct verify *v) {
     char letter[NAME_SIZE];
     if (!text_of(v, "certificate", sizeof letter, letter)) {
-        check(v, NVDP_VERDICT_OPEN, "a certificate", "it states none");
+        check(v, NVDP_VERDICT_OPEN, "a certificate", "the file states no certificate");
         return NVDP_OK;
     }
     nvdp_status status = nvdp__release_certify(v->ctx, &v->facts);
     if (status == NVDP_ERR_MEMORY) return status;
     if (status != NVDP_OK) {
-        check(v, NVDP_VERDICT_NO, "what is said of the mechanism makes sense", "%s",
-              v->ctx != NULL ? nvdp_context_error(v->ctx) : "it does not");
+        check(v, NVDP_VERDICT_NO, "the stated properties of the mechanism are possible", "%s",
+              v->ctx != NULL ? nvdp_context_error(v->ctx) : "they are not");
         return NVDP_OK;
     }
     const struct nvdp_certificate *made = &v->facts.certificate;
     if (strcmp(letter, "none") == 0) {
-        check(v, verdict_of(!v->facts.certified), "what is proven over all texts is stated",
-              v->facts.certified ? "theorem (%s) holds, none is stated" : "nothing is, nor stated",
+        check(v, verdict_of(!v->facts.certified),
+              "the stated guarantee over all texts is the provable one",
+              v->facts.certified ? "theorem (%s) holds, but the file states none"
+                                 : "nothing is provable, and nothing is stated",
               nvdp__theorem_letter(made->theorem));
         return NVDP_OK;
     }
@@ -512,8 +523,8 @@ static nvdp_status check_certificate(struct verify *v) {
         check(v, verdict_of(condition->holds), condition->what, "%s", condition->found);
     }
     const bool right = v->facts.certified && (int)made->theorem == theorem;
-    check(v, verdict_of(right), "the certificate is the theorem that proves most",
-          "(%.40s), found (%s)", letter,
+    check(v, verdict_of(right), "the certificate names the theorem with the strongest bound",
+          "stated (%.40s), found (%s)", letter,
           v->facts.certified ? nvdp__theorem_letter(made->theorem) : "none");
     if (!right) return NVDP_OK;
     char samples[64] = "one sample of a text", a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
@@ -524,12 +535,13 @@ static nvdp_status check_certificate(struct verify *v) {
                  delta = real_of(v, "certificate_delta", NAN),
                  mu = real_of(v, "certificate_mu", NAN);
     check(v, verdict_of(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
-          "epsilon is what the certificate proves",
-          "%s at delta %g, computed %s at delta %g, of %s", nvdp__bound(a, epsilon, NVDP__UP),
-          delta, nvdp__bound(b, made->epsilon, NVDP__UP), made->delta, samples);
+          "the stated epsilon follows from the certificate",
+          "stated %s at delta %g, computed %s at delta %g, for %s",
+          nvdp__bound(a, epsilon, NVDP__UP), delta, nvdp__bound(b, made->epsilon, NVDP__UP),
+          made->delta, samples);
     if (!isnan(made->mu) || !isnan(mu))
-        check(v, verdict_of(agree(mu, made->mu)), "mu is what the certificate proves",
-              "%s, computed %s, of %s", nvdp__bound(a, mu, NVDP__UP),
+        check(v, verdict_of(agree(mu, made->mu)), "the stated mu follows from the certificate",
+              "stated %s, computed %s, for %s", nvdp__bound(a, mu, NVDP__UP),
               nvdp__bound(b, made->mu, NVDP__UP), samples);
     v->found.certified = true;
     v->found.epsilon = made->epsilon;
@@ -565,34 +577,36 @@ static bool statement_fits(struct verify *v, const char *text, bool private_trai
 }
 
 static void check_statement(struct verify *v, bool known) {
-    static const char what[] = "the statement says what the attributes say";
+    static const char what[] = "the statement agrees with the attributes";
     char text[NVDP_STATEMENT_SIZE];
     const bool there = text_of(v, "statement", sizeof text, text);
     nvdp__snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
     make_printable(v->found.statement, '\n');
     if (!there)
-        check(v, NVDP_VERDICT_OPEN, what, "there is none");
+        check(v, NVDP_VERDICT_OPEN, what, "the file has no statement");
     else if (!known)
-        check(v, NVDP_VERDICT_OPEN, what, "the mechanism is not told: its words are not compared");
+        check(v, NVDP_VERDICT_OPEN, what,
+              "not compared, because the file does not describe the mechanism");
     else if (!text_is(v, "nvdp_version", nvdp_version()) ||
              real_of(v, "statement_words", 1) != NVDP__STATEMENT_WORDS)
         check(v, NVDP_VERDICT_OPEN, what,
-              "another version of this program wrote it: its words are not compared");
+              "not compared, because another version of this program wrote it");
     else
         check(v, verdict_of(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
               "compared word for word%s",
-              has(v, "divergence_texts") ? " but for what was measured" : "");
+              has(v, "divergence_texts") ? " except for the measurements" : "");
 }
 
 /* --- the signature --- */
 
 static nvdp_status check_signature(struct verify *v, const unsigned char *wanted) {
-    static const char what[] = "signed, and nothing changed since";
+    static const char what[] = "the file is signed and unchanged since";
     unsigned char key[NVDP__PUBLIC_KEY];
     const bool there = has(v, "signature") || has(v, "public_key");
     enum nvdp__signed covers = NVDP__SIGNED_NOTHING;
     if (!there) {
-        check(v, wanted != NULL ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN, what, "it is not signed");
+        check(v, wanted != NULL ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN, what,
+              "the file is not signed");
         return NVDP_OK;
     }
     nvdp_status status = nvdp__signature_check(&v->release, key, &covers);
@@ -603,22 +617,25 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
     sodium_bin2hex(v->found.public_key, sizeof v->found.public_key, key, sizeof key);
     v->found.is_signed = valid;
     v->found.is_known = known;
-    check(v, verdict_of(valid), old ? "signed, and no value or attribute changed since" : what,
-          "%s key %s%s", valid ? "by" : "not by", v->found.public_key,
-          covers == NVDP__SIGNED_BYTES ? ", over every byte of the file"
-          : valid && !old ? ", over every value and attribute, which decide every byte of the file"
-                          : "");
+    check(
+        v, verdict_of(valid),
+        old ? "the file is signed, and its values and attributes are unchanged since" : what,
+        "%s key %s%s", valid ? "by" : "not by", v->found.public_key,
+        covers == NVDP__SIGNED_BYTES ? ", which covers every byte of the file"
+        : valid && !old
+            ? ", which covers every value and attribute, and these determine every byte of the file"
+            : "");
     if (old)
         check(v, NVDP_VERDICT_OPEN, what,
-              "signed over values and attributes alone, as older versions did: how they are stored "
-              "may have changed");
+              "the signature covers only values and attributes, as in older versions; the way they "
+              "are stored may have changed");
     if (wanted == NULL)
-        check(v, NVDP_VERDICT_OPEN, "by whom one trusts",
-              "anybody can sign with a key of his own: give the sender's (%s)",
+        check(v, NVDP_VERDICT_OPEN, "the signature is the expected sender's",
+              "anyone can sign with a key of their own; give the sender's public key (%s)",
               nvdp__as_option(v->ctx, "public-key").text);
     else
-        check(v, verdict_of(known), "by whom one trusts",
-              known ? "by the key that was given" : "not by the key that was given");
+        check(v, verdict_of(known), "the signature is the expected sender's",
+              known ? "signed by the given key" : "not signed by the given key");
     return NVDP_OK;
 }
 
@@ -626,7 +643,7 @@ static nvdp_status check_signature(struct verify *v, const unsigned char *wanted
 
 /* Runs the checks that need whole datasets. */
 static nvdp_status check_content(struct verify *v) {
-    check(v, NVDP_VERDICT_YES, "datasets have the shapes, types and ranges of the format",
+    check(v, NVDP_VERDICT_YES, "the datasets have the shapes, types and ranges of the format",
           "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
           v->held->shape.weights ? ", with weights" : "");
     check_grid(v);
@@ -647,9 +664,10 @@ static nvdp_status check_content(struct verify *v) {
         nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee, "%s", v->facts.guarantee);
     } else {
         nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee,
-                       "No guarantee: the file does not say how its samples were drawn.");
+                       "No guarantee: the file does not state how its samples were drawn.");
         check(v, has(v, "certificate") ? NVDP_VERDICT_NO : NVDP_VERDICT_OPEN,
-              "the mechanism is told", "method '%.31s', or its clips, are not", v->held->method);
+              "the mechanism is described", "method '%.31s' is unknown, or its clips are missing",
+              v->held->method);
     }
     check_statement(v, known);
     return NVDP_OK;
@@ -667,14 +685,14 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
                                  .mu = NAN}};
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected a file, found none"));
     if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, wanted));
     NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
     NVDP_TRY(check_names(&v));
     status = nvdp__embeddings_take(&v.release, sum_values, &v, &v.held);
     if (status == NVDP_ERR_INPUT)
-        check(&v, NVDP_VERDICT_NO, "datasets have the shapes, types and ranges of the format", "%s",
-              ctx != NULL ? nvdp_context_error(ctx) : "they do not");
+        check(&v, NVDP_VERDICT_NO, "the datasets have the shapes, types and ranges of the format",
+              "%s", ctx != NULL ? nvdp_context_error(ctx) : "they do not");
     else
         NVDP_TRY(status);
     if (v.held != NULL) NVDP_TRY(check_content(&v));
@@ -698,7 +716,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
     check(v, verdict_of(nvdp__within_budget(&budget, &worst)),
-          "no text of it has spent more than the budget, all releases together",
+          "no text of the file has exceeded the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon, NVDP__UP), epsilon,
           NVDP__LEDGER_DELTA);
@@ -714,7 +732,8 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     int64_t texts = 0, samples = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file and a ledger"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "ledger: expected a file and its ledger, found only one or neither"));
     if (key == NULL) {
         key_path = nvdp__format(ctx, "%s.key", ledger_path);
         NVDP_TRY(NVDP__MADE(key_path));
@@ -728,14 +747,15 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     was_read(&v, nvdp__release_whole(&v.release, "releases", &samples));
     const struct nvdp__ledger_release *release = nvdp__ledger_find(ledger, id);
     if (release == NULL)
-        check(&v, NVDP_VERDICT_NO, "its release is in the ledger", "none of %zu has model_id '%s'",
-              nvdp__ledger_count(ledger), id);
+        check(&v, NVDP_VERDICT_NO, "the ledger lists the file's release",
+              "none of its %zu releases has model_id '%s'", nvdp__ledger_count(ledger), id);
     else
         check(
             &v,
             verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
-            "its release is in the ledger",
-            "with %" PRIu64 " texts, samples of each: %" PRIu64 "; it says %" PRId64 ", %" PRId64,
+            "the ledger lists the file's release",
+            "the ledger lists %" PRIu64 " texts with %" PRIu64
+            " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
             release->texts, release->samples, texts, samples);
     if (release != NULL) NVDP_TRY(check_spent(&v, ledger, release));
     NVDP_TRY(v.status);

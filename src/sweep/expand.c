@@ -108,9 +108,10 @@ static nvdp_status values_of(struct nvdp_context *ctx, const char *where, const 
     if (!json_is_array(value)) {
         *list = json_pack("[O]", value);
     } else if (json_array_size(value) == 0) {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key '%s': expected a value or a list of values, found an empty list",
-                          where, key);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: key '%s': expected a value or a list with at least one value, found an empty list",
+            where, key);
     } else {
         *list = json_incref(value);
     }
@@ -137,7 +138,7 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'%s", where, key, guess.text);
     }
     if (json_object_get(layer, name) != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': given twice", where, key);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s' is given twice", where, key);
     NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
     nvdp_status status = NVDP_OK;
     json_array_foreach(list, i, item) {
@@ -406,8 +407,8 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
                           part->task);
     if (nvdp_config_get(config, "model") == NULL && nvdp_config_get(config, "from-base") == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'model': expected the directory of a BERT, found none; "
-                          "'from_base' names a run in its place",
+                          "%s: key 'model': expected the directory of a BERT, found none; or use "
+                          "'from_base' to start from a run",
                           part->path);
     if (strcmp(part->task, "tsv") == 0 && (nvdp_config_get(config, "text-column") == NULL ||
                                            nvdp_config_get(config, "label-column") == NULL))
@@ -485,8 +486,9 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
     NVDP_TRY(describe(part, chosen, &run));
     const struct sweep_run *known = find_run(grid, &run);
     if (known != NULL && strcmp(known->label, run.label) != 0)
-        nvdp__log(part->ctx, NVDP_LOG_NOTICE, "%s: a run of '%s' is one of '%s' already: %s",
-                  part->path, run.label, known->label, run.name);
+        nvdp__log(part->ctx, NVDP_LOG_NOTICE,
+                  "%s: a run of '%s' is the same as a run of '%s' and is done once: %s", part->path,
+                  run.label, known->label, run.name);
     if (known != NULL) goto cleanup;
     if (grid->count == MAX_RUNS)
         NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",

@@ -70,7 +70,7 @@ static nvdp_status check_method(struct nvdp_context *ctx, const char *path, cons
     enum nvdp_method method;
     if (sweep_grid_method(entry) == NULL || (name != NULL && !json_is_string(name)))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: methods[%zu]: expected texts as 'method' and 'name'", path, at);
+                          "%s: methods[%zu]: expected strings as 'method' and 'name'", path, at);
     nvdp_status status = nvdp_method_find(ctx, sweep_grid_method(entry), &method);
     if (status != NVDP_OK) {
         nvdp__fail_prefix(ctx, status, path);
@@ -80,8 +80,8 @@ static nvdp_status check_method(struct nvdp_context *ctx, const char *path, cons
         if (strcmp(sweep_grid_label(json_array_get(methods, i)), sweep_grid_label(entry)) != 0)
             continue;
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: methods[%zu]: expected a 'name' of its own, found '%s' twice", path,
-                          at, sweep_grid_label(entry));
+                          "%s: methods[%zu]: expected a unique 'name', found '%s' twice", path, at,
+                          sweep_grid_label(entry));
     }
     return NVDP_OK;
 }
@@ -108,8 +108,8 @@ static nvdp_status check_overrides(struct nvdp_context *ctx, const char *path, c
                                    const char *what) {
     json_t *all = json_object_get(root, key);
     if (all != NULL && !json_is_object(all))
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected an object with %ss as keys",
-                          path, key, what);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key '%s': expected an object whose keys are %ss", path, key, what);
     const char *name;
     const json_t *options;
     json_object_foreach(all, name, options) {
@@ -134,10 +134,10 @@ static nvdp_status check_paths(struct nvdp_context *ctx, const char *path, const
         fits = fits && is_task(root, task) && json_is_string(value);
     }
     if (fits) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: key '%s': expected a path, or an object of paths such as {\"rte\": "
-                      "\"glue/RTE\"}",
-                      path, key);
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT,
+        "%s: key '%s': expected a path, or an object of paths such as {\"rte\": \"glue/RTE\"}",
+        path, key);
 }
 
 static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
@@ -243,9 +243,10 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
     NVDP_RETURN_IF_FAILED(read_privacy(ctx, path, json_object_get(grid->root, "privacy"), grid));
     NVDP_RETURN_IF_FAILED(read_share(ctx, path, json_object_get(grid->root, "share"), grid));
     if (json_object_get(grid->root, "attack") != NULL && !grid->share)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'attack': needs \"share\": true, as it reads the shared file",
-                          path);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: key 'attack': needs \"share\": true, because the attack reads the shared file",
+            path);
     return NVDP_OK;
 }
 

@@ -91,7 +91,7 @@ static bool is_locked(const char *path) {
 }
 
 /* Judges a process on another machine: renewed since first seen, not yet renewed, or past its own timeout. */
-static enum sweep_lease_state judge_remote(const char *path, double timeout,
+static enum sweep_lease_state remote_state(const char *path, double timeout,
                                            struct sweep_lease *lease) {
     struct stat info;
     if (stat(path, &info) != 0) return SWEEP_LEASE_SILENT; /* missing while it is replaced */
@@ -108,13 +108,14 @@ static enum sweep_lease_state judge_remote(const char *path, double timeout,
 }
 
 /* Judges a lease. A record with missing members counts as from another machine. */
-static enum sweep_lease_state judge(const char *path, const json_t *record,
-                                    const struct sweep_process *self, struct sweep_lease *lease) {
+static enum sweep_lease_state claim_state(const char *path, const json_t *record,
+                                          const struct sweep_process *self,
+                                          struct sweep_lease *lease) {
     const char *boot = json_string_value(json_object_get(record, "boot"));
     double timeout = json_number_value(json_object_get(record, "timeout"));
     if (json_object_get(record, "outcome") != NULL) return SWEEP_LEASE_FREE;
     if (self->boot[0] == '\0' || boot == NULL || strcmp(self->boot, boot) != 0)
-        return judge_remote(path, timeout > 0 ? timeout : SWEEP_LEASE_TIMEOUT, lease);
+        return remote_state(path, timeout > 0 ? timeout : SWEEP_LEASE_TIMEOUT, lease);
     return is_alive(record) || is_locked(path) ? SWEEP_LEASE_HELD : SWEEP_LEASE_FREE;
 }
 
@@ -139,7 +140,7 @@ nvdp_status sweep_lease_look(struct nvdp_context *ctx, const char *directory, co
     /* An unreadable record has no process, so its age decides. */
     nvdp_status status = nvdp__json_read(ctx, path, &record);
     if (status != NVDP_ERR_MEMORY) {
-        *state = judge(path, record, self, lease);
+        *state = claim_state(path, record, self, lease);
         status = NVDP_OK;
     }
     json_decref(record);
@@ -194,7 +195,7 @@ nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, co
     if (!*won && fstat(fd, &info) == 0 && info.st_nlink == 2) *won = true;
     if (!*won && err != EEXIST)
         NVDP_TRY(nvdp__fail_errno(
-            ctx, err, "%s: cannot make a claim (the file system needs hard links)", path));
+            ctx, err, "%s: cannot create a lock; the file system must support hard links", path));
     if (*won) {
         *lease = (struct sweep_lease){.number = lease->number + 1, .fd = fd, .mine = true};
         fd = -1;

@@ -36,14 +36,15 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "jobs: expected 1 to %d, found %d", MAX_JOBS,
                           config->jobs);
     if (!(config->stale_seconds >= 1 && config->stale_seconds <= 1e6))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "stale_seconds: expected 1 to 1e6, found %g",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "stale_seconds: expected a number from 1 to 1e6, found %g",
                           config->stale_seconds);
     run_file = nvdp__join(ctx, config->out, "run.json");
     kept = nvdp__join(ctx, config->out, "grid.json");
     if (run_file == NULL || kept == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (nvdp__exists(run_file))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected a sweep's directory or a new one, found a run's",
+                            "%s: expected the directory of a sweep or a new directory, found a run",
                             config->out));
     const char *path = config->grid != NULL ? config->grid : kept;
     NVDP_TRY(sweep_grid_read(ctx, path, &read));
@@ -168,9 +169,10 @@ static nvdp_status renew(struct sweep *sweep) {
         sweep_lease_forget(&entry->lease);
         entry->state = SWEEP_ENTRY_ELSEWHERE;
         slot->taken = false;
-        nvdp__log(sweep->ctx, NVDP_LOG_WARNING,
-                  "%s: another process has taken it over, as this one was silent for too long",
-                  name_of(sweep, slot->run));
+        nvdp__log(
+            sweep->ctx, NVDP_LOG_WARNING,
+            "%s: another process took this run over, because this process was silent for too long",
+            name_of(sweep, slot->run));
         NVDP_RETURN_IF_FAILED(sweep_worker_create(sweep->ctx, &slot->worker));
     }
     return NVDP_OK;
@@ -274,7 +276,7 @@ static nvdp_status run(struct sweep *sweep) {
     report(sweep, true);
     if (!sweep->stopping) return NVDP_OK;
     return nvdp__fail(sweep->ctx, NVDP_ERR_CANCELLED,
-                      "interrupted; what was done is kept: the same command continues");
+                      "interrupted; finished work is kept; run the same command again to continue");
 }
 
 /* --- the whole --- */

@@ -304,7 +304,7 @@ nvdp_status sweep_worker_create(struct nvdp_context *ctx, struct sweep_worker *w
     void *memory = mmap(NULL, sizeof *worker->shared, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return nvdp__fail_errno(ctx, errno, "no memory to share with a worker");
+        return nvdp__fail_errno(ctx, errno, "cannot allocate the shared memory of a worker");
     *worker = (struct sweep_worker){.shared = memory};
     return NVDP_OK;
 }
@@ -326,7 +326,7 @@ nvdp_status sweep_worker_start(struct nvdp_context *ctx, const struct sweep_work
     shared->status = -1;
     pid_t parent = getpid();
     pid_t pid = fork();
-    if (pid < 0) return nvdp__fail_errno(ctx, errno, "no process for a worker");
+    if (pid < 0) return nvdp__fail_errno(ctx, errno, "cannot start a worker process");
     if (pid == 0) {
         /* If the parent died before prctl(), getppid() differs. */
         if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent)
@@ -349,7 +349,7 @@ nvdp_status sweep_worker_poll(struct nvdp_context *ctx, struct sweep_worker *wor
     if (worker->pid == 0) return NVDP_OK;
     pid_t pid = waitpid(worker->pid, &raw, WNOHANG);
     if (pid == 0 || (pid < 0 && errno == EINTR)) return NVDP_OK;
-    if (pid < 0) return nvdp__fail_errno(ctx, errno, "a worker cannot be waited for");
+    if (pid < 0) return nvdp__fail_errno(ctx, errno, "cannot wait for a worker process");
     worker->pid = 0;
     *ended = true;
     *outcome = (struct sweep_failure){.status = NVDP_STATUS_COUNT, .message = shared->message};
@@ -357,11 +357,12 @@ nvdp_status sweep_worker_poll(struct nvdp_context *ctx, struct sweep_worker *wor
         outcome->status = (nvdp_status)shared->status;
     } else if (WIFSIGNALED(raw)) {
         outcome->signal = WTERMSIG(raw);
-        snprintf(shared->message, sizeof shared->message, "the worker died of signal %d (%s)%s",
-                 outcome->signal, sigdescr_np(outcome->signal),
-                 outcome->signal == SIGKILL ? ": killed, perhaps for want of memory" : "");
+        snprintf(shared->message, sizeof shared->message,
+                 "the worker was killed by signal %d (%s)%s", outcome->signal,
+                 sigdescr_np(outcome->signal),
+                 outcome->signal == SIGKILL ? ", perhaps because of a lack of memory" : "");
     } else {
-        snprintf(shared->message, sizeof shared->message, "the worker ended with exit code %d",
+        snprintf(shared->message, sizeof shared->message, "the worker failed with exit code %d",
                  WEXITSTATUS(raw));
     }
     return NVDP_OK;

@@ -11,7 +11,7 @@
 
 enum { QUERIES = 128 };
 _Static_assert((int)NVDP__LINE == (int)NVDP__BF16_LANES,
-               "rows of scores are whole vectors of products");
+               "the rows of scores are multiples of a vector of products");
 
 /* A thread's scratch memory for QUERIES queries and n_k keys in whole vectors (ld). */
 struct scratch {

@@ -121,11 +121,12 @@ static void fail(struct nvdp__bf16_engine *bf16, dnnl_status_t code, const char 
     if (bf16->status != NVDP_OK) return;
     nvdp__bf16_lock(bf16);
     if (code == dnnl_out_of_memory)
-        stop(bf16,
-             nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY, "out of memory: matrix products, at %s", what));
+        stop(bf16, nvdp__fail(bf16->ctx, NVDP_ERR_MEMORY,
+                              "out of memory for matrix products, in %s", what));
     else
-        stop(bf16, nvdp__fail(bf16->ctx, NVDP_ERR_UNSUPPORTED,
-                              "matrix products: oneDNN status %d at %s", (int)code, what));
+        stop(bf16,
+             nvdp__fail(bf16->ctx, NVDP_ERR_UNSUPPORTED,
+                        "matrix products: oneDNN failed with status %d in %s", (int)code, what));
     nvdp__bf16_unlock(bf16);
 }
 
@@ -211,7 +212,8 @@ const char *nvdp__int8_missing(void) {
 
 nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
     if (nvdp__int8_largest() == 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "products of 8-bit integers: none here");
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "this processor has no products of 8-bit integers");
     return create(ctx, NULL, out);
 }
 
@@ -231,9 +233,10 @@ struct nvdp__tensor nvdp__bf16_rounded(const struct nvdp__device *dev, bool grad
     if (nvdp__bf16_rows(x.rows) * x.cols > bf16->capacity[gradient]) {
         nvdp__bf16_lock(bf16);
         if (bf16->status == NVDP_OK)
-            stop(bf16, nvdp__fail(bf16->ctx, NVDP_ERR_STATE,
-                                  "bfloat16 products: a tensor of %zu x %zu exceeds the plan",
-                                  x.rows, x.cols));
+            stop(bf16,
+                 nvdp__fail(bf16->ctx, NVDP_ERR_STATE,
+                            "bfloat16 products: a tensor of %zu x %zu exceeds the planned size",
+                            x.rows, x.cols));
         nvdp__bf16_unlock(bf16);
         return NVDP__NO_TENSOR;
     }

@@ -10,7 +10,7 @@ bool nvdp__onednn_gemm(float alpha, bool trans_a, struct nvdp__tensor a, bool tr
 
 const char *nvdp__bf16_missing(bool plain) {
     (void)plain;
-    return "this build is without oneDNN";
+    return "this build does not include oneDNN";
 }
 
 nvdp_status nvdp__bf16_create(struct nvdp_context *ctx, bool plain,
@@ -29,7 +29,7 @@ int nvdp__int8_largest(void) {
 
 nvdp_status nvdp__int8_products(struct nvdp_context *ctx, struct nvdp__bf16_engine **out) {
     (void)out;
-    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "products of 8-bit integers: none here");
+    return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "this build has no products of 8-bit integers");
 }
 
 /* The functions below are never reached, because no device with these products can be created. */

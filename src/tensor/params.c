@@ -39,8 +39,7 @@ static nvdp_status check_declaration(const struct nvdp__params *params, const ch
                                      int rank) {
     if (params->value != NULL)
         return nvdp__fail(params->ctx, NVDP_ERR_STATE,
-                          "tensor %s: expected to be declared before the parameters are allocated",
-                          name);
+                          "tensor %s: must be declared before the parameters are allocated", name);
     if (rank < 1 || rank > NVDP__PARAM_RANK)
         return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT,
                           "tensor %s: expected rank 1 or 2, found %d", name, rank);
@@ -49,7 +48,7 @@ static nvdp_status check_declaration(const struct nvdp__params *params, const ch
                           "tensor %s: expected a name of at most %zu bytes, found %zu", name,
                           sizeof params->entry->name - 1, strlen(name));
     if (nvdp__params_find(params, name) != SIZE_MAX)
-        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT, "tensor %s: declared twice", name);
+        return nvdp__fail(params->ctx, NVDP_ERR_ARGUMENT, "tensor %s is declared twice", name);
     return NVDP_OK;
 }
 
@@ -62,7 +61,7 @@ nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int 
     size_t offset = flags & NVDP__PARAM_JOINED ? params->end : params->total;
     if (!nvdp__mul(rows, cols, &count) || __builtin_add_overflow(offset, count, &end) ||
         end > SIZE_MAX - LINE)
-        return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "tensor %s: %zu x %zu elements overflow",
+        return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "tensor %s: the size %zu x %zu overflows",
                           name, rows, cols);
     NVDP_RETURN_IF_FAILED(nvdp__reserve(params->ctx, &params->entry, &params->capacity,
                                         params->count + 1, sizeof *params->entry));
@@ -95,7 +94,7 @@ nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
     float *value = NULL;
     float *grad = NULL;
     if (params->value != NULL)
-        return nvdp__fail(params->ctx, NVDP_ERR_STATE, "parameters: allocated twice");
+        return nvdp__fail(params->ctx, NVDP_ERR_STATE, "the parameters are already allocated");
     NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, value, params->total));
     if (with_grad) {
         NVDP_TRY(NVDP__NEW(params->ctx, grad, params->total));

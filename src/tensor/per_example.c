@@ -153,7 +153,7 @@ void nvdp__per_example_begin(struct nvdp__per_example *examples, size_t texts) {
     examples->texts = texts;
     examples->records = 0;
     examples->used = 0;
-    examples->fault = texts > examples->max_texts ? "more texts than were planned" : NULL;
+    examples->fault = texts > examples->max_texts ? "more texts than planned" : NULL;
     for (size_t i = 0; i < texts && examples->fault == NULL; i++)
         examples->square[i] = examples->excess[i] = examples->rounding[i] = 0;
 }
@@ -165,7 +165,7 @@ size_t nvdp__per_example_texts(const struct nvdp__device *dev) {
 static struct record *add_record(struct nvdp__per_example *examples, enum kind kind) {
     if (examples->fault != NULL) return NULL;
     if (examples->records == examples->max_records) {
-        examples->fault = "more operations than were planned";
+        examples->fault = "more operations than planned";
         return NULL;
     }
     struct record *record = &examples->record[examples->records++];
@@ -176,7 +176,7 @@ static struct record *add_record(struct nvdp__per_example *examples, enum kind k
 static float *take(struct nvdp__per_example *examples, size_t floats) {
     size_t at = examples->used;
     if (examples->fault == NULL && examples->floats - at < whole_lines(floats))
-        examples->fault = "more output gradients than were planned";
+        examples->fault = "more output gradients than planned";
     if (examples->fault != NULL) return NULL;
     examples->used += whole_lines(floats);
     return examples->store + at;
@@ -188,8 +188,7 @@ static bool splits(struct nvdp__per_example *examples, const int32_t *offset, si
     bool fits = offset != NULL ? (size_t)offset[examples->texts] == rows : rows == examples->texts;
     for (size_t i = 0; i < examples->texts && offset != NULL; i++)
         fits &= (size_t)(offset[i + 1] - offset[i]) <= examples->longest;
-    if (!fits && examples->fault == NULL)
-        examples->fault = "rows of which it is not known what text each belongs to";
+    if (!fits && examples->fault == NULL) examples->fault = "rows whose text is not known";
     return fits;
 }
 
@@ -501,7 +500,8 @@ nvdp_status nvdp__per_example_norms(const struct nvdp__device *dev, double *squa
     struct nvdp__per_example *examples = dev->per_example;
     for (size_t i = 0; i < examples->total && examples->grad != NULL && examples->fault == NULL;
          i++)
-        if (examples->grad[i] != 0) examples->fault = "one was added to the sum without its norm";
+        if (examples->grad[i] != 0)
+            examples->fault = "a gradient was added to the sum without its norm";
     examples->grad = NULL;
     if (examples->fault != NULL)
         return nvdp__fail(dev->ctx, NVDP_ERR_STATE, "per-example gradients: %s", examples->fault);

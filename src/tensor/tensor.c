@@ -43,7 +43,7 @@ nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *d
         NVDP_RETURN_IF_FAILED(nvdp__int8_create(ctx, &dev->int8));
         if (missing != NULL) return NVDP_OK;
     } else if (missing != NULL) {
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s; computing in f32", missing);
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s, so nvdp computes in f32", missing);
         return NVDP_OK;
     }
     dev->unit = plain                    ? NVDP__BF16_PLAIN
@@ -245,8 +245,9 @@ nvdp_status nvdp__arena_allocate(struct nvdp_context *ctx, struct nvdp__arena *a
 nvdp_status nvdp__arena_check(struct nvdp_context *ctx, const struct nvdp__arena *arena) {
     size_t floats = nvdp__arena_floats(arena);
     if (floats <= arena->capacity) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_STATE, "a plan took %zu floats, of which %zu had been measured",
-                      floats, arena->capacity);
+    return nvdp__fail(ctx, NVDP_ERR_STATE,
+                      "internal error: a plan took %zu floats, but %zu were measured", floats,
+                      arena->capacity);
 }
 
 void nvdp__arena_release(struct nvdp__arena *arena) {

@@ -216,7 +216,10 @@ static nvdp_status recall(struct nvdp_context *ctx, const char *path,
         nvdp__tokens_unpack(ctx, bytes, count, nvdp_tokenizer_size(tokenizer), config, &dataset);
     free(bytes);
     if (status == NVDP_OK && dataset == NULL)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: not what it should hold; it is made again", path);
+        nvdp__log(
+            ctx, NVDP_LOG_NOTICE,
+            "%s: the cache file is damaged or has other contents; nvdp computes its contents again",
+            path);
     *out = dataset;
     return status;
 }

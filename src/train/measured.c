@@ -81,7 +81,7 @@ nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_conf
     json_t *report = json_loads(*text, 0, NULL);
     if (!json_is_object(report)) {
         json_decref(report);
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "report: expected one JSON object");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "privacy report: expected one JSON object");
     }
     json_t *settings = json_object();
     for (size_t i = 0; setting(config, i, &name, &value); i++)

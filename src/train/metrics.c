@@ -411,8 +411,7 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
                                struct nvdp_scores *scores, struct nvdp_class_score **classes) {
     nvdp_status status = NVDP_OK;
     if (!nvdp__dataset_labeled(dataset)) {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "this split has no labels: there is nothing to score");
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "this split has no labels, so it cannot be scored");
     }
     if (!model->bottleneck.mechanism->private_) draws = 1; /* no noise: every draw is the same */
     size_t rows = nvdp__dataset_outputs(dataset), size = rows * model->info.outputs;
@@ -424,7 +423,8 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
     NVDP_TRY(nvdp__model_predict(model, dataset, batch, seed, first_draw, draws, outputs));
     for (size_t i = 0; i < draws * size; i++) {
         if (isfinite(outputs[i])) continue;
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC, "%s %zu: the model's output is %g",
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                            "%s %zu: the output of the model is %g, which is not finite",
                             dataset->task.tags ? "word" : "text", i % size / model->info.outputs,
                             (double)outputs[i]));
     }

@@ -67,14 +67,14 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     if (t->all->task.tags && noise->on_sequence)
-        return nvdp__fail(
-            t->ctx, NVDP_ERR_ARGUMENT,
-            "token_noise: task %s reads the state of every word: expected a mechanism "
-            "of tokens, found %s",
-            t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "token_noise: task %s labels every word and needs a mechanism that "
+                          "privatizes tokens, found %s",
+                          t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
     NVDP_RETURN_IF_FAILED(privatize(t));
     if (!nvdp__dataset_labeled(t->all) || !nvdp__dataset_labeled(t->test)) {
-        return nvdp__fail(t->ctx, NVDP_ERR_INPUT, "%s: training needs labels in train and dev",
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: training needs labels in train and dev, found texts without labels",
                           t->given != NULL ? t->config.representations : t->config.data);
     }
     if (t->config.protocol == NVDP_PROTOCOL_DEV) {
@@ -97,9 +97,11 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "max_length: expected at most the model's max_position_embeddings %zu%s, found %zu",
+            "max_length: expected at most %zu, the model's max_position_embeddings%s, found %zu",
             bert->max_position_embeddings,
-            row->position_after_pad ? " (config.json's without the padding's)" : "",
+            row->position_after_pad
+                ? " (without the positions of config.json that are reserved for padding)"
+                : "",
             config->max_length);
     }
     NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, config));
@@ -108,8 +110,8 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
         config->nvib.length < config->max_length) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "length: expected at least max_length %zu, found %zu", config->max_length,
-                          config->nvib.length);
+                          "length: expected at least %zu, the value of max_length, found %zu",
+                          config->max_length, config->nvib.length);
     }
     return nvdp__method_resolve(ctx, config->method, bert, &config->nvib);
 }
@@ -121,12 +123,13 @@ static nvdp_status check_encoder(const struct nvdp__trainer *t,
     if (!row->word_vectors &&
         (t->given != NULL || nvdp__token_row(config->noise.mechanism)->gives_vectors))
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: %s reads no word vectors but its own: expected no representations "
-                          "and no token_noise laplace",
+                          "%s: %s accepts only its own word vectors; leave out representations and "
+                          "token_noise laplace",
                           config->model, row->title);
     if (!row->per_example && nvdp__dp_wanted(&config->dp))
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "%s: %s has no per-example gradients: expected no private training",
+                          "%s: %s has no per-example gradients, so it cannot be trained privately; "
+                          "leave out dp-batch and dp-sample-rate",
                           config->model, row->title);
     return NVDP_OK;
 }
@@ -200,7 +203,7 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
             t->class_weight[c] > 1e6)
             return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                               "class_weights: expected none, balanced or %zu numbers from 0 to 1e6 "
-                              "with commas between them (of %s to %s), found %s",
+                              "separated by commas (for the classes %s to %s), found %s",
                               classes, t->all->task.labels[0], t->all->task.labels[classes - 1],
                               t->config.class_weights);
         at = end + 1;
@@ -208,7 +211,7 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
     }
     if (any) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "class_weights: expected a number above 0 among them, found %s",
+                      "class_weights: expected at least one number above 0, found %s",
                       t->config.class_weights);
 }
 
@@ -241,11 +244,12 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     if (strcmp(how, "none") == 0) return NVDP_OK;
     if (task->regression)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "class_weights: expected none with scores as labels, found %s", how);
+                          "class_weights: expected none, because the labels are scores, found %s",
+                          how);
     if (balanced && private)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "class_weights: expected none or numbers with private training, which "
-                          "balanced would count the texts for, found balanced");
+                          "class_weights: expected none or numbers in private training, because "
+                          "balanced counts the texts of each class, found balanced");
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
     if (balanced)
         balance(t, classes);
@@ -268,8 +272,8 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
         const size_t units = row->units(bert);
         if (wanted == row && options->lstm_hidden == units) return NVDP_OK;
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "%s: %s of %zu units a direction: expected {encoder} %s "
-                          "{lstm-hidden} %zu",
+                          "%s: the model is %s with %zu units per direction: expected {encoder} "
+                          "%s {lstm-hidden} %zu",
                           options->model, row->title, units, row->names.type, units);
     }
     if (wanted != NULL) *bert = wanted->over_words(bert, options->lstm_hidden);
@@ -280,7 +284,7 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     struct nvdp_bert_config bert;
     if (t->config.folds > 0 && t->config.fold == 0)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "option {fold}: expected 1 to the %zu of {folds}, found 0",
+                          "option {fold}: expected 1 to %zu, the value of {folds}, found 0",
                           t->config.folds);
     nvdp_status status = nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
@@ -470,7 +474,8 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
         NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, files[i]));
     if (options->freeze_layers > bert.num_hidden_layers)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                          "key 'freeze_layers': expected at most the model's %zu, found %zu",
+                          "key 'freeze_layers': expected at most %zu, the number of layers of the "
+                          "model, found %zu",
                           bert.num_hidden_layers, options->freeze_layers);
     return resolve(t->ctx, &bert, &t->config);
 }

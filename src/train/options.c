@@ -37,45 +37,49 @@ static const char *const selections[] = {
 
 static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (files of your own: TSV, CSV or JSON "
-     "lines), or ner (words and BIO tags in columns)",
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your own files: TSV, CSV or JSON lines), "
+     "or ner (columns with words and BIO tags)",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
-    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv; tsv: .csv or .jsonl too",
-     NULL, AT(data), .traits = NVDP_TRAIT_BASIC},
+    {"data", NVDP_OPTION_TEXT, "DIR",
+     "folder with train.tsv and dev.tsv; for task tsv also .csv or .jsonl", NULL, AT(data),
+     .traits = NVDP_TRAIT_BASIC},
     {"representations", NVDP_OPTION_TEXT, "F.h5",
-     "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
-     "laplace wrote over --model; for base and reg, whose word embeddings then stay as they are",
+     "file to read in place of --data: noisy word vectors, labels and splits, written by nvdp "
+     "sanitize --mechanism laplace with --model; for base and reg, whose word embeddings then stay "
+     "fixed",
      NULL, AT(representations)},
     NVDP__TEXT_COLUMN_ROW(AT(columns.text_column), .parent = "columns", .key = "text"),
     NVDP__TEXT_PAIR_COLUMN_ROW(AT(columns.text_pair_column), .parent = "columns", .key = "pair"),
     NVDP__LABEL_COLUMN_ROW(AT(columns.label_column), .parent = "columns", .key = "label"),
-    {"regression", NVDP_OPTION_FLAG, NULL, "tsv: labels are scores", NULL, AT(columns.regression),
-     .parent = "columns"},
+    {"regression", NVDP_OPTION_FLAG, NULL, "tsv: labels are scores (regression)", NULL,
+     AT(columns.regression), .parent = "columns"},
     {"max-length", NVDP_OPTION_INTEGER, "N", "maximum number of tokens per text", "128",
      AT(max_length), .unit = "tokens", .min = 3, .max = 4096, .traits = NVDP_TRAIT_BASIC},
     {"limit-train", NVDP_OPTION_INTEGER, "N", "train on a seeded sample of N rows; 0: all", "0",
      AT(limit_train), .unit = "texts"},
     {"limit-dev", NVDP_OPTION_INTEGER, "N",
-     "score on a sample of N rows of the dev file, the same for every seed; 0: all", "0",
+     "score on a sample of N rows of the dev file, which is the same for every seed; 0: all", "0",
      AT(limit_dev), .unit = "texts"},
     {"class-weights", NVDP_OPTION_TEXT, "W",
-     "of the classes in the loss: none, balanced (the rarer the more: texts / (classes x texts of "
-     "the class)), or a number for each, in the order of their names; of private training, of "
-     "texts' clipped gradients, against the largest",
+     "weights of the classes in the loss: none, balanced (texts / (classes x texts of the class)), "
+     "or one number per class, in the order of their names; in private training the weights apply "
+     "to the clipped gradients, relative to the largest weight",
      "none", AT(class_weights)},
     {"skip-bad-rows", NVDP_OPTION_FLAG, NULL,
-     "count malformed rows instead of stopping at the first", NULL, AT(skip_bad_rows)},
+     "count malformed rows and skip them, instead of stopping at the first", NULL,
+     AT(skip_bad_rows)},
     {"protocol", NVDP_OPTION_CHOICE, "P",
-     "select the epoch on a part of train (holdout) or on the dev file (dev)", "holdout",
+     "select the epoch on a part of the train file (holdout) or on the dev file (dev)", "holdout",
      AT(protocol), .choices = nvdp__protocol_names},
-    {"holdout", NVDP_OPTION_REAL, "X", "share of train kept for validation", "0.1", AT(holdout),
-     .min = 1e-4, .max = 0.9},
+    {"holdout", NVDP_OPTION_REAL, "X", "share of the train file that is kept for validation", "0.1",
+     AT(holdout), .min = 1e-4, .max = 0.9},
     {"folds", NVDP_OPTION_INTEGER, "K",
-     "cross validation: the train file alone is read and cut into K parts, by document where it "
-     "tells documents; 0: none",
+     "cross validation: split the train file into K parts, by document if it marks documents, and "
+     "read no other file; 0: none",
      "0", AT(folds), .max = 1000},
     {"fold", NVDP_OPTION_INTEGER, "F",
-     "with --folds: part F, from 1 on, takes the dev file's place; 0: each in turn, a run each",
+     "with --folds: the part, from 1 to K, that takes the place of the dev file; 0: one run per "
+     "part",
      "0", AT(fold), .max = 1000},
     {0},
 };
@@ -85,25 +89,25 @@ static const struct nvdp_option model_options[] = {
      "BERT, DistilBERT or RoBERTa to start from, a directory in Hugging Face layout", NULL,
      AT(model), .group = "Model:", .traits = NVDP_TRAIT_BASIC},
     {"from-base", NVDP_OPTION_TEXT, "RUN",
-     "start from a finished run of base or reg, in place of --model; from its encoder; base and "
-     "reg also from its classifier, where the task is the same; a fold only from a run that has "
-     "not seen what it is scored on, such as the same fold's",
+     "start from a finished run of base or reg, in place of --model; uses its encoder, and for "
+     "base and reg also its classifier if the task is the same; with --folds the run must not have "
+     "seen the part that is scored",
      NULL, AT(from_base), .traits = NVDP_TRAIT_BASIC},
     {"base-epochs", NVDP_OPTION_INTEGER, "N",
-     "with a bottleneck: two steps in one. The encoder and a classifier are fine-tuned first, so "
-     "many epochs, with dropout 0.1 and --lr, into RUN/base; then the bottleneck is trained over "
-     "it with all layers frozen (or --freeze-layers); 0: all at once, from --model. Without effect "
+     "train a bottleneck in two steps: fine-tune encoder and classifier for N epochs first "
+     "(dropout 0.1, --lr) and save the result as RUN/base, then train the bottleneck with all "
+     "layers frozen (or --freeze-layers layers); 0: train everything at once from --model; ignored "
      "with --from-base and in private training",
      "0", AT(base_epochs), .unit = "epochs", .max = 10000, .traits = NVDP_TRAIT_BOTTLENECK},
     {"preset", NVDP_OPTION_TEXT, "NAME",
-     "values for the options that are not given; certified (a proof over all texts), per-nat (a "
+     "set of values for options that are not given: certified (a proof over all texts), per-nat (a "
      "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
-     "file like --config's; an unknown name lists the presets",
+     "file in the format of --config; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
      AT(method), .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
     {"encoder", NVDP_OPTION_CHOICE, "E",
-     "bert: the model's own"
+     "bert: the encoder of the model"
 #define ENCODER(name)
 #define ENCODER_OVER_WORDS(name, help, units) "; " #name ": " help
 #include "bert/encoders.inc"
@@ -117,17 +121,17 @@ static const struct nvdp_option model_options[] = {
 #undef ENCODER
      "", "256", AT(lstm_hidden), .unit = "units", .min = 1, .max = 1 << 14},
     {"dropout", NVDP_OPTION_REAL, "X",
-     "hidden and attention dropout; negative: the checkpoint's; reg implies 0.1", "0", AT(dropout),
-     .max = 0.99, .traits = NVDP_TRAIT_NEGATIVE},
+     "dropout of hidden states and attention; negative: the checkpoint's value; reg implies 0.1",
+     "0", AT(dropout), .max = 0.99, .traits = NVDP_TRAIT_NEGATIVE},
     {"classifier-dropout", NVDP_OPTION_REAL, "X", "dropout before the classifier; reg implies 0.1",
      "0", AT(classifier_dropout), .max = 0.99},
     NVDP__FREEZE_LAYERS_ROW(
-        "the embeddings and the first K layers keep the checkpoint's weights and run without "
-        "dropout; what they make of the texts is computed once; 0: train all",
+        "freeze the embeddings and the first K layers at the checkpoint's weights, without "
+        "dropout; their states are computed once per text; 0: train all",
         AT(freeze_layers)),
     {"freeze-words", NVDP_OPTION_FLAG, NULL,
-     "the word embeddings keep the checkpoint's weights: null privacy as a base for token-noise "
-     "laplace, which freezes them too",
+     "freeze the word embeddings at the checkpoint's weights (null privacy), as in a base run for "
+     "token-noise laplace, which freezes them too",
      NULL, AT(freeze_words)},
     NVDP__PRECISION_ROW(AT(precision), .choices = precisions),
     {0},
@@ -135,44 +139,46 @@ static const struct nvdp_option model_options[] = {
 
 static const struct nvdp_option noise_options[] = {
     {"token-noise", NVDP_OPTION_CHOICE, "M",
-     "users privatize their texts, one draw a text, for training and for scores; laplace-nearest, "
-     "santext, santext-plus, random (other tokens), laplace (noised word vectors, whose table "
-     "stays as it is), sequence-laplace (the first token's last state, of an encoder that stays as "
-     "it is)",
+     "mechanism with which users privatize their own texts, one draw per text for training and "
+     "scores; laplace-nearest, santext, santext-plus, random (output: other tokens), laplace "
+     "(noisy word vectors; the table stays fixed), sequence-laplace (the noisy last state of the "
+     "first token; the encoder stays fixed)",
      "none", AT(noise.mechanism), .choices = nvdp__text_noise_names,
      .group = "Privatized input, for base and reg:", .traits = NVDP_TRAIT_BASIC},
-    {"noise-clip", NVDP_OPTION_REAL, "C",
-     "sequence-laplace: states are scaled to norm C at most; 0: as they are", "0", AT(noise.clip),
-     .max = 1e9},
+    {"noise-clip", NVDP_OPTION_REAL, "C", "sequence-laplace: clip states to norm C; 0: no clipping",
+     "0", AT(noise.clip), .max = 1e9},
     {0},
 };
 
 static const struct nvdp_option certified_options[] = {
     {"certified-epsilon", NVDP_OPTION_REAL, "E",
-     "no two texts, seen or not, are farther apart than epsilon E; sets clip-sequence from this "
-     "budget for each text that is given away (target-epsilon is one for the training texts), and "
-     "implies what clip-sequence does; 0: none",
+     "bound epsilon between any two texts, measured or not, by E; sets clip-sequence from this "
+     "budget for each text that is given away (the budget for the training texts is "
+     "target-epsilon), and implies what clip-sequence implies; 0: none",
      "0", AT(certified_epsilon), .unit = "nats", .max = 1e6,
      .group = "Proof over all texts:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
-    {"certified-delta", NVDP_OPTION_REAL, "D", "delta that it is told at", "1e-05",
+    {"certified-delta", NVDP_OPTION_REAL, "D", "delta at which certified-epsilon holds", "1e-05",
      AT(certified_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"certified-releases", NVDP_OPTION_INTEGER, "S", "samples of a text that it is of together",
-     "1", AT(certified_releases), .unit = "samples", .min = 1, .max = 1e6,
+    {"certified-releases", NVDP_OPTION_INTEGER, "S",
+     "number of samples of a text that certified-epsilon covers together", "1",
+     AT(certified_releases), .unit = "samples", .min = 1, .max = 1e6,
      .traits = NVDP_TRAIT_BOTTLENECK},
     {"certified-guess", NVDP_OPTION_TEXT, "B:P",
-     "clip-sequence from what a sample may help to guess: whoever guesses anything about a text "
-     "right with probability B without its samples, does so with probability at most P with "
-     "them; implies what clip-sequence does; with certified-epsilon the smaller clip counts",
+     "set clip-sequence from the largest allowed success of a guess: whoever guesses anything "
+     "about a text right with probability B without its samples is right with probability at most "
+     "P with them; implies what clip-sequence implies; with certified-epsilon the smaller clip "
+     "counts",
      AT(certified_guess), .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
 static const struct nvdp_option lambda_options[] = {
-    {"lambda-g", NVDP_OPTION_REAL, "X", "weight of the Gaussian regulariser", "0.01", AT(lambda_g),
-     .max = 1e6, .group = "Privacy's weight in the loss:", .traits = NVDP_TRAIT_BOTTLENECK},
-    {"lambda-d", NVDP_OPTION_REAL, "X", "weight of the Dirichlet regulariser", "0.01", AT(lambda_d),
-     .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"lambda", NVDP_OPTION_REAL, "X", "sets --lambda-g and --lambda-d",
+    {"lambda-g", NVDP_OPTION_REAL, "X", "weight of the Gaussian regularizer in the loss", "0.01",
+     AT(lambda_g), .max = 1e6,
+     .group = "Privacy's weight in the loss:", .traits = NVDP_TRAIT_BOTTLENECK},
+    {"lambda-d", NVDP_OPTION_REAL, "X", "weight of the Dirichlet regularizer in the loss", "0.01",
+     AT(lambda_d), .max = 1e6, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"lambda", NVDP_OPTION_REAL, "X", "set both --lambda-g and --lambda-d",
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NO_DEFAULT,
      .sets = (const char *const[]){"lambda-g", "lambda-d", NULL}},
     {0},
@@ -180,34 +186,35 @@ static const struct nvdp_option lambda_options[] = {
 
 static const struct nvdp_option schedule_options[] = {
     {"kl-schedule", NVDP_OPTION_CHOICE, "S",
-     "constant, warmup or decay; regularizer kl implies warmup, delay 0.2, ramp 0.5", "constant",
-     AT(kl_schedule), .choices = schedules, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"kl-delay", NVDP_OPTION_REAL, "X", "warmup: share of the steps with weight 0", "0.2",
-     AT(kl_delay), .max = 1, .traits = NVDP_TRAIT_BOTTLENECK},
-    {"kl-ramp", NVDP_OPTION_REAL, "X",
-     "warmup: share of the steps over which the weight rises to 1", "0.5", AT(kl_ramp), .max = 1,
-     .traits = NVDP_TRAIT_BOTTLENECK},
+     "schedule of the regularizer weights: constant, warmup or decay; regularizer kl implies "
+     "warmup, delay 0.2, ramp 0.5",
+     "constant", AT(kl_schedule), .choices = schedules, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"kl-delay", NVDP_OPTION_REAL, "X", "warmup: share of the steps at the beginning with weight 0",
+     "0.2", AT(kl_delay), .max = 1, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"kl-ramp", NVDP_OPTION_REAL, "X", "warmup: share of the steps in which the weight rises to 1",
+     "0.5", AT(kl_ramp), .max = 1, .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
 static const struct nvdp_option optimizer_options[] = {
-    NVDP__EPOCHS_ROW("10", AT(epochs), .group = "Optimiser:"),
+    NVDP__EPOCHS_ROW("10", AT(epochs), .group = "Optimizer:"),
     NVDP__TEXTS_PER_STEP_ROW(AT(batch), .traits = NVDP_TRAIT_BASIC),
     {"optimizer", NVDP_OPTION_CHOICE, "O", "adamw, or sgd, which implies lr 0.01", "adamw",
      AT(optimizer), .choices = optimizers},
-    NVDP__MOMENTUM_ROW("sgd: share of the last update in the next", "0", AT(momentum)),
+    NVDP__MOMENTUM_ROW("sgd: momentum, the share of the last update in the next one", "0",
+                       AT(momentum)),
     NVDP__ADAMW_ROWS(struct nvdp__train_options, "2e-05", "0.1", "1e-08"),
     {"lr-bottleneck", NVDP_OPTION_REAL, "X",
-     "largest learning rate of the bottleneck; negative: --lr, which is the encoder's", "-1",
+     "maximum learning rate of the bottleneck; negative: --lr, the rate of the encoder", "-1",
      AT(lr_bottleneck), .max = 10, .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NEGATIVE},
-    {"lr-head", NVDP_OPTION_REAL, "X", "largest learning rate of the classifier; negative: --lr",
+    {"lr-head", NVDP_OPTION_REAL, "X", "maximum learning rate of the classifier; negative: --lr",
      "-1", AT(lr_head), .max = 10, .traits = NVDP_TRAIT_NEGATIVE},
     {"decay-to", NVDP_OPTION_CHOICE, "W",
-     "weight decay pulls towards zero, or the checkpoint's weights (pretrained; what it lacks, and "
-     "a classifier that is initialised, towards 0); reg implies pretrained and weight decay 0.01",
+     "target of the weight decay: zero, or the checkpoint's weights (pretrained; new weights such "
+     "as the classifier's decay to 0); reg implies pretrained and weight decay 0.01",
      "zero", AT(decay_to), .choices = anchors},
     {"select", NVDP_OPTION_CHOICE, "E",
-     "the epoch whose model is kept: best, by its validation score, or last", "best", AT(select),
+     "epoch whose model is kept: best, by its validation score, or last", "best", AT(select),
      .choices = selections},
     NVDP__PATIENCE_ROW("3", AT(patience)),
     NVDP__SEED_ROW(AT(seed)),
@@ -219,12 +226,12 @@ static const struct nvdp_option optimizer_options[] = {
     NVDP__CACHE_ROW("tokens and frozen layers' states", AT(cache),
                     .traits = NVDP__OF_THE_CALL | NVDP_TRAIT_NO_DEFAULT),
     {"no-prefix-cache", NVDP_OPTION_FLAG, NULL,
-     "compute frozen layers' states in each step, keep none", NULL, AT(no_prefix_cache),
-     .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+     "compute the states of the frozen layers in each step and cache nothing", NULL,
+     AT(no_prefix_cache), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"eval-batch", NVDP_OPTION_INTEGER, "N", "texts per batch in evaluation", "32", AT(eval_batch),
      .unit = "texts", .min = 1, .max = 65536, .traits = NVDP_TRAIT_NO_EFFECT},
-    {"eval-draws", NVDP_OPTION_INTEGER, "N", "noise draws of the final score", "5", AT(eval_draws),
-     .unit = "draws", .min = 1, .max = 10000},
+    {"eval-draws", NVDP_OPTION_INTEGER, "N", "number of noise draws for the final score", "5",
+     AT(eval_draws), .unit = "draws", .min = 1, .max = 10000},
     NVDP__LOG_EVERY_ROW(AT(log_every)),
     NVDP__CHECKPOINT_SECONDS_ROW(AT(checkpoint_seconds)),
     {0},
@@ -295,15 +302,14 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
                           "option {token-noise} %s: expected method base or reg, found %s",
                           nvdp__text_noise_names[mechanism], nvdp_method_name(options->method));
     if (row->gives_vectors && options->freeze_layers > 0)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "option {token-noise} %s: expected freeze-layers 0 (what is below the layers is "
-            "drawn), found %zu",
-            nvdp__text_noise_names[mechanism], options->freeze_layers);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {token-noise} %s: expected freeze-layers 0, because the input of "
+                          "the layers is random, found %zu",
+                          nvdp__text_noise_names[mechanism], options->freeze_layers);
     if (row->on_sequence && encoder != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {token-noise} %s: expected encoder bert, which has learned "
-                          "something before it is frozen, found %s",
+                          "option {token-noise} %s: expected encoder bert, because the encoder is "
+                          "frozen and must be pretrained, found %s",
                           nvdp__text_noise_names[mechanism], encoder->names.type);
     return NVDP_OK;
 }
@@ -315,7 +321,7 @@ static nvdp_status check_folds(struct nvdp_context *ctx,
                           "option {folds}: expected 0 or at least 2, found 1");
     if (options->fold > options->folds)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {fold}: expected at most the %zu of {folds}, found %zu",
+                          "option {fold}: expected at most %zu, the value of {folds}, found %zu",
                           options->folds, options->fold);
     if (options->folds > 0 && options->representations != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -355,16 +361,17 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
                           nvdp__as_option(ctx, option).text, nvdp_method_name(config->method));
     if (nvdp__method_weighted(nvdp__method_row(config->method), &config->nvib))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {weights}: expected constant with %s, found learned, which "
-                          "cost more than it",
+                          "option {weights}: expected constant with %s, found learned, which costs "
+                          "additional epsilon",
                           nvdp__as_option(ctx, option).text);
     if (nvdp__clips_sequence(&config->nvib.clip) && fabs(*clip - radius) > 1e-9 * radius)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "option {clip-sequence}: expected none with %s, whose clip is %.9g, "
+            "option {clip-sequence}: %s already sets a clip, %.9g; leave {clip-sequence} out, "
             "found %g%s",
             nvdp__as_option(ctx, option).text, radius, *clip,
-            budget > 0 ? nvdp__with_options(ctx, " ({certified-epsilon} 0 takes it)").text : "");
+            budget > 0 ? nvdp__with_options(ctx, " ({certified-epsilon} 0 keeps this clip)").text
+                       : "");
     *clip = radius;
     return NVDP_OK;
 }
@@ -395,8 +402,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           encoder->names.type, nvdp_method_name(options->method));
     if (encoder != NULL && !encoder->freezable && options->freeze_layers > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {encoder} %s: expected freeze-layers 0 (its word embeddings "
-                          "are never trained), found %zu",
+                          "option {encoder} %s: expected freeze-layers 0, because its word "
+                          "embeddings are never trained, found %zu",
                           encoder->names.type, options->freeze_layers);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
@@ -469,21 +476,21 @@ static const struct nvdp_option texts_options[] = {
     {0},
 };
 static const struct nvdp_option draws_options[] = {
-    {"draws", NVDP_OPTION_INTEGER, "N", "noise draws to average over", "5", RUN(draws),
+    {"draws", NVDP_OPTION_INTEGER, "N", "number of noise draws to average over", "5", RUN(draws),
      .unit = "draws", .min = 1, .max = 10000},
     {0},
 };
 static const struct nvdp_option prediction_options[] = {
     {"input", NVDP_OPTION_TEXT, "F",
-     "in place of a split: new texts, one per line (a pair is two, separated by a tab), - for "
-     "standard "
-     "input; or a table (.tsv, .csv, .jsonl) with the task's columns.  A JSON object a text comes "
-     "out",
+     "file of new texts to predict in place of a split, one per line (a pair is two texts "
+     "separated by a tab), - for standard input; or a table (.tsv, .csv, .jsonl) with the task's "
+     "columns; prints one JSON object per text",
      NULL, RUN(input), .group = "New texts:"},
     {"samples", NVDP_OPTION_INTEGER, "S",
-     "noisy samples of a text whose predictions are averaged: probabilities, or scores", "5",
-     RUN(draws), .unit = "samples", .min = 1, .max = 10000},
-    {"probabilities", NVDP_OPTION_FLAG, NULL, "tell those of all classes", NULL,
+     "noisy samples per text over whose predictions (probabilities or scores) the result is "
+     "averaged",
+     "5", RUN(draws), .unit = "samples", .min = 1, .max = 10000},
+    {"probabilities", NVDP_OPTION_FLAG, NULL, "print the probabilities of all classes", NULL,
      RUN(probabilities)},
     {"out", NVDP_OPTION_TEXT, "FILE",
      "file to write (default RUN/predictions_SPLIT.tsv; with --input standard output)", NULL,

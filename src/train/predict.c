@@ -89,9 +89,10 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     struct nvdp__run_options options, *config = &options;
     NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
     if (config->input != NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "option {input}: expected a split of the task, found texts of %s",
-                            config->input));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {input}: expected predictions of a split of the task, found new texts in %s",
+            config->input));
     NVDP_TRY(nvdp__check_folder_of(ctx, config->out));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
     path = config->out != NULL
@@ -133,13 +134,14 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a text, found a NUL byte",
                           lines->path, lines->line);
     if (pair ? tab == NULL || second != NULL : tab != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected %s, found %s (a table is named .tsv, .csv or .jsonl)",
-                          lines->path, lines->line,
-                          pair ? "two texts apart by a tab" : "a text without a tab",
-                          tab == NULL      ? "no tab"
-                          : second != NULL ? "several"
-                                           : "one");
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s:%zu: expected %s, found %s; the name of a table ends in .tsv, .csv or .jsonl",
+            lines->path, lines->line,
+            pair ? "two texts separated by a tab" : "one text without a tab",
+            tab == NULL      ? "no tab"
+            : second != NULL ? "several"
+                             : "one");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
                                         sizeof *texts->text));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,
@@ -192,13 +194,12 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
     const struct nvdp__run_options bare = {.run = options->run};
     NVDP_RETURN_IF_FAILED(nvdp__run_open(ctx, &bare, run));
     if (run->model->info.task.tags || run->config.representations != NULL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            run->config.representations != NULL
-                ? "option {input}: expected a run that reads texts, found one that reads token "
-                  "representations"
-                : "option {input}: expected a run that reads texts, found one that reads words in "
-                  "columns ({data})");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          run->config.representations != NULL
+                              ? "option {input}: expected a run that reads texts, found a run that "
+                                "reads token representations"
+                              : "option {input}: expected a run that reads texts, found a run that "
+                                "reads words in columns ({data})");
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
     NVDP_RETURN_IF_FAILED(is_table(options->input)
                               ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
@@ -298,8 +299,10 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(open_texts(ctx, &options, &run));
     if (!nvdp_method_is_private(run.model->info.method)) options.draws = 1;
     if (!nvdp__mul(run.dataset->count * run.model->info.outputs, options.draws, &values))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: %zu of %zu texts are too many",
-                            options.draws, run.dataset->count));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "samples: expected fewer; %zu samples of %zu texts do not fit into memory",
+                       options.draws, run.dataset->count));
     NVDP_TRY(NVDP__NEW(ctx, outputs, values));
     NVDP_TRY(nvdp__model_predict(run.model, run.dataset, options.batch, options.seed, 0,
                                  options.draws, outputs));

@@ -57,8 +57,7 @@ static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, con
     if (strcmp(earlier, present) == 0) return NVDP_OK;
     return nvdp__fail(
         t->ctx, NVDP_ERR_INPUT,
-        "%s: expected the weights that %s, found others in %s: the checkpoint changed "
-        "since",
+        "%s: expected the weights that %s, found other weights in %s: the checkpoint has changed",
         path, what, t->config.model);
 }
 
@@ -70,9 +69,9 @@ static nvdp_status compare_texts(const struct nvdp__trainer *t, const char *path
     NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, "texts", "", &earlier));
     if (strcmp(earlier, t->texts) == 0 || (*earlier == '\0' && t->job.dp == NULL)) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                      "%s: expected the train file that the run began with (SHA-256 %s), found %s: "
-                      "the data changed since",
-                      path, *earlier != '\0' ? earlier : "not recorded", t->texts);
+                      "%s: expected the same train file as at the beginning of the run (SHA-256 "
+                      "%s), found %s: the data have changed",
+                      path, *earlier != '\0' ? earlier : "which was not recorded", t->texts);
 }
 
 nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const json_t *object) {
@@ -94,7 +93,7 @@ nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const jso
     if (t->job.step <= t->job.steps && s->epoch_step <= t->epoch_steps) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                       "%s: expected at most %" PRIu64 " steps, found %" PRIu64
-                      ": the data changed since",
+                      ": the data have changed",
                       path, t->job.steps, t->job.step);
 }
 
@@ -148,10 +147,9 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;
     char *began = NULL;
     struct nvdp__dp_scope scope = {
-        .example = t->all->task.tags
-                       ? "one sentence of the train file (of a longer one than max_length, a "
-                         "part of at most so many tokens)"
-                       : "one text, or pair, of the train file",
+        .example = t->all->task.tags ? "one sentence of the train file (or a part of at most "
+                                       "max_length tokens of a longer sentence)"
+                                     : "one text or pair of texts of the train file",
         .covers = "model/",
         .chosen = t->config.select == NVDP__SELECT_BEST,
         .sampled = t->config.limit_train > 0 || t->config.folds > 0};

@@ -46,11 +46,10 @@ static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
     qsort(given->place, info->rows, sizeof *given->place, compare);
     for (size_t i = 1; i < info->rows; i++)
         if (compare(&given->place[i - 1], &given->place[i]) == 0)
-            return nvdp__fail(
-                ctx, NVDP_ERR_INPUT,
-                "%s: dataset 'id': expected a number of its own for every row of a split, "
-                "found %lld twice",
-                path, (long long)given->place[i].id);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: dataset 'id': expected a different number for every row of a "
+                              "split, found %lld twice",
+                              path, (long long)given->place[i].id);
     return NVDP_OK;
 }
 
@@ -178,7 +177,8 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_opti
     enum nvdp_task_id id;
     if (tokenizer->bpe != NULL)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "%s: expected an encoder with WordPieces, found byte-level BPE",
+                          "%s: expected an encoder with WordPieces, found one with byte-level BPE; "
+                          "use another model",
                           options->model);
     if (strcmp(given->info.task, options->task) != 0 || given->info.split == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -186,7 +186,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_opti
                           options->task, given->info.task);
     if (given->info.dim != dim)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: expected vectors of %zu numbers, as %s has them, found %zu", path,
+                          "%s: expected vectors of %zu numbers, the width of %s, found %zu", path,
                           dim, options->model, given->info.dim);
     NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &id));
     given->task = nvdp__task_layout(id)->task;

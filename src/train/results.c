@@ -18,15 +18,15 @@ static const char *metric_name(int metric) {
 
 static const struct nvdp_result_table metric_table = {
     .name = "metric",
-    .help = "one metric over draws of the noise",
+    .help = "one metric, over draws of the noise",
     .rows = (const struct nvdp_result_row[]){
         {"metric", NVDP_RESULT_WORD, NULL, NVDP_SCOPE_FILE, 0, "which", METRIC(metric),
          .word = metric_name},
-        {"mean", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 1, "over draws", METRIC(mean)},
-        {"sd", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 0, "standard deviation over draws",
+        {"mean", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 1, "mean over the draws", METRIC(mean)},
+        {"sd", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 0, "standard deviation over the draws",
          METRIC(sd)},
-        {"interval", NVDP_RESULT_INTERVAL, NULL, NVDP_SCOPE_FILE, 0, "95 % over texts", METRIC(low),
-         .high = offsetof(struct nvdp_scores, high), .absent = NVDP_ABSENT_OMITTED},
+        {"interval", NVDP_RESULT_INTERVAL, NULL, NVDP_SCOPE_FILE, 0, "95 % interval over texts",
+         METRIC(low), .high = offsetof(struct nvdp_scores, high), .absent = NVDP_ABSENT_OMITTED},
         {0}}};
 
 /* Prints one line per metric: mean, spread over draws, texts, interval. */
@@ -56,15 +56,17 @@ static void print_majority(const void *result, struct nvdp_result_lines *to) {
 
 const struct nvdp_result_table nvdp__result_scores = {
     .name = "scores",
-    .help = "how well a model did on a split",
+    .help = "scores of a model on a split",
     .sized = true,
     .rows =
         (const struct nvdp_result_row[]){
-            SCORES(n, "texts", NVDP_SCOPE_FILE, 0, "texts, or words of a task with tags"),
-            SCORES(draws, "draws", NVDP_SCOPE_FILE, 0, "of the noise"),
+            SCORES(n, "texts", NVDP_SCOPE_FILE, 0,
+                   "number of texts, or of words in a task with tags"),
+            SCORES(draws, "draws", NVDP_SCOPE_FILE, 0, "number of noise draws"),
             {"metrics", NVDP_RESULT_MAP, .scope = NVDP_SCOPE_FILE,
-             .help = "mean and spread of each", NVDP_RESULT_LENGTH(struct nvdp_scores, metrics),
-             .of = &metric_table, .print = print_metrics},
+             .help = "mean and spread of each metric",
+             NVDP_RESULT_LENGTH(struct nvdp_scores, metrics), .of = &metric_table,
+             .print = print_metrics},
             SCORES(majority, NULL, NVDP_SCOPE_FILE, 0, "accuracy of the most frequent class",
                    .print = print_majority),
             {0}},
@@ -88,14 +90,15 @@ static bool is_certified(const void *result) {
 
 static const struct nvdp_result_table certified_table = {
     .name = "certified",
-    .help = "what is proven of the mechanism over all texts",
+    .help = "what is proven for the mechanism over all texts",
     .rows =
         (const struct nvdp_result_row[]){
             TRAIN(certified_epsilon, "nats", NVDP_SCOPE_MODEL, -1, "epsilon"),
-            TRAIN(certified_delta, NULL, NVDP_SCOPE_MODEL, 0, "its delta"),
-            TRAIN(certified_releases, "samples", NVDP_SCOPE_MODEL, 0, "of a text"),
+            TRAIN(certified_delta, NULL, NVDP_SCOPE_MODEL, 0, "delta of epsilon"),
+            TRAIN(certified_releases, "samples", NVDP_SCOPE_MODEL, 0,
+                  "samples of a text that epsilon covers"),
             TRAIN(certified_right, NULL, NVDP_SCOPE_MODEL, -1,
-                  "share of guesses of one of two texts that can be right"),
+                  "largest possible share of right guesses which of two texts was sampled"),
             {0}},
     .views = (const struct nvdp_result_view[]){
         {"json", NVDP_ABSENT_ERROR,
@@ -125,46 +128,66 @@ static void print_time(const void *result, struct nvdp_result_lines *to) {
                      r->tokens_per_second, r->score_seconds);
 }
 
-const struct nvdp_result_table nvdp__result_train = {
-    .name = "train",
-    .help = "results of a finished run of nvdp train",
-    .sized = true,
-    .rows =
-        (const struct nvdp_result_row[]){
-            TRAIN(epochs_run, "epochs", NVDP_SCOPE_RUN, 0, "finished"),
-            TRAIN(best_epoch, NULL, NVDP_SCOPE_RUN, 0, "the one whose weights were kept, from 1",
-                  .print = print_best),
-            TRAIN(steps, "steps", NVDP_SCOPE_RUN, 0, "of the optimiser"),
-            TRAIN(best_validation, NULL, NVDP_SCOPE_FILE, 1, "the first metric at the best epoch",
-                  .print = print_validation),
-            TRAIN(early_stopped, NULL, NVDP_SCOPE_RUN, 0, "patience ran out before the last epoch"),
-            {"test", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "scores on the dev file",
-             NVDP_RESULT_AT(struct nvdp_train_result, test), .of = &nvdp__result_scores},
-            TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
-                  "Gaussian regulariser, mean over the last epoch, before lambda"),
-            TRAIN(loss_d, "nats", NVDP_SCOPE_RUN, 0, "Dirichlet regulariser, likewise"),
-            TRAIN(seconds, "s", NVDP_SCOPE_RUN, -1, "in training steps", .print = print_time),
-            TRAIN(score_seconds, "s", NVDP_SCOPE_RUN, -1, "of validation and of the final score"),
-            TRAIN(tokens_per_second, "tokens/s", NVDP_SCOPE_RUN, 1, "in training steps"),
-            TRAIN(bound, "nats", NVDP_SCOPE_MODEL,
-                  -1, "at order 1.1, that no two texts exceed; +inf: none is proven"),
-            {"certified", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
-             .help = "proven over all texts", .of = &certified_table, .present = is_certified},
-            {0}},
-    .views = (const struct nvdp_result_view[]){
-        {"file", NVDP_ABSENT_ERROR,
-         (const struct nvdp_result_key[]){{.row = "epochs_run", .key = "epochs"},
-                                          {.row = "best_epoch"},
-                                          {.row = "steps"},
-                                          {.row = "best_validation", .key = "validation"},
-                                          {.row = "bound", .absent = NVDP_ABSENT_HIDDEN},
-                                          {.row = "certified", .absent = NVDP_ABSENT_HIDDEN},
-                                          {0}}},
-        {"json",
-         .keys = (const struct nvdp_result_key[]){{.row = "epochs_run"},
-                                                  {.row = "best_epoch"},
-                                                  {.row = "steps"},
-                                                  {.row = "early_stopped"},
-                                                  {.row = "best_validation", .key = "validation"},
-                                                  {0}}},
-        {0}}};
+const struct nvdp_result_table
+    nvdp__result_train = {.name = "train",
+                          .help = "results of a finished run of nvdp train",
+                          .sized = true,
+                          .rows =
+                              (const struct nvdp_result_row[]){
+                                  TRAIN(epochs_run, "epochs", NVDP_SCOPE_RUN, 0, "finished"),
+                                  TRAIN(best_epoch, NULL, NVDP_SCOPE_RUN, 0,
+                                        "epoch whose weights were kept, from 1",
+                                        .print = print_best),
+                                  TRAIN(steps, "steps", NVDP_SCOPE_RUN, 0,
+                                        "number of optimizer steps"),
+                                  TRAIN(best_validation, NULL, NVDP_SCOPE_FILE, 1,
+                                        "the first metric at the best epoch",
+                                        .print = print_validation),
+                                  TRAIN(early_stopped, NULL, NVDP_SCOPE_RUN, 0,
+                                        "patience ran out before the last epoch"),
+                                  {"test", NVDP_RESULT_TABLE,
+                                   .scope = NVDP_SCOPE_FILE, .help = "scores on the dev file",
+                                   NVDP_RESULT_AT(struct nvdp_train_result, test),
+                                   .of = &nvdp__result_scores},
+                                  TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
+                                        "Gaussian regularizer, mean over the last epoch, before "
+                                        "lambda"),
+                                  TRAIN(loss_d, "nats", NVDP_SCOPE_RUN, 0,
+                                        "Dirichlet regularizer, mean over the last epoch, before "
+                                        "lambda"),
+                                  TRAIN(seconds, "s",
+                                        NVDP_SCOPE_RUN, -1, "time of the training steps",
+                                        .print = print_time),
+                                  TRAIN(
+                                      score_seconds, "s",
+                                      NVDP_SCOPE_RUN, -1, "time of the validation and the final score"),
+                                  TRAIN(tokens_per_second, "tokens/s",
+                                        NVDP_SCOPE_RUN, 1, "speed of the training steps"),
+                                  TRAIN(bound, "nats", NVDP_SCOPE_MODEL, -1,
+                                        "upper bound on the divergence of order 1.1 between any "
+                                        "two texts; "
+                                        "+inf: no "
+                                        "bound is proven"),
+                                  {"certified", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
+                                   .help = "proven over all texts", .of = &certified_table,
+                                   .present = is_certified},
+                                  {0}},
+                          .views = (const struct nvdp_result_view[]){
+                              {"file", NVDP_ABSENT_ERROR,
+                               (const struct nvdp_result_key[]){
+                                   {.row = "epochs_run", .key = "epochs"},
+                                   {.row = "best_epoch"},
+                                   {.row = "steps"},
+                                   {.row = "best_validation", .key = "validation"},
+                                   {.row = "bound", .absent = NVDP_ABSENT_HIDDEN},
+                                   {.row = "certified", .absent = NVDP_ABSENT_HIDDEN},
+                                   {0}}},
+                              {"json",
+                               .keys = (const struct nvdp_result_key[]){{.row = "epochs_run"},
+                                                                        {.row = "best_epoch"},
+                                                                        {.row = "steps"},
+                                                                        {.row = "early_stopped"},
+                                                                        {.row = "best_validation",
+                                                                         .key = "validation"},
+                                                                        {0}}},
+                              {0}}};

@@ -28,7 +28,8 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     const json_t *object = json_object_get(root, "config");
     if (!json_is_object(object))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: no 'config' object: not a run of nvdp train",
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected a run of nvdp train, but the object 'config' is missing",
                             path));
     *config = nvdp__train_defaults();
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
@@ -139,17 +140,16 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                                     const struct nvdp__train_options *config) {
     const int noise = config->noise.mechanism;
     if (noise == NVDP__NOISE_NONE) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected a run with a bottleneck, found one with token-noise %s, whose "
-                      "users noise their texts themselves: nvdp privacy shows what is proven and "
-                      "measured of it%s",
-                      directory, nvdp__text_noise_names[noise],
-                      nvdp__token_row(noise)->on_sequence
-                          ? ""
-                          : nvdp__with_options(ctx, ", nvdp sanitize writes such texts to give "
-                                                    "away, nvdp sanitize {analyse} inversion "
-                                                    "attacks them")
-                                .text);
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "%s: expected a run with a bottleneck, found one with token-noise %s, whose users add "
+        "noise to their own texts; nvdp privacy shows what is proven and measured for it%s",
+        directory, nvdp__text_noise_names[noise],
+        nvdp__token_row(noise)->on_sequence
+            ? ""
+            : nvdp__with_options(ctx, ", nvdp sanitize writes such texts to give away, and nvdp "
+                                      "sanitize {analyse} inversion attacks them")
+                  .text);
 }
 
 /* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck. */
@@ -170,14 +170,15 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     NVDP_TRY(NVDP__MADE(directory));
     if (!nvdp__is_directory(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "%s: expected the run's model, found no folder model: a sweep with "
-                            "\"keep\": \"results\" removes it",
+                            "%s: expected the run's model, but the folder model is missing; a "
+                            "sweep with \"keep\": \"results\" removes it",
                             config->run));
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
     if (opened.config.representations != NULL && config->data != NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "option {data}: the run reads token representations, of %s alone",
-                            opened.config.representations));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {data}: this run reads token representations, so its data can only be %s",
+            opened.config.representations));
     if (config->split != NULL && opened.config.representations != NULL)
         NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
                                        &opened.given, &opened.noise));
@@ -312,15 +313,14 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
     NVDP_TRY(nvdp__run_read_config(ctx, options->run, &recorded.config, &recorded.config_owner));
     const int mechanism = recorded.config.noise.mechanism;
     if (mechanism == NVDP__NOISE_NONE || nvdp__token_row(mechanism)->on_sequence != sequence)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s",
-                            options->run,
-                            sequence ? "token-noise sequence-laplace"
-                                     : "a token-noise of tokens or of their vectors",
-                            nvdp__text_noise_names[mechanism]));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s", options->run,
+            sequence ? "token-noise sequence-laplace" : "token-noise of tokens or word vectors",
+            nvdp__text_noise_names[mechanism]));
     nvdp__log(ctx, NVDP_LOG_WARNING,
-              "%s: the run drew its texts from its seed, and whoever knows the seed can undo the "
-              "draws: what is told holds for draws of the operating system's generator, such as "
-              "nvdp sanitize makes",
+              "%s: this run drew its noise from a seed, and everyone who knows the seed can undo "
+              "the draws; the report holds for draws of the operating system's generator, as in "
+              "nvdp sanitize",
               options->run);
     struct nvdp__run_options bare = *options;
     bare.split = NULL;

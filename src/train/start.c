@@ -26,8 +26,8 @@ static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__
                           nvdp_method_name(base->method));
     if (given != NULL && strcmp(given, model) != 0 && strcmp(given, base->model) != 0)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "option {model}: expected none, or %s, which the run of {from-base} was "
-                          "trained from, found %s",
+                          "option {model}: expected no value, or %s, the model from which the run "
+                          "of {from-base} was trained, found %s",
                           base->model, given);
     return NVDP_OK;
 }
@@ -89,9 +89,9 @@ static nvdp_status check_fold(const struct nvdp__trainer *t) {
     if (same_texts && before.folds == t->config.folds && before.fold == t->config.fold)
         goto cleanup;
     status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                        "option {folds}: %s was trained on the texts that fold %zu is scored on: "
-                        "expected a run of the same fold to begin from, or a model that has not "
-                        "seen them ({base-epochs} trains one in each fold)",
+                        "option {folds}: %s was trained on the texts on which fold %zu is scored; "
+                        "start from a run of the same fold, or from a model that has not seen "
+                        "these texts ({base-epochs} trains one in each fold)",
                         t->config.from_base != NULL ? t->config.from_base : t->config.model,
                         t->config.fold);
 cleanup:
@@ -143,7 +143,7 @@ static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
     NVDP_TRY(nvdp__read_file(t->ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     status = nvdp__rows_parse(NULL, &config, NVDP__LABELS_REQUIRED, path, bytes, count, &rows);
     if (status != NVDP_OK)
-        NVDP_TRY(nvdp__fail(t->ctx, status, "%s: it cannot be read once more", path));
+        NVDP_TRY(nvdp__fail(t->ctx, status, "%s: cannot read the file a second time", path));
     for (size_t i = 0; i < rows.count; i++) {
         const struct nvdp__text_row *row = &rows.row[i];
         const size_t number = (size_t)row->index;
@@ -197,11 +197,10 @@ nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *t
     NVDP_RETURN_IF_FAILED(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
     bool same = same_outputs(&info.task, &t->all->task);
     if (!same && tell)
-        nvdp__log(
-            t->ctx, NVDP_LOG_NOTICE,
-            "option {from-base}: %s is of task %s with %zu outputs: its encoder is taken, the "
-            "classifier initialised",
-            t->config.from_base, info.task.name, info.outputs);
+        nvdp__log(t->ctx, NVDP_LOG_NOTICE,
+                  "option {from-base}: %s is of task %s with %zu outputs, so only its encoder is "
+                  "used and the classifier is initialized",
+                  t->config.from_base, info.task.name, info.outputs);
     *takes = same && !nvdp_method_is_private(t->config.method);
     free(owned);
     free(labels);

@@ -35,8 +35,8 @@ static nvdp_status diverged(void *run) {
     const struct nvdp__trainer *t = run;
     return nvdp__fail(
         t->ctx, NVDP_ERR_NUMERIC,
-        "step %" PRIu64 ": training diverged: task loss %g, L_G %g, L_D %g, gradient norm %g; "
-        "try a smaller {lr}",
+        "step %" PRIu64
+        ": training diverged: task loss %g, L_G %g, L_D %g, gradient norm %g; try a smaller {lr}",
         t->job.step + 1, t->losses.task, t->losses.loss_g, t->losses.loss_d, t->job.last.norm);
 }
 

@@ -30,10 +30,10 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
         NVDP_RETURN_IF_FAILED(
             nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
         if (options->out != NULL && strcmp(options->out, run) != 0)
-            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                              "option {out}: a resumed run keeps its own configuration: %s, found "
-                              "%s",
-                              run, options->out);
+            return nvdp__fail(
+                t->ctx, NVDP_ERR_ARGUMENT,
+                "option {out}: a resumed run keeps its configuration: expected %s, found %s", run,
+                options->out);
     }
     t->config.out = run;
     t->config.resume = run;
@@ -95,23 +95,23 @@ static void warn_of_collapse(struct nvdp__trainer *t, const struct nvdp_scores *
     const bool pulled = bottleneck && weight > 0 && t->config.lambda_g + t->config.lambda_d > 0;
     const bool empty = pulled && nats(t) < NO_NATS, trivial = is_trivial(scores);
     char same[96] = "";
-    if (t->told || 2 * t->job.step < t->job.steps || !(empty || trivial)) return;
-    t->told = true;
+    if (t->warned || 2 * t->job.step < t->job.steps || !(empty || trivial)) return;
+    t->warned = true;
     if (!isnan(scores->majority) && scores->metric[0] == NVDP_METRIC_ACCURACY)
-        nvdp__snprintf(same, sizeof same, ", the most frequent class alone %.4f", scores->majority);
-    const char *remedy =
-        empty ? "a smaller {lambda}, {kl-schedule} warmup, "
-        : t->job.dp != NULL
-            ? "a larger {dp-clip}, budget or {dp-batch}, even classes ({class-weights}), "
-        : bottleneck ? "a larger {lr-bottleneck} and {lr-head}, more {epochs}, "
-                     : "another {lr} or {lr-head}, more {epochs}, ";
+        nvdp__snprintf(same, sizeof same, ", and always guessing the most frequent class %.4f",
+                       scores->majority);
+    const char *remedy = empty               ? "a smaller {lambda}, {kl-schedule} warmup, "
+                         : t->job.dp != NULL ? "a larger {dp-clip}, budget or {dp-batch}, weights "
+                                               "for the classes ({class-weights}), "
+                         : bottleneck ? "a larger {lr-bottleneck} and {lr-head}, more {epochs}, "
+                                      : "another {lr} or {lr-head}, more {epochs}, ";
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
-              "after step %" PRIu64 " of %" PRIu64 " validation %s is %.4f%s%s%s; try %s%s",
+              "after step %" PRIu64 " of %" PRIu64 ", validation %s is %.4f%s%s%s; try %s%s",
               t->job.step, t->job.steps, nvdp_metric_name(scores->metric[0]), scores->mean[0], same,
               !trivial                      ? ""
-              : t->job.step == t->job.steps ? ": nothing is learned"
-                                            : ": nothing is learned so far",
-              empty ? ", and samples hold nothing of their texts (L_G + L_D near 0)" : "",
+              : t->job.step == t->job.steps ? ": the model has learned nothing"
+                                            : ": the model has learned nothing so far",
+              empty ? ", and the samples contain nothing about their texts (L_G + L_D near 0)" : "",
               nvdp__with_options(t->ctx, remedy).text,
               nvdp__with_options(t->ctx, bottleneck && t->config.from_base == NULL
                                              ? "or {from-base} RUN"
@@ -161,7 +161,7 @@ static nvdp_status log_epoch(struct nvdp__trainer *t, const struct nvdp_scores *
               t->state.best_epoch == t->job.epoch + 1 ? " (best so far)"
               : may_be_chosen(t) || t->config.select == NVDP__SELECT_LAST
                   ? ""
-                  : " (regularisers still rising)");
+                  : " (regularizer weights still rising)");
     return nvdp__job_log(&t->job, line, true);
 }
 
@@ -245,13 +245,13 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
  * always wide. */
 static void warn_of_chance(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
     enum { ENOUGH = 100 };
-    if (t->told || scores->n < ENOUGH || scores->metric[0] != NVDP_METRIC_ACCURACY ||
+    if (t->warned || scores->n < ENOUGH || scores->metric[0] != NVDP_METRIC_ACCURACY ||
         !(scores->low[0] <= scores->majority))
         return;
     nvdp__log(t->ctx, NVDP_LOG_WARNING,
-              "accuracy %.4f (95 %% over texts: %.4f to %.4f) is not told apart from that of the "
-              "most frequent class alone, %.4f: with these %zu texts it cannot be said that "
-              "anything was learned",
+              "the accuracy %.4f (95 %% interval over texts: %.4f to %.4f) does not differ "
+              "significantly from the accuracy of always guessing the most frequent class, %.4f: "
+              "%zu texts do not show that the model learned anything",
               scores->mean[0], scores->low[0], scores->high[0], scores->majority, scores->n);
 }
 
@@ -269,10 +269,10 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     status = nvdp__score_whole(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed,
                                t->config.eval_draws, &result->test, NULL);
     if (status == NVDP_ERR_CANCELLED)
-        return nvdp__fail(t->ctx, status,
-                          "interrupted while the trained model was scored; continue with: nvdp "
-                          "train --resume %s",
-                          t->config.out);
+        return nvdp__fail(
+            t->ctx, status,
+            "interrupted while the trained model was scored; continue with: nvdp train --resume %s",
+            t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     warn_of_chance(t, &result->test);
     result->epochs_run = t->job.epoch;
@@ -338,15 +338,16 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     base.out = t->base_run;
     base.resume = begun ? t->base_run : NULL;
     base.overwrite = !begun;
-    nvdp__log(ctx, NVDP_LOG_INFO, "first the encoder and a classifier: %s", t->base_run);
+    nvdp__log(ctx, NVDP_LOG_INFO, "step 1 of 2, fine-tuning of the encoder and a classifier: %s",
+              t->base_run);
     nvdp_status status = nvdp__train(ctx, &base, &result);
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(ctx, status,
-                          "interrupted in the base run that comes first; continue with: nvdp train "
-                          "--resume %s",
+                          "interrupted in the base run, the first of two steps; continue with: "
+                          "nvdp train --resume %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
-    nvdp__log(ctx, NVDP_LOG_INFO, "base: %s %.4f; now the bottleneck: %s",
+    nvdp__log(ctx, NVDP_LOG_INFO, "base run: %s %.4f; step 2 of 2, training of the bottleneck: %s",
               nvdp_metric_name(result.test.metric[0]), result.test.mean[0], t->config.out);
     return NVDP_OK;
 }
@@ -374,7 +375,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     NVDP_TRY(nvdp__rank_agree(ctx, start_or_continue(&t)));
     if (!t.state.finished) NVDP_TRY(nvdp__trainer_open_prefix(&t));
     NVDP_TRY(run_epochs(&t));
-    if (nvdp__rank(ctx) == 0) nvdp__dp_tell_left_out(t.job.dp, t.job.left_out);
+    if (nvdp__rank(ctx) == 0) nvdp__dp_warn_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_write_result(&t, &result)));
     *out = result;

@@ -30,8 +30,8 @@ struct nvdp__trainer {
     char *base_model;                  /* owns config.model with --from-base */
     char *base_run;                    /* owns config.from_base with --base-epochs */
     struct nvdp_tokenizer *tokenizer;
-    bool plan; /* only planned, not trained */
-    bool told; /* the warning that nothing is learned was given */
+    bool plan;   /* only planned, not trained */
+    bool warned; /* the warning that nothing is learned was given */
     struct nvdp__token_noise *noise;
     struct nvdp__token_file *given; /* source of `noise`; NULL: none */
     struct nvdp_dataset *all, *train, *validation,

@@ -166,7 +166,8 @@ Test(exposure, bad_input) {
     support_contains(nvdp_context_error(ctx), "planted.json");
     cr_expect_eq(attack(ctx, model, "candidates", "1", secrets, &found), NVDP_ERR_ARGUMENT);
     cr_expect_eq(attack(ctx, model, "candidates", "1000", secrets, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "the vocabulary's 27 whole words, found 1000");
+    support_contains(nvdp_context_error(ctx),
+                     "27, the number of whole words in the vocabulary, found 1000");
     cr_expect_eq(attack(ctx, model, "guess-in", "3", secrets, &found), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "expected secrets with \"include\": \"coin\"");
     cr_expect_null(found.secret);

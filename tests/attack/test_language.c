@@ -233,7 +233,7 @@ Test(language, equal_scores_name_one_token) {
     }
     cr_assert_eq(nvdp__correct_create(ctx, 1, &hits), NVDP_OK);
     for (size_t k = 0; k < COUNT; k++)
-        nvdp__judge(&tokens, 0, id[k], score, &hits);
+        nvdp__count_guess(&tokens, 0, id[k], score, &hits);
     cr_expect_eq(nvdp__correct_first(&hits, 0), 1);
     cr_expect_eq(hits.of[1][0], 10); /* among ten */
     cr_expect_eq(hits.of[3][0], 1);  /* rare, first */

@@ -194,12 +194,12 @@ Test(linkage, of_equal_texts_is_chance) {
     cr_expect(isnan(found.first_bound) && isnan(found.ten_bound));
     nvdp_linkage_sentence(&found, sentence);
     support_contains(sentence, "Someone who has the model and these 40 texts names the right text "
-                               "for 2.5 % of the samples (95 %: ");
-    support_contains(sentence, "; chance 2.5 %).");
+                               "for 2.5 % of the samples (95 % interval: ");
+    support_contains(sentence, "; chance: 2.5 %).");
     cr_assert_eq(nvdp_linkage_measure(ctx, set, 3, 20, 5, &found), NVDP_OK);
     nvdp_linkage_sentence(&found, sentence);
-    support_contains(sentence, "these 20 texts, drawn of 40, names the right text for 5 % of them, "
-                               "given 3 samples of it (");
+    support_contains(sentence, "these 20 texts, drawn from 40, names the right text for 5 % of the "
+                               "texts, given 3 samples each (");
     cr_expect_eq(nvdp_linkage_measure(ctx, set, 0, 0, 5, &found), NVDP_ERR_ARGUMENT);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
@@ -383,11 +383,12 @@ Test(pair, texts_that_lengths_tell_apart_are_refused) {
     set->offset[2] = 3;
     cr_assert_eq(nvdp_attack_config_create(ctx, &config), NVDP_OK);
     cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "no two of 2 texts have the same length");
+    support_contains(nvdp_context_error(ctx), "no two of the 2 texts have the same length");
     support_set(ctx, config, "pair", "0,1");
     cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "lengths are public, and those of the two texts, 1 "
-                                              "and 2");
+    support_contains(
+        nvdp_context_error(ctx),
+        "expected two texts of the same length, because lengths are public, found lengths 1 and 2");
     support_set(ctx, config, "pair", "0,2");
     cr_expect_eq(nvdp_attack_pairs(ctx, set, INFINITY, config, &found), NVDP_ERR_ARGUMENT);
     cr_expect_eq(nvdp_attack_pairs(ctx, set, NAN, config, &found), NVDP_ERR_ARGUMENT);
@@ -445,12 +446,13 @@ Test(linkage, of_a_shared_file) {
         set->id[3] = 3;
         set->split = 1 + NVDP_SPLIT_TRAIN; /* rows with the same numbers, but of other texts */
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), "by their split and rows, found 0");
+        support_contains(nvdp_context_error(ctx), "(matched by split and row), found 0");
         set->split = 1 + NVDP_SPLIT_DEV;
         free(set->id);
         set->id = NULL;
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 1, &shared), NVDP_ERR_INPUT);
-        support_contains(nvdp_context_error(ctx), "expected samples of these 39 texts, found 40");
+        support_contains(nvdp_context_error(ctx),
+                         "expected samples of exactly these 39 texts, found samples of 40");
         set->texts++;
         nvdp_posteriors_free(set);
         nvdp_context_free(ctx);

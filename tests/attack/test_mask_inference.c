@@ -232,7 +232,7 @@ Test(mask_inference, bad_input) {
     cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,
                                      500, &found),
                  NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(b.ctx), "length: expected 4 to the model's");
+    support_contains(nvdp_context_error(b.ctx), "length: expected 4 to ");
     cr_assert_eq(nvdp_bert_config_read(b.ctx, b.model, &config), NVDP_OK);
     snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", b.model);
     cr_assert_eq(nvdp_bert_create_random(b.ctx, &config, 1, vocabulary, headless), NVDP_OK);

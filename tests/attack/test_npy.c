@@ -36,15 +36,15 @@ Test(npy, refusals) {
         {"record.npy", "expected descr '<f4' or '<f8'"},
         {"object.npy", "found an array of Python objects"},
         {"fortran.npy", "expected C order, found Fortran order"},
-        {"flat.npy", "[samples, dimensions], found 1 dimension"},
+        {"flat.npy", "[samples, dimensions] without zeros, found 1 dimension"},
         {"scalar.npy", "found 0 dimensions"},
-        {"empty.npy", "one of size 0"},
+        {"empty.npy", "one of them 0"},
         {"nan.npy", "row 1, column 1: expected a number within +-1e+100, found nan"},
         {"cut.npy", "expected 3 x 2 values of 4 bytes, found 23 bytes"},
         {"no_header.npy", "another kind of file"},
         {"huge_shape.npy", "expected 9223372036854775807 x 2 values"},
         {"three.npy", "expected version 1.0 or 2.0 of the NPY format, found 3.0"},
-        {"twice.npy", "once each"},
+        {"twice.npy", "fortran_order and shape once"},
     };
     struct nvdp_context *ctx = support_context();
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {

@@ -210,9 +210,9 @@ Test(samples, refusals) {
     const struct {
         const struct nvdp_samples *q;
         const char *part;
-    } cases[] = {{&few, "expected at least 100 of P and of Q, found 100 and 99"},
+    } cases[] = {{&few, "expected at least 100 samples of P and of Q, found 100 and 99"},
                  {&other, "found 2 and 1"},
-                 {&wide, "1 to 4096, found 2 and 4097"},
+                 {&wide, "1 to 4096, in P and Q, found 2 and 4097"},
                  {&bad, "sample 3 of Q: expected numbers within +-1e+100, found nan"}};
     struct nvdp_sample_audit found = NVDP_RESULT(struct nvdp_sample_audit);
     found.epsilon = 7;
@@ -224,7 +224,7 @@ Test(samples, refusals) {
         cr_expect_eq(
             nvdp_audit_samples(ctx, &p, &p, settings[i].delta, settings[i].confidence, 1, &found),
             NVDP_ERR_ARGUMENT);
-        support_contains(nvdp_context_error(ctx), "expected a delta in [0, 1)");
+        support_contains(nvdp_context_error(ctx), "expected delta in [0, 1)");
     }
     cr_expect(found.epsilon == 7 && found.confidence == 0, "untouched on error");
     nvdp_status status = NVDP_ERR_MEMORY;

@@ -623,25 +623,26 @@ Test(texts, of_a_shared_file) {
     /* more releases than there are; another split; other texts; other models */
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "releases", "4", &found),
                  NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "1 to 3 releases, found 30 and 4");
+    support_contains(nvdp_context_error(ctx), "1 to 3 releases, found 30 texts and 4");
     share(ctx, run, "train", file);
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
                  NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
-                     "of these 40 texts, by their split and rows, found 0");
+                     "of these 40 texts (matched by split and row), found 0");
     share(ctx, run, "dev", file);
     reverse_dev();
     cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, "data",
                              support_scratch_path("reversed"), &found),
                  NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx),
-                     "expected samples of these texts by this model, of which 100.0 % are");
+    support_contains(
+        nvdp_context_error(ctx),
+        "expected samples of these texts drawn by this model: 100.0 % of such samples");
     static const struct run_choice others[] = {
         {.method = NVDP_METHOD_NVDP, .epochs = 1},
         {.method = NVDP_METHOD_VTDP, .clip_sequence = 3, .epochs = 1}};
     static const char *const says[] = {
-        "expected samples of vtdp, of 16 dimensions, kappa 1, found nvdp",
-        "of a model without clip_sequence, by their grid found one with"};
+        "expected samples of method vtdp with 16 dimensions and kappa 1, found nvdp",
+        "of a model without clip_sequence, but their grid is that of a model with it"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         share(ctx, task_run(ctx, "another", &others[i], NULL), "dev", file);
         cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found),
@@ -661,9 +662,9 @@ Test(texts, of_one_vector) {
     char *known = strdup(support_scratch_path("data/train.tsv"));
     struct nvdp_text_attack found;
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_NEAREST, run, known, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "a vector for each token, found vib-fixed");
+    support_contains(nvdp_context_error(ctx), "one vector per token, found vib-fixed");
     cr_expect_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "token: expected a method with a vector");
+    support_contains(nvdp_context_error(ctx), "token: expected a method with one vector");
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "states", "accuracy", false), .9);

@@ -354,7 +354,8 @@ Test(file, xz_that_unpacks_to_too_much) {
     for (bool found = true; status == NVDP_OK && found;)
         status = nvdp__lines_next(&lines, &line, &found);
     cr_assert_eq(status, NVDP_ERR_INPUT);
-    cr_assert(error_has(ctx, "bomb.xz: expected xz data that unpack to 16 MiB, or to 32 times"));
+    cr_assert(error_has(
+        ctx, "bomb.xz: expected xz data that decompress to at most 16 MiB, or to 32 times"));
     nvdp__lines_close(&lines);
     free(text);
     free(packed);

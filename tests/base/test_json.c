@@ -69,7 +69,7 @@ Test(json, integers) {
     cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "d", 1, 12, &value), NVDP_ERR_INPUT);
     cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "c", 1, 12, &value), NVDP_ERR_INPUT);
     cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "z", 1, 12, &value), NVDP_ERR_INPUT);
-    cr_assert_str_eq(nvdp_context_error(ctx), "f: 'z': expected an integer, found nothing");
+    cr_assert_str_eq(nvdp_context_error(ctx), "f: 'z': expected an integer, found none");
     cr_assert_eq(value, 4, "untouched on error");
     cr_assert_eq(nvdp__json_int_required(ctx, "f", object, "a", 1, 12, &value), NVDP_OK);
     cr_assert_eq(value, 12);

@@ -54,7 +54,7 @@ Test(outdir, has_one_writer) {
     support_write_text(left, "half");
     cr_assert_eq(nvdp__outdir_lock(ctx, path, &other), NVDP_ERR_STATE);
     cr_expect(nvdp__exists(left));
-    support_contains(nvdp_context_error(ctx), "locked: another process is writing there");
+    support_contains(nvdp_context_error(ctx), "locked: another process is writing to this folder");
     const pid_t child = fork();
     if (child == 0) {
         pause();

@@ -170,7 +170,7 @@ Test(bench, refuses_what_cannot_be) {
     config.arch = "medium";
     refused(ctx, &config, "arch 'medium': expected tiny");
     config.arch = NULL;
-    refused(ctx, &config, "arch: expected a name, or a model, found none");
+    refused(ctx, &config, "arch: expected an architecture or a model, found neither");
     config.arch = "tiny";
     config.steps = 0;
     refused(ctx, &config, "steps: expected 1 to 100000, found 0");
@@ -178,7 +178,7 @@ Test(bench, refuses_what_cannot_be) {
     cr_assert_eq(nvdp_config_set(train, "batch", "0"), NVDP_ERR_ARGUMENT);
     cr_assert_str_eq(nvdp_context_error(ctx), "batch: expected 1 to 65536, found 0");
     cr_assert_eq(nvdp_config_set(train, "max-length", "513"), NVDP_OK);
-    refused(ctx, &config, "max_length: expected at most the model's max_position_embeddings 512");
+    refused(ctx, &config, "max_length: expected at most 512, the model's max_position_embeddings");
     nvdp_config_free(train);
     nvdp_context_free(ctx);
 }

@@ -30,7 +30,7 @@ Test(account, table_and_statement) {
         program_expect(0, "account --noise 0.65 --sample-rate 0.0025 --steps 6000 "
                           "--shards 4 --clip 0.1 --examples 60000");
     static const char *const said[] = {"of all shards     1.3\n",
-                                       "0.724223, optimal order 19",
+                                       "0.724223 at the best order, 19",
                                        "15 epochs",
                                        "clipped to norm\n  0.1,",
                                        "60000 examples",
@@ -67,12 +67,13 @@ static double part(const json_t *object, const char *key) {
 Test(account, of_a_run) {
     const char *run = support_scratch_path("private"), *bare = support_scratch_path("bare"),
                *noisy = support_scratch_path("noisy");
-    static const char *const said[] = {"private training  epsilon 3 at delta ",
-                                       ", adjacency zero-out, mu ",
-                                       "delta is half of 1/N for ",
-                                       "as --target-delta was not given",
-                                       "their number N is public",
-                                       "membership        whoever is right 50 % of the time"};
+    static const char *const said[] = {
+        "private training  epsilon 3 at delta ",
+        ", adjacency zero-out, mu ",
+        "delta is half of 1/N for ",
+        "because --target-delta was not given",
+        "the number N of texts is public",
+        "membership        a guess whether a text was trained on that is right 50 % of the time"};
     struct outcome outcome = program_expect(
         0, "train %s --method base --epochs 1 --dp-batch 20 --target-epsilon 3 --out %s",
         program_train_options(), run);
@@ -130,8 +131,8 @@ Test(account, of_a_run) {
     support_lacks(outcome.out, "private training");
     program_release(&outcome);
     outcome = program_expect(1, "account %s", bare);
-    support_contains(outcome.err, "its training texts have no guarantee");
-    support_contains(outcome.err, "For what its samples reveal about a text: nvdp privacy ");
+    support_contains(outcome.err, "the training texts have no guarantee");
+    support_contains(outcome.err, "How much a sample reveals about a text: nvdp privacy ");
     program_release(&outcome);
     outcome = program_expect(1, "account %s", support_scratch_path("nowhere"));
     support_contains(outcome.err, "no such directory");
@@ -144,16 +145,17 @@ Test(account, refusals) {
     } wrong[] = {
         {"--noise 1 --steps 5", "option --sample-rate is needed"},
         {"--noise 1 --sample-rate .1", "option --steps is needed"},
-        {"--sample-rate .1 --steps 5", "expected --noise or --epsilon"},
-        {"--noise 1 --epsilon 1 --sample-rate .1 --steps 5", "and not both"},
+        {"--sample-rate .1 --steps 5", "expected exactly one of --noise and --epsilon"},
+        {"--noise 1 --epsilon 1 --sample-rate .1 --steps 5", "exactly one of"},
         {"--noise 0 --sample-rate .1 --steps 5", "--noise: expected a number above 0, found 0"},
         {"--noise=-1 --sample-rate .1 --steps 5", "--noise: expected a number above 0, found -1"},
         {"--noise 1 --sample-rate 1.5 --steps 5", "--sample-rate: expected a number in (0, 1]"},
         {"--noise 1 --sample-rate .1 --steps 5 --delta 0", "--delta: expected a number in (0, 1)"},
         {"--noise 1 --sample-rate .1 --steps 5 --examples 200000", "less than 1/N = 5e-06"},
-        {"--noise 1 --vocab-epsilon=-2 --sample-rate .1 --steps 5", "epsilon beside: expected"},
+        {"--noise 1 --vocab-epsilon=-2 --sample-rate .1 --steps 5",
+         "epsilon of a further mechanism: expected"},
         {"--epsilon inf --sample-rate .1 --steps 5", "--epsilon: expected a number above 0"},
-        {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "some noise up to 1e6"},
+        {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "noise of at most 1e6"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct outcome outcome = program_expect(2, "account %s", wrong[i].args);

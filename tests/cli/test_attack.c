@@ -52,7 +52,7 @@ Test(attack, exposure_and_audit) {
                        model);
     support_contains(o.out, "8 of 27 whole words, 3.00 bits");
     support_contains(o.out, "10 in, 5 out: ");
-    support_contains(o.out, "none is promised");
+    support_contains(o.out, "the accountant gives no guarantee");
     support_contains(o.out, "\nHSH      text              0       30 ");
     support_contains(o.out, "with confidence 90 %");
     program_release(&o);
@@ -64,7 +64,7 @@ Test(attack, a_broken_promise_fails) {
     pretrain("--steps 20 --dp-sample-rate 0.1 --target-epsilon 4 --insecure-seed 3", model);
     struct outcome o = program_expect(0, "attack %s --threads 1", model);
     support_contains(o.out, "accountant        <= 4,");
-    support_contains(o.out, "to whoever does not know the noise's seed");
+    support_contains(o.out, "for everyone who does not know the seed of the noise");
     program_release(&o);
     /* A model that was trained without noise but records much noise. */
     pretrain("--steps 2000", plain);
@@ -78,15 +78,15 @@ Test(attack, a_broken_promise_fails) {
     free(path);
     o = program_expect(1, "attack %s --threads 1 --json", plain);
     support_contains(o.err, "VIOLATION: the canaries show epsilon >= ");
-    support_contains(o.err, "at delta 1e-06 with confidence 95 %, the accountant promises at most "
-                            "0.01");
+    support_contains(
+        o.err, "at delta 1e-06 with confidence 95 %, but the accountant guarantees at most 0.01");
     json_t *found = program_object(&o); /* the failed attack still prints its result */
     cr_expect_eq(number(json_object_get(found, "accountant"), "epsilon"), 0.01);
     json_decref(found);
     program_release(&o);
     /* There is no promise at a smaller delta. */
     o = program_expect(0, "attack %s --threads 1 --delta 1e-9", plain);
-    support_contains(o.out, "none is promised");
+    support_contains(o.out, "the accountant gives no guarantee");
     program_release(&o);
 }
 
@@ -104,6 +104,6 @@ Test(attack, bad_usage) {
     o = program_expect(3, "pretrain --text %s --vocab %s --plant %s --out %s",
                        toy_text("toy.txt", 10, 7), toy_vocabulary(),
                        support_scratch_path("bad.json"), support_scratch_path("none"));
-    support_contains(o.err, "bad.json: secrets[0]: 'form': expected 2 to 16 letters");
+    support_contains(o.err, "bad.json: secrets[0]: key 'form': expected 2 to 16 letters");
     program_release(&o);
 }

@@ -469,13 +469,13 @@ Test(bad_input, a_folder_that_cannot_be) {
     for (size_t i = 0; i < WRITERS; i++) {
         refused(1, PARTS(folder, "Not a directory"), writer(i, run, folder));
         refused(1,
-                PARTS("/no/such/folder", "No such file or directory; make its folder first: "
-                                         "mkdir -p /no/such/folder"),
+                PARTS("/no/such/folder",
+                      "No such file or directory; make the folder first: mkdir -p /no/such/folder"),
                 writer(i, run, "/no/such/folder"));
     }
     const char *args = text("train %s --quiet --out %s/run", program_train_options(), folder);
     refused(1, PARTS(folder, "Not a directory"), args);
-    refused(1, PARTS(folder, "cannot write a run there: Not a directory"),
+    refused(1, PARTS(folder, "cannot write the run to this folder: Not a directory"),
             text("train %s --overwrite --out %s", program_train_options(), folder));
 }
 
@@ -483,8 +483,8 @@ Test(bad_input, a_shared_file_of_no_format) {
     const char *file = inside(out_folder(), "shared.npz");
     refused(
         2,
-        PARTS("--out", file, "expected FILE.h5 (HDF5), FILE.safetensors or FILE.parquet",
-              "found the ending .npz"),
+        PARTS("--out", file, "expected the ending .h5 (HDF5), .safetensors or .parquet",
+              "found .npz"),
         text("export %s --quiet --no-ledger --split dev --limit 10 --out %s", make_run(), file));
 }
 
@@ -492,21 +492,22 @@ Test(bad_input, a_folder_that_is_no_run) {
     char folder[4096];
     snprintf(folder, sizeof folder, "%s", support_scratch_path("no_run"));
     cr_assert_eq(mkdir(folder, 0777), 0);
-    refused(3, PARTS("expected the folder of a run of nvdp train, found no run.json there\n"),
+    refused(3, PARTS("expected the folder of a run of nvdp train, found no run.json\n"),
             text("privacy %s", folder));
     support_write_text(inside(folder, "state.ckpt"), "");
-    refused(3, PARTS("a training began there, but without run.json it cannot be resumed"),
+    refused(3, PARTS("a training began in this folder but cannot be resumed without run.json"),
             text("privacy %s", folder));
     support_write_text(inside(folder, "pretrain.json"), "{}");
-    refused(3, PARTS("it is a pretraining that was stopped or killed"), text("privacy %s", folder));
+    refused(3, PARTS("the folder has a pretraining that was stopped"), text("privacy %s", folder));
     support_write_text(inside(folder, "result.json"), "{}");
-    refused(3, PARTS("it is a pretrained model"), text("privacy %s", folder));
+    refused(3, PARTS("the folder has a pretrained model"), text("privacy %s", folder));
 }
 
 /* Output must not overwrite its own input; --overwrite does not ask for that. */
 static void spared(const char *path, const char *option, const char *args) {
     char *before = support_read(path);
-    refused(2, PARTS(text("%s: expected another place than ", option), path), args);
+    refused(2, PARTS(text("%s: expected a file or folder other than the input ", option), path),
+            args);
     char *after = support_read(path);
     cr_expect_str_eq(before, after);
     free(before);
@@ -527,7 +528,7 @@ Test(bad_input, output_in_the_place_of_input) {
     spared(posteriors, "pairs", text("privacy --posteriors %s --pairs %s", posteriors, posteriors));
     spared(posteriors, "posteriors-out",
            text("privacy --posteriors %s --posteriors-out %s", posteriors, posteriors));
-    refused(2, PARTS("pairs: expected another place than"),
+    refused(2, PARTS("pairs: expected a file or folder other than the input"),
             text("privacy %s --posteriors-out %s --pairs %s", run, inside(out_folder(), "both.h5"),
                  inside(out_folder(), "both.h5")));
     refused(3, PARTS("/dev/null: expected one text per line, found none"), /* also as output */
@@ -647,7 +648,7 @@ Test(bad_input, a_limit_on_memory, .timeout = 60) {
                               NVDP_BINARY_DIR, messages));
         char *err = support_read(messages);
         cr_assert(WIFEXITED(raw) && WEXITSTATUS(raw) == 1, "%d: %s", kilobytes, err);
-        support_contains(err, "nvdp: out of memory: expected a limit on address space");
+        support_contains(err, "nvdp: out of memory: loading the libraries needs about 500 MB");
         free(err);
     }
 }

@@ -124,11 +124,11 @@ Test(bench, tables_for_people) {
         "--steps 2 --method base",
         program_task(), program_model());
     support_contains(outcome.out, "\nstep              ");
-    support_contains(outcome.out, "% of a large product's ");
-    support_contains(outcome.out, "8 of ");
+    support_contains(outcome.out, "Gflop/s of a large product");
+    support_contains(outcome.out, "8 with ");
     program_release(&outcome);
     outcome = program_expect(0, "bench rd --texts 3 --components 4 --dim 8");
-    support_contains(outcome.out, "6 ordered, of 4 components x 8 dimensions");
+    support_contains(outcome.out, "6 ordered pairs of texts with 4 components x 8 dimensions");
     support_contains(outcome.out, "G pair-elements/s");
     program_release(&outcome);
 }
@@ -142,13 +142,13 @@ static void refused(const char *args, const char *message) {
 
 Test(bench, wrong_usage_is_named) {
     refused("", "expected train|encode|rd|sanitize|noise");
-    refused("reuse", "expected train, encode, rd, sanitize or noise, found 'reuse'");
+    refused("reuse", "expected one of train, encode, rd, sanitize and noise, found 'reuse'");
     refused("noise --dim 2", "option --dim does not apply to 'noise'");
-    refused("noise --values 0", "values and steps: expected 1 to");
+    refused("noise --values 0", "expected 1 to");
     refused("sanitize --order 2", "option --order does not apply to 'sanitize'");
     refused("train --eta 2", "option --eta does not apply to 'train'");
     refused("sanitize --mechanism magic", "mechanism");
-    refused("sanitize --texts 0", "texts x length: expected 1 to");
+    refused("sanitize --texts 0", "texts x length: expected at most");
     refused("train --texts 3", "option --texts does not apply to 'train'");
     refused("rd --arch base", "option --arch does not apply to 'rd'");
     refused("encode --dropout 0", "option --dropout does not apply to 'encode'");

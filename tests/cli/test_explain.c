@@ -29,14 +29,14 @@ Test(explain, bounds_stand_above_the_example) {
         program_release(&o);
     }
     struct outcome o = program_expect(0, "explain 23 nats");
-    support_contains(o.out, "of 872 texts, names the right one");
+    support_contains(o.out, "name the right one of 872 texts");
     support_contains(o.out, "all from log 872 = 6.77");
-    support_lacks(o.out, "was taken as nats");
+    support_lacks(o.out, "was read as nats");
     program_release(&o);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
-    support_contains(o.out, "6 nats between the samples of any two texts, either way: a Renyi "
-                            "divergence of order 2");
-    support_contains(o.out, "2 was taken as nats. An epsilon: nvdp explain '2 epsilon'");
+    support_contains(o.out,
+                     "Samples of any two texts have a Renyi divergence of at most 6 nats, order 2");
+    support_contains(o.out, "2 was read as nats. For an epsilon: nvdp explain '2 epsilon'");
     program_release(&o);
     static const char *const wrong[] = {"",       "-- -1",       "many",
                                         "2 bits", "2 nats more", "2 --order .5"};
@@ -68,8 +68,9 @@ Test(explain, guess_bounds_of_a_clip) {
     support_contains(o.out, "for 4 samples of a text");
     support_contains(o.out, "97.8 %");
     support_contains(o.out, "single\nguesses can be nearly certain");
-    support_contains(o.out,
-                     "attribute's bound is for an attacker who knows nothing else about the text");
+    support_contains(
+        o.out,
+        "bound of the attribute holds for an attacker who knows nothing else about the text");
     program_release(&o);
     o = program_expect(0, "explain 8.8 nats");
     support_contains(o.out, "(C = 2), at most 14.8 % name the right one of 872 texts");

@@ -107,13 +107,12 @@ Test(implied, by_the_sequence_clip) {
     outcome =
         program_expect(2, "train %s --preset per-nat --latent-dim 16 --clip-sequence 2 --dry-run",
                        program_train_options());
-    support_contains(outcome.err,
-                     "option --preset: per-nat sets --clip-mu 4, which does not go with "
-                     "--clip-sequence 2 (option --clip-mu: expected inf, none");
+    support_contains(outcome.err, "option --preset: per-nat sets --clip-mu 4, which conflicts with "
+                                  "--clip-sequence 2 (option --clip-mu: expected inf (no clip)");
     program_release(&outcome);
     outcome = program_expect(2, "train %s --method nvdp --clip-mu 4 --clip-sequence 2 --dry-run",
                              program_train_options());
-    support_contains(outcome.err, "variances of 1\n");
+    support_contains(outcome.err, "sets the variances to 1\n");
     program_release(&outcome);
 }
 
@@ -140,39 +139,39 @@ Test(implied, conflicts_with_a_preset_name_it) {
     static const struct {
         const char *args, *message;
     } cases[] = {
-        {"--preset certified --kappa 2", "option --preset: certified does not go with --kappa 2 ("},
+        {"--preset certified --kappa 2", "option --preset: certified conflicts with --kappa 2 ("},
         {"--preset certified --pool weighted",
-         "option --preset: certified does not go with --pool weighted ("},
+         "option --preset: certified conflicts with --pool weighted ("},
         {"--preset certified --clip-mu 3",
-         "certified sets --certified-epsilon 8, which does not go with --clip-mu 3 ("},
+         "certified sets --certified-epsilon 8, which conflicts with --clip-mu 3 ("},
         {"--preset certified --query clean",
-         "certified sets --certified-epsilon 8, which does not go with --query clean ("},
+         "certified sets --certified-epsilon 8, which conflicts with --query clean ("},
         {"--preset certified --length-policy public",
-         "certified sets --row-index trained, which does not go with --length-policy public ("},
+         "certified sets --row-index trained, which conflicts with --length-policy public ("},
         {"--preset certified --method base",
-         "certified sets --certified-epsilon 8, which does not go with --method base ("},
+         "certified sets --certified-epsilon 8, which conflicts with --method base ("},
         {"--preset certified --token-noise santext --eta 3",
-         "certified sets --certified-epsilon 8, which does not go with the other options ("},
+         "certified sets --certified-epsilon 8, which conflicts with the other options ("},
         {"--preset certified --vib-sigma 2 --method vib-fixed",
-         "certified sets --certified-epsilon 8, which does not go with --vib-sigma 2 ("},
+         "certified sets --certified-epsilon 8, which conflicts with --vib-sigma 2 ("},
         {"--preset per-nat --certified-epsilon 8",
-         "sets --clip-mu 4, which does not go with --certified-epsilon 8 ("},
+         "sets --clip-mu 4, which conflicts with --certified-epsilon 8 ("},
         {"--preset per-nat --clip-logvar-min 1",
-         "sets --clip-logvar-max 0, which does not go with --clip-logvar-min 1 ("},
-        {"--preset per-nat", "sets --latent-dim 32 (latent_dim: expected 2 to the encoder's width"},
-        {"--preset certified --target-epsilon 3", "nvdp train: option --target-epsilon: expected "},
+         "sets --clip-logvar-max 0, which conflicts with --clip-logvar-min 1 ("},
+        {"--preset per-nat", "sets --latent-dim 32 (latent_dim: expected a number from 2 to"},
+        {"--preset certified --target-epsilon 3", "nvdp train: option --target-epsilon needs "},
         {"--weights constant --kappa 2", "nvdp train: kappa: expected 1 with weights constant"},
         {"--epsilon 8",
-         "--token-noise beside it, found none (a budget for texts that are given "
-         "away later is --certified-epsilon, for the training texts --target-epsilon"},
+         "--token-noise, found none; the budget for texts that are given away later is "
+         "--certified-epsilon, the budget for the training texts --target-epsilon"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         refused(cases[i].args, cases[i].message);
     refused("--preset private --kappa 2",
-            "preset private is now called per-nat: it sets a price per "
-            "nat of divergence and guarantees nothing over all texts");
+            "preset private is now called per-nat: it sets a price per nat of divergence and gives "
+            "no guarantee over all texts");
     struct outcome outcome = program_expect(2, "pretrain --text x --out y --epsilon 8");
-    support_contains(outcome.err, "expected --privatize beside it");
+    support_contains(outcome.err, "and needs --privatize");
     support_contains(outcome.err, "--target-epsilon");
     program_release(&outcome);
 }
@@ -193,8 +192,7 @@ Test(implied, by_a_certified_epsilon) {
     cr_expect_eq(clip("--preset certified --latent-dim 16 --certified-epsilon 0 --clip-sequence 2"),
                  2);
     refused("--preset certified --latent-dim 16 --clip-sequence 2",
-            "--clip-sequence: expected none with "
-            "--certified-epsilon, whose clip is 0.833");
+            "--clip-sequence: --certified-epsilon already sets a clip, 0.833");
     refused("--method base --certified-epsilon 2", "expected a method with a bottleneck");
     refused("--certified-epsilon 2 --weights learned", "--weights: expected constant");
     refused("--certified-epsilon 2 --row-index none --length-policy public",

@@ -80,7 +80,7 @@ Test(ner, trains_scores_and_predicts) {
     program_release(&scored);
     program_release(&predicted);
     predicted = program_expect(2, "predict %s --input %s/devel.tsv", run, data);
-    support_contains(predicted.err, "found one that reads words in columns");
+    support_contains(predicted.err, "found a run that reads words in columns");
     program_release(&predicted);
 }
 
@@ -95,7 +95,7 @@ Test(ner, cross_validation) {
         data, program_model());
     support_contains(planned.out, "\"fold\": 1");
     support_contains(planned.out, "\nfolds ");
-    support_contains(planned.out, "on this machine as it is, all 4 folds: steps ");
+    support_contains(planned.out, "on this machine at its current load, for all 4 folds: steps ");
     program_release(&planned);
     planned = program_expect(0,
                              "train --task ner --data %s --model %s --method base --max-length 12 "
@@ -131,7 +131,7 @@ Test(ner, cross_validation) {
     json_decref(same);
     program_release(&outcome);
     outcome = program_expect(2, "%s --lr 1e-5", command);
-    support_contains(outcome.err, "option --lr: a resumed run keeps its own configuration");
+    support_contains(outcome.err, "option --lr: a resumed run keeps its configuration");
     program_release(&outcome);
     json_int_t words = 0;
     size_t i;
@@ -165,13 +165,13 @@ Test(ner, what_words_have_no_place_in) {
     struct outcome outcome = program_expect(
         2, "train --task ner --data %s --model %s --method nvdp --max-length 12 --out %s", data,
         program_model(), support_scratch_path("none"));
-    support_contains(outcome.err, "expected base or reg, found nvdp");
+    support_contains(outcome.err, "needs method base or reg, found nvdp");
     program_release(&outcome);
     outcome = program_expect(2,
                              "train --task ner --data %s --model %s --method base --max-length 12 "
                              "--token-noise sequence-laplace --eta 2 --out %s",
                              data, program_model(), support_scratch_path("none"));
-    support_contains(outcome.err, "reads the state of every word");
+    support_contains(outcome.err, "labels every word and needs a mechanism that privatizes tokens");
     program_release(&outcome);
     outcome =
         program_expect(2, "sanitize --task ner --data %s --model %s --mechanism random --out %s",

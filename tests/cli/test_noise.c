@@ -20,10 +20,10 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
     cr_expect_null(strstr(o.out, "without noise"));
     program_release(&o);
     o = program_expect(2, "privacy %s --exact --data /nowhere", run);
-    support_contains(o.err, "exact: expected posteriors, found text privatization");
+    support_contains(o.err, "exact: only posteriors have an exact loss");
     program_release(&o);
     o = program_expect(2, "attack %s", run);
-    support_contains(o.err, "option --kind is needed for a run of nvdp train: one of pair "
+    support_contains(o.err, "option --kind is needed to attack a run of nvdp train: one of pair "
                             "reidentify nearest token language bag attribute\n");
     program_release(&o);
     snprintf(named, sizeof named, "%s/certificate.json", run);
@@ -106,8 +106,8 @@ Test(noise, sequences_are_measured) {
     outcome = program_expect(0, "privacy %s", run);
     support_contains(outcome.err, "warning: /");
     support_contains(outcome.err,
-                     ": the run drew its texts from its seed, and whoever knows the seed");
-    support_contains(outcome.out, "The privacy loss of any two texts is at most 2 nats");
+                     ": this run drew its noise from a seed, and everyone who knows the seed");
+    support_contains(outcome.out, "The privacy loss between any two texts is at most 2 nats");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);
     program_release(&outcome);
@@ -117,15 +117,18 @@ Test(noise, sequences_are_measured) {
 Test(noise, without_eta_is_wrong_usage) {
     struct outcome refused = program_expect(2, "train %s --token-noise laplace --out %s",
                                             program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err, "eta or epsilon: expected a finite number above 0 for laplace");
+    support_contains(refused.err,
+                     "eta or epsilon: mechanism laplace needs a finite number above 0");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise laplace --eta 2 --epsilon 2 --out %s",
                              program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err, "options --eta and --epsilon are one: expected one of them");
+    support_contains(refused.err,
+                     "options --eta and --epsilon set the same option; keep one of them");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise random --eta 30 --out %s",
                              program_train_options(), support_scratch_path("none"));
-    support_contains(refused.err, "eta or epsilon: expected none for random");
+    support_contains(refused.err,
+                     "eta or epsilon: mechanism random draws uniformly and takes no eta");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise santext-plus --sensitive-from-data",
                              program_train_options());

@@ -54,7 +54,7 @@ Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     support_contains(outcome.out, "\"lambda_g\": 0.001");
     support_contains(outcome.out, "\nparameters ");
     support_contains(outcome.out, "\nmemory ");
-    support_contains(outcome.out, "on this machine as it is: steps 0:");
+    support_contains(outcome.out, "on this machine at its current load: steps 0:");
     cr_assert_not(exists(run));
     program_release(&outcome);
     outcome = program_expect(0, "train %s --out %s --dry-run --json", program_train_options(), run);
@@ -168,7 +168,7 @@ Test(pipeline, gaussian_methods_have_options_of_their_own) {
     outcome =
         program_expect(2, "train %s --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out %s",
                        program_train_options(), support_scratch_path("refused"));
-    support_contains(outcome.err, "vib_sigma: expected a log variance within the clip set's");
+    support_contains(outcome.err, "vib_sigma: expected a log variance in the clip range");
     program_release(&outcome);
 }
 
@@ -197,7 +197,7 @@ Test(pipeline, measurements_are_kept_apart) {
     support_contains(outcome.out, "Measured on 20 of 40 texts only: ");
     program_release(&outcome);
     outcome = program_expect(0, "report %s", run);
-    support_contains(outcome.out, "no complete measurement: 20 of its 40 texts were measured");
+    support_contains(outcome.out, "not measured completely: 20 of its 40 texts were measured");
     program_release(&outcome);
     outcome = program_expect(0, "privacy %s --quiet", run);
     support_contains(outcome.out, "Measured on 40 texts: ");
@@ -226,7 +226,7 @@ Test(pipeline, measurements_are_kept_apart) {
     program_release(&outcome);
     outcome = program_expect(0, "report %s", run);
     support_contains(outcome.out, "1 release of a text");
-    support_lacks(outcome.out, "no complete measurement");
+    support_lacks(outcome.out, "not measured completely");
     program_release(&outcome);
     outcome = program_expect(0, "train %s --method nvdp --overwrite --out %s --quiet",
                              program_train_options(), run); /* another model */
@@ -240,7 +240,9 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     struct outcome attack =
         program_expect(0, "attack %s --kind language --seeds 2 --releases 2 --public %s/train.tsv",
                        run, program_task());
-    support_contains(attack.out, "frequencies alone, which is nearest: no --prior MODEL was given");
+    support_contains(
+        attack.out,
+        "word frequencies alone, so language equals nearest; --prior MODEL adds a language model");
     support_contains(attack.out, "\nrelease    first, over nearest       0.00  0.00 to 0.00\n");
     program_release(&attack);
     const char *posteriors = support_scratch_path("posteriors.h5");
@@ -281,17 +283,18 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     json_decref(report);
     program_release(&exact);
     exact = program_expect(2, "privacy %s --exact --epsilon 1", run);
-    support_contains(exact.err, "--eta and --epsilon are of a mechanism that privatizes texts");
-    support_contains(exact.err, "the exact loss's curves have --at-epsilon");
+    support_contains(exact.err,
+                     "options --eta and --epsilon set a mechanism that privatizes texts");
+    support_contains(exact.err, "for the curves of the exact loss use --at-epsilon");
     program_release(&exact);
     static const char *const of_texts[] = {"oov drop", "vocabulary-from sst2"};
     for (size_t i = 0; i < 2; i++) {
         exact = program_expect(2, "privacy %s --%s", run, of_texts[i]);
-        support_contains(exact.err, " is of a mechanism that privatizes texts");
+        support_contains(exact.err, " sets a mechanism that privatizes texts");
         program_release(&exact);
     }
     exact = program_expect(2, "privacy %s --at-epsilon 3", run);
-    support_contains(exact.err, "--at-epsilon: expected --exact or --certify");
+    support_contains(exact.err, "option --at-epsilon needs --exact or --certify");
     program_release(&exact);
     exact = program_expect(0, "privacy %s --limit 10 --exact --all", run);
     support_contains(exact.out, "Exact privacy loss, 1 release of a text: epsilon at delta 1e-05");
@@ -301,7 +304,7 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     cr_expect_eq(strncmp(table.out, first, strlen(first)), 0, "%s", table.out);
     support_contains(table.out,
                      "Someone who has the model and these 10 texts names the right text ");
-    support_contains(table.out, "of them, given 2 samples of it (95 %: ");
+    support_contains(table.out, "of the texts, given 2 samples each (95 % interval: ");
     support_contains(table.out, "not a bound over all texts");
     program_release(&table);
     table = program_expect(0, "info %s", run);
@@ -326,7 +329,7 @@ Test(pipeline, certify_a_run) {
     support_contains(outcome.err, "option --split does not apply to --certify");
     program_release(&outcome);
     outcome = program_expect(2, "privacy --certify");
-    support_contains(outcome.err, "expected RUN");
+    support_contains(outcome.err, "needs RUN");
     program_release(&outcome);
 
     const char *run = support_scratch_path("clipped");
@@ -335,7 +338,7 @@ Test(pipeline, certify_a_run) {
                        program_train_options(), run);
     support_contains(outcome.out,
                      "Proven: epsilon 8 at delta 1e-05, one sample, any two texts. Not covered: "
-                     "the texts that the encoder was trained on.\nProven, for one sample");
+                     "the texts that the encoder was trained on.\nProven for one sample");
     program_release(&outcome);
     char *result = support_read(support_scratch_path("clipped/result.json"));
     json_t *record = json_loads(result, 0, NULL);
@@ -366,7 +369,7 @@ Test(pipeline, certify_a_run) {
     program_release(&outcome);
     outcome = program_expect(0, "privacy %s --certify --releases 4", run);
     support_contains(outcome.out, "mu-GDP with mu = 3.333");
-    support_contains(outcome.out, "By (a), 4 samples of a text");
+    support_contains(outcome.out, "By theorem (a), 4 samples of a text");
     program_release(&outcome);
 
     /* The attack's bound is at most the exact epsilon, which is at most the certified one. A smaller claim fails. */
@@ -390,7 +393,7 @@ Test(pipeline, certify_a_run) {
         1, "attack %s --kind pair --pairs 1 --samples 100 --delta 1e-9 --claimed 1e-4", run);
     support_contains(outcome.err, "VIOLATION: texts ");
     support_contains(outcome.err, "<= exact <= claimed, found ");
-    support_contains(outcome.err, "; shown and right with confidence 95 %");
+    support_contains(outcome.err, "; confidence of shown and right: 95 %");
     support_contains(outcome.out, "VIOLATION");
     support_contains(outcome.out, "\nclaimed ");
     cr_expect_null(strstr(outcome.out, "certified"));
@@ -401,13 +404,13 @@ Test(pipeline, certify_a_run) {
     outcome =
         program_expect(0, "attack %s --kind reidentify --shared %s --releases 4", run, shared);
     support_contains(outcome.out, "Someone who has the model and these 40 texts");
-    support_contains(outcome.out, "40, of 4 samples each, among 40 texts; intervals: 95 %");
+    support_contains(outcome.out, "40 with 4 samples each, among 40 texts; intervals at 95 %");
     support_contains(outcome.out, "chance 2.50 %, proven at most ");
     support_contains(outcome.out, "\nwithout noise ");
     program_release(&outcome);
     outcome = program_expect(0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv", run,
                              program_task());
-    support_contains(outcome.out, "40, 160 public ones learned from, 1 draw of noise");
+    support_contains(outcome.out, "40, public texts to learn from: 160, noise drawn 1 time");
     support_contains(outcome.out, "\nsees       score                    x 100  95 %");
     support_contains(outcome.out, "\nstates     AUC ");
     support_contains(outcome.out, "proven at most\n");
@@ -417,24 +420,24 @@ Test(pipeline, certify_a_run) {
             0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv --shared %s%s", run,
             program_task(), shared, json ? " --json" : "");
         support_contains(outcome.out, shared);
-        if (!json) support_contains(outcome.out, "; intervals are over texts alone");
+        if (!json) support_contains(outcome.out, "; intervals cover the choice of texts only");
         program_release(&outcome);
     }
     outcome =
         program_expect(2, "attack %s --kind language --public %s/train.tsv", run, program_task());
-    support_contains(outcome.err, "language: expected a method with a vector for each token");
+    support_contains(outcome.err, "attack language: expected a method with one vector per token");
     program_release(&outcome);
     outcome = program_expect(2, "attack %s --kind token --prior model", run);
-    support_contains(outcome.err, "option --prior does not apply to kind token");
+    support_contains(outcome.err, "option --prior does not apply to --kind token");
     program_release(&outcome);
     outcome = program_expect(2, "attack %s --kind bag", run);
     support_contains(outcome.err, "public: expected a file");
     program_release(&outcome);
     outcome = program_expect(2, "attack %s --kind reidentify --pairs 3", run);
-    support_contains(outcome.err, "option --pairs does not apply to kind reidentify");
+    support_contains(outcome.err, "option --pairs does not apply to --kind reidentify");
     program_release(&outcome);
     outcome = program_expect(2, "attack --kind pair");
-    support_contains(outcome.err, "expected either RUN or --posteriors");
+    support_contains(outcome.err, "expected exactly one of RUN and --posteriors");
     program_release(&outcome);
 }
 

@@ -106,13 +106,13 @@ Test(predict, new_texts_through_the_noise) {
     char options[8192];
     support_write_text(texts, "good\ngood\tbad\n");
     snprintf(options, sizeof options, "--input %s", texts);
-    refused(3, run, options, "texts.txt:2: expected a text without a tab, found one");
+    refused(3, run, options, "texts.txt:2: expected one text without a tab, found one");
     support_write_text(texts, "");
     refused(3, run, options, "texts.txt: expected one text per line, found none");
     support_write(texts, "good\na\0b\n", 9);
     refused(3, run, options, "texts.txt:2: expected a text, found a NUL byte");
     refused(1, run, "--input /no/such/file", "/no/such/file");
-    refused(2, run, "--input - --split dev", "expected either --input or --split");
+    refused(2, run, "--input - --split dev", "expected exactly one of --input and --split");
     refused(2, run, "--samples 3", "option --samples needs --input");
     refused(2, run, "--input - --samples 0", "samples");
 }
@@ -151,7 +151,7 @@ Test(predict, scores_of_pairs) {
     char options[4200];
     snprintf(options, sizeof options, "--input %s", texts);
     support_write_text(texts, "good\tcat\nbad\n");
-    refused(3, run, options, "texts.txt:2: expected two texts apart by a tab, found no tab");
+    refused(3, run, options, "texts.txt:2: expected two texts separated by a tab, found no tab");
     support_write_text(texts, "good\tcat\tdog\n");
-    refused(3, run, options, "texts.txt:1: expected two texts apart by a tab, found several");
+    refused(3, run, options, "texts.txt:1: expected two texts separated by a tab, found several");
 }

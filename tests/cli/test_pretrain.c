@@ -48,7 +48,7 @@ Test(pretrain, from_text_to_a_model_that_can_be_trained) {
     cr_assert_gt(json_integer_value(json_object_get(evaluation, "masked")), 100);
     cr_assert_eq(json_real_value(json_object_get(json_object_get(result, "coverage"), "unknown")),
                  0);
-    support_contains(o.err, "held-out masked accuracy");
+    support_contains(o.err, "held-out text: masked accuracy");
     json_decref(result);
     program_release(&o);
     o = program_expect(0, "pretrain --eval --model %s --text %s --length 16 --threads 1",
@@ -147,15 +147,16 @@ Test(pretrain, bad_usage) {
     refused(2, "arch: expected tiny, mini, small or base, found 'huge'",
             "--text x --out y --arch huge");
     refused(2, "--vocab and --vocab-size exclude", "--text x --out y --vocab v --vocab-size 8");
-    refused(2, "option --layers: --init brings", "--text x --out y --init m --layers 2");
+    refused(2, "option --layers does not apply with --init",
+            "--text x --out y --init m --layers 2");
     refused(2, "option --lr: a resumed run keeps", "--resume x --lr 1");
-    refused(2, "option --model: only with --eval", "--text x --out y --model m");
-    refused(2, "option --steps: not with --eval", "--eval --model m --text x --steps 3");
+    refused(2, "option --model needs --eval", "--text x --out y --model m");
+    refused(2, "option --steps: does not apply to --eval", "--eval --model m --text x --steps 3");
     refused(2, "option --model is needed", "--eval --text x");
     refused(2, "one of mlm mlm+nsp", "--objective clm");
     refused(2, "objective: expected vanilla-mlm, prob-mlm or denoising-mlm with privatize santext",
             "--text x --out y --init m --privatize santext --eta 3");
-    refused(2, "init: expected with privatize a model",
+    refused(2, "init: privatize needs a model",
             "--text x --out y --privatize santext --eta 3 --objective prob-mlm");
     refused(2, "mask_prob: expected 0.001 to 0.9, found 2", "--text x --out y --mask-prob 2");
     refused(1, "x: cannot read: No such file", "--text x --out y");
@@ -174,7 +175,7 @@ Test(pretrain, bad_input) {
     char *at = strstr(args, "--vocab-size 90");
     memcpy(at, "               ", 15);
     strcat(strcat(args, " --vocab "), vocabulary);
-    refused(3, "expected pieces beyond the special tokens", args);
+    refused(3, "expected word pieces besides the special tokens", args);
     struct stat info;
     cr_assert_neq(stat(support_scratch_path("none"), &info), 0); /* no file was left behind */
     /* The directory is not empty. */

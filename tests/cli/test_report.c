@@ -93,11 +93,11 @@ Test(report, of_trained_runs) {
 Test(report, wrong_use) {
     struct outcome outcome = program_expect(3, "report %s", support_scratch_path("nowhere"));
     support_contains(outcome.err, "nvdp report: ");
-    support_contains(outcome.err, "expected a directory of runs, found none");
+    support_contains(outcome.err, "expected a directory of runs, found no such directory");
     program_release(&outcome);
     outcome = program_expect(2, "report %s --budgets 1,x", support_scratch_path("nowhere"));
     support_contains(outcome.err,
-                     "budgets: expected 1 to 16 numbers of nats, at least 0, found '1,x'");
+                     "budgets: expected 1 to 16 numbers in nats, each at least 0, found '1,x'");
     program_release(&outcome);
     outcome = program_expect(2, "report");
     program_release(&outcome);

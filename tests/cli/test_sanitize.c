@@ -208,7 +208,7 @@ Test(sanitize, what_was_measured_goes_with_its_texts) {
     cr_assert(nvdp__exists(support_scratch_path("measured/measured-limit-5.json")));
     cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
     outcome = program_expect(1, command, program_task(), program_model(), 50, out);
-    support_contains(outcome.err, "measured: another process is writing there");
+    support_contains(outcome.err, "measured: another process is writing to this folder");
     program_release(&outcome);
     nvdp__outdir_unlock(lock);
     cr_expect(nvdp__exists(measured));
@@ -290,8 +290,8 @@ Test(sanitize, draws) {
     free(release), free(repeated), free(one), free(same), free(other);
     struct outcome outcome =
         program_expect(2, "sanitize --vectors %s %s --seed 3 </dev/null", table(), FAITHFUL);
-    support_contains(outcome.err, "option --seed: only with --analyse");
-    support_contains(outcome.err, "with --insecure-seed N\n");
+    support_contains(outcome.err, "option --seed needs --analyse");
+    support_contains(outcome.err, "with --insecure-seed N for tests and experiments\n");
     program_release(&outcome);
 }
 
@@ -394,8 +394,9 @@ Test(sanitize, no_noise_is_refused_by_name) {
     for (size_t i = 0; i < 3; i++) {
         struct outcome outcome = program_expect(
             2, "sanitize --vectors %s --mechanism santext %s </dev/null", table(), option[i]);
-        support_contains(outcome.err,
-                         "eta or epsilon: expected a finite number above 0 for santext, found 0");
+        support_contains(
+            outcome.err,
+            "eta or epsilon: mechanism santext needs a finite number above 0, found 0");
         program_release(&outcome);
     }
 }
@@ -408,9 +409,8 @@ Test(sanitize, words_of_no_text_are_warned_of) {
     support_write_text(cased, "in 0 0\nParis 1 0\nparis 2 0\ncaf\xC3\xA9 0 1\ndon't 0 2\n' 0 3\n");
     struct outcome outcome = program_expect(
         0, "sanitize --quiet --text %s --vectors %s %s --out %s", text, cased, FAITHFUL, out);
-    support_contains(outcome.err,
-                     "warning: word vectors: 3 of 6 words, such as 'Paris', are found in "
-                     "no text and yet come out");
+    support_contains(outcome.err, "warning: word vectors: 3 of 6 words, such as 'Paris', match no "
+                                  "text but can still be drawn as output");
     support_contains(outcome.out, "in no text        3 of these words");
     program_release(&outcome);
     json_t *privacy = json_load_file(support_scratch_path("cased.out.privacy.json"), 0, NULL);
@@ -422,7 +422,7 @@ Test(sanitize, words_of_no_text_are_warned_of) {
     json_decref(privacy);
     outcome =
         program_expect(0, "sanitize --quiet --text %s --vectors %s %s", text, table(), FAITHFUL);
-    support_lacks(outcome.err, "found in no text");
+    support_lacks(outcome.err, "match no text");
     program_release(&outcome);
 }
 
@@ -463,8 +463,8 @@ Test(sanitize, vocabulary_from) {
     json_decref(privacy);
     outcome = program_expect(0, "privacy --quiet --task sst2 --data %s --vectors %s --sanitized %s",
                              data, words, out);
-    support_contains(outcome.out, "A vocabulary of 4,");
-    support_contains(outcome.out, "The vocabulary is that of these texts, which is not private");
+    support_contains(outcome.out, "The vocabulary has 4 tokens");
+    support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
     program_release(&outcome);
     outcome = program_expect(0,
                              "sanitize --analyse geometry --json --task sst2 --data %s --vectors "
@@ -488,21 +488,21 @@ Test(sanitize, vocabulary_from) {
     static const char measure[] =
         "privacy --quiet --task sst2 --data %s --vectors %s --sanitized %s %s%s";
     outcome = program_expect(2, measure, data, words, out, "", "");
-    support_contains(outcome.err, "expected its own --vocabulary-from FILE, found none");
+    support_contains(outcome.err, "the folder was made with --vocabulary-from FILE");
     program_release(&outcome);
     outcome = program_expect(3, measure, data, words, out, "--vocabulary-from ", "sst2");
-    support_contains(outcome.err, "expected the tokens and vectors of its own table");
+    support_contains(outcome.err, "expected the tokens and vectors of ");
     program_release(&outcome);
     outcome = program_expect(0, measure, data, words, out, "--vocabulary-from ", file);
-    support_contains(outcome.out, "A vocabulary of 4,"); /* the plot . bad */
+    support_contains(outcome.out, "The vocabulary has 4 tokens"); /* the plot . bad */
     support_lacks(outcome.out, "which is not private");
     program_release(&outcome);
 
     /* the private text as its own vocabulary; vectors as output; V_S of the same counts */
     outcome = program_expect(0, "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s",
                              file, words, FAITHFUL, file, support_scratch_path("own.out"));
-    support_contains(outcome.out, "vocabulary        4 of the table's 6 words, 2 dimensions; NOT "
-                                  "PRIVATE: those of these texts\n");
+    support_contains(outcome.out, "vocabulary        4 of the 6 words with vectors, 2 dimensions; "
+                                  "NOT PRIVATE: taken from these texts\n");
     program_release(&outcome);
     outcome =
         program_expect(0,
@@ -525,7 +525,7 @@ Test(sanitize, vocabulary_from) {
     outcome =
         program_expect(2, "sanitize --model %s --mechanism random --vocabulary-from %s </dev/null",
                        program_model(), file);
-    support_contains(outcome.err, "vocabulary_from: expected a file of word vectors");
+    support_contains(outcome.err, "vocabulary_from: expected word vectors");
     program_release(&outcome);
 }
 
@@ -545,19 +545,21 @@ Test(sanitize, bad_input) {
     snprintf(words, sizeof words, "%s", table());
     const char *quoted =
         FOLDER("quoted", "train.tsv", "sentence\tlabel\ngood\t1\n\"bad\tfilm\"\t0\n");
-    refused(3, "train.tsv:3: expected 2 columns, found 3 (tabs separate columns within quotes too)",
+    refused(3,
+            "train.tsv:3: expected 2 columns, found 3 (tabs also separate columns inside quotes)",
             "--task sst2 --data %s --vectors %s " FAITHFUL, quoted, words);
     const char *bare = FOLDER("bare", "train.tsv", "text\tlabel\ngood\t1\n");
     refused(3, "train.tsv:1: missing column 'sentence': found columns 'text', 'label'",
             "--task sst2 --data %s --vectors %s " FAITHFUL, bare, words);
-    refused(3, "train.tsv:1: empty file", "--task sst2 --data %s --vectors %s " FAITHFUL,
-            FOLDER("empty", "train.tsv", ""), words);
+    refused(3, "train.tsv:1: expected a header line, found an empty file",
+            "--task sst2 --data %s --vectors %s " FAITHFUL, FOLDER("empty", "train.tsv", ""),
+            words);
     refused(3, "train.tsv: expected rows, found none",
             "--task sst2 --data %s --vectors %s " FAITHFUL,
             FOLDER("head", "train.tsv", "sentence\tlabel\n"), words);
     const char *nothing = support_scratch_path("nothing");
     mkdir(nothing, 0777);
-    refused(1, "expected train.tsv, dev.tsv or test.tsv, found none",
+    refused(1, "expected one of the files train.tsv, dev.tsv and test.tsv, found none",
             "--task sst2 --data %s --vectors %s " FAITHFUL, nothing, words);
     refused(3, "train.csv:4: column 2: expected the end of the field after its closing quote",
             "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
@@ -572,29 +574,28 @@ Test(sanitize, bad_input) {
             "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
             FOLDER("commas", "train.tsv", "t,y\ngood,1\n"), words);
     const char *task = program_task();
-    refused(2, "eta or epsilon: expected a finite number above 0",
+    refused(2, "eta or epsilon: mechanism santext needs a finite number above 0",
             "--task sst2 --data %s --vectors %s --mechanism santext", task, words);
     refused(2, "epsilon", "--task sst2 --data %s --vectors %s --mechanism santext --epsilon -1",
             task, words);
     refused(2, "eta", "--task sst2 --data %s --vectors %s --mechanism santext --eta inf", task,
             words);
-    refused(2, "options --epsilon and --eta are one: expected one of them",
+    refused(2, "options --epsilon and --eta set the same option; keep one of them",
             "--task sst2 --data %s --vectors %s --mechanism santext --epsilon 2 --eta 2", task,
             words);
-    refused(2, "model or vectors: expected one, found both",
+    refused(2, "model or vectors: expected exactly one of these options, found both",
             "--task sst2 --data %s --vectors %s --model x " FAITHFUL, task, words);
     struct outcome outcome =
         program_expect(2, "sanitize --task sst2 --data %s --vectors %s %s --overwrite --out %s/.",
                        task, words, FAITHFUL, task);
-    support_contains(outcome.err, "out: expected another place than");
+    support_contains(outcome.err, "out: expected a file or folder other than the input");
     program_release(&outcome);
     /* Most words are unknown: continues with a warning. */
     outcome = program_expect(0, "sanitize --task sst2 --data %s --vectors %s %s --out %s",
                              FOLDER("foreign", "train.tsv", "sentence\tlabel\nder gute film\t1\n"),
                              words, FAITHFUL, support_scratch_path("foreign-out"));
-    support_contains(outcome.err,
-                     "66.7% of the words have no vector: most of what comes out is drawn "
-                     "uniformly, and says nothing of the texts");
+    support_contains(outcome.err, "66.7% of the words have no vector and are drawn uniformly, so "
+                                  "the output says little about the texts");
     program_release(&outcome);
 }
 
@@ -611,8 +612,7 @@ Test(sanitize, representations) {
     struct outcome outcome = program_expect(
         0, "sanitize --task rte --data %s --vectors %s --mechanism laplace --eta 50 --out %s", data,
         table(), out);
-    support_contains(outcome.out,
-                     "by mechanism laplace (a vector\n  with noise in place of the token");
+    support_contains(outcome.out, "mechanism laplace (a noisy vector");
     support_lacks(outcome.out, "changed ");
     program_release(&outcome);
     struct nvdp_context *ctx = support_context();
@@ -657,7 +657,7 @@ Test(sanitize, representations) {
     nvdp_context_free(ctx);
     outcome = program_expect(2, "sanitize --text %s --vectors %s --mechanism laplace --eta 3",
                              support_scratch_path("vectors.txt"), table());
-    support_contains(outcome.err, "laplace gives vectors, not words: expected out");
+    support_contains(outcome.err, "laplace outputs vectors, not words; give a file for them (out)");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", out);
     support_contains(outcome.out, "representations/1");
@@ -737,8 +737,8 @@ Test(sanitize, privacy_of_the_texts) {
                        out, table(), data, pairs);
     cr_expect(nvdp__exists(pairs));
     support_contains(outcome.out, "under santext, eta 0.1");
-    support_contains(outcome.out, "they alone tell 66.7 % of the pairs apart");
-    support_contains(outcome.out, "Given equal length:");
+    support_contains(outcome.out, "they alone distinguish 66.7 % of the pairs");
+    support_contains(outcome.out, "For pairs of equal length:");
     program_release(&outcome);
     char path[4200];
     snprintf(path, sizeof path, "%s/measured.json", out);
@@ -748,18 +748,19 @@ Test(sanitize, privacy_of_the_texts) {
     json_decref(first);
 
     outcome = program_expect(2, "privacy --sanitizer santext --eta 1 --epsilon 2");
-    support_contains(outcome.err, "options --eta and --epsilon are one");
+    support_contains(outcome.err, "options --eta and --epsilon set the same option");
     program_release(&outcome);
     outcome = program_expect(2, "privacy run --sanitizer santext --epsilon 1");
-    support_contains(outcome.err, "expected neither RUN");
+    support_contains(outcome.err, "leave out RUN");
     program_release(&outcome);
     outcome = program_expect(3, "privacy --sanitized %s --vectors %s --task sst2 --data %s", data,
                              table(), data);
-    support_contains(outcome.err, "privacy.json: expected what nvdp sanitize wrote");
+    support_contains(outcome.err, "privacy.json: expected a file that nvdp sanitize wrote");
     program_release(&outcome);
     outcome =
         program_expect(2, "privacy --sanitizer santext --epsilon 1 --task sst2 --data %s", data);
-    support_contains(outcome.err, "model or vectors: expected one, found neither");
+    support_contains(outcome.err,
+                     "model or vectors: expected exactly one of these options, found neither");
     program_release(&outcome);
 }
 
@@ -797,7 +798,7 @@ Test(sanitize, measured_is_the_folders_mechanism) {
     program_release(&outcome);
     outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s --quiet",
                              out, table(), data);
-    support_lacks(outcome.err, "cannot be checked");
+    support_lacks(outcome.err, "nvdp cannot check that these are the same vectors");
     program_release(&outcome);
     json_t *report = measured(out), *tokens = json_object_get(report, "tokens");
     cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 12);
@@ -824,22 +825,24 @@ Test(sanitize, measured_is_the_folders_mechanism) {
     const char *small = support_scratch_path("small.txt");
     support_write_text(small, "the 0 0\nfilm 1 0\nplot 0 1\ngood 1 1\nbad 3 0\n. 0 3\n");
     snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, small, data);
-    not_the_folders(3, "expected the tokens and vectors of its own table, vectors.txt (digest ",
-                    options);
+    not_the_folders(3, "expected the tokens and vectors of vectors.txt (digest ", options);
     const char *other = FOLDER("other", "dev.tsv", "sentence\tlabel\nthe film\t1\nthe bad\t0\n");
     snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, table(), other);
-    not_the_folders(3, "expected the sensitive tokens of its own --sensitive-from-data (digest ",
-                    options);
+    not_the_folders(
+        3,
+        "expected the same sensitive tokens as the folder's, from --sensitive-from-data (digest ",
+        options);
     snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --sensitive .9", out,
              table(), data);
-    not_the_folders(3, "privacy.json: expected its own sensitive 0.5, found --sensitive 0.9",
-                    options);
+    not_the_folders(
+        3, "privacy.json: expected the recorded value, sensitive 0.5, found --sensitive 0.9",
+        options);
     snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --epsilon 3", out,
              table(), data);
-    not_the_folders(3, "expected its own eta 0.1", options);
+    not_the_folders(3, "expected the recorded value, eta 0.1", options);
     snprintf(options, sizeof options, "run --sanitized %s --vectors %s --data %s", out, table(),
              data);
-    not_the_folders(2, "expected neither RUN", options);
+    not_the_folders(2, "leave out RUN", options);
     cr_expect_not(nvdp__exists(path));
 }
 
@@ -856,12 +859,13 @@ Test(sanitize, sensitive_lists_and_older_folders) {
     program_release(&outcome);
     char options[9000], path[4200];
     snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s", out, table(), data);
-    not_the_folders(2, "privacy.json: expected its own --sensitive-list FILE, found none", options);
+    not_the_folders(2, "privacy.json: the folder was made with --sensitive-list FILE", options);
     snprintf(options, sizeof options, "--sanitized %s --vectors %s --data %s --sensitive-list %s",
              out, table(), data, list);
     not_the_folders(0, "", options);
     support_write_text(list, "film\n");
-    not_the_folders(3, "expected the sensitive tokens of its own --sensitive-list", options);
+    not_the_folders(3, "expected the same sensitive tokens as the folder's, from --sensitive-list",
+                    options);
 
     snprintf(path, sizeof path, "%s/privacy.json", out);
     json_t *older = json_load_file(path, 0, NULL);
@@ -870,7 +874,7 @@ Test(sanitize, sensitive_lists_and_older_folders) {
     cr_assert_eq(json_object_del(json_object_get(older, "sensitive"), "share"), 0);
     cr_assert_eq(json_dump_file(older, path, 0), 0);
     json_decref(older);
-    not_the_folders(0, "cannot be checked", options);
+    not_the_folders(0, "nvdp cannot check that these are the same vectors", options);
 }
 
 /* ---- --analyse ---- */
@@ -988,10 +992,10 @@ Test(sanitize, analyses_of_a_task) {
         const char *options, *says;
     } bad[] = {
         {"--analyse geometry --data x", "option --task is needed with --data"},
-        {"--analyse geometry --task rte", "data: expected a folder"},
+        {"--analyse geometry --task rte", "data: expected the folder"},
         {"--analyse geometry --task rte --data x --text y", "expected one, found both"},
         {"--analyse geometry --limit 3", "option --task is needed with --limit"},
-        {"--mechanism random --split dev", "option --split: only with --analyse"},
+        {"--mechanism random --split dev", "option --split needs --analyse"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o = program_expect(2, "sanitize --vectors %s %s", vectors_path, bad[i].options);
@@ -1036,7 +1040,7 @@ Test(sanitize, mask_inference) {
     } bad[] = {
         {2, "--text x", "option --mask-model is needed"},
         {2, "--mask-model x", "option --text or --task is needed"},
-        {2, "--text x --mask-model x --mechanism laplace --eta 1", "laplace gives vectors"},
+        {2, "--text x --mask-model x --mechanism laplace --eta 1", "laplace outputs vectors"},
         {2, "--text x --mask-model x --precision int8", "expected f32 or bf16, found int8"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -1046,10 +1050,10 @@ Test(sanitize, mask_inference) {
         program_release(&o);
     }
     o = program_expect(2, "sanitize --analyse geometry --model %s --max-length 5", model);
-    support_contains(o.err, "option --max-length: only with --analyse mask-inference");
+    support_contains(o.err, "option --max-length needs --analyse mask-inference");
     program_release(&o);
     o = program_expect(2, "sanitize --mechanism random --model %s --precision bf16", model);
-    support_contains(o.err, "option --precision: only with --analyse");
+    support_contains(o.err, "option --precision needs --analyse");
     program_release(&o);
     o = program_expect(3, "sanitize --analyse mask-inference --text %s --model %s --mask-model %s",
                        lines, model, program_model());

@@ -41,7 +41,8 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
                                   "\"seeds\": [1, 2], \"latent_dim\": [4, 8], \"epochs\": 2");
     struct stat info;
     struct outcome outcome = program_expect(0, "sweep %s --out %s --dry-run", grid, out);
-    support_contains(outcome.out, "runs              10: 10 waiting, 0 running, 0 done, 0 failed");
+    support_contains(outcome.out,
+                     "runs              10, of which 10 are waiting, 0 running, 0 done, 0 failed");
     support_contains(outcome.out, "latent_dim=8");
     support_contains(outcome.out, "sst2-nvdp-p4-l2-s1-");
     cr_assert_neq(stat(out, &info), 0);

@@ -236,7 +236,7 @@ Test(usage, short_help_has_the_options_that_most_runs_need) {
     support_contains(usage.out, "[--beta1=X]");
     program_release(&usage);
     struct outcome wrong = program_expect(2, "train --help=some");
-    support_contains(wrong.err, "option --help: expected all, or no value, found 'some'");
+    support_contains(wrong.err, "option --help: expected no value, or all, found 'some'");
     program_release(&wrong);
 }
 
@@ -267,11 +267,11 @@ static void stands_under(const char *command, const char *option, const char *he
 }
 
 Test(usage, options_stand_under_their_headings) {
-    static const char *const of_optimiser[] = {
+    static const char *const of_optimizer[] = {
         "epochs", "lr",           "lr-head",  "lr-bottleneck", "seed",  "patience",  "select",
         "warmup", "weight-decay", "adam-eps", "beta1",         "beta2", "clip-norm", "decay-to"};
-    for (size_t i = 0; i < sizeof of_optimiser / sizeof *of_optimiser; i++)
-        stands_under("train", of_optimiser[i], "Optimiser:");
+    for (size_t i = 0; i < sizeof of_optimizer / sizeof *of_optimizer; i++)
+        stands_under("train", of_optimizer[i], "Optimizer:");
     stands_under("train", "dp-batch", "Differential privacy of the training texts:");
     stands_under("train", "target-epsilon", "Differential privacy of the training texts:");
     stands_under("train", "out", "Output:");
@@ -333,8 +333,8 @@ Test(usage, wrong_usage_exits_with_2_and_a_hint) {
     refused("train extra", "unexpected argument 'extra'", "try nvdp train --help");
     refused("eval", "expected RUN", "try nvdp eval --help");
     refused("eval a b", "unexpected argument 'b'", "try nvdp eval --help");
-    refused("privacy", "expected either RUN or --posteriors", "try nvdp privacy --help");
-    refused("privacy run --posteriors f.h5", "expected either RUN or --posteriors",
+    refused("privacy", "expected exactly one of RUN and --posteriors", "try nvdp privacy --help");
+    refused("privacy run --posteriors f.h5", "expected exactly one of RUN and --posteriors",
             "try nvdp privacy --help");
     refused("reuse f.h5 --eval-labels l", "--eval-labels needs --eval-file",
             "try nvdp reuse --help");
@@ -354,7 +354,8 @@ Test(usage, needed_options_are_named) {
     refused("encode --model m --out o", "option --jsonl is needed", "--help");
     refused("encode --model m --jsonl f", "option --out is needed", "--help");
     refused("export run --split dev", "option --out is needed", "--help");
-    refused("export run --input f --split dev --out o", "either --input or --split", "--help");
+    refused("export run --input f --split dev --out o", "exactly one of --input and --split",
+            "--help");
     refused("tokenize", "option --model is needed", "--help");
 }
 
@@ -377,7 +378,7 @@ Test(usage, a_resumed_run_takes_no_other_options) {
     struct outcome outcome = program_expect(0, "train %s --out %s", program_train_options(), run);
     program_release(&outcome);
     snprintf(args, sizeof args, "train --resume %s --lr 1e-3", run);
-    refused(args, "option --lr: a resumed run keeps its own", "try nvdp train --help");
+    refused(args, "option --lr: a resumed run keeps its", "try nvdp train --help");
 }
 
 Test(usage, exit_codes_of_the_library_s_errors) {

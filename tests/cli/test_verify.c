@@ -30,7 +30,7 @@ Test(verify, signs_and_verifies) {
     cr_assert_eq(stat(key, &info), 0);
     cr_assert_eq(info.st_mode & 07777, 0600);
     o = program_expect(1, "verify --make-key %s", key);
-    support_contains(o.err, "cannot create a key: File exists");
+    support_contains(o.err, "cannot create the key file: File exists");
     program_release(&o);
     o = program_expect(0, "verify --make-key %s --json", other);
     json_decref(program_object(&o));
@@ -46,7 +46,7 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
     o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
     support_contains(o.out, "\nyes  its release is in the ledger: ");
-    support_contains(o.out, "\nyes  no text of it has spent more than the budget");
+    support_contains(o.out, "\nyes  no text of the file has exceeded the budget");
     support_contains(o.out, ": at most 2 samples (budget: 100), epsilon ");
     support_contains(o.out, " (budget: none) at delta 1e-05\n");
     program_release(&o);
@@ -67,15 +67,14 @@ Test(verify, signs_and_verifies) {
     program_release(&o);
     o = program_expect(1, "export %s --split dev --out %s --ledger-key %s.ledger", run,
                        support_scratch_path("other.h5"), key);
-    support_contains(o.err,
-                     "/run/ledger: expected at most 1 sample of a text in all, which is what "
-                     "the run promises, found 4 with this export: ");
+    support_contains(o.err, "/run/ledger: expected in total at most 1 sample of a text, which the "
+                            "run guarantees, found 4 including this export: ");
     program_release(&o);
     o = program_expect(0, "verify %s --public-key %s.pub", shared, key);
     support_contains(o.out, "\nyes  the same noise for every text: standard deviation 1 ");
-    support_contains(o.out, "\nyes  mu is what the certificate proves: 2.829, computed 2.829, of "
-                            "all 2 samples of a text together\n");
-    support_contains(o.out, "\nyes  signed, and nothing changed since: by key ");
+    support_contains(o.out, "\nyes  the stated mu follows from the certificate: stated 2.829, "
+                            "computed 2.829, for all 2 samples of a text together\n");
+    support_contains(o.out, "\nyes  the file is signed and unchanged since: by key ");
     support_contains(o.out, "> Proven: epsilon ");
     support_contains(
         o.out, "signed by the given key.\nProven: epsilon 15.46 at delta 1e-05, 2 samples, any two "
@@ -83,7 +82,7 @@ Test(verify, signs_and_verifies) {
     support_lacks(o.out, "\nNO ");
     program_release(&o);
     o = program_expect(0, "verify %s", shared);
-    support_contains(o.out, "\n-    by whom one trusts: ");
+    support_contains(o.out, "\n-    the signature is the expected sender's: ");
     program_release(&o);
 
     o = program_expect(0, "verify %s --public-key %s.pub --json", shared, key);
@@ -106,7 +105,8 @@ Test(verify, signs_and_verifies) {
     json_decref(object);
     program_release(&o);
     o = program_expect(1, "verify %s --public-key %s.pub", shared, other);
-    support_contains(o.out, "\nNO   by whom one trusts: not by the key that was given");
+    support_contains(o.out,
+                     "\nNO   the signature is the expected sender's: not signed by the given key");
     support_contains(o.out, "Do not trust this file");
     program_release(&o);
 }
@@ -168,7 +168,7 @@ Test(verify, what_cannot_be_signed_replaces_nothing) {
     program_release(&o);
     support_write_text(shared, "precious");
     o = program_expect(1, "export %s --split dev --out %s --sign %s --overwrite", run, shared, key);
-    support_contains(o.err, "shared.parquet: its values cannot be told back to the step");
+    support_contains(o.err, "shared.parquet: cannot sign this file");
     program_release(&o);
     char *kept = support_read(shared);
     cr_assert_str_eq(kept, "precious");
@@ -187,13 +187,13 @@ Test(verify, wrong_usage_and_input) {
     const char *text = support_scratch_path("text");
     support_write_text(text, "no HDF5");
     struct outcome o = program_expect(2, "verify");
-    support_contains(o.err, "expected FILE, or --make-key");
+    support_contains(o.err, "expected FILE or --make-key");
     program_release(&o);
     o = program_expect(2, "verify %s --make-key k", text);
-    support_contains(o.err, "--make-key: expected no FILE");
+    support_contains(o.err, "--make-key takes no FILE");
     program_release(&o);
     o = program_expect(2, "verify %s --ledger-key l", text);
-    support_contains(o.err, "expected --ledger beside --ledger-key");
+    support_contains(o.err, "option --ledger-key needs --ledger");
     program_release(&o);
     o = program_expect(3, "verify %s", text);
     program_release(&o);

@@ -194,15 +194,19 @@ Test(sanitizer, bad_options) {
         {{"mechanism"}, {"none"}, "mechanism: expected laplace"},
         {{"mechanism"},
          {"santext"},
-         "eta or epsilon: expected a finite number above 0 for santext, found 0"},
-        {{"mechanism", "eta"}, {"random", "30"}, "eta or epsilon: expected none for random"},
+         "eta or epsilon: mechanism santext needs a finite number above 0, found 0"},
+        {{"mechanism", "eta"},
+         {"random", "30"},
+         "eta or epsilon: mechanism random draws uniformly and takes no eta"},
         {{"mechanism", "eta", "model"},
          {"laplace", "1", "x"},
-         "expected one of the two, found both"},
-        {{"mechanism", "eta"}, {"santext-plus", "1"}, "santext-plus expects one of sensitive-from"},
+         "expected exactly one of these options, found both"},
+        {{"mechanism", "eta"},
+         {"santext-plus", "1"},
+         "santext-plus needs exactly one source of sensitive tokens"},
         {{"mechanism", "eta", "sensitive-from-data"},
          {"santext", "1", "true"},
-         "mechanism: expected santext-plus with sensitive tokens, found santext"},
+         "mechanism: only santext-plus has sensitive tokens, found santext"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const char *options[9] = {"vectors", path};
@@ -263,7 +267,7 @@ Test(sanitizer, sensitive_tokens_are_the_rarest) {
                       "sensitive-list", file("list", "bad\nugly\n")),
                  NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(made.ctx),
-                     "list:2: sensitive token 'ugly': expected one of the vocabulary's 6");
+                     "list:2: sensitive token 'ugly' is not in the vocabulary of 6");
     drop(&made);
     cr_expect_eq(MAKE(&made, "vectors", path, "mechanism", "santext-plus", "eta", "2",
                       "sensitive-from", file("none", "no such words\n")),
@@ -329,7 +333,8 @@ Test(sanitizer, words_of_a_text) {
     cr_assert_eq(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from", "sst2"),
                  NVDP_OK);
     cr_expect_eq(nvdp_sanitizer_choose(made.ctx, made.sanitizer), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(made.ctx), "vocabulary_from: expected texts with words");
+    support_contains(nvdp_context_error(made.ctx),
+                     "vocabulary_from: expected texts that contain words");
     drop(&made);
     cr_expect_eq(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from",
                       file("none", "no such words\n")),
@@ -398,7 +403,8 @@ Test(sanitizer, pieces_of_an_encoder) {
     drop(&made);
     path = model(ctx, "empty", "[PAD]\n[unused1]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     cr_expect_eq(MAKE(&made, "model", path, "mechanism", "random"), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(made.ctx), "expected a regular token, found 6");
+    support_contains(nvdp_context_error(made.ctx),
+                     "expected at least one regular token, found only 6");
     drop(&made);
     nvdp_context_free(ctx);
 }

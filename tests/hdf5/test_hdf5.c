@@ -137,9 +137,10 @@ Test(hdf5, rows_in_slices) {
     OK(nvdp__h5_read_rows(file, "h", NVDP__H5_F16, 777, 50000, back));
     cr_assert_arr_eq(back, data + 777 * WIDTH, 50000 * WIDTH * sizeof *back);
     expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, ROWS - 1, 2, back),
-                 NVDP_ERR_ARGUMENT, "expected rows within 100003, found 2 from row 100002");
+                 NVDP_ERR_ARGUMENT,
+                 "expected a range within its 100003 rows, found 2 rows from row 100002");
     expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, SIZE_MAX, 2, back),
-                 NVDP_ERR_ARGUMENT, "expected rows within");
+                 NVDP_ERR_ARGUMENT, "expected a range within");
     nvdp__h5_free(file);
     free(data);
     free(back);
@@ -191,7 +192,7 @@ Test(hdf5, nothing_in_a_dataset) {
     OK(nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, 0, NULL));
     OK(nvdp__h5_read_rows(file, "h", NVDP__H5_F16, 1, 4, NULL));
     expect_error(ctx, nvdp__h5_read_rows(file, "x", NVDP__H5_F32, 0, 1, NULL), NVDP_ERR_ARGUMENT,
-                 "expected rows within 0, found 1 from row 0");
+                 "expected a range within its 0 rows, found 1 rows from row 0");
     nvdp__h5_free(file);
     nvdp_context_free(ctx);
 }
@@ -406,7 +407,7 @@ Test(hdf5, formats_are_checked) {
     OK(nvdp__h5_open(ctx, path, NULL, 0, &file));
     nvdp__h5_free(file);
     expect_error(ctx, nvdp__h5_open(ctx, foreign_file(), "shared", 1, &file), NVDP_ERR_INPUT,
-                 "found no attribute 'nvdp_format'");
+                 "the attribute 'nvdp_format' is missing");
     nvdp_context_free(ctx);
 }
 

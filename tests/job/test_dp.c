@@ -428,7 +428,8 @@ Test(dp, a_run_does_not_go_on_with_other_texts) {
     support_write_text(path, longer);
     config.resume = out;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "expected the train file that the run began with");
+    support_contains(nvdp_context_error(ctx),
+                     "expected the same train file as at the beginning of the run");
     support_write_text(path, text);
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     free(longer);
@@ -842,7 +843,7 @@ Test(dp, of_a_base_run) {
     config.from_base = private;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx),
-                     "--target-delta: expected above what the training of the model to begin from");
+                     "--target-delta: expected more than the cost of training the starting model");
     const double n = examples_of(first);
     config.dp.target_delta = 0.9 / n;
     config.dp.insecure_seed =
@@ -852,8 +853,9 @@ Test(dp, of_a_base_run) {
     config.dp.insecure_seed = 11;
     config.dp.target_epsilon = before.epsilon;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx),
-                     "--target-epsilon: expected above what the training of the model to begin");
+    support_contains(
+        nvdp_context_error(ctx),
+        "--target-epsilon: expected more than the cost of training the starting model");
     config.dp.target_epsilon = 0;
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop_after, &calls);
@@ -866,7 +868,7 @@ Test(dp, of_a_base_run) {
     cr_assert_eq(json_object_set_new(first, "delta", json_real(before.delta / 2)), 0);
     cr_assert_eq(json_dump_file(of_base, moved, 0), 0);
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "expected a model to begin from whose training has");
+    support_contains(nvdp_context_error(ctx), "expected a starting model whose training cost");
     support_write_text(moved, text);
     free(text);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -894,16 +896,18 @@ Test(dp, what_is_not_private_is_refused) {
         const char *what;
     } cases[] = {
         {{.clip = 1, .noise = 1}, "--dp-noise: expected --dp-batch or --dp-sample-rate"},
-        {{.clip = 1, .batch = 8}, "--dp-noise: expected above 0, or --target-epsilon, found 0"},
+        {{.clip = 1, .batch = 8},
+         "--dp-noise: expected a number above 0, or --target-epsilon in its place, found 0"},
         {{.clip = 1, .noise = -1, .batch = 8}, "dp_noise: expected 0 to"},
         {{.clip = 0, .noise = 1, .batch = 8}, "dp_clip: expected at least 1e-09"},
-        {{.clip = INFINITY, .noise = 1, .batch = 8}, "no noise hides what is not bounded"},
+        {{.clip = INFINITY, .noise = 1, .batch = 8}, "noise cannot hide unbounded gradients"},
         {{.clip = 1, .noise = 1, .sample_rate = 1.5}, "found 1.5"},
         {{.clip = 1, .noise = 1, .sample_rate = 0.5, .batch = 8}, "exclude each other"},
-        {{.clip = INFINITY, .target_epsilon = 3, .batch = 8}, "no noise hides"},
+        {{.clip = INFINITY, .target_epsilon = 3, .batch = 8}, "noise cannot hide"},
         {{.clip = 1, .target_epsilon = 3}, "--target-epsilon: expected --dp-batch"},
-        {{.clip = 1, .noise = 1, .batch = 8, .target_delta = 0.1}, "expected below 1/N"},
-        {{.clip = 1, .noise = 0.5, .batch = 90, .target_epsilon = 0.1}, "a budget for one step"},
+        {{.clip = 1, .noise = 1, .batch = 8, .target_delta = 0.1}, "expected less than 1/N"},
+        {{.clip = 1, .noise = 0.5, .batch = 90, .target_epsilon = 0.1},
+         "a budget for at least one step"},
         {{.clip = 1, .noise = 1, .batch = 5000}, "expected at most the"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)

@@ -169,6 +169,6 @@ Test(tags, not_over_a_bottleneck) {
     struct nvdp_model *none = NULL;
     struct nvdp__model_info info = info_of(f.data, NVDP_METHOD_NVDP);
     cr_expect_eq(nvdp__model_build(f.ctx, &info, true, &none), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(f.ctx), "expected base or reg, found nvdp");
+    support_contains(nvdp_context_error(f.ctx), "needs method base or reg, found nvdp");
     teardown(&f);
 }

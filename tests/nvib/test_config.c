@@ -148,23 +148,23 @@ static void refused_by_nvdp(const struct nvdp__nvib_config *config, const char *
 
 /* Configurations for which the bound of a sequence clip would not hold are refused. */
 Test(config, what_contradicts_a_sequence_clip_is_refused) {
-    REFUSED_BY_NVDP("weights: expected constant with clip_sequence 3, or clip_alpha_min and",
+    REFUSED_BY_NVDP("weights: with clip_sequence 3 expected constant, or learned with",
                     config.weights = NVDP__WEIGHTS_LEARNED);
-    REFUSED_BY_NVDP("weights: expected constant with clip_sequence 3",
+    REFUSED_BY_NVDP("weights: with clip_sequence 3 expected constant",
                     config.weights = NVDP__WEIGHTS_LEARNED;
                     config.clip.alpha_max = 2);
-    REFUSED_BY_NVDP("clip_alpha_min: expected none with weights constant",
+    REFUSED_BY_NVDP("clip_alpha_min: expected no value with weights constant",
                     config.clip.alpha_min = 0.5);
     REFUSED_BY_NVDP("pool: expected auto, first or mean with weights constant",
                     config.pool = NVDP_POOL_WEIGHTED);
     REFUSED_BY_NVDP("kappa: expected 1", config.kappa = 2);
     REFUSED_BY_NVDP("option --query: expected sampled with --clip-sequence 3",
                     config.query = NVDP__QUERY_CLEAN);
-    REFUSED_BY_NVDP("option --clip-mu: expected inf, none, with --clip-sequence 3",
+    REFUSED_BY_NVDP("option --clip-mu: expected inf (no clip) with --clip-sequence 3",
                     config.clip.mu_radius = 3);
     REFUSED_BY_NVDP("option --length-policy: expected hidden with --clip-sequence 3",
                     config.length_policy = NVDP_LENGTH_PUBLIC);
-    REFUSED_BY_NVDP("row_index: expected none under the public length policy",
+    REFUSED_BY_NVDP("row_index: expected none with length_policy public",
                     config.length_policy = NVDP_LENGTH_PUBLIC;
                     config.row_index = NVDP__ROW_INDEX_TRAINED);
 }

@@ -225,12 +225,12 @@ Test(schema, one_option_is_not_given_under_two_names) {
     set(config, "germ", "1");
     set(config, "germ", "2");
     refused(ctx, nvdp_config_set(config, "seed", "3"), NVDP_ERR_ARGUMENT,
-            "options --germ and --seed are one: expected one of them");
+            "options --germ and --seed set the same option; keep one of them");
     has(config, "seed", "2");
     cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
     set(copy, "germ", "4");
     refused(ctx, nvdp_config_set(copy, "seed", "3"), NVDP_ERR_ARGUMENT,
-            "options --germ and --seed are one: expected one of them");
+            "options --germ and --seed set the same option; keep one of them");
     set(config, "germ", NULL);
     set(config, "seed", "3");
     has(config, "germ", "3");
@@ -243,7 +243,7 @@ Test(schema, one_option_is_not_given_under_two_names) {
     has(config, "seed", "6");
     refused(ctx, nvdp_config_load_text(config, "a file", "{\"seed\": 5, \"germ\": 5}"),
             NVDP_ERR_ARGUMENT,
-            "a file: keys 'seed' and 'germ' are one option: expected one of them");
+            "a file: keys 'seed' and 'germ' set the same option; keep one of them");
     nvdp_config_free(copy);
     nvdp_config_free(config);
     nvdp_context_free(ctx);
@@ -309,7 +309,7 @@ Test(schema, an_option_is_one_row) {
                  nvdp_context_error(ctx));
     set(copy, "added", "0.25");
     refused(ctx, nvdp__config_continue(ctx, copy, &schema_of_more, &work), NVDP_ERR_ARGUMENT,
-            "option --added: a resumed run keeps its own configuration: 0.75, found 0.25");
+            "option --added: a resumed run keeps its configuration: expected 0.75, found 0.25");
     free(text);
     nvdp_config_free(config);
     nvdp_config_free(copy);
@@ -348,7 +348,7 @@ Test(schema, a_program_has_options_of_its_own) {
     const struct nvdp_option narrow[] = {
         {.name = "narrow", .type = NVDP_OPTION_REAL, .width = sizeof single}, {0}};
     refused(ctx, nvdp_config_add(config, narrow, sizeof *narrow, &single), NVDP_ERR_ARGUMENT,
-            "option --narrow: expected a member of 8 bytes, found one of 4");
+            "option --narrow: expected a struct member of 8 bytes, found one of 4");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

@@ -108,18 +108,20 @@ Test(corpus, damage_is_refused) {
     const size_t header = sizeof(struct nvdp__corpus_header);
     refused(&toy, 0, false, "found other data");
     refused(&toy, offsetof(struct nvdp__corpus_header, tokens), false,
-            "header: expected the checksum");
-    refused(&toy, header, false, "expected the checksum");
+            "header: the checksum does not match");
+    refused(&toy, header, false, "do not match the checksum");
     refused(&toy, offsetof(struct nvdp__corpus_header, version), true, "expected version 1");
-    refused(&toy, offsetof(struct nvdp__corpus_header, id_size), true, "expected ids of 2 or 4");
+    refused(&toy, offsetof(struct nvdp__corpus_header, id_size), true,
+            "expected token ids of 2 or 4");
     refused(&toy, offsetof(struct nvdp__corpus_header, pieces), true, "expected a vocabulary of");
-    refused(&toy, offsetof(struct nvdp__corpus_header, key), true, "found those of others");
+    refused(&toy, offsetof(struct nvdp__corpus_header, key), true,
+            "found the tokens of other texts");
     refused(&toy, offsetof(struct nvdp__corpus_header, tokens), true, "bytes, found");
     refused(&toy, offsetof(struct nvdp__corpus_header, sentences) + 7, true, "expected 1 to");
-    refused(&toy, header + 1, true, "expected ids below 37");
+    refused(&toy, header + 1, true, "expected token ids below 37");
     size_t tables = header + (toy.corpus.tokens * 2 + 7) / 8 * 8;
-    refused(&toy, tables + 8 + 7, true, "expected rising tables");
-    refused(&toy, tables + (toy.corpus.sentences + 2) * 8, true, "expected rising tables");
+    refused(&toy, tables + 8 + 7, true, "expected increasing offsets");
+    refused(&toy, tables + (toy.corpus.sentences + 2) * 8, true, "expected increasing offsets");
     support_write(support_scratch_path("short.tokens"), "NVDPTOKS", 8);
     struct nvdp__corpus corpus;
     cr_assert_eq(
@@ -159,7 +161,7 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
         cr_assert_eq(stat(path, &after), 0);
         cr_assert_eq(before.st_ino == after.st_ino, round == 1);
     }
-    cr_assert_not_null(strstr(notice, "it is made again"), "%s", notice);
+    cr_assert_not_null(strstr(notice, "makes this cache file again"), "%s", notice);
     /* With an impossible folder the tokens are not kept. */
     cr_assert_eq(
         nvdp__corpus_cached(toy.ctx, toy.tokenizer, &toy.text, &digest[0], 1, toy.text, &corpus),
@@ -175,7 +177,7 @@ Test(corpus, of_no_token_is_refused) {
     support_write_text(support_scratch_path("none.txt"), "\x01\n\x02\n");
     cr_assert_eq(build(&toy, support_scratch_path("none.txt"), support_scratch_path("none.tokens")),
                  NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "found no token"));
+    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "found none"));
     struct stat info;
     cr_assert_neq(stat(support_scratch_path("none.tokens"), &info), 0);
     toy_close(&toy);

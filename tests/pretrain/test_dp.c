@@ -324,7 +324,7 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
         const char *statement = json_string_value(json_object_get(dp, "statement"));
         support_contains(statement,
                          "It includes epsilon 1.5 and delta 3e-09 of earlier computations");
-        support_contains(statement, "as the vocabulary that came out");
+        support_contains(statement, "tokenized with the trained private vocabulary");
         json_decref(root);
         snprintf(path, sizeof path, "%s/vocab_privacy.json", config.out);
         root = json_load_file(path, 0, NULL);
@@ -336,11 +336,13 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     snprintf(path, sizeof path, "%s/vocab.txt", both);
     config.dp.target_epsilon = 1.4;
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected above the private vocabulary's 1.5");
+    support_contains(nvdp_context_error(ctx),
+                     "expected more than the cost of the private vocabulary, 1.5");
     config.dp.target_epsilon = 3;
     config.dp.target_delta = 2e-9;
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected above the private vocabulary's 3e-09");
+    support_contains(nvdp_context_error(ctx),
+                     "expected more than the cost of the private vocabulary, 3e-09");
     nvdp_context_free(ctx);
 }
 
@@ -364,7 +366,7 @@ Test(dp, pairs) {
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);
     char *statement = support_read(path);
-    support_contains(statement, "An example is one pair of neighbouring parts of one document");
+    support_contains(statement, "An example is one pair of neighboring parts of one document");
     free(statement);
     snprintf(path, sizeof path, "%s/metrics.jsonl", whole);
     FILE *file = fopen(path, "r");
@@ -487,7 +489,8 @@ Test(dp, of_a_model_to_begin_from) {
     json_decref(root);
     config.init = private;
     config.vocab = NULL;
-    refused(ctx, &config, "--target-delta: expected above what the training of the model to begin");
+    refused(ctx, &config,
+            "--target-delta: expected more than the cost of training the starting model");
     config.dp.target_delta = 1.9 * delta; /* delta is half of 1/N */
     config.overwrite = true;
     trained(ctx, config, next);
@@ -508,7 +511,7 @@ Test(dp, what_tells_the_texts_otherwise_is_refused) {
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     config.dp = (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1};
     config.vocab = NULL;
-    refused(ctx, &config, "expected init, vocab or vocab_dp_epsilon");
+    refused(ctx, &config, "private training needs init, vocab or vocab_dp_epsilon");
     config.vocab = toy_vocabulary();
     config.objective = NVDP__OBJECTIVE_VANILLA;
     config.init = "model";

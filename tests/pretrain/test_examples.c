@@ -165,7 +165,7 @@ Test(examples, pairs_need_two_documents) {
     struct toy toy = toy_open(1);
     struct nvdp__examples examples = {.ctx = toy.ctx};
     cr_assert_eq(nvdp__examples_pairs(&examples, &toy.corpus, 32, 3, 0), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "two documents or more"));
+    cr_assert_not_null(strstr(nvdp_context_error(toy.ctx), "at least 2 documents"));
     nvdp__examples_release(&examples);
     toy_close(&toy);
 }

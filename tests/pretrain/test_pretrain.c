@@ -113,7 +113,7 @@ Test(pretrain, one_process_trains_in_a_folder) {
     DIR *lock = NULL;
     cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(ctx), "held: another process is writing there");
+    support_contains(nvdp_context_error(ctx), "held: another process is writing to this folder");
     cr_expect(nvdp__directory_empty(out));
     nvdp__outdir_unlock(lock);
     nvdp_context_free(ctx);
@@ -207,8 +207,9 @@ Test(pretrain, a_changed_text_cannot_be_resumed) {
     config.resume = config.out;
     struct nvdp_pretrain_result result;
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_INPUT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "expected the text that the run began with"),
-                       "%s", nvdp_context_error(ctx));
+    cr_assert_not_null(
+        strstr(nvdp_context_error(ctx), "expected the same text as at the beginning of the run"),
+        "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
 }
 
@@ -323,7 +324,7 @@ Test(pretrain, frozen_layers_stay) {
     const struct nvdp__pretrain_options resumed = {.resume = parts};
     cr_expect_eq(nvdp__pretrain(ctx, &resumed, &result), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
-                     "first: expected the frozen layers that the run began with");
+                     "first: expected the same frozen layers as at the beginning of the run");
     nvdp_context_free(ctx);
 }
 
@@ -414,7 +415,7 @@ Test(pretrain, bad_configurations_are_refused) {
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "momentum: expected 0 to 0.999999");
     c = good;
     c.texts = 0;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "text: expected one file");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "text: expected at least one file");
     c = good;
     c.heads = 3;
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "num_attention_heads");
@@ -433,7 +434,7 @@ Test(pretrain, bad_configurations_are_refused) {
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "exclude each other");
     c = good;
     c.freeze_layers = 1;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "init: expected with freeze_layers a model");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "init: freeze_layers needs a model");
     const char *nowhere = "nowhere.txt";
     c = good;
     c.text = &nowhere;
@@ -445,7 +446,8 @@ Test(pretrain, bad_configurations_are_refused) {
     c.init = c.out;
     c.out = support_scratch_path("frozen");
     c.freeze_layers = 2;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "freeze_layers: expected at most num_hidden_layers 1 of ");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT,
+            "freeze_layers: expected at most 1, the num_hidden_layers of ");
     cr_assert(!nvdp__exists(c.out));
     c = good;
     c.overwrite = true;

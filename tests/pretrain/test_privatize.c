@@ -419,9 +419,9 @@ Test(privatize, bad_configurations_are_refused) {
          "mlm"},
         {adaptive(&text, "x", NVDP__TOKENS_AS_THEY_ARE, NVDP__OBJECTIVE_PROB_NSP, 1),
          "objective: expected mlm or mlm+nsp with privatize none, found prob-mlm+nsp"},
-        {adaptive(&text, NULL, NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 1), "init: expected"},
-        {adaptive(&text, "x", NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 0),
-         "eta or epsilon: expected a finite"},
+        {adaptive(&text, NULL, NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 1),
+         "init: privatize needs"},
+        {adaptive(&text, "x", NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 0), "needs a finite"},
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1),
          "sensitive_from"},
     };

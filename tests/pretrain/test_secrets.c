@@ -72,21 +72,21 @@ Test(secrets, bad_files_are_refused_by_field) {
         const char *text, *message;
     } bad[] = {
         {"[", "secrets.json: line 1: "},
-        {"{\"secrets\": []}", "secrets.json: 'seed': expected an integer, found nothing"},
+        {"{\"secrets\": []}", "secrets.json: 'seed': expected an integer, found none"},
         {"{\"seed\": -1}", "'seed': expected an integer from 0"},
-        {"{\"seed\": 1}", "'secrets': expected a list of one or more, found none"},
-        {"{\"seed\": 1, \"secrets\": []}", "found an empty one"},
+        {"{\"seed\": 1}", "'secrets': expected a list of at least one secret, found none"},
+        {"{\"seed\": 1, \"secrets\": []}", "found an empty list"},
         {"{\"seed\": 1, \"secret\": []}", "secrets.json: unknown key 'secret'"},
         {"{\"seed\": 1, \"nvdp_format\": \"x/1\", \"secrets\": [1]}", "expected secrets/1"},
         {"{\"seed\": 1, \"secrets\": [1]}", "secrets[0]: expected an object"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurences\": 1}]}",
          "secrets[0]: unknown key 'occurences'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\"}]}",
-         "secrets[0]: 'occurrences': expected how often"},
+         "secrets[0]: key 'occurrences': expected how often"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": -2}]}",
          "'occurrences': expected an integer from 0"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HSS\", \"occurrences\": 1}]}",
-         "'form': expected 2 to 16 letters H and one S"},
+         "'form': expected 2 to 16 letters, all H except one S"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"S\", \"occurrences\": 1}]}", "found S"},
         {"{\"seed\": 1, \"secrets\": [{\"occurrences\": 1}]}", "found nothing"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HSHHHHHHHHHHHHHHH\", \"occurrences\": 1}]}",
@@ -97,24 +97,24 @@ Test(secrets, bad_files_are_refused_by_field) {
          "'include': expected coin, found 'dice'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\", \"occurrences\": "
          "1}]}",
-         "expected none beside 'include'"},
+         "expected none, because 'include' decides"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\", \"place\": "
          "\"text\"}]}",
-         "'place': expected window beside 'include'"},
+         "'place': with 'include' expected window"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"planted\": true}]}",
-         "'planted': expected only beside 'include'"},
+         "'planted' needs the key 'include'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"tokens\": "
          "[\"cat\"]}]}",
          "'tokens': expected a list of 2 words"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"count\": 2, "
          "\"tokens\": [\"cat\", \"dog\"]}]}",
-         "and count 1; found 2 and count 2"},
+         "and count 1; found 2 words and count 2"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"tokens\": [\"cat\", "
          "\"##at\"]}]}",
-         "'tokens': expected at 1 a whole word of the vocabulary, found '##at'"},
+         "'tokens': entry 1: expected a whole word of the vocabulary, found '##at'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1}, {\"form\": \"HS\", "
          "\"occurrences\": 1, \"tokens\": [3, \"cat\"]}]}",
-         "secrets[1]: 'tokens': expected at 0"},
+         "secrets[1]: key 'tokens': entry 0: expected"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": 1, \"count\": 0}]}",
          "'count': expected an integer from 1"},
     };
@@ -325,13 +325,13 @@ Test(secrets, runs_refuse_what_does_not_fit) {
         path, "{\"seed\": 1, \"secrets\": [{\"form\": \"HSHHHHHH\", \"occurrences\": 1}]}");
     config.length = 9;
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected at most length 9 - 2 words");
+    support_contains(nvdp_context_error(ctx), "expected at most 9 - 2 words");
     config.length = 24;
     config.objective = NVDP__OBJECTIVE_MLM_NSP;
     support_write_text(path,
                        "{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"include\": \"coin\"}]}");
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "found windows of their own");
+    support_contains(nvdp_context_error(ctx), "found secrets in windows of their own");
     config.plant = support_scratch_path("nowhere.json");
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_IO);
     nvdp_context_free(ctx);

@@ -99,8 +99,8 @@ Test(bound, is_in_the_report) {
         cr_expect_eq(json_number_value(json_object_get(part, "clip_sequence")), 1.45);
         cr_expect_eq(json_number_value(json_object_get(part, "sum")), weights == 0 ? bound : 0);
         cr_assert_eq(nvdp_privacy_report_text(ctx, &report, &text), NVDP_OK);
-        cr_expect_eq(strstr(text, "C = 1.45: at order 1.1 any two texts, seen or not, are at "
-                                  "most 4.626 nats apart") != NULL,
+        cr_expect_eq(strstr(text, "C = 1.45: at order 1.1, any two texts, measured or not, differ "
+                                  "by at most 4.626 nats") != NULL,
                      weights == 0, "%s", text);
         json_decref(root);
         free(json);

@@ -422,7 +422,7 @@ Test(certificate, as_text) {
     cr_expect_eq(json_array_size(json_object_get(root, "curve")), 8);
     cr_expect_eq(json_array_size(json_object_get(root, "theorems")), 3);
     support_contains(json_string_value(json_object_get(root, "statement")),
-                     "right at most 92.7 % / 0.7 % / 0.00063 % of the time with it");
+                     "right at most 92.7 % / 0.7 % / 0.00063 % of the time with the sample");
     support_contains(json_string_value(json_object_get(root, "statement")),
                      "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts");
     cr_expect_eq(json_array_size(json_object_get(root, "guess")), 3);
@@ -430,8 +430,9 @@ Test(certificate, as_text) {
                        made.information / M_LN2),
                   1e-12);
     cr_assert_eq(nvdp_certificate_text(ctx, &made, &text), NVDP_OK);
-    support_contains(text, "(a) sequence clip, the same noise for every text: holds, epsilon 15.9");
-    support_contains(text, "any two texts, seen or not");
+    support_contains(text,
+                     "(a) sequence clip and the same noise for every text: holds, epsilon 15.9");
+    support_contains(text, "any two texts, measured or not");
     json_decref(root);
     free(json);
     free(text);
@@ -447,7 +448,7 @@ Test(certificate, of_no_use) {
     struct nvdp_certificate made = certify(ctx, &limits, "1");
     cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
     cr_expect_eq(strncmp(text, "No useful guarantee: the proven epsilon 5426 ", 45), 0, "%s", text);
-    support_lacks(text, "guess right");
+    support_lacks(text, "guess that is right");
     free(text);
     nvdp_context_free(ctx);
 }

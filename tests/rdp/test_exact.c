@@ -414,11 +414,11 @@ Test(exact, lengths_that_are_public_tell_apart) {
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-delta", "1e-5,1");
     support_contains(nvdp_context_error(ctx), "at_delta: expected numbers in (0, 1), found '1'");
     (void)measured(ctx, set, (const char *const[]){"at-delta", "1e-5", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "at_delta: expected exact with it");
+    support_contains(nvdp_context_error(ctx), "at_delta: needs the option exact");
     (void)measured(ctx, set, (const char *const[]){"pair", "0,1", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "pair: expected exact with it");
+    support_contains(nvdp_context_error(ctx), "pair: needs the option exact");
     (void)measured(ctx, set, (const char *const[]){"exact-pairs", "5", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "exact_pairs: expected exact with it");
+    support_contains(nvdp_context_error(ctx), "exact_pairs: needs the option exact");
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }
@@ -650,11 +650,11 @@ Test(exact, edges) {
     cr_expect_eq(nvdp_exact_create(ctx, 1, wrong.mu[0], wrong.var[0], wrong.mu[1], wrong.var[1], 1,
                                    0, NULL, NULL, 1, &exact),
                  NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "variance of Q, number 0");
+    support_contains(nvdp_context_error(ctx), "variance of Q, entry 0");
     struct nvdp_posteriors *set = NULL;
     cr_assert_eq(nvdp_posteriors_create(ctx, 2, 0, 1, false, &set), NVDP_OK);
     cr_expect_eq(nvdp_exact_texts(ctx, set, 0, 2, 1, &exact), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "texts below 2, found 0 and 2");
+    support_contains(nvdp_context_error(ctx), "text numbers below 2, found 0 and 2");
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

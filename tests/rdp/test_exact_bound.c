@@ -129,7 +129,7 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     cr_expect_lt(report.exact_bounds.drawn, report.exact.drawn); /* texts 1 and 2 are the same */
     text = printed(&report);
     support_contains(text, "worst pair, at most ");
-    support_contains(text, "upper bounds from Renyi divergences");
+    support_contains(text, "the bounds come from Renyi divergences");
     free(text);
     cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
     support_contains(text, "\"worst_is_bound\": true");

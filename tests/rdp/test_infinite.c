@@ -169,11 +169,13 @@ Test(infinite, of_a_report) {
     json_decref(root);
     free(text);
     cr_assert_eq(nvdp_privacy_report_text(ctx, &report, &text), NVDP_OK);
-    cr_expect(strstr(text, "Why, at order 1.1 (a quotient must be below 11)") != NULL, "%s", text);
-    cr_expect(strstr(text, "Why, at order 2.1 (a quotient must be below 1.909)") != NULL);
-    cr_expect(strstr(text, "and B - A less than 2.398\n") != NULL);
+    cr_expect(strstr(text, "Causes at order 1.1 (a ratio must be below 11 to be finite)") != NULL,
+              "%s", text);
+    cr_expect(strstr(text, "Causes at order 2.1 (a ratio must be below 1.909 to be finite)") !=
+              NULL);
+    cr_expect(strstr(text, "and B - A < 2.398\n") != NULL);
     cr_expect(strstr(text, " nvdp train --clip-sequence C, or --preset certified") != NULL);
-    cr_expect(strstr(text, " nvdp privacy --exact gives the epsilon at delta") != NULL);
+    cr_expect(strstr(text, " nvdp privacy --exact computes an epsilon at delta") != NULL);
     cr_expect(strstr(text, "finite there") == NULL && strstr(text, "--order") == NULL,
               "a lower order hides what it does not remove");
     free(text);

@@ -266,7 +266,7 @@ Test(report, json) {
     cr_expect_eq(support_number(at(root, "bdp.releases")), 1);
     cr_expect_str_eq(json_string_value(at(root, "units")), "nats");
     cr_expect_str_eq(json_string_value(at(root, "rd.sum.note")),
-                     "of one release of a text; S releases cost S times this");
+                     "for one release of a text; S releases cost S times as much");
     cr_expect_str_eq(json_string_value(at(root, "adjacency")), "all");
     cr_expect_str_eq(json_string_value(at(root, "scope")),
                      "measured on the given texts; not a bound over all texts");
@@ -288,11 +288,12 @@ Test(report, lonely_texts) {
     struct nvdp_privacy_report report = measure(&made, NVDP_ADJACENT_ALL);
     char *text = printed(&report);
     support_contains(
-        text, "  2 of the texts have fewer than two others to be compared with: no bound, inf.");
+        text,
+        "  2 of the texts have fewer than two other texts to compare with, so the bound is inf.");
     free(text);
     report = measure(&ordinary, NVDP_ADJACENT_ALL);
     text = printed(&report);
-    cr_expect_null(strstr(text, "fewer than two others"));
+    cr_expect_null(strstr(text, "fewer than two other texts"));
     free(text);
 }
 
@@ -300,26 +301,26 @@ Test(report, print) {
     struct nvdp_privacy_report report = measure(&wild, NVDP_ADJACENT_ALL);
     report.pairs.infinite = 192; /* 12.3 % of 1560 */
     char *text = printed(&report);
-    cr_expect(strstr(text, "12.3 % of pairs infinite (192): max and mean are inf; over the finite "
-                           "pairs only, the sum's max ") != NULL,
+    cr_expect(strstr(text, "12.3 % of pairs are infinite (192): max and mean are inf; over the "
+                           "finite pairs only, the sum has max ") != NULL,
               "%s", text);
     cr_expect(strstr(text, "(not a privacy statement)") != NULL);
     cr_expect(strstr(text, "as in the published tables; not a privacy guarantee") != NULL);
     cr_expect(strstr(text, "not a bound over all texts") != NULL);
     cr_expect(strstr(text, "nats") != NULL);
-    cr_expect(strstr(text, "Arithmetic fast: within 1e-6, max within 1e-12.") != NULL);
-    cr_expect(strstr(text, "  what is shared\n") != NULL);
-    cr_expect(strstr(text, "warning: fewer than 64") != NULL);
+    cr_expect(strstr(text, "Arithmetic: fast, within 1e-6 (maxima within 1e-12).") != NULL);
+    cr_expect(strstr(text, "  of one release\n") != NULL);
+    cr_expect(strstr(text, "warning: some text has fewer than 64") != NULL);
     free(text);
     report.pairs.infinite = 1;
     report.bdp_releases = 3;
     text = printed(&report);
-    cr_expect(strstr(text, "what one release shares; the 3 releases: 3 times that") != NULL);
-    cr_expect(strstr(text, "less than 0.1 % of pairs infinite (1)") != NULL);
+    cr_expect(strstr(text, "of one release; 3 releases cost 3 times as much") != NULL);
+    cr_expect(strstr(text, "less than 0.1 % of pairs are infinite (1)") != NULL);
     free(text);
     report.pairs.infinite = 1560;
     text = printed(&report);
-    cr_expect(strstr(text, "100.0 % of pairs infinite (1560): max and mean are inf; no pair is "
+    cr_expect(strstr(text, "100.0 % of pairs are infinite (1560): max and mean are inf; no pair is "
                            "finite.") != NULL);
     free(text);
     report = measure(&ordinary, NVDP_ADJACENT_ALL);

@@ -154,8 +154,8 @@ Test(posteriors_file, sequence_clip) {
     } faults[] = {
         {0.999 * sqrt(square), 0, 1, NVDP_LENGTH_HIDDEN, "dataset mu, text 2: expected means"},
         {sqrt(square), 1e-9, 1, NVDP_LENGTH_HIDDEN, "dataset logvar, row 0, column 1: expected 0"},
-        {sqrt(square), 0, 2, NVDP_LENGTH_HIDDEN, "expected hidden lengths and kappa 1"},
-        {sqrt(square), 0, 1, NVDP_LENGTH_PUBLIC, "expected hidden lengths and kappa 1"},
+        {sqrt(square), 0, 2, NVDP_LENGTH_HIDDEN, "needs hidden lengths and kappa 1"},
+        {sqrt(square), 0, 1, NVDP_LENGTH_PUBLIC, "needs hidden lengths and kappa 1"},
         {-1, 0, 1, NVDP_LENGTH_HIDDEN, "attribute clip_sequence: expected 0 or a finite norm"},
         {NAN, 0, 1, NVDP_LENGTH_HIDDEN, "attribute clip_sequence: expected 0 or a finite norm"},
     };
@@ -247,27 +247,34 @@ static void refuse(const struct faulty *f, const char *what) {
 Test(posteriors_file, faults_are_named) {
     REFUSE("posteriors/2", f.format = "posteriors/2");
     REFUSE("embeddings/1", f.format = "embeddings/1");
-    REFUSE("attribute length_policy: expected a value", f.policy = NULL);
+    REFUSE("attribute length_policy is missing: expected a value", f.policy = NULL);
     REFUSE("attribute length_policy: expected hidden or public, found 'none'", f.policy = "none");
-    REFUSE("attribute length: expected a value (length_policy is hidden)", f.length = 0);
+    REFUSE("attribute length is missing: expected a value (required by length_policy hidden)",
+           f.length = 0);
     REFUSE("attribute length: expected a whole number from 1", f.length = 2.5);
     REFUSE("attribute length: expected a whole number from 1", f.length = -3);
     REFUSE("attribute length: expected a whole number from 1", f.length = NAN);
     REFUSE("attribute kappa: expected a whole number from 1", f.kappa = 0.5);
-    REFUSE("attribute pad_alpha: expected a value", f.pad_alpha = 0);
+    REFUSE("attribute pad_alpha is missing: expected a value", f.pad_alpha = 0);
     REFUSE("attribute pad_alpha: expected a pseudo-count", f.pad_alpha = -1);
     REFUSE("attribute method: expected at most 31 characters, found 40",
            f.method = "0123456789012345678901234567890123456789");
-    REFUSE("attribute method: expected a value (there is no dataset alpha)", f.no_alpha = true);
+    REFUSE("attribute method is missing: expected a value (required without a dataset alpha)",
+           f.no_alpha = true);
     REFUSE("mu", f.no_mu = true);
-    REFUSE("dataset logvar: expected 5 rows (as mu), found 4", f.rows_logvar = 4);
+    REFUSE("dataset logvar: expected 5 rows, as many as in mu, found 4", f.rows_logvar = 4);
     REFUSE("dataset logvar: expected 2 columns (as mu), found 3", f.dim_logvar = 3);
-    REFUSE("dataset alpha: expected 5 rows (as mu), found 6", f.rows_alpha = 6);
-    REFUSE("dataset id: expected 3 rows (one a text), found 2", f.rows_id = 2);
+    REFUSE("dataset alpha: expected 5 rows, as many as in mu, found 6", f.rows_alpha = 6);
+    REFUSE("dataset id: expected 3 rows, one per text, found 2", f.rows_id = 2);
     REFUSE("dataset offset: expected N+1 rows", f.offsets = 0; f.rows_id = 0);
-    REFUSE("dataset offset, row 1: expected 0 to 5 (the rows of mu), found -1", f.offset[1] = -1);
-    REFUSE("dataset offset, row 1: expected 0 to 5 (the rows of mu), found 6", f.offset[1] = 6);
-    REFUSE("dataset offset, row 3: expected 5 (the rows of mu), found 4", f.offset[3] = 4);
+    REFUSE(
+        "dataset offset, row 1: expected a number from 0 to 5, the number of rows of mu, found -1",
+        f.offset[1] = -1);
+    REFUSE(
+        "dataset offset, row 1: expected a number from 0 to 5, the number of rows of mu, found 6",
+        f.offset[1] = 6);
+    REFUSE("dataset offset, last row 3: expected 5, the number of rows of mu, found 4",
+           f.offset[3] = 4);
     REFUSE("dataset offset, row 0: expected 0, found 1", f.offset[0] = 1);
     REFUSE("dataset offset, row 2: expected at least 3, found 2", f.offset[1] = 3);
     REFUSE("dataset offset, row 3: expected at most 2 rows per text (the hidden length), found 3",

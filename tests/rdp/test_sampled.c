@@ -223,8 +223,8 @@ Test(sampled, report) {
     json_decref(root);
     free(text);
     cr_assert_eq(nvdp_privacy_report_text(ctx, &report, &text), NVDP_OK);
-    cr_expect(strstr(text, "2000 pairs, drawn uniformly. Intervals at 95 % of the sum:") != NULL);
-    cr_expect(strstr(text, "No pair is infinite, of all.") != NULL);
+    cr_expect(strstr(text, "2000 pairs drawn uniformly. 95 % intervals of the sum:") != NULL);
+    cr_expect(strstr(text, "None of all pairs is infinite.") != NULL);
     cr_expect(strstr(text, "among 45 of the texts, drawn uniformly") != NULL);
     free(text);
     nvdp_posteriors_free(set);

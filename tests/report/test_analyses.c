@@ -104,10 +104,10 @@ Test(analyses, figures) {
     support_lacks(text, "87.5"); /* from the weaker attacker */
     support_lacks(text, "\n9\t");
     support_lacks(text, "\n4\t");
-    support_contains(text, "# index 0: sst2, base\n# eta\tdefence rate x 100\tscore x 100\tits sd\n"
-                           "inf\t50\t90\tnan\tinf\n");
-    support_contains(text, "santext\n# eta\tdefence rate x 100\tscore x 100\tits sd\n"
-                           "2\t75\t60\tnan\t2\n"); /* no run at 9, no analysis at 4 */
+    support_contains(text, "# index 0: sst2, base\n# eta\tdefense rate x 100\tscore x 100\tits "
+                           "sd\ninf\t50\t90\tnan\tinf\n");
+    support_contains(text, "santext\n# eta\tdefense rate x 100\tscore x 100\tits "
+                           "sd\n2\t75\t60\tnan\t2\n"); /* no run at 9, no analysis at 4 */
     free(text);
     text = report_written("figures", "figures/santext_plus.dat");
     support_contains(text, "sst2, p 0.3, eta 2\n# w\tscore x 100\n0.5\t75\n0.9\t70\n");
@@ -135,7 +135,7 @@ Test(analyses, alone) {
     config.figures = false;
     cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(report->analyses, 2);
-    support_contains(made_note(report, "b.json"), "expected what nvdp sanitize --analyse");
+    support_contains(made_note(report, "b.json"), "expected the output of nvdp sanitize --analyse");
     support_contains(made_note(report, "c.json"), "c.json");
     cr_expect_eq(report->notes, 2);
     cr_expect_str_eq(report->analysis[1].label, "mail.txt, 100 x 50");
@@ -186,7 +186,8 @@ Test(analyses, exposures) {
     config.figures = false;
     cr_assert_eq(report_create(ctx, &config, &report), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(report->analyses, 3);
-    support_contains(made_note(report, "bad.json"), "expected what nvdp attack --kind exposure");
+    support_contains(made_note(report, "bad.json"),
+                     "expected the output of nvdp attack --kind exposure");
     cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/tables/exposure.csv", report_directory(report));
     char *text = support_read(path);
@@ -231,20 +232,22 @@ Test(analyses, attacks) {
                   "{\"right\": 0.75}]}");
     made_run_file("attacks", "analyses", "none.json", "{\"attack\": \"bag\"}");
     struct report *report = made_report(ctx, "attacks");
-    support_contains(made_note(report, "none.json"), "expected what nvdp attack --json prints");
+    support_contains(made_note(report, "none.json"), "nvdp attack --json, found another object");
     report_free(report);
     char *text = report_written("attacks", "tables/attacks.csv");
     support_contains(
         text,
-        "link,reidentify,\"the text, of 872; 1 sample\",25.00,20.00 to 30.00,50.00,0.10,12.5 %");
+        "link,reidentify,\"the text, among 872; 1 sample\",25.00,20.00 to 30.00,50.00,0.10,12.5 %");
     support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25,20.1 %");
     support_contains(text, "two,pair,which of two texts,62.50,-,-,50.00");
     free(text);
     text = report_written("attacks", "tables/attacks.txt");
-    support_contains(text, "CAUTION: 3 of the texts of near are among the public ones");
-    support_contains(text, "CAUTION: the attacker of near is too weak to conclude anything");
-    support_contains(text, "VIOLATION: link shows more than is exact, proven or promised.");
-    support_contains(text, "VIOLATION: two shows more than is exact, proven or promised.");
+    support_contains(text, "CAUTION: 3 of the texts of near are also among the public texts");
+    support_contains(text, "CAUTION: the attacker of near is too weak for a conclusion");
+    support_contains(text,
+                     "VIOLATION: link shows more than the exact, proven or promised value allows.");
+    support_contains(text,
+                     "VIOLATION: two shows more than the exact, proven or promised value allows.");
     support_lacks(text, "VIOLATION: near");
     free(text);
     /* on the page as bars before the table, with the warnings below it */
@@ -254,7 +257,7 @@ Test(analyses, attacks) {
     support_contains(text, bar);
     support_contains(text, "two, pair, which of two texts: 62.50 %");
     cr_expect(strstr(text, bar) < strstr(text, "Tables</h2>"));
-    const char *warning = strstr(text, "VIOLATION: link shows more than is exact");
+    const char *warning = strstr(text, "VIOLATION: link shows more than the exact");
     cr_assert_not_null(warning);
     cr_expect(warning < strstr(text, "How to read the tables</h2>"));
     free(text);
@@ -292,7 +295,7 @@ Test(analyses, linkage) {
     support_lacks(text, "for 12.5 % of the samples");
     free(text);
     text = report_written("linked", "tables/table2.txt");
-    support_contains(text, "named: share of samples whose text somebody names");
+    support_contains(text, "named: share of samples whose text is named");
     support_contains(text, "0.125");
     free(text);
 

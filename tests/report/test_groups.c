@@ -226,9 +226,9 @@ Test(groups, bounds) {
     support_contains(report->run[0].command, " --method vtdp --lambda 0 --clip-sequence 3 --seed");
     support_contains(report->run[3].command, " --clip-sequence 1 ");
     cr_expect_eq(report->notes, 1);
-    support_contains(made_note(report, "b"),
-                     "its largest divergence, 2.21, is above the bound that clip_sequence 1 "
-                     "proves, 2.2");
+    support_contains(
+        made_note(report, "b"),
+        "its largest divergence, 2.21, exceeds the proven bound for clip_sequence 1, 2.2");
     report_free(report);
     nvdp_context_free(ctx);
 }
@@ -435,11 +435,13 @@ static void expect_refused(const char *directory, const char *message) {
 }
 
 Test(groups, nothing_to_report) {
-    expect_refused(support_scratch_path("nowhere"), "expected a directory of runs, found none");
+    expect_refused(support_scratch_path("nowhere"),
+                   "expected a directory of runs, found no such directory");
     expect_refused(made_folder("nothing"), "expected run directories (with run.json)");
     made_run_file("unfinished", "a", "run.json", "{}");
-    expect_refused(made_folder("unfinished"),
-                   "expected finished runs, found 1 that are not; the first, a: unfinished");
+    expect_refused(
+        made_folder("unfinished"),
+        "expected finished runs, but all 1 are unfinished or broken; the first, a: unfinished");
 }
 
 /* Reads a single run directory, also with a trailing slash. */
@@ -489,13 +491,13 @@ Test(groups, measurements_are_not_mixed) {
         cr_expect(run->measured ? max == (run->name[0] == 'a' ? 5 : 6) : isnan(max), "%s: %g",
                   run->name, max);
     }
-    support_contains(made_note(report, "part"),
-                     "no complete measurement: 20 of its 40 texts were measured; all of them: "
-                     "nvdp privacy ");
-    support_contains(made_note(report, "old"), "no complete measurement: 20 of its 40 texts");
+    support_contains(
+        made_note(report, "part"),
+        "not measured completely: 20 of its 40 texts were measured; to measure all: nvdp privacy ");
+    support_contains(made_note(report, "old"), "not measured completely: 20 of its 40 texts");
     support_contains(made_note(report, "twice"),
-                     "it was measured with other options than most runs here (order 1.1, delta "
-                     "1e-05, 1 release, split dev)");
+                     "most runs were measured with other options than this one; expected order "
+                     "1.1, delta 1e-05, 1 release, split dev");
     report_free(report);
     nvdp_context_free(ctx);
 }
@@ -650,8 +652,9 @@ Test(groups, privatized_texts_are_methods) {
     support_contains(figure, "# index 0: sst2, santext\n");
     free(figure);
     char *table = report_written("texts", "tables/table1.txt");
-    support_contains(table, "3 of 4 runs are on privatized texts");
-    support_contains(table, "BDP is inf in 3 of 4 runs, whatever RD is: some text has fewer than");
+    support_contains(table, "In 3 of 4 runs, the texts are privatized");
+    support_contains(table,
+                     "BDP is inf in 3 of 4 runs, whatever RD is, because some text has fewer than");
     support_contains(table, "exact eps");
     free(table);
     char *csv = report_written("texts", "data/groups.csv");

@@ -73,23 +73,19 @@ static void expect_body(char *text, const char *want) {
 
 Test(tables, first) {
     make("first");
-    expect_body(report_written("first", "tables/table1.txt"),
-                "Table 1. Utility and privacy at the setting chosen on validation; sums in nats\n"
-                "\n"
-                "method              setting   seeds                       score       best of   "
-                "RD max   infinite          RD max   RD mean      BDP     BDP\n"
-                "                                                                        seeds   "
-                "[nats]      pairs   of the finite    [nats]   best k   k=1.1\n"
-                "\n"
-                "sst2 (accuracy / f1)\n"
-                "majority class            -       -                        50.0          50.0     "
-                "   -          -               -         -        -       -\n"
-                "base                      -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0     "
-                "   -          -               -         -        -       -\n"
-                "vtdp            lambda 1e-3       1                 86.0 / 75.0*  86.0 / 75.0     "
-                " inf     25.0 %             250       inf      inf     inf\n"
-                "nvdp            lambda 1e-3       2   86.0 +- 1.4 / 71.0 +- 1.4*  87.0 / 72.0*    "
-                "70.0*      none               -      14.0*    32.0*   12.0*\n");
+    expect_body(
+        report_written("first", "tables/table1.txt"),
+        "Table 1. Utility and privacy at the setting chosen on validation; divergences are sums in "
+        "nats\n\nmethod              setting   seeds                       score       best of   "
+        "RD max   infinite          RD max   RD mean      BDP     BDP\n                            "
+        "                                            seeds   [nats]      pairs   of the finite    "
+        "[nats]   best k   k=1.1\n\nsst2 (accuracy / f1)\nmajority class            -       -      "
+        "                  50.0          50.0        -          -               -         -        "
+        "-       -\nbase                      -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0  "
+        "      -          -               -         -        -       -\nvtdp            lambda "
+        "1e-3       1                 86.0 / 75.0*  86.0 / 75.0      inf     25.0 %             "
+        "250       inf      inf     inf\nnvdp            lambda 1e-3       2   86.0 +- 1.4 / 71.0 "
+        "+- 1.4*  87.0 / 72.0*    70.0*      none               -      14.0*    32.0*   12.0*\n");
 }
 
 Test(tables, as_published) {
@@ -129,16 +125,17 @@ Test(tables, readers) {
     support_contains(text, "| reader | attack |");
     support_contains(text, "| 84.0 (1 of 2) | 13.7 (1 of 2) |");
     support_contains(text, "| 12.0 | 0.700 | "); /* both seeds have them */
-    support_contains(text,
-                     "CAUTION: (1 of 3) and the like: a mean over those seeds alone that have");
-    support_contains(text, "looks for a private attribute in the shared file.");
+    support_contains(
+        text,
+        "CAUTION: numbers with a mark such as (1 of 3) are means over only those seeds that have");
+    support_contains(text, "is trained to find a private attribute in the shared file.");
     support_lacks(text, "of a probe");
     free(text);
     made_run_file("readers", "base1", "attack.json",
                   "{\"metrics\": {\"accuracy\": {\"mean\": 0.99}}}");
     text = report_written("readers", "tables/table2.md");
     support_contains(
-        text, "attack of base, which makes no private file: of a probe on plain embeddings.");
+        text, "attack of base, which makes no private file: score of a probe on plain embeddings.");
     free(text);
 }
 
@@ -332,14 +329,17 @@ Test(tables, what_is_not_private_stands_apart_from_budgets) {
     cr_assert_eq(report_print(ctx, report, to), NVDP_OK);
     fclose(to);
     char *budget = strstr(text, "Score at a largest divergence within a budget"),
-         *apart = strstr(text, "Not private, within no budget: for comparison");
+         *apart =
+             strstr(text, "Methods that are not private and exceed every budget, for comparison");
     cr_assert(budget != NULL && apart > budget);
     cr_expect_null(memmem(budget, (size_t)(apart - budget), "base", 4));
     free(text);
     report_free(report);
     nvdp_context_free(ctx);
     text = report_written("apart", "index.html");
-    support_contains(text, "<caption>Not private, within no budget: for comparison</caption>");
+    support_contains(
+        text,
+        "<caption>Methods that are not private and exceed every budget, for comparison</caption>");
     free(text);
     text = report_written("apart", "data/groups.csv");
     support_contains(text, ",base,base,0,,,,,1,1,accuracy,");
@@ -416,7 +416,7 @@ Test(tables, budgets_asked_for) {
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         config.budgets = wrong[i];
         cr_expect_eq(report_create(ctx, &config, &report), NVDP_ERR_ARGUMENT, "%s", wrong[i]);
-        support_contains(nvdp_context_error(ctx), "budgets: expected 1 to 16 numbers of nats");
+        support_contains(nvdp_context_error(ctx), "budgets: expected 1 to 16 numbers in nats");
     }
     nvdp_context_free(ctx);
 }
@@ -459,7 +459,7 @@ Test(tables, collapsed) {
     for (size_t i = 0; i < 2; i++)
         made_run("collapsed", &few[i]);
     char *text = report_written("collapsed", "tables/table1.md");
-    support_contains(text, "No better than always saying the same: nvdp on sst2. ");
+    support_contains(text, "No better than guessing the most frequent class: nvdp on sst2. ");
     free(text);
 }
 
@@ -476,7 +476,7 @@ Test(tables, collapsed_by_other_metrics) {
     char *text = report_written("others", "tables/table1.md");
     support_contains(text, "| majority class | - | - | 0.0 | 0.0 |");
     support_lacks(text, "| 70.0 |");
-    support_contains(text, "always saying the same: nvdp on cola, nvdp on stsb. ");
+    support_contains(text, "guessing the most frequent class: nvdp on cola, nvdp on stsb. ");
     free(text);
 }
 
@@ -493,7 +493,7 @@ Test(tables, majority_of_folds) {
         made_run("folds", &few[i]);
     char *text = report_written("folds", "tables/table1.md");
     support_contains(text, "| majority class | - | - | 70.0 | 70.0 |");
-    support_contains(text, "always saying the same: vtdp on sst2. ");
+    support_contains(text, "guessing the most frequent class: vtdp on sst2. ");
     free(text);
 }
 
@@ -515,9 +515,10 @@ Test(tables, cautions) {
     made_run("cautions", &dev);
     made_run_file("cautions", "vtdp1", "privacy.json", OTHER("1.1", "all"));
     text = report_written("cautions", "tables/table1.md");
-    support_contains(text, "CAUTION: sst2 was measured on 4 texts in some runs, on 40 in others: ");
+    support_contains(text,
+                     "CAUTION: sst2 was measured on 4 texts in some runs and on 40 in others, ");
     support_contains(text, "1 of 4 runs: mean and infinite share are estimated from drawn pairs");
-    support_contains(text, "1 of 7 runs chose their epoch on the test texts themselves");
+    support_contains(text, "1 of 7 runs chose their epoch on the test texts (--protocol dev)");
     free(text);
     text = report_written("cautions", "index.html"); /* below the table, once */
     const char *reading = strstr(text, "How to read the tables</h2>");
@@ -536,7 +537,7 @@ Test(tables, cautions) {
         support_lacks(text, "estimated from drawn pairs");
         free(text);
         text = report_written("cautions", "index.html");
-        support_contains(text, "it was measured with other options than most runs here");
+        support_contains(text, "most runs were measured with other options than this one");
         free(text);
     }
 }

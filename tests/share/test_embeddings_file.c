@@ -240,11 +240,13 @@ Test(embeddings_file, names_every_fault) {
         {.attribute = "length_policy", .text = "secret", .message = "hidden or public"},
         {.attribute = "grid", .text = "float32", .message = "'grid'"},
         {.attribute = "grid", .message = "'grid' is missing"},
-        {.attribute = "kappa", .text = "0", .message = "'kappa': expected 1 to 1000, found 0"},
-        {.attribute = "kappa", .text = "2", .message = "as the attributes say"},
-        {.attribute = "releases", .text = "2", .message = "as the attributes say"},
+        {.attribute = "kappa",
+         .text = "0",
+         .message = "'kappa': expected a number from 1 to 1000, found 0"},
+        {.attribute = "kappa", .text = "2", .message = "of the attributes"},
+        {.attribute = "releases", .text = "2", .message = "of the attributes"},
         {.attribute = "releases", .text = "-1", .message = "'releases'"},
-        {.attribute = "length", .text = "2", .message = "as the attributes say"},
+        {.attribute = "length", .text = "2", .message = "of the attributes"},
         {.attribute = "length", .message = "'length' is missing"},
         {.dataset = "z", .message = "'z' is missing"},
         {.dataset = "z", .type = NVDP__H5_F16, .rank = 3, .shape = {2, 2, 3}, .message = "'z'"},
@@ -265,7 +267,7 @@ Test(embeddings_file, names_every_fault) {
          .type = NVDP__H5_F16,
          .rank = 4,
          .shape = {0, 1, 2, 3},
-         .message = "[0, 1, 2] as 'z'"},
+         .message = "[0, 1, 2] of 'z'"},
         {.dataset = "z", .type = NVDP__H5_F16, .rank = 4, .shape = {2, 1, 2, 0}, .message = "'z'"},
         {.dataset = "log_pi", .message = "'log_pi' is missing"},
         {.dataset = "log_pi",
@@ -297,7 +299,7 @@ Test(embeddings_file, names_every_fault) {
          .type = NVDP__H5_F16,
          .rank = 4,
          .shape = {1 << 20, 1, 2, 1 << 18},
-         .message = "'z': expected at most 16 MiB, or 32 times the"},
+         .message = "'z': expected datasets that decompress to at most 16 MiB, or to 32 times the"},
     };
     struct nvdp_context *ctx = support_context();
     struct nvdp__embeddings *read = NULL;
@@ -341,7 +343,8 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     nvdp__h5_free(written);
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
     cr_assert_not_null(
-        strstr(nvdp_context_error(ctx), "dataset 'z': expected at most 16 MiB, or 32 times the "),
+        strstr(nvdp_context_error(ctx), "dataset 'z': expected datasets that decompress to at most "
+                                        "16 MiB, or to 32 times the "),
         "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
 }
@@ -379,8 +382,8 @@ Test(embeddings_file, refuses_what_unpacks_to_too_much) {
     cr_assert_eq(stat(path, &info), 0);
     cr_assert_lt(info.st_size, 1 << 18);
     snprintf(expected, sizeof expected,
-             "dataset 'z': expected at most 16 MiB, or 32 times the %lld bytes of the file, for it "
-             "and the datasets before it, found 33554432 bytes for it alone",
+             "dataset 'z': expected datasets that decompress to at most 16 MiB, or to 32 times the "
+             "%lld bytes of the file, found 33554432 bytes for this one",
              (long long)info.st_size);
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), expected), "%s", nvdp_context_error(ctx));

@@ -611,7 +611,7 @@ Test(export, refuses_inexact_noise_where_a_bound_is_claimed) {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1};
     struct bench bench = bench_open(&clipped);
     set(&bench, "grid", "float16");
-    refused(&bench, NVDP_ERR_ARGUMENT, "grid: expected fixed of a model with clip_sequence 2");
+    refused(&bench, NVDP_ERR_ARGUMENT, "grid: expected fixed for a model with clip_sequence 2");
     cr_assert_not(nvdp__exists(bench.out));
     bench_close(&bench);
 }
@@ -699,13 +699,13 @@ Test(export, never_replaces_its_ledger) {
     set(&bench, "ledger-key", support_scratch_path("ledger.key"));
     must_export(&bench);
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("ledger"));
-    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another place than");
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected a file or folder other than the input");
     cr_assert_eq(symlink("ledger.key", support_scratch_path("link")), 0);
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("link"));
-    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected another place than");
+    refused(&bench, NVDP_ERR_ARGUMENT, "out: expected a file or folder other than the input");
     snprintf(bench.out, sizeof bench.out, "%s", support_scratch_path("again.h5"));
     set(&bench, "card", bench.out);
-    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected another place than");
+    refused(&bench, NVDP_ERR_ARGUMENT, "card: expected a file or folder other than the input");
     bench_close(&bench);
 }
 

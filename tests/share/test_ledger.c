@@ -145,28 +145,32 @@ Test(ledger, refuses_what_is_beyond_the_budget) {
     cr_assert_eq(stat(book.path, &before), 0);
     cr_assert_eq(before.st_mode & 07777, 0600);
     const struct nvdp__budget three = {.samples = 3};
-    refused(&book, NVDP_ERR_STATE, add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, three, &spent),
-            "expected at most 3 samples of a text in all, found 4 with this export: 2 of its 3 "
-            "texts were shared before, in a.h5; all samples of a text would have epsilon 4.378 at "
-            "delta 1e-05. Nothing was drawn; --budget-samples 4 allows it");
+    refused(
+        &book, NVDP_ERR_STATE, add(&book, 3, (int32_t[]){7, 2, 1}, 2, 0.5, three, &spent),
+        "expected in total at most 3 samples of a text, found 4 including this export: 2 of its 3 "
+        "texts were shared before, in a.h5; together, all samples of a text would have epsilon "
+        "4.378 at "
+        "delta 1e-05. Nothing was drawn; --budget-samples 4 allows the export");
     cr_assert_eq(stat(book.path, &after), 0);
     cr_assert_eq(before.st_size, after.st_size);
     added(&book, 2, (int32_t[]){1, 3}, 1, 0.5, three);
     refused(&book, NVDP_ERR_STATE, add(&book, 1, (int32_t[]){1}, 1, 0.5, three, &spent),
-            "at most 3 samples of a text in all, found 4 with this export: 1 of its 1 texts were "
+            "in total at most 3 samples of a text, found 4 including this export: 1 of its 1 texts "
+            "were "
             "shared before, in b.h5, a.h5; ");
     const double exact = nvdp_gdp_epsilon(sqrt(4 * 0.25), 1e-5);
     refused(
         &book, NVDP_ERR_STATE,
         add(&book, 2, (int32_t[]){9, 1}, 1, 0.5,
             (struct nvdp__budget){.samples = 9, .epsilon = 0.999 * exact}, &spent),
-        "of all samples of a text together, found 4.378 with this export: 1 of its 2 texts "
-        "were shared before, in b.h5, a.h5. Nothing was drawn; --budget-epsilon 4.378 allows it");
+        "for all samples of a text together, found 4.378 including this export: 1 of its 2 texts "
+        "were shared before, in b.h5, a.h5. Nothing was drawn; --budget-epsilon 4.378 allows the "
+        "export");
     added(&book, 1, (int32_t[]){1}, 1, 0.5,
           (struct nvdp__budget){.samples = 9, .epsilon = 1.001 * exact});
     refused(&book, NVDP_ERR_STATE,
             add(&book, 1, (int32_t[]){8}, 1, INFINITY, any, &spent), /* this budget stays */
-            "found inf with this export. Nothing was drawn");
+            "found inf including this export. Nothing was drawn");
     nvdp_context_free(book.ctx);
 }
 
@@ -181,9 +185,8 @@ Test(ledger, keeps_what_the_run_promised) {
     cr_assert_eq(spent.samples, 2);
     cr_assert_eq(spent.again, 0);
     for (size_t i = 0; i < 3; i++)
-        refused(
-            &book, NVDP_ERR_STATE, add_promised(&book, 1, words + i, 1, 0.5, any, 1, &spent),
-            "expected at most 1 sample of a text in all, which is what the run promises, found");
+        refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, words + i, 1, 0.5, any, 1, &spent),
+                "expected in total at most 1 sample of a text, which the run guarantees, found");
     cr_assert_eq(add_promised(&book, 1, words, 1, 0.5, two, 1, &spent), NVDP_OK);
     cr_assert_eq(spent.samples, 2);
     cr_assert_eq(spent.again, 1);
@@ -192,7 +195,7 @@ Test(ledger, keeps_what_the_run_promised) {
             "1 of its 1 texts were shared before, in a.h5"); /* that budget was for one export */
     cr_assert_eq(add_promised(&book, 1, words + 1, 1, 0.5, any, 2, &spent), NVDP_OK);
     refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, words + 1, 1, 0.5, any, 2, &spent),
-            "--budget-samples 3 allows it");
+            "--budget-samples 3 allows the export");
     cr_assert_eq(add_promised(&book, 1, (int32_t[]){4}, 5, 0.5, any, 1, &spent), NVDP_OK);
     cr_assert_eq(spent.samples, 5);
     refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, (int32_t[]){4}, 5, 0.5, any, 1, &spent),
@@ -250,14 +253,14 @@ Test(ledger, refuses_other_keys_tokenizers_and_files) {
     cr_assert_eq(info.st_mode & 07777, 0600);
     refused(&book, NVDP_ERR_ARGUMENT,
             nvdp__ledger_open(book.ctx, book.path, book.key, "letters", &ledger),
-            "tokenizer and greatest length");
+            "tokenizer and maximum length");
     snprintf(other.key, sizeof other.key, "%s", support_scratch_path("other.key"));
     refused(&other, NVDP_ERR_IO, add(&other, 1, &word, 1, 1, any, &spent), "other.key");
     snprintf(other.path, sizeof other.path, "%s", support_scratch_path("other"));
     added(&other, 1, &word, 1, 1, any);
     snprintf(other.path, sizeof other.path, "%s", book.path);
     refused(&other, NVDP_ERR_INPUT, add(&other, 1, &word, 1, 1, any, &spent),
-            "expected the ledger of the given key");
+            "expected the ledger that belongs to the given key");
     cr_assert_eq(chmod(book.key, 0640), 0);
     refused(&book, NVDP_ERR_ARGUMENT, add(&book, 1, &word, 1, 1, any, &spent), "found mode 0640");
     cr_assert_eq(chmod(book.key, 0600), 0);
@@ -475,11 +478,11 @@ Test(ledger, exports_are_counted_and_verified) {
 
     support_set(ctx, bench.config, "no-ledger", "true");
     refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
-            "option --no-ledger: expected no --ledger");
+            "option --no-ledger excludes --ledger");
     support_set(ctx, bench.config, "ledger", NULL);
     support_set(ctx, bench.config, "ledger-key", NULL);
     refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
-            "option --no-ledger: expected no budget");
+            "option --no-ledger excludes a budget");
     bench_close(&bench);
 }
 
@@ -512,14 +515,15 @@ Test(ledger, runs_keep_one_by_default) {
     cr_assert_eq(info.st_mode & 07777, 0600);
 
     refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL),
-            "/run/ledger: expected at most 1 sample of a text in all, which is what the run "
-            "promises, found 2 with this export: 40 of its 40 texts were shared before, in ");
+            "/run/ledger: expected in total at most 1 sample of a text, which the run guarantees, "
+            "found 2 including this export: 40 of its 40 texts were shared before, in ");
     support_contains(nvdp_context_error(ctx),
-                     "/a.h5; all samples of a text would have epsilon 6.573");
-    support_contains(nvdp_context_error(ctx), "Nothing was drawn; --budget-samples 2 allows it");
+                     "/a.h5; together, all samples of a text would have epsilon 6.573");
+    support_contains(nvdp_context_error(ctx),
+                     "Nothing was drawn; --budget-samples 2 allows the export");
     cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
     support_set(ctx, bench.config, "insecure-seed", "7"); /* a seed does not avoid the ledger */
-    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL), "expected at most 1");
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL), "expected in total at most 1");
     support_set(ctx, bench.config, "insecure-seed", NULL);
 
     support_set(ctx, bench.config, "budget-samples", "2");
@@ -555,7 +559,7 @@ Test(ledger, takes_the_promise_from_the_certificate) {
     cr_assert_eq(export_to(&bench, "a.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(export_to(&bench, "b.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "c.h5", NULL),
-            "expected at most 2 samples of a text in all, which is what the run promises, found 3");
+            "expected in total at most 2 samples of a text, which the run guarantees, found 3");
     bench_close(&bench);
 }
 
@@ -569,14 +573,16 @@ Test(ledger, names_the_ways_out_of_a_folder_that_cannot_be_written) {
     snprintf(path, sizeof path, "%s/ledger", bench.run);
     cr_assert_eq(symlink("/proc/nvdp", path), 0);
     refused(&bench.book, NVDP_ERR_IO, export_to(&bench, "a.h5", NULL), "/run/ledger: cannot ");
-    support_contains(nvdp_context_error(ctx), "--ledger FILE counts them elsewhere, --no-ledger");
+    support_contains(nvdp_context_error(ctx),
+                     "use --ledger FILE for a ledger elsewhere, or --no-ledger");
     cr_assert_not(nvdp__exists(support_scratch_path("a.h5")));
     support_set(ctx, bench.config, "ledger", bench.book.path);
     cr_assert_eq(export_to(&bench, "a.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(unlink(path), 0);
     cr_assert_eq(rename(bench.book.path, path), 0); /* without its key */
     support_set(ctx, bench.config, "ledger", NULL);
-    refused(&bench.book, NVDP_ERR_IO, export_to(&bench, "b.h5", NULL), "name it with --ledger-key");
+    refused(&bench.book, NVDP_ERR_IO, export_to(&bench, "b.h5", NULL),
+            "name the key with --ledger-key");
     bench_close(&bench);
 }
 

@@ -244,7 +244,7 @@ Test(reuse, takes_labels_from_a_text_file) {
     set(&bench, "labels", label_file("numbers.txt", file.texts, numbers, 2));
     cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
     set(&bench, "labels", label_file("short.txt", file.texts - 1, numbers, 2));
-    refused(&bench, NVDP_ERR_INPUT, "expected 300 lines, one a text, found 299");
+    refused(&bench, NVDP_ERR_INPUT, "expected 300 lines, one per text, found 299");
     bench_close(&bench);
 }
 
@@ -390,7 +390,7 @@ Test(reuse, refuses_wrong_options) {
     set(&bench, "init", NULL);
     file.texts = 3;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "few.h5", &file));
-    refused(&bench, NVDP_ERR_INPUT, "too few labelled texts");
+    refused(&bench, NVDP_ERR_INPUT, "expected more texts with labels");
     file.texts = 40;
     file.classes = 1;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "one.h5", &file));

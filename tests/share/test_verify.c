@@ -132,7 +132,7 @@ Test(verify, holds_of_every_kind_of_export) {
         all_hold(&found);
         in_other_formats(&bench);
         cr_assert_eq(found.certified, clip > 0, "choice %zu", i);
-        cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_YES,
+        cr_assert_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_YES,
                      "choice %zu", i);
         if (clip > 0) {
             const int samples = i == 5 ? 4 : i == 8 ? 2 : 1;
@@ -143,7 +143,7 @@ Test(verify, holds_of_every_kind_of_export) {
             snprintf(words, sizeof words, "epsilon %s at delta 1e-05",
                      nvdp__bound(bound, found.epsilon, NVDP__UP));
             support_contains(found.statement, words);
-            cr_assert_eq(check_of(&found, "values spread")->verdict, NVDP_VERDICT_YES);
+            cr_assert_eq(check_of(&found, "the values spread")->verdict, NVDP_VERDICT_YES);
         } else {
             support_contains(found.statement, "No guarantee over all texts");
         }
@@ -213,9 +213,9 @@ Test(verify, takes_no_noise_from_a_seed) {
     struct nvdp_verification found = verified(&bench, NULL);
     cr_assert_not(found.holds);
     cr_assert_not(found.certified);
-    cr_assert_eq(check_of(&found, "the noise is from no seed")->verdict, NVDP_VERDICT_NO);
-    cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_YES);
-    cr_assert_eq(check_of(&found, "what is proven")->verdict, NVDP_VERDICT_YES);
+    cr_assert_eq(check_of(&found, "the noise does not come from a seed")->verdict, NVDP_VERDICT_NO);
+    cr_assert_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_YES);
+    cr_assert_eq(check_of(&found, "the stated guarantee")->verdict, NVDP_VERDICT_YES);
     support_contains(found.statement, "With noise from the operating system's generator, no "
                                       "two texts are more than");
     support_contains(found.statement, "INSECURE: the noise comes from a seed.");
@@ -234,7 +234,7 @@ Test(verify, takes_files_of_other_programs) {
         struct nvdp_verification found = verified(&bench, NULL);
         all_hold(&found);
         cr_assert_not(found.certified || found.is_signed);
-        cr_assert_eq(check_of(&found, "the mechanism is told")->verdict, NVDP_VERDICT_OPEN);
+        cr_assert_eq(check_of(&found, "the mechanism is described")->verdict, NVDP_VERDICT_OPEN);
         cr_assert_eq(check_of(&found, "the weights of every")->verdict, NVDP_VERDICT_YES);
         cr_assert_str_empty(found.statement);
     }
@@ -333,21 +333,21 @@ Test(verify, sees_what_contradicts_itself) {
         double value;
         const char *check;
     } change[] = {
-        {"z", NULL, 5, -32768, "values are finite and within the grid"},
-        {"z", NULL, 5, 20000, "values spread as noise"},
-        {"id", NULL, 5, 4, "no row of the texts' file is there twice"},
-        {"split", NULL, 5, 9, "datasets have the shapes"},
-        {NULL, "texts", 0, 41, "as many texts"},
-        {NULL, "releases", 0, 3, "datasets have the shapes"},
-        {NULL, "length", 0, 11, "datasets have the shapes"},
-        {NULL, "z_step", 0, 0x1p-11, "the grid is the same"},
-        {NULL, "certificate_epsilon", 0, 8, "epsilon is what"},
-        {NULL, "certificate_delta", 0, 1e-6, "epsilon is what"},
-        {NULL, "certificate_mu", 0, 1, "mu is what"},
-        {NULL, "clip_sequence", 0, 1, "epsilon is what"},
-        {NULL, "clip_sequence", 0, INFINITY, "the certificate is the theorem"},
+        {"z", NULL, 5, -32768, "the values are finite and within the grid"},
+        {"z", NULL, 5, 20000, "the values spread like noise"},
+        {"id", NULL, 5, 4, "no row number of the texts' file occurs twice"},
+        {"split", NULL, 5, 9, "the datasets have the shapes"},
+        {NULL, "texts", 0, 41, "the number of texts"},
+        {NULL, "releases", 0, 3, "the datasets have the shapes"},
+        {NULL, "length", 0, 11, "the datasets have the shapes"},
+        {NULL, "z_step", 0, 0x1p-11, "the grid is the mechanism's"},
+        {NULL, "certificate_epsilon", 0, 8, "the stated epsilon follows"},
+        {NULL, "certificate_delta", 0, 1e-6, "the stated epsilon follows"},
+        {NULL, "certificate_mu", 0, 1, "the stated mu follows"},
+        {NULL, "clip_sequence", 0, 1, "the stated epsilon follows"},
+        {NULL, "clip_sequence", 0, INFINITY, "the certificate names the theorem"},
         {NULL, "clip_sequence", 0, INFINITY, "the same noise for every text"},
-        {NULL, "clip_sequence", 0, -1, "the statement says"},
+        {NULL, "clip_sequence", 0, -1, "the statement agrees"},
         {NULL, "divergence_bound", 0, 1, "the divergence bound"},
         {NULL, "divergence_bound_order", 0, 2, "the divergence bound"},
         {NULL, "kappa", 0, 2, "the divergence bound"},
@@ -374,15 +374,16 @@ Test(verify, sees_what_contradicts_itself) {
         change_real(bench.file, "z_step", 0x1p-20);
     }
     struct nvdp_verification found = verified(&bench, NULL);
-    cr_expect_eq(check_of(&found, "values spread")->verdict, NVDP_VERDICT_NO);
+    cr_expect_eq(check_of(&found, "the values spread")->verdict, NVDP_VERDICT_NO);
     copy(whole, bench.file);
     nudge(bench.file, "generator");
     found = verified(&bench, NULL);
-    cr_expect_eq(check_of(&found, "the noise is from no seed")->verdict, NVDP_VERDICT_NO);
+    cr_expect_eq(check_of(&found, "the noise does not come from a seed")->verdict, NVDP_VERDICT_NO);
     copy(whole, bench.file);
     add_real(bench.file, NULL, "secret");
     found = verified(&bench, NULL);
-    cr_expect_eq(check_of(&found, "nothing but what the format has")->verdict, NVDP_VERDICT_NO);
+    cr_expect_eq(check_of(&found, "the file has only what the format defines")->verdict,
+                 NVDP_VERDICT_NO);
     nvdp_context_free(bench.ctx);
 }
 
@@ -393,7 +394,7 @@ Test(verify, compares_no_statement_of_other_words) {
     nudge(bench.file, "statement");
     struct nvdp_verification found = verified(&bench, NULL);
     all_hold(&found);
-    cr_assert_eq(check_of(&found, "the statement says")->verdict, NVDP_VERDICT_OPEN);
+    cr_assert_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_OPEN);
     nvdp_context_free(bench.ctx);
 }
 
@@ -509,15 +510,16 @@ static void repack(const char *from, const char *to) {
     H5Fclose(old);
 }
 
-static const char in_every_byte[] = "signed, and nothing changed since";
-static const char nothing_else[] = "nothing but what the format has";
+static const char in_every_byte[] = "the file is signed and unchanged since";
+static const char nothing_else[] = "the file has only what the format defines";
 
 Test(verify, signature_is_of_every_byte) {
     struct bench bench = bench_open(&clipped);
     struct nvdp_verification found = verified(&bench, bench.public_key);
     char packed[512];
     all_hold(&found);
-    support_contains(check_of(&found, in_every_byte)->found, ", over every byte of the file");
+    support_contains(check_of(&found, in_every_byte)->found,
+                     ", which covers every byte of the file");
     snprintf(packed, sizeof packed, "%s", support_scratch_path("packed.h5"));
     repack(bench.file, packed);
     snprintf(bench.file, sizeof bench.file, "%s", packed);
@@ -544,8 +546,10 @@ Test(verify, older_signatures_are_of_values) {
         struct nvdp_verification found = verified(&bench, path);
         all_hold(&found);
         cr_assert(found.is_signed && found.is_known);
-        cr_assert_eq(check_of(&found, "signed, and no value or attribute changed")->verdict,
-                     NVDP_VERDICT_YES);
+        cr_assert_eq(
+            check_of(&found, "the file is signed, and its values and attributes are unchanged")
+                ->verdict,
+            NVDP_VERDICT_YES);
         cr_assert_eq(check_of(&found, in_every_byte)->verdict, NVDP_VERDICT_OPEN);
         snprintf(bench.file, sizeof bench.file, "%s", packed);
     }
@@ -669,7 +673,7 @@ Test(verify, sees_hidden_payloads) {
             append(bench.file, bytes, 1 << 20);
             struct nvdp_verification found = verified(&bench, NULL);
             cr_expect_not(found.is_signed);
-            support_contains(check_of(&found, nothing_else)->found, "1048576 bytes behind its end");
+            support_contains(check_of(&found, nothing_else)->found, "1048576 bytes after the end");
             memset(bytes, 'x', 1 << 20);
         }
         support_write(bench.file, bytes, 512);
@@ -739,11 +743,11 @@ Test(verify, keys_are_kept) {
     cr_assert_eq(nvdp_key_create(bench.ctx, bench.key), NVDP_ERR_IO); /* never overwrites a file */
     snprintf(path, sizeof path, "%s/model/key", bench.run);
     cr_assert_eq(nvdp_key_create(bench.ctx, path), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(bench.ctx), "in the folder of a run");
+    support_contains(nvdp_context_error(bench.ctx), "outside of run folders, found it in the run");
     cr_assert_not(nvdp__exists(path));
     copy(bench.key, path);
     cr_assert_eq(chmod(path, 0600), 0);
-    refused(&bench, path, "in the folder of a run");
+    refused(&bench, path, "outside of run folders, found it in the run");
     cr_assert_eq(chmod(bench.key, 0640), 0);
     refused(&bench, bench.key, "chmod 600");
     cr_assert_eq(chmod(bench.public_key, 0600), 0);
@@ -757,7 +761,8 @@ Test(verify, keys_are_kept) {
     found = verified(&bench, support_scratch_path("other.key.pub"));
     cr_assert(found.is_signed);
     cr_assert_not(found.is_known || found.holds);
-    cr_assert_eq(check_of(&found, "by whom one trusts")->verdict, NVDP_VERDICT_NO);
+    cr_assert_eq(check_of(&found, "the signature is the expected sender's")->verdict,
+                 NVDP_VERDICT_NO);
     nvdp_context_free(bench.ctx);
 }
 

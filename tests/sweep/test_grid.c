@@ -258,7 +258,8 @@ Test(grid, equal_runs_stand_once) {
     grid = read_members(ctx, "\"methods\": [\"nvdp\", {\"name\": \"again\", \"method\": "
                              "\"nvdp\", \"lambda\": [0.01, 3]}]");
     cr_assert_eq(count_label(&grid, "again"), 1, "the default is 0.01");
-    cr_assert_not_null(strstr(notice, "a run of 'again' is one of 'nvdp' already"), "%s", notice);
+    cr_assert_not_null(strstr(notice, "a run of 'again' is the same as a run of 'nvdp'"), "%s",
+                       notice);
     sweep_grid_release(&grid);
     nvdp_context_free(ctx);
 }
@@ -361,9 +362,9 @@ static const struct {
     {"{\"tasks\": \"rte\", " NVDP "}", "key 'tasks': expected a list of task names"},
     {"{\"tasks\": [\"rtee\"], " NVDP "}", "rtee"},
     {"{" HEAD "\"methods\": []}", "key 'methods': expected a list of method names"},
-    {"{" HEAD "\"methods\": [\"nvdb\"]}", "method 'nvdb': expected base, reg"},
-    {"{" HEAD "\"methods\": [{\"name\": \"x\"}]}", "methods[0]: expected texts as 'method'"},
-    {"{" HEAD "\"methods\": [\"nvdp\", \"nvdp\"]}", "methods[1]: expected a 'name' of its own"},
+    {"{" HEAD "\"methods\": [\"nvdb\"]}", "method 'nvdb' is unknown: expected base, reg"},
+    {"{" HEAD "\"methods\": [{\"name\": \"x\"}]}", "methods[0]: expected strings as 'method'"},
+    {"{" HEAD "\"methods\": [\"nvdp\", \"nvdp\"]}", "methods[1]: expected a unique 'name'"},
     {"{" HEAD NVDP ", \"epoch\": 3}", "unknown key 'epoch'; did you mean 'epochs'?"},
     {"{" HEAD NVDP ", \"out\": \"o\"}", "unknown key 'out'"},
     {"{" HEAD NVDP ", \"method\": \"base\"}", "unknown key 'method'"},
@@ -381,10 +382,11 @@ static const struct {
      "key 'protocol': expected one of holdout, dev, found 'test'"},
     {"{" HEAD NVDP ", \"kl_schedule\": [\"warmup\", \"never\"]}",
      "expected one of constant, warmup, decay, found 'never'"},
-    {"{" HEAD NVDP ", \"seeds\": [1], \"seed\": 2}", "key 'seed': given twice"},
+    {"{" HEAD NVDP ", \"seeds\": [1], \"seed\": 2}", "key 'seed' is given twice"},
     {"{" HEAD NVDP ", \"lambdas\": [1], \"lambda_g\": 2}", "expected either 'lambdas' or"},
     {"{" HEAD NVDP ", \"per_task\": {\"rt\": {}}}", "key 'per_task': expected a task, found 'rt'"},
-    {"{" HEAD NVDP ", \"per_task\": [1]}", "key 'per_task': expected an object with tasks as keys"},
+    {"{" HEAD NVDP ", \"per_task\": [1]}",
+     "key 'per_task': expected an object whose keys are tasks"},
     {"{" HEAD NVDP ", \"per_task\": {\"rte\": 1}}", "'rte': expected an object of options"},
     {"{" HEAD NVDP ", \"per_task\": {\"rte\": {\"lrr\": 1}}}",
      "per_task.rte: unknown key 'lrr'; did you mean 'lr'?"},
@@ -404,7 +406,8 @@ static const struct {
     {"{" HEAD NVDP ", \"privacy\": true}", "key 'privacy': expected an object"},
     {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
     {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "privacy: order: expected a number > 0"},
-    {"{" HEAD NVDP ", \"privacy\": {\"exact_pairs\": 5}}", "privacy: exact_pairs: expected exact"},
+    {"{" HEAD NVDP ", \"privacy\": {\"exact_pairs\": 5}}",
+     "privacy: exact_pairs: needs the option exact"},
     {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected one of all same-length"},
     {"{" HEAD NVDP ", \"share\": 1}", "key 'share': expected true, false or an object"},
     {"{" HEAD NVDP ", \"share\": {\"file\": \"x\"}}", "share: unknown key 'file'"},

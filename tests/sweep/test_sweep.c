@@ -225,7 +225,7 @@ static pid_t start_sweep(const struct sweep_config *config) {
 static int exit_code(pid_t pid) {
     int raw = 0;
     cr_assert_eq(waitpid(pid, &raw, 0), pid);
-    cr_assert(WIFEXITED(raw), "died of signal %d", WTERMSIG(raw));
+    cr_assert(WIFEXITED(raw), "killed by signal %d", WTERMSIG(raw));
     return WEXITSTATUS(raw);
 }
 
@@ -520,11 +520,12 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
          "/nowhere/train.tsv: cannot read"},
         {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"model\": \"/nowhere\"}]", "/nowhere"},
         {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"max_length\": 17}]",
-         "max_length: expected at most the model's max_position_embeddings 16"},
+         "max_length: expected at most 16, the model's max_position_embeddings"},
         {"\"methods\": [\"base\"], \"freeze_layers\": 2", "'freeze_layers': expected at most"},
         {"\"methods\": [\"nvdp\"], \"latent_dim\": 7, \"latent_heads\": 2", "latent"},
-        {"\"methods\": [\"vtdp\"], \"pool\": \"weighted\"", "method vtdp, which has no weights"},
-        {"\"methods\": [\"vtdp\"], \"length\": 9", "length: expected at least max_length 10"},
+        {"\"methods\": [\"vtdp\"], \"pool\": \"weighted\"", "method vtdp has no weights"},
+        {"\"methods\": [\"vtdp\"], \"length\": 9",
+         "length: expected at least 10, the value of max_length"},
         {"\"methods\": [\"nvdp\"], \"share\": true, \"attack\": \"/nowhere\"", "'attack'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -133,7 +133,7 @@ Test(device, a_plan_beyond_what_was_measured_is_an_error) {
     cr_expect_null(nvdp__arena_take(&arena, 1));
     cr_expect_eq(nvdp__arena_check(ctx, &arena), NVDP_ERR_STATE);
     cr_expect_str_eq(nvdp_context_error(ctx),
-                     "a plan took 48 floats, of which 32 had been measured");
+                     "internal error: a plan took 48 floats, but 32 were measured");
     nvdp__arena_release(&arena);
     nvdp_context_free(ctx);
 }

@@ -115,14 +115,14 @@ static void refused(const char *path, nvdp_status status, const char *message) {
 }
 
 Test(plain_text, bad_files_are_refused) {
-    refused(write_xz("cut.xz", "one\n", 1, 5), NVDP_ERR_INPUT, "found an end too early");
+    refused(write_xz("cut.xz", "one\n", 1, 5), NVDP_ERR_INPUT, "found an early end of the file");
     char path[512];
     snprintf(path, sizeof path, "%s", write_xz("bent.xz", "one two three\n", 1, 0));
     char *bytes = support_read(path);
     bytes[30] = (char)(bytes[30] ^ 0x55);
     support_write(path, bytes, 72);
     free(bytes);
-    refused(path, NVDP_ERR_INPUT, "expected a whole xz file");
+    refused(path, NVDP_ERR_INPUT, "expected a complete xz file");
     refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "found gzip data");
     refused(text_file("empty.txt", ""), NVDP_ERR_INPUT, "expected lines of text, found none");
     refused(text_file("blank.txt", "\n \n<doc id=1>\n</doc>\n"), NVDP_ERR_INPUT, "found none");

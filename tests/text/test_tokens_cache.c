@@ -166,7 +166,8 @@ Test(tokens_cache, damage_is_noticed_and_repaired) {
         text_same(good, again);
         cr_assert_eq(fixture.notices.count, 1, "byte %ld: %d notices", (long)at,
                      fixture.notices.count);
-        cr_assert_not_null(strstr(fixture.notices.last, "made again"), "%s", fixture.notices.last);
+        cr_assert_not_null(strstr(fixture.notices.last, "contents again"), "%s",
+                           fixture.notices.last);
         nvdp_dataset_free(again);
         fixture.notices.count = 0;
         nvdp_dataset_free(load(&fixture));

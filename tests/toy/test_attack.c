@@ -85,7 +85,7 @@ Test(toy_attack, is_described) {
     cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < nvdp_config_count(config); i++)
         if (strcmp(nvdp_config_option(config, i)->name, "kind") == 0)
-            support_contains(nvdp_config_option(config, i)->help, "; toy: the length of a text");
+            support_contains(nvdp_config_option(config, i)->help, "; toy (the length of a text)");
     cr_expect_eq(nvdp_config_set(config, "kind", "tory"), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "toy");
     nvdp_config_free(config);
@@ -107,7 +107,8 @@ Test(toy_attack, is_run_printed_and_judged) {
     cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
     set(config, "kind", "toy");
     cr_expect_eq(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected either run or posteriors");
+    support_contains(nvdp_context_error(ctx),
+                     "expected exactly one of the options run and posteriors");
     cr_expect_null(result);
     set(config, "run", of);
     for (int lie = 0; lie < 2; lie++) {
@@ -147,9 +148,9 @@ Test(toy_attack, may_learn_from_public_texts) {
     set(config, "public", public);
     cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
-    support_contains(text, "40, 120 public ones learned from, 3 draws of noise");
+    support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times");
     support_contains(text, "\nrelease    accuracy                 50.00  25.00 to 75.00\n");
-    support_contains(text, "too weak to conclude anything");
+    support_contains(text, "too weak for a conclusion");
     free(text);
     cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
     support_contains(text, "\"attack\": \"learner\"");
@@ -161,7 +162,7 @@ Test(toy_attack, may_learn_from_public_texts) {
     nvdp_attack_free(result);
     set(config, "prior", "models/compact"); /* its row does not take it */
     cr_expect_eq(nvdp_attack(ctx, config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "prior: expected none for learner");
+    support_contains(nvdp_context_error(ctx), "prior: attack learner uses no language model");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

@@ -158,7 +158,7 @@ Test(encoder, what_it_does_not_offer_is_refused) {
     config.method = NVDP_METHOD_BASE;
     config.noise.mechanism = NVDP__NOISE_LAPLACE;
     config.noise.sanitizer.eta = 1;
-    refused(ctx, config, "a toy reads no word vectors but its own");
+    refused(ctx, config, "a toy accepts only its own word vectors");
     config.noise = usual.noise;
     config.dp.noise = 1;
     config.dp.clip = 1;

@@ -106,7 +106,7 @@ Test(toy_text_mechanism, is_measured_and_trained_under) {
     cr_expect_str_eq(report.pairs.method, "toy");
     cr_assert_eq(nvdp_dchi_report_text(ctx, &report, &text), NVDP_OK);
     support_contains(text, "under toy, eta 2");
-    support_contains(text, "Divergences are santext's, which bound it.");
+    support_contains(text, "The divergences are those of santext, which bound the exact ones.");
     free(text);
     nvdp_context_free(ctx);
 }

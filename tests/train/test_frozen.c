@@ -214,7 +214,7 @@ Test(frozen, resumes_exactly) {
     nvdp_status status = nvdp__train(fixture.ctx, &config, &result);
     cr_assert_eq(status, NVDP_ERR_CANCELLED);
     cr_assert_not_null(
-        strstr(nvdp_context_error(fixture.ctx), "states were computed; continue with"), "%s",
+        strstr(nvdp_context_error(fixture.ctx), "layers were computed; continue with"), "%s",
         nvdp_context_error(fixture.ctx));
     config.resume = config.out;
     for (int stops = 0; status == NVDP_ERR_CANCELLED; stops++) {
@@ -258,7 +258,7 @@ Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     config.resume = out;
     cr_expect_eq(nvdp__train(fixture.ctx, &config, &result), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(fixture.ctx),
-                     "expected the weights that the run keeps, found others in ");
+                     "expected the weights that the run keeps, found other weights in ");
     free(out);
     nvdp_context_free(fixture.ctx);
 }

@@ -146,11 +146,11 @@ Test(guarantee, guesses) {
     char *text = NULL;
     cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);
     cr_expect_str_eq(
-        text, "Proven, for one sample and any attacker, whatever else they know: what they could "
-              "guess right 50 % / 0.1 % / 0.0001 % of the time without the sample, they guess "
-              "right at most 97.8 % / 13.8 % / 0.3 % of the time with it, on average over texts "
-              "and noise (C = 2). Single guesses can be nearly certain. Other samples of this "
-              "text, or of related texts, add up.");
+        text,
+        "Proven for one sample and any attacker, with any other knowledge: a guess that is right "
+        "50 % / 0.1 % / 0.0001 % of the time without the sample is right at most 97.8 % / 13.8 % / "
+        "0.3 % of the time with the sample, on average over texts and noise (C = 2). Single "
+        "guesses can be nearly certain. Further samples of this text or of related texts add up.");
     free(text);
     of.epsilon = 101;
     cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);

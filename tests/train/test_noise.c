@@ -536,7 +536,8 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 0);
-    refused(ctx, &config, "eta or epsilon: expected a finite number above 0 for laplace, found 0");
+    refused(ctx, &config,
+            "eta or epsilon: mechanism laplace needs a finite number above 0, found 0");
     config.noise.sanitizer.eta = 5;
     config.method = NVDP_METHOD_NVDP;
     refused(ctx, &config, "token-noise laplace: expected method base or reg, found nvdp");
@@ -545,20 +546,23 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "expected freeze-layers 0");
     config.freeze_layers = 0;
     config.noise.clip = 1;
-    refused(ctx, &config, "noise_clip: expected token-noise sequence-laplace, found laplace");
+    refused(ctx, &config,
+            "noise_clip: expected token-noise sequence-laplace, the only one that clips states, "
+            "found laplace");
     config.noise.mechanism = NVDP__NOISE_SEQUENCE;
     config.encoder = BILSTM;
     refused(ctx, &config, "expected encoder bert");
     config.encoder = 0;
     config.noise.clip = 0;
     config.noise.mechanism = NVDP__NOISE_NONE;
-    refused(ctx, &config,
-            "option --eta or --epsilon: noise of text privatization, expected --token-noise");
+    refused(
+        ctx, &config,
+        "option --eta or --epsilon sets the noise of text privatization and needs --token-noise");
     config.noise.mechanism = NVDP__TOKENS_SANTEXT_PLUS;
-    refused(ctx, &config, "santext-plus expects one of");
+    refused(ctx, &config, "santext-plus needs exactly one source");
     config.noise.mechanism = NVDP__TOKENS_RANDOM;
     refused(ctx, &config,
-            "eta or epsilon: expected none for random, a uniform draw whatever the token, found 5");
+            "eta or epsilon: mechanism random draws uniformly and takes no eta, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
     struct nvdp_train_result none;
     config.task = "cola";

@@ -227,9 +227,9 @@ static nvdp_status train_until_lost(struct nvdp_context *ctx, int rank, void *us
                                      .sum = sum_until_lost,
                                      .broadcast = broadcast_until_lost};
     nvdp_context_set_ranks(ctx, &ranks);
-    nvdp_context_set_error(ctx, "rank 2 is gone");
+    nvdp_context_set_error(ctx, "rank 2 stopped");
     nvdp_status status = nvdp__train(ctx, &job->config, &job->result[rank]);
-    bool kept = strstr(nvdp_context_error(ctx), "gone; the state is saved") != NULL;
+    bool kept = strstr(nvdp_context_error(ctx), "continue; the state was saved") != NULL;
     return status == NVDP_ERR_IO && kept == (rank == 0) ? NVDP_OK : NVDP_ERR_STATE;
 }
 
@@ -258,7 +258,8 @@ static nvdp_status differs(struct nvdp_context *ctx, int rank, void *user) {
     float x[2] = {1, rank == 2 ? 2 : 3};
     if (nvdp__rank_same(ctx, "numbers", x, sizeof x[0]) != NVDP_OK) return NVDP_ERR_IO;
     nvdp_status status = nvdp__rank_same(ctx, "numbers", x, sizeof x);
-    bool reported = strstr(nvdp_context_error(ctx), "rank 2: expected rank 0's numbers") != NULL;
+    bool reported = strstr(nvdp_context_error(ctx),
+                           "rank 2: numbers: this process has other values than rank 0") != NULL;
     return status == NVDP_ERR_STATE && reported ? NVDP_OK : NVDP_ERR_IO;
 }
 
@@ -270,7 +271,7 @@ Test(ranks, stretches_cover_everything_once) {
     struct nvdp_context *ctx = support_context();
     const nvdp_status wrong = nvdp_context_set_ranks(ctx, &(struct nvdp_ranks){.size = 2});
     cr_expect_eq(wrong, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "one missing");
+    support_contains(nvdp_context_error(ctx), "a missing operation");
     const struct nvdp__range all = nvdp__rank_range(ctx, 10);
     cr_expect(all.first == 0 && all.count == 10);
     nvdp_context_free(ctx);
@@ -385,7 +386,7 @@ Test(ranks, noise_of_each_shard_is_accounted) {
     job.config.resume = many;
     job.config.overwrite = false;
     cr_expect_eq(nvdp__train(ctx, &job.config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected the 4 processes");
+    support_contains(nvdp_context_error(ctx), "needs the 4 processes");
     nvdp_context_free(ctx);
     job.calls = 0;
     support_ranks(4, train, &job);

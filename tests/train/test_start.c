@@ -154,7 +154,7 @@ Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     config.folds = 3;
     config.fold = 2;
     refuses(&fixture, &config, NVDP_ERR_ARGUMENT,
-            "base was trained on the texts that fold 2 is scored on: expected a run of the same "
+            "base was trained on the texts on which fold 2 is scored; start from a run of the same "
             "fold");
     config.from_base = NULL;
     config.model = fixture.model;
@@ -170,10 +170,10 @@ Test(start, a_fold_begins_from_what_has_not_seen_its_texts) {
     config.fold = 2;
     task_train(fixture.ctx, &config);
     config.fold = 1;
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "fold 1 is scored on");
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "on which fold 1 is scored");
     config.fold = 2;
     config.limit_train = TASK_TRAIN - 1; /* other folds */
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "fold 2 is scored on");
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "on which fold 2 is scored");
     free((void *)config.out);
     free(run);
     nvdp_context_free(fixture.ctx);
@@ -248,8 +248,8 @@ Test(start, another_task_gives_its_encoder_alone) {
     config.columns.text_column = "sentence";
     config.columns.label_column = "label";
     task_train(fixture.ctx, &config);
-    support_contains(fixture.notices, "is of task sst2 with 2 outputs: its encoder is taken, the "
-                                      "classifier initialised\n");
+    support_contains(fixture.notices, "is of task sst2 with 2 outputs, so only its encoder is used "
+                                      "and the classifier is initialized\n");
     cr_expect_not(same_tensor(fixture.ctx, fixture.base, run, "classifier.weight"));
     cr_expect(same_tensor(fixture.ctx, fixture.base, run, "bert.pooler.dense.weight"));
     free(run);
@@ -268,7 +268,8 @@ Test(start, what_is_no_base_run_is_named) {
     refuses(&fixture, &config, NVDP_ERR_IO, "run.json");
     config.from_base = fixture.base;
     config.model = "/other";
-    refuses(&fixture, &config, NVDP_ERR_ARGUMENT, "which the run of --from-base was trained from");
+    refuses(&fixture, &config, NVDP_ERR_ARGUMENT,
+            "the model from which the run of --from-base was trained");
     config.model = fixture.task.model; /* the base run's own model: no contradiction */
     task_train(fixture.ctx, &config);
     config.model = NULL;
@@ -281,7 +282,7 @@ Test(start, what_is_no_base_run_is_named) {
     snprintf(path, sizeof path, "%s/result.json", fixture.base);
     cr_assert_eq(unlink(path), 0);
     refuses(&fixture, &config, NVDP_ERR_STATE,
-            "expected a run that has ended, found no result.json");
+            "expected a finished run, but result.json is missing");
     free(run);
     nvdp_context_free(fixture.ctx);
 }

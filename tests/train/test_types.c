@@ -107,7 +107,8 @@ Test(types, positions_of_padding_hold_no_tokens) {
     config.max_length = 33;
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx),
-                     "max_position_embeddings 32 (config.json's without the padding's), found 33");
+                     "max_position_embeddings (without the positions of config.json that are "
+                     "reserved for padding), found 33");
     nvdp_context_free(ctx);
 }
 

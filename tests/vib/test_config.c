@@ -47,7 +47,7 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_config(&kinds[k]);
         config.pool = NVDP_POOL_WEIGHTED;
-        refused(ctx, k, &config, "pool: expected auto, first or mean for method");
+        refused(ctx, k, &config, "has no weights: expected auto, first or mean");
         config = fixture_config(&kinds[k]);
         config.latent_dim = 17;
         refused(ctx, k, &config, "latent_dim");
@@ -56,16 +56,16 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         refused(ctx, k, &config, "vib_sigma: expected 1e-09 to 1e+06, found 0");
         config = fixture_config(&kinds[k]);
         config.vib.vtdp_pool = (enum nvdp__vtdp_pool)2;
-        refused(ctx, k, &config, "vtdp_pool: expected a choice in 0..1, found 2");
+        refused(ctx, k, &config, "vtdp_pool: expected a choice from 0 to 1, found 2");
     }
     for (size_t k = 0; k < KINDS; k++) {
         struct nvdp__nvib_config config = fixture_sequence(&kinds[k], 1);
         config.clip.mu_radius = 3;
-        refused(ctx, k, &config, "option --clip-mu: expected inf, none, with --clip-sequence 3");
+        refused(ctx, k, &config, "option --clip-mu: expected inf (no clip) with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.clip.logvar_max = 0;
         refused(ctx, k, &config,
-                "option --clip-logvar-max: expected inf, none, with --clip-sequence 3");
+                "option --clip-logvar-max: expected inf (no clip) with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.stdev_tau = 0.1;
         refused(ctx, k, &config, "option --stdev-tau: expected 1 with --clip-sequence 3");
@@ -81,6 +81,6 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
     refused(ctx, 0, &config, "vib_sigma: expected 1 with clip_sequence 3");
     config = fixture_config(&kinds[0]);
     config.clip.logvar_min = -1; /* 2 log .55 = -1.196 */
-    refused(ctx, 0, &config, "vib_sigma: expected a log variance within the clip set's [-1, inf]");
+    refused(ctx, 0, &config, "vib_sigma: expected a log variance in the clip range [-1, inf]");
     nvdp_context_free(ctx);
 }
