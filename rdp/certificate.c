@@ -451,7 +451,7 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
     nvdp__fprintf(to,
                   useful
-                      ? "Proven: epsilon %s at delta %g, %s, any two texts, seen or not.\n"
+                      ? "Proven: epsilon %s at delta %g, %s, any two texts, measured or not.\n"
                       : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
                         "texts be told apart.\n",
                   nvdp__bound(a, from->epsilon, NVDP__UP), from->delta,
