@@ -123,7 +123,7 @@ Test(plain_text, bad_files_are_refused) {
     support_write(path, bytes, 72);
     free(bytes);
     refused(path, NVDP_ERR_INPUT, "expected a whole xz file");
-    refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "found gzip data");
+    refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "expected a whole gzip file");
     refused(text_file("empty.txt", ""), NVDP_ERR_INPUT, "expected lines of text, found none");
     refused(text_file("blank.txt", "\n \n<doc id=1>\n</doc>\n"), NVDP_ERR_INPUT, "found none");
     refused(support_scratch(), NVDP_ERR_INPUT, "expected a regular file, found a directory");
