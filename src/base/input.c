@@ -509,6 +509,15 @@ nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line,
     return NVDP_OK;
 }
 
+nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
+    while (lines->have - lines->used < size && !lines->ended)
+        NVDP_RETURN_IF_FAILED(read_more(lines));
+    *bytes = (struct nvdp__line){lines->buffer + lines->used,
+                                 nvdp__min(lines->have - lines->used, size)};
+    lines->used += bytes->size;
+    return NVDP_OK;
+}
+
 void nvdp__lines_close(struct nvdp__lines *lines) {
     nvdp__input_close(lines->input);
     free(lines->buffer);
