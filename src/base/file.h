@@ -100,6 +100,11 @@ nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char h
 enum { NVDP__MAX_UNPACK_RATIO = 32 };
 bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked);
 
+/* Turns a Parquet file into JSON lines, for messages. */
+#define NVDP__READ_PARQUET                                                                         \
+    "import pandas; "                                                                              \
+    "pandas.read_parquet('F.parquet').to_json('F.jsonl', orient='records', lines=True)"
+
 /* A text read in parts, possibly a pipe as in nvdp__read_stream (input.c): the bytes of all
  * readers of texts. gzip and xz are unpacked, UTF-16 with a byte-order mark becomes UTF-8. */
 struct nvdp__input;

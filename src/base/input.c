@@ -224,9 +224,7 @@ static const struct kind {
     {0, "\xFD\x37\x7A\x58\x5A", MAGIC_BYTES, "xz data within compressed data",
      "unpack them first with xz -d"},
     {257, "ustar", 5, "a tar archive", "unpack it first with tar -xf"},
-    {0, "PAR1", 4, "a Parquet file",
-     "Python turns it into JSON lines: import pandas; "
-     "pandas.read_parquet('F.parquet').to_json('F.jsonl', orient='records', lines=True)"},
+    {0, "PAR1", 4, "a Parquet file", "Python turns it into JSON lines: " NVDP__READ_PARQUET},
     {0, "%PDF-", 5, "a PDF file", "extract its text first, such as with pdftotext"},
     {0, "\x89HDF\r\n", MAGIC_BYTES, "an HDF5 file", "nvdp info describes it"},
     {0, "SQLite format 3", 15, "an SQLite database", "export the table as CSV first"},

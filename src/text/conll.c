@@ -91,6 +91,7 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
     struct reading reading = {.ctx = ctx, .conll = &conll};
     size_t documents = 0;
     nvdp__tsv_open(ctx, path, bytes, count, &reading.tsv);
+    reading.tsv.blank_rows = true;
     while (nvdp__tsv_more(&reading.tsv)) {
         NVDP_TRY(nvdp__tsv_next(&reading.tsv));
         struct columns columns = columns_of(&reading.tsv);

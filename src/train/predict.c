@@ -133,13 +133,13 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a text, found a NUL byte",
                           lines->path, lines->line);
     if (pair ? tab == NULL || second != NULL : tab != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected %s, found %s (a table is named .tsv, .csv or .jsonl)",
-                          lines->path, lines->line,
-                          pair ? "two texts apart by a tab" : "a text without a tab",
-                          tab == NULL      ? "no tab"
-                          : second != NULL ? "several"
-                                           : "one");
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s:%zu: expected %s, found %s (a table is named .tsv, .csv, .jsonl or .json)",
+            lines->path, lines->line, pair ? "two texts apart by a tab" : "a text without a tab",
+            tab == NULL      ? "no tab"
+            : second != NULL ? "several"
+                             : "one");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
                                         sizeof *texts->text));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,
@@ -182,11 +182,6 @@ cleanup:
     return status;
 }
 
-/* Decides by the end of the file name. */
-static bool is_table(const char *path) {
-    return nvdp__table_format_of(path) != NVDP__TABLE_TSV || nvdp__ends_with(path, ".tsv");
-}
-
 static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,
                               struct nvdp__run *run) {
     const struct nvdp__run_options bare = {.run = options->run};
@@ -200,7 +195,7 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
                 : "option {input}: expected a run that reads texts, found one that reads words in "
                   "columns ({data})");
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
-    NVDP_RETURN_IF_FAILED(is_table(options->input)
+    NVDP_RETURN_IF_FAILED(nvdp__is_table(options->input)
                               ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
                                                          &config, options->input, &run->dataset)
                               : read_lines(ctx, run, options->input, &run->dataset));
