@@ -43,8 +43,8 @@ cleanup:
     return status;
 }
 
-/* Writes the words of a task with tags: each word, its tag if the file has tags, and the
- * predicted tag. An empty line separates sentences. */
+/* Writes the words of a task with tags: each word, its tag in BIO if the file has tags, and
+ * the predicted tag. An empty line separates sentences. */
 static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
                               const struct nvdp__run *run, const char *data, const float *outputs) {
     nvdp_status status = NVDP_OK;
@@ -65,7 +65,9 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
             NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));
             if (conll.tagged)
-                NVDP_TRY(nvdp__output_printf(&file, "\t%.*s", (int)word->tag.size, word->tag.text));
+                NVDP_TRY(nvdp__output_printf(&file, "\t%c%s%.*s", word->kind,
+                                             word->kind == 'O' ? "" : "-", (int)word->type.size,
+                                             word->type.text));
             NVDP_TRY(nvdp__output_printf(&file, "\t%s\n",
                                          info->task.labels[nvdp__argmax(info->outputs, outputs)]));
             outputs += info->outputs;
