@@ -139,7 +139,8 @@ nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path, struct 
 /* Returns the next line without its LF or CRLF, and without a byte-order mark in the first line;
  * *found is false at the end. NVDP_ERR_INPUT for a line over the limit. */
 nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found);
-/* Returns the next `size` bytes, or fewer at the end of the file, whatever they are. */
+/* Returns the next `size` bytes, or fewer at the end of the file, whatever they are. After a look they come again. */
+nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes);
 nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes);
 void nvdp__lines_close(struct nvdp__lines *lines);
 

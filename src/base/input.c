@@ -507,11 +507,16 @@ nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line,
     return NVDP_OK;
 }
 
-nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
+nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
     while (lines->have - lines->used < size && !lines->ended)
         NVDP_RETURN_IF_FAILED(read_more(lines));
     *bytes = (struct nvdp__line){lines->buffer + lines->used,
                                  nvdp__min(lines->have - lines->used, size)};
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
+    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, size, bytes));
     lines->used += bytes->size;
     return NVDP_OK;
 }

@@ -20,6 +20,22 @@ nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
     return nvdp__input_open(ctx, path, &chunks->input);
 }
 
+void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format format,
+                              struct nvdp__table_chunks *chunks) {
+    *chunks = (struct nvdp__table_chunks){.ctx = lines->ctx,
+                                          .read = lines->read,
+                                          .input = lines->input,
+                                          .bytes = lines->buffer,
+                                          .capacity = lines->capacity,
+                                          .ended = lines->ended};
+    chunks->tsv = (struct nvdp__tsv){.ctx = lines->ctx,
+                                     .path = lines->path,
+                                     .format = format,
+                                     .at = lines->buffer + lines->used,
+                                     .end = lines->buffer + lines->have};
+    *lines = (struct nvdp__lines){0};
+}
+
 void nvdp__table_chunks_close(struct nvdp__table_chunks *chunks) {
     nvdp__input_close(chunks->input);
     nvdp__tsv_release(&chunks->tsv);

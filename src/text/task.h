@@ -146,6 +146,10 @@ nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvd
 nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
                                     enum nvdp__table_format format,
                                     struct nvdp__table_chunks *chunks);
+/* Goes on with the rest of a file of which nothing but its beginning was read; takes it over. */
+struct nvdp__lines;
+void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format format,
+                              struct nvdp__table_chunks *chunks);
 /* Reads the next part and forgets the previous rows. *more is false at the end of the file. */
 nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *more);
 /* The next row of the part; *row is false at its end. */
