@@ -76,38 +76,37 @@ static bool whole(struct nvdp__field field, size_t *out) {
     nvdp__fail((reader)->lines.ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->lines.path,       \
                (reader)->lines.line, __VA_ARGS__)
 
-/* Reads a decimal number. Up to 15 digits and a power of ten up to 22 are both exact doubles, so
- * one multiplication or division rounds correctly (Clinger 1990); strtod reads the others. */
-static bool number(struct nvdp__field field, double *out) {
-    static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-    char text[128];
-    const char *at = field.text, *end = at + field.size;
+/* Reads a decimal number of up to 15 digits, which ends at a blank or at the end. These and a power of ten up to 22 are
+ * both exact doubles, so one division rounds correctly (Clinger 1990). Returns the end, or NULL for other fields. */
+static const char *short_number(const char *at, const char *end, double *out) {
+    static const double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
     const bool minus = at < end && *at == '-';
+    const char *const start = at += minus, *point = NULL;
     uint64_t digits = 0;
-    size_t read = 0, behind = 0;
-    bool point = false;
-    for (at += minus; at < end && (*at == '.' ? !point : *at >= '0' && *at <= '9'); at++) {
-        if (*at == '.') {
-            point = true;
-            continue;
-        }
-        digits = 10 * digits + (uint64_t)(*at - '0');
-        read++;
-        behind += point;
-        if (read > 15) break;
+    for (; at < end; at++) {
+        const unsigned digit = (unsigned char)*at - (unsigned)'0';
+        if (digit < 10)
+            digits = 10 * digits + digit;
+        else if (*at == '.' && point == NULL)
+            point = at;
+        else
+            break;
     }
-    if (at == end && read > 0) {
-        *out = (double)digits / power[behind];
-        if (minus) *out = -*out;
-        return true;
-    }
+    const size_t read = (size_t)(at - start) - (point != NULL);
+    if (read < 1 || read > 15 || (at < end && *at != ' ' && *at != '\t')) return NULL;
+    const double value = (double)digits / power[point != NULL ? at - point - 1 : 0];
+    *out = minus ? -value : value;
+    return at;
+}
+
+static bool number(struct nvdp__field field, double *out) {
+    char text[128], *stop = NULL;
+    if (short_number(field.text, field.text + field.size, out) != NULL) return true;
     if (field.size == 0 || field.size >= sizeof text) return false;
     memcpy(text, field.text, field.size);
     text[field.size] = '\0';
     if (strspn(text, "0123456789+-.eE") != field.size) return false;
-    char *stop = NULL;
     *out = nvdp__strtod(text, &stop);
     return stop == text + field.size && fabs(*out) <= 1e150;
 }
@@ -224,8 +223,15 @@ static nvdp_status next_row(struct reader *reader, bool *found) {
 
 /* Reads the last dim fields; *bad is the first that is not a number, or dim. */
 static void read_numbers(struct reader *reader, double *row, size_t *bad) {
-    for (*bad = 0; *bad < reader->dim; ++*bad)
-        if (!number(next_field(reader), &row[*bad])) return;
+    for (*bad = 0; *bad < reader->dim; ++*bad) {
+        const char *at = reader->at;
+        at += at < reader->end && *at == ' ';
+        at = short_number(at, reader->end, &row[*bad]);
+        if (at != NULL)
+            reader->at = at;
+        else if (!number(next_field(reader), &row[*bad]))
+            return;
+    }
 }
 
 /* Splits a row whose word may have spaces, or none at all. */
