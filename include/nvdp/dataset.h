@@ -101,7 +101,7 @@ struct nvdp_dataset {
     int32_t *types;        /**< [offset[count]] 0; 1 from the second text of a pair on */
     float *label;          /**< [count] class or score; NULL for a split without labels */
     /** [offset[count]] if task.tags: the class of a word at its first token, else NVDP_TAG_NONE or NVDP_TAG_UNKNOWN.
-     * NULL for other tasks. */
+     * Classes from task.classes on are tags of types that the training file lacks. NULL for other tasks. */
     int32_t *tag;
     /** [count] number of rows before it in the file, without the header: identifies the text. */
     int64_t *index;

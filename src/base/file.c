@@ -1,31 +1,19 @@
-/* Files as in file.h: atomic writing and its leftovers, then reading, paths, compressed input,
- * lines, and streams that call a function. */
+/* Files as in file.h: atomic writing and its leftovers, then opening, paths, and streams that call a
+ * function. input.c reads. */
 #include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <libgen.h>
-#include <linux/magic.h>
-#include <lzma.h>
-#include <poll.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-enum {
-    MAX_TEMPORARY = 10000,
-    READ_BYTES = 1 << 16,
-    MAGIC_BYTES = 6,
-    WAIT_MS = 100,
-    MAX_WAITS = 600
-};
-static const uint64_t UNPACK_MEMORY = UINT64_C(1) << 30; /* xz -9 needs 65 MiB */
+enum { MAX_TEMPORARY = 10000, READ_BYTES = 1 << 16 };
 
 /* --- files written whole or not at all --- */
 
@@ -284,13 +272,13 @@ cleanup:
     return status;
 }
 
-/* --- reading --- */
+/* --- opening --- */
 
-static nvdp_status cannot_read(struct nvdp_context *ctx, const char *path, int err) {
+nvdp_status nvdp__cannot_read(struct nvdp_context *ctx, const char *path, int err) {
     return nvdp__fail_errno(ctx, err, "%s: cannot read", path);
 }
 
-static nvdp_status not_regular(struct nvdp_context *ctx, const char *path, mode_t mode) {
+nvdp_status nvdp__not_regular(struct nvdp_context *ctx, const char *path, mode_t mode) {
     return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a regular file, found %s", path,
                       S_ISDIR(mode)                    ? "a directory"
                       : S_ISFIFO(mode)                 ? "a FIFO"
@@ -304,15 +292,15 @@ static nvdp_status not_regular(struct nvdp_context *ctx, const char *path, mode_
 static nvdp_status open_regular(struct nvdp_context *ctx, const char *path, int flags, int *fd) {
     struct stat info;
     const bool there = stat(path, &info) == 0;
-    if (!there && !(flags & O_CREAT)) return cannot_read(ctx, path, errno);
-    if (there && !S_ISREG(info.st_mode)) return not_regular(ctx, path, info.st_mode);
+    if (!there && !(flags & O_CREAT)) return nvdp__cannot_read(ctx, path, errno);
+    if (there && !S_ISREG(info.st_mode)) return nvdp__not_regular(ctx, path, info.st_mode);
     const int opened = open(path, flags | O_CLOEXEC | O_NONBLOCK, 0666);
     if (opened < 0)
         return nvdp__fail_errno(ctx, errno, "%s: cannot %s", path,
                                 flags & O_CREAT ? "write" : "read");
-    nvdp_status status = fstat(opened, &info) != 0 ? cannot_read(ctx, path, errno)
+    nvdp_status status = fstat(opened, &info) != 0 ? nvdp__cannot_read(ctx, path, errno)
                          : S_ISREG(info.st_mode)   ? NVDP_OK
-                                                   : not_regular(ctx, path, info.st_mode);
+                                                   : nvdp__not_regular(ctx, path, info.st_mode);
     if (status == NVDP_OK)
         *fd = opened;
     else
@@ -339,7 +327,7 @@ static nvdp_status fopen_regular(struct nvdp_context *ctx, const char *path, int
     if (*file != NULL) return NVDP_OK;
     const int err = errno;
     close(fd);
-    return cannot_read(ctx, path, err);
+    return nvdp__cannot_read(ctx, path, err);
 }
 
 nvdp_status nvdp__fopen_regular(struct nvdp_context *ctx, const char *path, FILE **file) {
@@ -348,106 +336,6 @@ nvdp_status nvdp__fopen_regular(struct nvdp_context *ctx, const char *path, FILE
 
 nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FILE **file) {
     return fopen_regular(ctx, path, O_RDWR | O_APPEND | O_CREAT, "a+", file);
-}
-
-/* Waits for data for a moment; fails if the context is cancelled. */
-static nvdp_status wait_for_data(struct nvdp_context *ctx, const char *path, int fd, bool *ready) {
-    struct pollfd data = {.fd = fd, .events = POLLIN};
-    if (nvdp_context_cancelled(ctx))
-        return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "%s: cancelled", path);
-    *ready = poll(&data, 1, WAIT_MS) > 0;
-    return NVDP_OK;
-}
-
-/* Waits until a process opens the FIFO for writing. An unnamed pipe gets no new writer: it has
- * data, a writer or its end. */
-static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, int fd) {
-    struct statfs system;
-    bool ready = fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
-    for (int waits = 0; !ready; waits++) {
-        NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
-        if (!ready && waits == MAX_WAITS)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: no process has opened this pipe for writing", path);
-    }
-    return NVDP_OK;
-}
-
-/* Opens a file that is read once from its start: a regular file, a pipe, a terminal. The
- * descriptor does not block, so that waiting for a writer can be cancelled. */
-static nvdp_status open_stream(struct nvdp_context *ctx, const char *path, int *fd) {
-    nvdp_status status = NVDP_OK;
-    struct stat info;
-    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (opened < 0 && errno == ENXIO && stat(path, &info) == 0)
-        return not_regular(ctx, path, info.st_mode);
-    if (opened < 0 || fstat(opened, &info) != 0) NVDP_TRY(cannot_read(ctx, path, errno));
-    if (S_ISDIR(info.st_mode)) NVDP_TRY(not_regular(ctx, path, info.st_mode));
-    if (S_ISFIFO(info.st_mode)) NVDP_TRY(wait_for_writer(ctx, path, opened));
-    *fd = opened;
-    opened = -1;
-cleanup:
-    if (opened >= 0) close(opened);
-    return status;
-}
-
-/* Reads up to `size` bytes; *count is 0 only at the end. */
-static nvdp_status read_some(struct nvdp_context *ctx, const char *path, int fd, size_t size,
-                             void *bytes, size_t *count) {
-    for (bool ready;;) {
-        const ssize_t got = read(fd, bytes, size);
-        if (got < 0 && errno != EAGAIN && errno != EINTR) return cannot_read(ctx, path, errno);
-        *count = got > 0 ? (size_t)got : 0;
-        if (got >= 0) return NVDP_OK;
-        NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
-    }
-}
-
-/* Takes ownership of fd. */
-static nvdp_status read_whole(struct nvdp_context *ctx, const char *path, int fd, size_t limit,
-                              char **bytes, size_t *count) {
-    nvdp_status status = NVDP_OK;
-    char *text = NULL;
-    size_t capacity = 0, have = 0, got = 0;
-    struct stat info;
-    if (fstat(fd, &info) != 0) NVDP_TRY(cannot_read(ctx, path, errno));
-    /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
-    size_t expected = S_ISREG(info.st_mode) && info.st_size > 0 ? (size_t)info.st_size : 0;
-    if (expected > limit)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found %zu", path,
-                            limit, expected));
-    NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, expected + 2, 1));
-    for (;;) {
-        NVDP_TRY(read_some(ctx, path, fd, capacity - have - 1, text + have, &got));
-        if (got == 0) break;
-        have += got;
-        if (have > limit)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found more",
-                                path, limit));
-        NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, have + 2, 1));
-    }
-    text[have] = '\0';
-    *bytes = text;
-    *count = have;
-    text = NULL;
-cleanup:
-    close(fd);
-    free(text);
-    return status;
-}
-
-nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
-                            size_t *count) {
-    int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
-    return read_whole(ctx, path, fd, limit, bytes, count);
-}
-
-nvdp_status nvdp__read_stream(struct nvdp_context *ctx, const char *path, size_t limit,
-                              char **bytes, size_t *count) {
-    int fd = -1;
-    NVDP_RETURN_IF_FAILED(open_stream(ctx, path, &fd));
-    return read_whole(ctx, path, fd, limit, bytes, count);
 }
 
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
@@ -559,199 +447,7 @@ cleanup:
     return status;
 }
 
-/* --- plain or compressed input --- */
-
-bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked) {
-    static const uint64_t small = 1 << 24;
-    return unpacked <= small || unpacked / NVDP__MAX_UNPACK_RATIO <= stored;
-}
-
-struct nvdp__input {
-    struct nvdp_context *ctx;
-    char *path;
-    int fd;
-    uint64_t size; /* of a regular file, else 0 */
-    bool packed;
-    bool ended; /* end of data reached */
-    lzma_stream xz;
-    uint8_t *buffer; /* [READ_BYTES] raw bytes of the file */
-    size_t used, have;
-};
-
-static const struct magic {
-    const char *name;
-    const char *bytes;
-    size_t size;
-} magics[] = {
-    {"gzip", "\x1F\x8B", 2},
-    {"bzip2", "BZh", 3},
-    {"zstd", "\x28\xB5\x2F\xFD", 4},
-    {"zip", "PK\x03\x04", 4},
-};
-static const char XZ_MAGIC[MAGIC_BYTES] = "\xFD\x37\x7A\x58\x5A"; /* with a NUL */
-
-static nvdp_status fill(struct nvdp__input *input) {
-    input->used = input->have = 0;
-    return read_some(input->ctx, input->path, input->fd, READ_BYTES, input->buffer, &input->have);
-}
-
-static nvdp_status recognize(struct nvdp__input *input) {
-    for (size_t i = 0; i < sizeof magics / sizeof magics[0]; i++) {
-        if (input->have >= magics[i].size &&
-            memcmp(input->buffer, magics[i].bytes, magics[i].size) == 0)
-            return nvdp__fail(input->ctx, NVDP_ERR_INPUT,
-                              "%s: expected text, plain or compressed by xz, found %s data",
-                              input->path, magics[i].name);
-    }
-    input->packed = input->have >= MAGIC_BYTES && memcmp(input->buffer, XZ_MAGIC, MAGIC_BYTES) == 0;
-    if (!input->packed) return NVDP_OK;
-    if (lzma_stream_decoder(&input->xz, UNPACK_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
-        return nvdp__fail(input->ctx, NVDP_ERR_MEMORY, "%s: out of memory", input->path);
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out) {
-    nvdp_status status = NVDP_OK;
-    struct stat info;
-    struct nvdp__input *input = nvdp__calloc(ctx, 1, sizeof *input);
-    if (input == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    input->ctx = ctx;
-    input->fd = -1;
-    input->xz = (lzma_stream)LZMA_STREAM_INIT;
-    input->path = nvdp__strdup(ctx, path);
-    input->buffer = nvdp__calloc(ctx, READ_BYTES, 1);
-    if (input->path == NULL || input->buffer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(open_stream(ctx, path, &input->fd));
-    if (fstat(input->fd, &info) == 0 && S_ISREG(info.st_mode)) input->size = (uint64_t)info.st_size;
-    for (size_t got = 1; got > 0 && input->have < MAGIC_BYTES; input->have += got)
-        NVDP_TRY(read_some(ctx, path, input->fd, READ_BYTES - input->have,
-                           input->buffer + input->have, &got));
-    NVDP_TRY(recognize(input));
-    NVDP__HAND_OVER(out, input);
-cleanup:
-    nvdp__input_close(input);
-    return status;
-}
-
-void nvdp__input_close(struct nvdp__input *input) {
-    if (input == NULL) return;
-    lzma_end(&input->xz);
-    if (input->fd >= 0) close(input->fd);
-    free(input->buffer);
-    free(input->path);
-    free(input);
-}
-
-static nvdp_status damaged(const struct nvdp__input *input, lzma_ret found) {
-    if (found == LZMA_MEM_ERROR)
-        return nvdp__fail(input->ctx, NVDP_ERR_MEMORY, "%s: out of memory", input->path);
-    return nvdp__fail(input->ctx, NVDP_ERR_INPUT, "%s: expected a complete xz file, found %s",
-                      input->path,
-                      found == LZMA_MEMLIMIT_ERROR  ? "a dictionary of more than 1 GiB"
-                      : found == LZMA_OPTIONS_ERROR ? "options of a newer version of xz"
-                      : found == LZMA_BUF_ERROR     ? "an early end of the file"
-                                                    : "damaged data");
-}
-
-/* The size of a pipe is the number of bytes read so far. */
-static nvdp_status check_ratio(const struct nvdp__input *input) {
-    const uint64_t stored = input->size > 0 ? input->size : input->xz.total_in;
-    if (nvdp__may_unpack(stored, input->xz.total_out)) return NVDP_OK;
-    return nvdp__fail(
-        input->ctx, NVDP_ERR_INPUT,
-        "%s: expected xz data that decompress to at most 16 MiB, or to %d times their %" PRIu64
-        " bytes, found more; decompress the file first with xz -d",
-        input->path, NVDP__MAX_UNPACK_RATIO, stored);
-}
-
-static nvdp_status unpack(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
-    lzma_stream *xz = &input->xz;
-    xz->next_out = (uint8_t *)bytes;
-    xz->avail_out = size;
-    while (xz->avail_out > 0 && !input->ended) {
-        if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
-        xz->next_in = input->buffer + input->used;
-        xz->avail_in = input->have - input->used;
-        lzma_ret found = lzma_code(xz, input->have == 0 ? LZMA_FINISH : LZMA_RUN);
-        input->used = input->have - xz->avail_in;
-        if (found != LZMA_OK && found != LZMA_STREAM_END) return damaged(input, found);
-        NVDP_RETURN_IF_FAILED(check_ratio(input));
-        input->ended = found == LZMA_STREAM_END;
-    }
-    *count = size - xz->avail_out;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
-    if (input->packed) return unpack(input, size, bytes, count);
-    if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
-    size_t left = input->have - input->used;
-    *count = nvdp__min(left, size);
-    memcpy(bytes, input->buffer + input->used, *count);
-    input->used += *count;
-    return NVDP_OK;
-}
-
-/* --- lines --- */
-
-static const char BYTE_ORDER_MARK[] = "\xEF\xBB\xBF";
-
-nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path,
-                             struct nvdp__lines *lines) {
-    *lines = (struct nvdp__lines){.ctx = ctx, .path = path};
-    return nvdp__input_open(ctx, path, &lines->input);
-}
-
-static nvdp_status read_more(struct nvdp__lines *lines) {
-    size_t left = lines->have - lines->used, count = 0;
-    if (left > NVDP__LONGEST_LINE)
-        return nvdp__fail(lines->ctx, NVDP_ERR_INPUT,
-                          "%s:%zu: expected a line of at most %d bytes, found a longer one",
-                          lines->path, lines->line + 1, NVDP__LONGEST_LINE);
-    if (lines->used > 0) memmove(lines->buffer, lines->buffer + lines->used, left);
-    lines->used = 0;
-    lines->have = left;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(lines->ctx, &lines->buffer, &lines->capacity, left + READ_BYTES, 1));
-    NVDP_RETURN_IF_FAILED(nvdp__input_read(lines->input, READ_BYTES, lines->buffer + left, &count));
-    lines->have += count;
-    lines->read += count;
-    lines->ended = count == 0;
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found) {
-    size_t searched = 0;
-    const char *end = NULL;
-    for (;;) {
-        size_t left = lines->have - lines->used;
-        if (left > searched)
-            end = memchr(lines->buffer + lines->used + searched, '\n', left - searched);
-        if (end != NULL || lines->ended) break;
-        searched = left;
-        NVDP_RETURN_IF_FAILED(read_more(lines));
-    }
-    const char *text = lines->buffer + lines->used;
-    size_t left = lines->have - lines->used;
-    size_t size = end != NULL ? (size_t)(end - text) : left;
-    *found = end != NULL || left > 0;
-    lines->used += end != NULL ? size + 1 : size;
-    lines->line += *found;
-    if (size > 0 && text[size - 1] == '\r') size--;
-    const size_t mark = sizeof BYTE_ORDER_MARK - 1;
-    if (lines->line == 1 && size >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0) {
-        text += mark;
-        size -= mark;
-    }
-    *line = (struct nvdp__line){text, size};
-    return NVDP_OK;
-}
-
-void nvdp__lines_close(struct nvdp__lines *lines) {
-    nvdp__input_close(lines->input);
-    free(lines->buffer);
-    *lines = (struct nvdp__lines){0};
-}
+/* --- streams that call a function --- */
 
 static ssize_t to_sink(void *cookie, const char *text, size_t size) {
     const struct nvdp__writing *sink = cookie;

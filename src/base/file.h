@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include <stdio.h>
+#include <sys/types.h>
 
 /* A file being written under a temporary name. */
 struct nvdp__output {
@@ -54,6 +55,9 @@ nvdp_status nvdp__remove(struct nvdp_context *ctx, const char *path);
  * anyway. */
 void nvdp__sync_directory(const char *path);
 
+/* Always fail: with the errno of a call, and by naming the kind of a file that is not regular. */
+nvdp_status nvdp__cannot_read(struct nvdp_context *ctx, const char *path, int err);
+nvdp_status nvdp__not_regular(struct nvdp_context *ctx, const char *path, mode_t mode);
 /* Opens a regular file for reading. These functions fail immediately with NVDP_ERR_INPUT, naming
  * the kind, for a FIFO, socket, device or directory. All files inside folders of models, runs
  * and sweeps are opened this way. */
@@ -66,9 +70,9 @@ nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FIL
 /* Reads a whole regular file and appends a NUL. NVDP_ERR_INPUT if it is larger than limit. */
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
                             size_t *count);
-/* The same for a file that may also be a pipe or a device: for files that a user names and that
- * are read once. Gives up after a minute if nobody writes to a FIFO; stops waiting if the
- * context is cancelled. */
+/* The same for a text that a user names and that is read once: possibly a pipe or a device, and
+ * unpacked and decoded as by nvdp__input_open. The limit holds for both sizes. Gives up after a
+ * minute if nobody writes to a FIFO; stops waiting if the context is cancelled. */
 nvdp_status nvdp__read_stream(struct nvdp_context *ctx, const char *path, size_t limit,
                               char **bytes, size_t *count);
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
@@ -96,17 +100,24 @@ nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char h
 enum { NVDP__MAX_UNPACK_RATIO = 32 };
 bool nvdp__may_unpack(uint64_t stored, uint64_t unpacked);
 
-/* A file read in parts, possibly a pipe as in nvdp__read_stream. xz data is decompressed while
- * reading. */
+/* Turns a Parquet file into JSON lines, for messages. */
+#define NVDP__READ_PARQUET                                                                         \
+    "import pandas; "                                                                              \
+    "pandas.read_parquet('F.parquet').to_json('F.jsonl', orient='records', lines=True)"
+
+/* A text read in parts, possibly a pipe as in nvdp__read_stream (input.c): the bytes of all
+ * readers of texts. gzip and xz are unpacked, UTF-16 with a byte-order mark becomes UTF-8. */
 struct nvdp__input;
 
-/* xz is recognized by the file's first bytes, not by its name. Fails with NVDP_ERR_INPUT, naming
- * the format, for other compressed files. */
+/* The kind of data is recognized by the file's first bytes, not by its name. NVDP_ERR_INPUT, naming the kind and the
+ * next step, for data that are not text: other compressed files, archives, Parquet, pickles. */
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out);
 void nvdp__input_close(struct nvdp__input *input);
 /* Reads up to `size` bytes; *count is 0 only at the end. NVDP_ERR_INPUT for a damaged or
- * truncated xz file. */
+ * truncated file. */
 nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes, size_t *count);
+/* Logs the notice about the encoding, if it is not UTF-8: once per file, by its last reader. */
+void nvdp__input_log(const struct nvdp__input *input);
 
 /* The lines of such a file. Zero the struct, then open and finally close it. */
 struct nvdp__lines {
@@ -128,6 +139,9 @@ nvdp_status nvdp__lines_open(struct nvdp_context *ctx, const char *path, struct 
 /* Returns the next line without its LF or CRLF, and without a byte-order mark in the first line;
  * *found is false at the end. NVDP_ERR_INPUT for a line over the limit. */
 nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line, bool *found);
+/* Returns the next `size` bytes, or fewer at the end of the file, whatever they are. After a look they come again. */
+nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes);
+nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes);
 void nvdp__lines_close(struct nvdp__lines *lines);
 
 /* Opens a stream that passes its output to a function, in unbuffered parts of a line or more;

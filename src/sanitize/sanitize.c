@@ -136,6 +136,7 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
 struct part {
     char *path;       /* path to read */
     const char *name; /* name of a split's file; NULL: lines */
+    char *made_name;  /* owned: name of the output, if there is one */
     enum nvdp__table_format format;
     size_t columns;   /* in the header */
     size_t text[2];   /* columns with texts */
@@ -350,6 +351,7 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
     nvdp_status status = NVDP_OK;
     const char *at = memchr(line.text, '{', line.size), *const end = line.text + line.size;
     const char *copied = line.text;
+    const size_t start = work->size;
     json_t *key = NULL;
     while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
         size_t which;
@@ -360,7 +362,7 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
         const int use = use_of(&work->layout, name, &which);
         NVDP_TRY(report_column(work, part, use, name));
         value = (const char *)memchr(value, ':', (size_t)(end - value)) + 1;
-        while (*value == ' ' || *value == '\t' || *value == '\r')
+        while (*value == ' ' || *value == '\t' || *value == '\r' || *value == '\n')
             value++;
         at = after_value(value, end);
         if (use != KEPT) {
@@ -372,6 +374,8 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
         key = NULL;
     }
     NVDP_TRY(put(work, copied, (size_t)(end - copied)));
+    for (size_t i = start; i < work->size; i++) /* an object of an array may have several lines */
+        if (work->text[i] == '\n' || work->text[i] == '\r') work->text[i] = ' ';
 cleanup:
     json_decref(key);
     return status;
@@ -570,6 +574,22 @@ static const char *base_name(const char *path) {
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+/* Names the output as the input, without .gz or .xz; an array of objects becomes JSON lines. */
+static nvdp_status name_output(struct sanitize *work, struct part *part) {
+    part->made_name = nvdp__strdup(work->ctx, base_name(part->path));
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(part->made_name));
+    char *end = strrchr(part->made_name, '.');
+    if (strcmp(end, ".gz") == 0 || strcmp(end, ".xz") == 0) *end = '\0';
+    if (!nvdp__ends_with(part->made_name, ".json")) {
+        part->name = part->made_name;
+        return NVDP_OK;
+    }
+    char *lines = nvdp__format(work->ctx, "%sl", part->made_name);
+    free(part->made_name);
+    part->name = part->made_name = lines;
+    return NVDP__MADE(lines);
+}
+
 /* Finds the existing splits. */
 static nvdp_status find_splits(struct sanitize *work) {
     const struct options *options = work->options;
@@ -583,17 +603,13 @@ static nvdp_status find_splits(struct sanitize *work) {
         struct part *part = &work->part[s];
         if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
             continue;
-        NVDP_RETURN_IF_FAILED(nvdp__task_path(ctx, &work->layout, options->source.data,
+        NVDP_RETURN_IF_FAILED(nvdp__task_find(ctx, &work->layout, options->source.data,
                                               (enum nvdp_split)s, &part->path));
-        if (nvdp__exists(part->path)) {
-            work->parts++;
-            part->name = base_name(part->path);
-            NVDP_RETURN_IF_FAILED(
-                nvdp__table_chunks_format(ctx, &work->layout, part->path, &part->format));
-            continue;
-        }
-        free(part->path);
-        part->path = NULL;
+        if (part->path == NULL) continue;
+        work->parts++;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__table_chunks_format(ctx, &work->layout, part->path, &part->format));
+        NVDP_RETURN_IF_FAILED(name_output(work, part));
     }
     if (work->parts > 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_IO,
@@ -650,7 +666,7 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
         nvdp__snprintf(name, sizeof name, "%.*s%s", stem, part->name, nvdp__table_ends[i]);
         if (part->output.file == NULL || strcmp(name, part->name) != 0)
             NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(work->ctx, work->options->out, &one, 1));
-        if (work->layout.task.id != NVDP_TASK_TSV) break;
+        if (work->layout.task.id != NVDP_TASK_TSV && i + 1 == NVDP__GLUE_ENDS) break;
     }
     return NVDP_OK;
 }
@@ -869,6 +885,7 @@ static void release(struct sanitize *work) {
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp__output_abort(&work->part[i].output);
         free(work->part[i].path);
+        free(work->part[i].made_name);
         free(work->part[i].made);
     }
     nvdp__outdir_unlock(work->lock);

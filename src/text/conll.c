@@ -3,6 +3,7 @@
 #include "text/conll.h"
 
 #include "base/file.h"
+#include "base/sentence.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
 #include <stdlib.h>
@@ -37,11 +38,109 @@ static struct columns columns_of(const struct nvdp__tsv *tsv) {
     }
 }
 
-static bool is_tag(struct nvdp__field tag) {
+/* ---- tags ---- */
+
+static const char letters[] = "BIESLUM"; /* of tags that are not O */
+
+/* Splits a tag into its letter and its type, which may be missing. */
+static bool split_tag(struct nvdp__conll_word *word) {
+    const struct nvdp__field tag = word->tag;
+    if (tag.size == 0) return false;
+    word->kind = tag.text[0];
     if (nvdp__field_is(tag, "O")) return true;
-    return tag.size > 2 && (tag.text[0] == 'B' || tag.text[0] == 'I') && tag.text[1] == '-' &&
-           nvdp__is_utf8(tag.text, tag.size) && memchr(tag.text, '\0', tag.size) == NULL;
+    if (memchr(letters, word->kind, sizeof letters - 1) == NULL) return false;
+    if (tag.size == 1) return true;
+    if (tag.size < 3 || tag.text[1] != '-' || !nvdp__is_utf8(tag.text, tag.size) ||
+        memchr(tag.text, '\0', tag.size) != NULL)
+        return false;
+    word->type = (struct nvdp__field){tag.text + 2, tag.size - 2};
+    return true;
 }
+
+/* Line of the first tag with one of these letters; 0: none. */
+static size_t first_of(const struct nvdp__tag_scheme *scheme, const char *of) {
+    size_t line = 0;
+    for (; *of != '\0'; of++) {
+        const size_t at = scheme->first[(unsigned char)*of];
+        if (at > 0 && (line == 0 || at < line)) line = at;
+    }
+    return line;
+}
+
+static void note_tag(struct nvdp__tag_scheme *scheme, const struct nvdp__conll_word *word) {
+    size_t *const first = &scheme->first[(unsigned char)word->kind];
+    size_t *const kind = word->type.size > 0 ? &scheme->typed : &scheme->bare;
+    if (*first == 0) *first = word->line;
+    if (word->kind != 'O' && *kind == 0) *kind = word->line;
+}
+
+/* Refuses a file with tags of two schemes. */
+static nvdp_status check_scheme(struct nvdp_context *ctx, const char *path,
+                                const struct nvdp__tag_scheme *scheme) {
+    const size_t iobes = first_of(scheme, "ESM"), bilou = first_of(scheme, "LU");
+    if (iobes > 0 && bilou > 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected tags of one scheme, found IOBES (E-, S- or M-) on line %zu "
+                          "and BILOU (L- or U-) on line %zu",
+                          path, iobes, bilou);
+    if (scheme->typed > 0 && scheme->bare > 0)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a type in all tags or in none, found one on line %zu and "
+                          "none on line %zu",
+                          path, scheme->typed, scheme->bare);
+    return NVDP_OK;
+}
+
+/* Turns the tags of a sentence into BIO. */
+static void convert(struct nvdp__tag_scheme *scheme, size_t words, struct nvdp__conll_word *word) {
+    static const struct nvdp__field untyped = {"ENTITY", 6};
+    struct nvdp__field open = {0}; /* the type of the entity that may go on; size 0: none */
+    for (size_t i = 0; i < words; i++) {
+        const char letter = word[i].kind;
+        if (letter == 'O') {
+            open.size = 0;
+            continue;
+        }
+        if (word[i].type.size == 0) word[i].type = untyped;
+        const bool goes_on = open.size > 0 && nvdp__by_field(&open, &word[i].type) == 0;
+        const bool begins = letter == 'B' || letter == 'S' || letter == 'U';
+        const bool last = letter == 'E' || letter == 'S' || letter == 'L' || letter == 'U';
+        scheme->entities += begins || !goes_on;
+        scheme->inner_starts += !begins && !goes_on;
+        scheme->odd_starts += begins && !goes_on;
+        word[i].kind = begins || !goes_on ? 'B' : 'I';
+        open = word[i].type;
+        if (last) open.size = 0;
+    }
+}
+
+/* Says in one line how the tags are read, unless they are BIO. */
+static void log_scheme(struct nvdp_context *ctx, const char *path,
+                       const struct nvdp__tag_scheme *scheme) {
+    char text[512] = "";
+    struct nvdp__writer say = {text, sizeof text, 0};
+    const char *name = first_of(scheme, "ESM") > 0  ? "IOBES"
+                       : first_of(scheme, "LU") > 0 ? "BILOU"
+                                                    : NULL;
+    if (name != NULL) {
+        nvdp__append(&say, "; the tags are %s, and are read as BIO", name);
+        if (scheme->inner_starts > 0)
+            nvdp__append(&say, "; %zu of %zu entities have no tag that begins an entity",
+                         scheme->inner_starts, scheme->entities);
+    } else if (scheme->inner_starts > 0 && scheme->odd_starts == 0) {
+        nvdp__append(&say, "; the tags are IOB1, and are read as BIO");
+    } else if (scheme->inner_starts > 0) {
+        nvdp__append(&say,
+                     "; %zu of %zu entities begin with I and the others with B, as neither BIO nor "
+                     "IOB1 has it: all are read as BIO",
+                     scheme->inner_starts, scheme->entities);
+    }
+    if (scheme->bare > 0)
+        nvdp__append(&say, "; the tags have no type: all entities are of type ENTITY");
+    if (text[0] != '\0') nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %s", path, text + 2);
+}
+
+/* ---- sentences ---- */
 
 struct reading {
     struct nvdp_context *ctx;
@@ -73,10 +172,12 @@ static nvdp_status take_word(struct reading *reading, struct columns columns) {
     struct nvdp__conll_word word = {.text = columns.first, .line = tsv->line};
     if (columns.count > 1) {
         word.tag = columns.last;
-        if (!is_tag(word.tag))
+        if (!split_tag(&word))
             return nvdp__fail(reading->ctx, NVDP_ERR_INPUT,
-                              "%s:%zu: tag %s: expected O, B-TYPE or I-TYPE", tsv->path, tsv->line,
-                              nvdp__quote_field(word.tag).text);
+                              "%s:%zu: tag %s: expected O, B-TYPE or I-TYPE, or E-, S-, L- or "
+                              "U-TYPE (IOBES, BILOU)",
+                              tsv->path, tsv->line, nvdp__quote_field(word.tag).text);
+        note_tag(&conll->scheme, &word);
     }
     NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->word, &conll->word_capacity,
                                         conll->words + 1, sizeof *conll->word));
@@ -91,6 +192,7 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
     struct reading reading = {.ctx = ctx, .conll = &conll};
     size_t documents = 0;
     nvdp__tsv_open(ctx, path, bytes, count, &reading.tsv);
+    reading.tsv.blank_rows = true;
     while (nvdp__tsv_more(&reading.tsv)) {
         NVDP_TRY(nvdp__tsv_next(&reading.tsv));
         struct columns columns = columns_of(&reading.tsv);
@@ -104,6 +206,9 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words, one a line, found none", path));
     conll.tagged = reading.columns > 1;
+    NVDP_TRY(check_scheme(ctx, path, &conll.scheme));
+    for (size_t i = 0; conll.tagged && i < conll.sentences; i++)
+        convert(&conll.scheme, conll.start[i + 1] - conll.start[i], conll.word + conll.start[i]);
     NVDP__HAND_OVER(out, conll);
 cleanup:
     nvdp__tsv_release(&reading.tsv);
@@ -138,7 +243,8 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
     static const char *const names[][4] = {[NVDP_SPLIT_TRAIN] = {"train"},
                                            [NVDP_SPLIT_DEV] = {"dev", "devel", "valid"},
                                            [NVDP_SPLIT_TEST] = {"test"}};
-    static const char *const ends[] = {"tsv", "txt", "conll"};
+    static const char *const ends[] = {"tsv",    "tsv.gz", "tsv.xz",   "txt",     "txt.gz",
+                                       "txt.xz", "conll",  "conll.gz", "conll.xz"};
     if ((unsigned)split >= sizeof names / sizeof names[0]) return nvdp__no_split(ctx, "ner", split);
     for (const char *const *name = names[split]; *name != NULL; name++) {
         for (size_t e = 0; e < sizeof ends / sizeof ends[0]; e++) {
@@ -153,54 +259,80 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
             if (there || status != NVDP_OK) return status;
         }
     }
-    return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected %s.tsv, .txt or .conll%s, found none",
-                      directory, names[split][0],
-                      split == NVDP_SPLIT_DEV ? " (or devel, valid)" : "");
+    char file[32], expected[128];
+    nvdp__snprintf(file, sizeof file, "%s.tsv", names[split][0]);
+    nvdp__snprintf(expected, sizeof expected,
+                   "%s.tsv, .txt or .conll%s, also with .gz or .xz behind it", names[split][0],
+                   split == NVDP_SPLIT_DEV ? " (or devel, valid)" : "");
+    return nvdp__missing_file(ctx, directory, file, expected);
 }
 
 /* ---- the classes ---- */
 
-/* Collects the distinct tags in byte order: B-X, ..., I-X, ..., O. Always includes O and both
- * tags of every type. */
-static nvdp_status collect_tags(struct nvdp_context *ctx, const char *path,
-                                const struct nvdp__conll *conll, struct nvdp_dataset *dataset) {
-    nvdp_status status = NVDP_OK;
-    size_t types = 0, capacity = 0, n = 0;
-    struct nvdp__field *type = NULL, *tag = NULL;
-    char *text = NULL, *at;
+static bool is_label(const char *label, char kind, struct nvdp__field type) {
+    return label[0] == kind &&
+           (kind == 'O' ? label[1] == '\0' : label[1] == '-' && nvdp__field_is(type, label + 2));
+}
+
+static bool knows(const struct nvdp_task *task, struct nvdp__field type) {
+    for (int c = 0; task != NULL && c < task->classes; c++)
+        if (is_label(task->labels[c], 'B', type)) return true;
+    return false;
+}
+
+/* Collects the file's types that the task lacks, in byte order. task NULL: all. */
+static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__conll *conll,
+                                 const struct nvdp_task *task, struct nvdp__field **type,
+                                 size_t *types) {
+    size_t capacity = 0;
     for (size_t i = 0; i < conll->words; i++) {
-        struct nvdp__field name = conll->word[i].tag;
-        if (name.size < 3) continue;
-        name = (struct nvdp__field){name.text + 2, name.size - 2};
-        bool known = false;
-        for (size_t k = 0; k < types && !known; k++)
-            known = nvdp__by_field(&type[k], &name) == 0;
-        if (known) continue;
-        NVDP_TRY(nvdp__reserve(ctx, &type, &capacity, types + 1, sizeof *type));
-        type[types++] = name;
-        n += 2 * (name.size + 2);
+        const struct nvdp__field *name = &conll->word[i].type;
+        bool known = name->size == 0;
+        for (size_t k = 0; k < *types && !known; k++)
+            known = nvdp__by_field(*type + k, name) == 0;
+        if (known || knows(task, *name)) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, type, &capacity, *types + 1, sizeof **type));
+        (*type)[(*types)++] = *name;
     }
-    if (types == 0)
+    if (*types > 0) qsort(*type, *types, sizeof **type, nvdp__by_field);
+    return NVDP_OK;
+}
+
+/* Sets the classes: those of `task`, or, without it, B-X, ..., I-X, ..., O for all types of the file. With a task,
+ * the labels of types that it lacks follow, beyond task.classes. */
+static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
+                               const struct nvdp__conll *conll, const struct nvdp_task *task,
+                               struct nvdp_dataset *dataset) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
+    struct nvdp__field *type = NULL, *tag = NULL;
+    size_t types = 0, bytes = 1, n = 0;
+    char *text = NULL, *at;
+    NVDP_TRY(collect_types(ctx, conll, task, &type, &types));
+    if (task == NULL && types == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected tags B-TYPE or I-TYPE in the last column, found none",
                             path));
-    NVDP_TRY(NVDP__NEW(ctx, tag, 2 * types + 1));
-    NVDP_TRY(NVDP__NEW(ctx, text, n + 1));
-    qsort(type, types, sizeof *type, nvdp__by_field);
+    for (size_t k = 0; k < types; k++)
+        bytes += 2 * (type[k].size + 2);
+    NVDP_TRY(NVDP__NEW(ctx, text, bytes));
+    NVDP_TRY(NVDP__NEW(ctx, tag, 2 * types + 1 + (task != NULL ? (size_t)task->classes : 0)));
+    for (int c = 0; task != NULL && c < task->classes; c++)
+        tag[n++] = (struct nvdp__field){task->labels[c], strlen(task->labels[c])};
     at = text;
     for (size_t k = 0; k < 2 * types; k++) {
-        struct nvdp__field name = type[k % types];
-        tag[k] = (struct nvdp__field){at, name.size + 2};
+        const struct nvdp__field name = type[k % types];
+        tag[n++] = (struct nvdp__field){at, name.size + 2};
         at[0] = k < types ? 'B' : 'I';
         at[1] = '-';
         memcpy(at + 2, name.text, name.size);
         at += name.size + 2;
     }
-    tag[2 * types] = (struct nvdp__field){"O", 1};
-    struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
-    NVDP_TRY(nvdp__names_copy(ctx, 2 * types + 1, tag, sizeof *tag, &storage->labels));
+    if (task == NULL) tag[n++] = (struct nvdp__field){"O", 1};
+    NVDP_TRY(nvdp__names_copy(ctx, n, tag, sizeof *tag, &storage->labels));
     dataset->task.labels = storage->labels;
-    dataset->task.classes = (int)(2 * types + 1);
+    dataset->task.classes = task != NULL ? task->classes : (int)n;
+    storage->more_labels = n - (size_t)dataset->task.classes;
 cleanup:
     free(type);
     free(tag);
@@ -208,17 +340,32 @@ cleanup:
     return status;
 }
 
-static nvdp_status class_of(struct nvdp_context *ctx, const char *path,
-                            const struct nvdp__conll_word *word, const struct nvdp_task *task,
-                            int32_t *class) {
-    for (int c = 0; c < task->classes; c++) {
-        if (!nvdp__field_is(word->tag, task->labels[c])) continue;
-        *class = c;
-        return NVDP_OK;
-    }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s:%zu: tag %s: expected one of the %d tags of the training file", path,
-                      word->line, nvdp__quote_field(word->tag).text, task->classes);
+/* set_classes() made a label for each of the file's tags; O is missing if the model has none. */
+static int32_t class_of(const struct nvdp_dataset *tags, const struct nvdp__conll_word *word) {
+    const int32_t labels =
+        (int32_t)tags->task.classes + (int32_t)nvdp__dataset_storage(tags)->more_labels;
+    for (int32_t c = 0; c < labels; c++)
+        if (is_label(tags->task.labels[c], word->kind, word->type)) return c;
+    return NVDP_TAG_UNKNOWN;
+}
+
+/* Says how many entities have a type that the training file lacks: nothing can find them. */
+static void log_missed(struct nvdp_context *ctx, const char *path, const struct nvdp__conll *conll,
+                       const struct nvdp_dataset *tags) {
+    struct nvdp__name_list list = {0};
+    const size_t more = nvdp__dataset_storage(tags)->more_labels;
+    size_t entities = 0;
+    if (more == 0) return;
+    for (size_t i = 0; i < conll->words; i++)
+        entities +=
+            conll->word[i].kind == 'B' && class_of(tags, &conll->word[i]) >= tags->task.classes;
+    for (size_t k = 0; k < more / 2; k++)
+        nvdp__name_list_add(&list, sizeof list.text,
+                            tags->task.labels[tags->task.classes + (int)k] + 2);
+    nvdp__log(ctx, NVDP_LOG_NOTICE,
+              "%s: %zu of %zu entities are of types that the training file lacks (%s): they count "
+              "as missed",
+              path, entities, conll->scheme.entities, list.text);
 }
 
 /* ---- texts ---- */
@@ -278,14 +425,13 @@ static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
     return NVDP_OK;
 }
 
-static nvdp_status add_sentence(struct texts *t, const char *path, const struct nvdp__conll *conll,
-                                const struct nvdp_task *task, size_t sentence) {
+static nvdp_status add_sentence(struct texts *t, const struct nvdp__conll *conll,
+                                const struct nvdp_dataset *tags, size_t sentence) {
     size_t group = conll->document[conll->sentences - 1] > 0 ? conll->document[sentence] : sentence;
     NVDP_RETURN_IF_FAILED(begin_text(t, conll->start[sentence], group, false));
     for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
         const struct nvdp__conll_word *word = &conll->word[w];
-        int32_t class = NVDP_TAG_UNKNOWN;
-        if (conll->tagged) NVDP_RETURN_IF_FAILED(class_of(t->ctx, path, word, task, &class));
+        const int32_t class = conll->tagged ? class_of(tags, word) : NVDP_TAG_UNKNOWN;
         NVDP_RETURN_IF_FAILED(split_word(t, word->text));
         const size_t pieces = t->encoder.count - 2;
         if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->max_pieces) {
@@ -349,25 +495,23 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     bool *chosen = NULL;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
-    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owns the tag names until the end */
+    NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owns the labels until the end */
     tags->task = nvdp__task_layout(NVDP_TASK_NER)->task;
-    if (task == NULL || task->labels == NULL) {
-        NVDP_TRY(collect_tags(ctx, path, &conll, tags));
-        task = &tags->task;
-    }
+    NVDP_TRY(
+        set_classes(ctx, path, &conll, task != NULL && task->labels != NULL ? task : NULL, tags));
+    log_scheme(ctx, path, &conll.scheme);
+    log_missed(ctx, path, &conll, tags);
     NVDP_TRY(NVDP__NEW(ctx, chosen, conll.sentences));
     NVDP_TRY(choose(ctx, config, conll.sentences, chosen));
     for (size_t i = 0; i < conll.sentences; i++)
-        if (chosen[i]) NVDP_TRY(add_sentence(&t, path, &conll, task, i));
+        if (chosen[i]) NVDP_TRY(add_sentence(&t, &conll, tags, i));
     NVDP_TRY(nvdp__dataset_create(ctx, t.count, false, &dataset));
     NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->continues, t.count));
     NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->group, t.count));
     NVDP_TRY(dataset_of_texts(&t, dataset));
     dataset->task = tags->task;
-    NVDP_TRY(nvdp__names_of(ctx, (size_t)task->classes, task->labels, NULL,
-                            &nvdp__dataset_storage(dataset)->labels));
-    dataset->task.labels = nvdp__dataset_storage(dataset)->labels;
-    dataset->task.classes = task->classes;
+    nvdp__dataset_storage(dataset)->more_labels = nvdp__dataset_storage(tags)->more_labels;
+    NVDP__HAND_OVER(&nvdp__dataset_storage(dataset)->labels, nvdp__dataset_storage(tags)->labels);
     NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(tags);

@@ -1,13 +1,25 @@
-/* Files in CoNLL format, words with BIO tags (Tjong Kim Sang & De Meulder 2003): one word per
- * line, its tag in the last column, an empty line after each sentence. */
+/* Files in CoNLL format, words with tags (Tjong Kim Sang & De Meulder 2003): one word per line, its
+ * tag in the last column, an empty line after each sentence. BIO, IOB1, IOBES (BMES) and BILOU are told apart by the
+ * whole file and read as BIO. */
 #ifndef NVDP_SRC_TEXT_CONLL_H
 #define NVDP_SRC_TEXT_CONLL_H
 
 #include "text/task.h"
 
 struct nvdp__conll_word {
-    struct nvdp__field text, tag; /* tag: size 0 if the file has none */
+    struct nvdp__field text, tag; /* tag as in the file: size 0 if it has none */
+    struct nvdp__field type;      /* of the entity; size 0 outside */
+    char kind;                    /* of the tag in BIO: 'B', 'I' or 'O' */
     size_t line;
+};
+
+/* How a file writes its tags. */
+struct nvdp__tag_scheme {
+    size_t first[256];  /* line of the first tag with this letter; 0: none */
+    size_t typed, bare; /* lines of the first tags with and without a type */
+    size_t entities;
+    size_t inner_starts; /* entities whose first tag is not one that begins an entity */
+    size_t odd_starts;   /* B where IOB1 writes I */
 };
 
 /* The sentences of a file; zero it, read it, release it. Fields point into the file's bytes. */
@@ -19,12 +31,13 @@ struct nvdp__conll {
     size_t *document; /* [sentences] index of the document; all 0 without -DOCSTART- */
     size_t sentences, start_capacity, document_capacity;
     bool tagged; /* the last column of lines is a tag */
+    struct nvdp__tag_scheme scheme;
 };
 
 /* Columns are separated by tabs, or by spaces in a line without tabs; all lines have the same
  * number. A line whose first column is -DOCSTART- begins a document. NVDP_ERR_INPUT, naming the
- * line, for another number of columns, a tag other than O, B-TYPE and I-TYPE, or a file without
- * words. */
+ * line, for another number of columns, a tag of no scheme, tags of two schemes, or a file without words. An I after
+ * another type or after nothing begins an entity, as in conlleval. */
 nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const char *bytes,
                              size_t count, struct nvdp__conll *out);
 /* The same from a file. */
@@ -38,7 +51,7 @@ nvdp_status nvdp__conll_file(struct nvdp_context *ctx, const char *directory, en
 
 /* Reads and tokenizes: one sentence per text, with the tag on the first piece of each word. The
  * part of a sentence that exceeds config->max_length becomes another text, so that no word is
- * lost. The `index` of a text counts the words before it in the file. */
+ * lost. Types that config->labels_from lacks get classes beyond task.classes, which no model predicts. The `index` of a text counts the words before it in the file. */
 nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 const struct nvdp_dataset_config *config, const char *path,
                                 struct nvdp_dataset **out);

@@ -268,8 +268,9 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
     dataset->task = from->task;
     dataset->split = from->split;
     if (nvdp__dataset_storage(from)->labels != NULL) {
-        NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task.classes, from->task.labels, NULL,
-                                &storage->labels));
+        storage->more_labels = nvdp__dataset_storage(from)->more_labels;
+        NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task.classes + storage->more_labels,
+                                from->task.labels, NULL, &storage->labels));
         dataset->task.labels = storage->labels;
     }
     NVDP__HAND_OVER(out, dataset);

@@ -8,7 +8,9 @@
 
 struct nvdp__dataset_storage {
     const char **labels; /* task.labels unless static; one block */
-    bool *cut;           /* [count] the text was truncated */
+    size_t
+        more_labels; /* labels behind those of task.classes: tags that the model cannot predict */
+    bool *cut;       /* [count] the text was truncated */
     /* [count] group whose texts stay together in cross validation; NULL: each text alone */
     size_t *group;
     bool *continues; /* [count] continues the sentence of the previous text; NULL without tags */

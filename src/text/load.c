@@ -443,6 +443,7 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
     char *path = NULL;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(check_labels_from(ctx, config, split));
+    NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     if (config->directory == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none"));
     if (layout.task.tags) {

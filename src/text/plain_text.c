@@ -2,22 +2,27 @@
 #include "text/plain_text.h"
 
 #include "base/file.h"
-#include "text/normalize.h"
+#include "text/task.h"
 #include <stdlib.h>
 #include <string.h>
 
+enum { LOOK_BYTES = 4096 };
+static const char TEXT_KEY[] = "text";
 static const char DOCUMENT_BEGINS[] = "<doc ";
 static const char DOCUMENT_ENDS[] = "</doc>";
 
 struct nvdp__plain_text {
     struct nvdp_context *ctx;
     const char *const *path;
-    size_t files, file;       /* `file` is open or opened next */
-    struct nvdp__lines lines; /* of `file`, if it is open */
-    uint64_t bytes;           /* of the previous files */
-    struct progress {         /* state within the file */
-        bool in_doc;          /* between <doc> and </doc> */
-        bool begins;          /* the next line of text begins a document */
+    size_t files, file;                /* `file` is open or opened next */
+    struct nvdp__lines lines;          /* of `file`, if it is open and plain */
+    struct nvdp__table_chunks objects; /* of `file`, if it is open and JSON */
+    size_t key;                        /* column of the text */
+    struct nvdp__field rest;           /* of the current object's text */
+    uint64_t bytes;                    /* of the previous files */
+    struct progress {                  /* state within the file */
+        bool in_doc;                   /* between <doc> and </doc> */
+        bool begins;                   /* the next line of text begins a document */
         size_t text_lines, bad_lines, first_bad;
     } in;
 };
@@ -36,23 +41,73 @@ nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *p
 void nvdp__plain_text_close(struct nvdp__plain_text *plain) {
     if (plain == NULL) return;
     nvdp__lines_close(&plain->lines);
+    nvdp__table_chunks_close(&plain->objects);
     free(plain);
 }
 
 uint64_t nvdp__plain_text_bytes(const struct nvdp__plain_text *plain) {
-    return plain->bytes + plain->lines.read;
+    return plain->bytes + plain->lines.read + plain->objects.read;
+}
+
+/* True if the bytes begin like a JSON object, or like an array of objects: { "key" : */
+static bool is_json(const char *at, size_t size) {
+    const char *const end = at + size;
+    bool array = false;
+    static const char blanks[] = " \t\r\n";
+#define SKIP                                                                                       \
+    while (at < end && memchr(blanks, *at, sizeof blanks - 1) != NULL)                             \
+    at++
+    SKIP;
+    array = at < end && *at == '[';
+    at += array;
+    SKIP;
+    if (at == end || *at++ != '{') return false;
+    SKIP;
+    if (at == end || *at++ != '"') return false;
+    at = memchr(at, '"', (size_t)(end - at));
+    if (at++ == NULL) return false;
+    SKIP;
+#undef SKIP
+    return at < end && *at == ':';
+}
+
+/* The next object; *found is false at the end of the file. */
+static nvdp_status next_object(struct nvdp__plain_text *plain, bool *found) {
+    bool more = true;
+    for (*found = false; !*found && more;) {
+        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&plain->objects, found));
+        if (!*found) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&plain->objects, &more));
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status begin_file(struct nvdp__plain_text *plain) {
-    NVDP_RETURN_IF_FAILED(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
+    struct nvdp__line head;
+    bool found;
     plain->in = (struct progress){.begins = true};
+    NVDP_RETURN_IF_FAILED(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
+    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(&plain->lines, LOOK_BYTES, &head));
+    const size_t mark = nvdp__byte_order_mark(head.text, head.size);
+    if (!is_json(head.text + mark, head.size - mark)) return NVDP_OK;
+    plain->lines.used += mark;
+    nvdp__table_chunks_adopt(&plain->lines, NVDP__TABLE_JSONL, &plain->objects);
+    NVDP_RETURN_IF_FAILED(next_object(plain, &found)); /* the names */
+    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));
+    if (plain->key == plain->objects.tsv.fields)
+        return nvdp__fail(
+            plain->ctx, NVDP_ERR_INPUT,
+            "%s:%zu: expected plain text, or JSON whose objects have their text under "
+            "the key '%s', found JSON without this key",
+            plain->objects.tsv.path, plain->objects.tsv.line, TEXT_KEY);
+    plain->rest = (struct nvdp__field){0};
     return NVDP_OK;
 }
 
 static nvdp_status end_file(struct nvdp__plain_text *plain) {
     const char *path = plain->path[plain->file];
-    plain->bytes += plain->lines.read;
+    plain->bytes += plain->lines.read + plain->objects.read;
     nvdp__lines_close(&plain->lines);
+    nvdp__table_chunks_close(&plain->objects);
     plain->file++;
     if (plain->in.text_lines == 0)
         return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
@@ -69,6 +124,14 @@ static bool begins_with(const struct nvdp__plain_line *line, const char *start) 
     return line->size >= size && memcmp(line->text, start, size) == 0;
 }
 
+static bool is_blank(const struct nvdp__plain_line *line) {
+    static const char blanks[] = " \t\r\f\v";
+    for (size_t i = 0; i < line->size; i++) {
+        if (memchr(blanks, line->text[i], sizeof blanks - 1) == NULL) return false;
+    }
+    return true;
+}
+
 /* True if the line separates documents and is not text itself: <doc ...>, </doc> or blank. */
 static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_line *line) {
     bool doc = begins_with(line, DOCUMENT_BEGINS);
@@ -77,26 +140,56 @@ static bool is_border(struct nvdp__plain_text *plain, const struct nvdp__plain_l
         plain->in.begins = true;
         return true;
     }
-    static const char blanks[] = " \t\r\f\v";
-    for (size_t i = 0; i < line->size; i++) {
-        if (memchr(blanks, line->text[i], sizeof blanks - 1) == NULL) return false;
-    }
+    if (!is_blank(line)) return false;
     if (!plain->in.in_doc) plain->in.begins = true;
     return true;
+}
+
+/* The next line of the file's objects. */
+static nvdp_status next_of_objects(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
+                                   bool *found) {
+    const struct nvdp__tsv *tsv = &plain->objects.tsv;
+    struct nvdp__field *rest = &plain->rest;
+    for (;;) {
+        while (rest->size > 0) {
+            const char *stop = memchr(rest->text, '\n', rest->size);
+            const size_t size = stop != NULL ? (size_t)(stop - rest->text) : rest->size;
+            *line = (struct nvdp__plain_line){.text = rest->text, .size = size};
+            rest->text += size + (stop != NULL);
+            rest->size -= size + (stop != NULL);
+            *found = true;
+            if (!is_blank(line)) return NVDP_OK;
+        }
+        NVDP_RETURN_IF_FAILED(next_object(plain, found));
+        if (!*found) return NVDP_OK;
+        if (tsv->field[plain->key].text == NULL) return nvdp__tsv_no_value(tsv, plain->key);
+        *rest = tsv->field[plain->key];
+        plain->in.begins = true;
+    }
+}
+
+/* The next line of the file that is text. */
+static nvdp_status next_of_file(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
+                                bool *found) {
+    struct nvdp__line raw;
+    if (plain->objects.input != NULL) return next_of_objects(plain, line, found);
+    do {
+        NVDP_RETURN_IF_FAILED(nvdp__lines_next(&plain->lines, &raw, found));
+        *line = (struct nvdp__plain_line){.text = raw.text, .size = raw.size};
+    } while (*found && is_border(plain, line));
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
                                   bool *found) {
     while (plain->file < plain->files) {
-        struct nvdp__line raw;
-        if (plain->lines.input == NULL) NVDP_RETURN_IF_FAILED(begin_file(plain));
-        NVDP_RETURN_IF_FAILED(nvdp__lines_next(&plain->lines, &raw, found));
-        *line = (struct nvdp__plain_line){.text = raw.text, .size = raw.size};
+        if (plain->lines.input == NULL && plain->objects.input == NULL)
+            NVDP_RETURN_IF_FAILED(begin_file(plain));
+        NVDP_RETURN_IF_FAILED(next_of_file(plain, line, found));
         if (!*found) {
             NVDP_RETURN_IF_FAILED(end_file(plain));
             continue;
         }
-        if (is_border(plain, line)) continue;
         plain->in.text_lines++;
         if (!nvdp__is_utf8(line->text, line->size) && plain->in.bad_lines++ == 0)
             plain->in.first_bad = plain->lines.line;

@@ -1,4 +1,6 @@
 /* Plain text: lines with the borders of documents, and the splitting of lines into sentences.
+ * JSON is recognized by its beginning: each object (one per line, or an array of them) is a document, whose lines are
+ * those of its text under the key `text`; other keys have no meaning.
  *
  * Documents are separated by blank lines. They may also stand between a line that begins with
  * `<doc ` and a line `</doc>` (as WikiExtractor writes), where blank lines have no meaning.
@@ -22,8 +24,8 @@ struct nvdp__plain_line {
 nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *path, size_t files,
                                   struct nvdp__plain_text **out);
 void nvdp__plain_text_close(struct nvdp__plain_text *plain);
-/* *found is false at the end of the last file. NVDP_ERR_INPUT for a file without text and for a
- * line over 64 MiB. */
+/* *found is false at the end of the last file. NVDP_ERR_INPUT for a file without text, for a line over 64 MiB, and for
+ * a JSON object without a text. */
 nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
                                   bool *found);
 /* Bytes of text read so far, for progress. */

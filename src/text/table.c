@@ -49,18 +49,39 @@ void nvdp__pool_release(struct nvdp__pool *pool) {
 
 /* ---- the cursor ---- */
 
+/* Bytes of the path without the ending of a packed file. */
+static size_t unpacked_size(const char *path) {
+    return strlen(path) -
+           (nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz") ? strlen(".gz") : 0);
+}
+
+static bool has_end(const char *path, const char *end) {
+    const size_t size = unpacked_size(path), n = strlen(end);
+    return size > n && memcmp(path + size - n, end, n) == 0;
+}
+
 enum nvdp__table_format nvdp__table_format_of(const char *path) {
-    if (nvdp__ends_with(path, ".csv")) return NVDP__TABLE_CSV;
-    if (nvdp__ends_with(path, ".jsonl") || nvdp__ends_with(path, ".ndjson"))
+    if (has_end(path, ".csv")) return NVDP__TABLE_CSV;
+    if (has_end(path, ".jsonl") || has_end(path, ".ndjson") || has_end(path, ".json"))
         return NVDP__TABLE_JSONL;
     return NVDP__TABLE_TSV;
+}
+
+bool nvdp__is_table(const char *path) {
+    return has_end(path, ".tsv") || nvdp__table_format_of(path) != NVDP__TABLE_TSV;
 }
 
 char nvdp__separator(enum nvdp__table_format format) {
     return format == NVDP__TABLE_CSV ? ',' : '\t';
 }
 
-const char *const nvdp__table_ends[] = {".tsv", ".csv", ".jsonl", ".ndjson", NULL};
+/* clang-format off */
+const char *const nvdp__table_ends[] = {".tsv", ".tsv.gz", ".tsv.xz",
+                                        ".csv", ".csv.gz", ".csv.xz",
+                                        ".jsonl", ".jsonl.gz", ".jsonl.xz",
+                                        ".ndjson", ".ndjson.gz", ".ndjson.xz",
+                                        ".json", ".json.gz", ".json.xz", NULL};
+/* clang-format on */
 
 void nvdp__table_log_quotes(struct nvdp_context *ctx, const char *path) {
     nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: fields are quoted as in CSV: quotes are taken off", path);
@@ -87,15 +108,17 @@ void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *byte
     *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
 }
 
-/* Empty lines are rows in plain tab-separated values and in plain lines; in other formats they
- * are skipped. */
+static const char JSON_BLANKS[] = "\n\r\t ";
+
+/* Passes over empty lines; among JSON, over all blanks. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
-    const bool any = tsv->format == NVDP__TABLE_TSV || tsv->format == NVDP__TABLE_LINES;
-    while (!any && tsv->at < tsv->end) {
+    const bool rows = tsv->blank_rows || tsv->format == NVDP__TABLE_LINES;
+    const size_t blanks = tsv->format == NVDP__TABLE_JSONL ? sizeof JSON_BLANKS - 1 : 1;
+    while (!rows && tsv->at < tsv->end) {
         const bool pair = tsv->end - tsv->at > 1 && tsv->at[0] == '\r' && tsv->at[1] == '\n';
-        if (*tsv->at != '\n' && !pair) break;
+        if (!pair && memchr(JSON_BLANKS, *tsv->at, blanks) == NULL) break;
+        tsv->more_lines += pair || *tsv->at == '\n';
         tsv->at += pair ? 2 : 1;
-        tsv->more_lines++;
     }
     return tsv->at < tsv->end;
 }
@@ -110,7 +133,7 @@ static nvdp_status add_field(struct nvdp__tsv *tsv, const char *text, size_t siz
 /* Takes the current line, without its LF or CRLF, and moves the cursor behind it. */
 static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
     const char *at = tsv->at;
-    const char *stop = memchr(at, '\n', (size_t)(tsv->end - at));
+    const char *stop = at < tsv->end ? memchr(at, '\n', (size_t)(tsv->end - at)) : NULL;
     tsv->at = stop != NULL ? stop + 1 : tsv->end;
     if (stop == NULL) stop = tsv->end;
     if (stop > at && stop[-1] == '\r') stop--;
@@ -243,7 +266,7 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     return sound;
 }
 
-/* ---- JSON lines ---- */
+/* ---- JSON: one object per line, or one array of objects ---- */
 
 static nvdp_status add_copy(struct nvdp__tsv *tsv, const char *text, size_t size) {
     char *to = NULL;
@@ -268,27 +291,93 @@ static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     return add_copy(tsv, number, (size_t)n);
 }
 
-/* The first line is read twice: for the names of its members, which become the columns, and as a
- * row. */
+/* Takes the next element of an array and moves the cursor behind the comma or bracket that follows it. */
+static nvdp_status next_element(struct nvdp__tsv *tsv, struct nvdp__field *element) {
+    const char *const start = tsv->at;
+    bool text = false;
+    size_t depth = 0;
+    if (tsv->closed) {
+        tsv->at = tsv->end;
+        return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected the end of the file after the array, found %s",
+                          tsv->path, tsv->line,
+                          nvdp__quote_field((struct nvdp__field){start, 1}).text);
+    }
+    for (const char *at = start; at < tsv->end; at++) {
+        tsv->more_lines += *at == '\n';
+        if (text && *at == '\\' && at + 1 < tsv->end) {
+            at++;
+        } else if (*at == '"') {
+            text = !text;
+        } else if (!text && depth == 0 && (*at == ',' || *at == ']' || *at == '}')) {
+            tsv->at = at + 1;
+            tsv->closed = *at != ',';
+            while (at > start && memchr(JSON_BLANKS, at[-1], sizeof JSON_BLANKS - 1) != NULL)
+                at--;
+            *element = (struct nvdp__field){start, (size_t)(at - start)};
+            if (element->size <= NVDP__LINE_LIMIT) return NVDP_OK;
+            return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected an object of at most %d bytes, found %zu",
+                              tsv->path, tsv->line, NVDP__LINE_LIMIT, element->size);
+        } else if (!text && (*at == '{' || *at == '[')) {
+            depth++;
+        } else if (!text && (*at == '}' || *at == ']')) {
+            depth--;
+        }
+    }
+    tsv->at = tsv->end;
+    return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
+                      "%s:%zu: expected a comma or the end of the array after the object that "
+                      "begins here, found the end of the file: it is cut",
+                      tsv->path, tsv->line);
+}
+
+bool nvdp__tsv_in_array(const struct nvdp__tsv *tsv) {
+    return tsv->array || (tsv->format == NVDP__TABLE_JSONL && tsv->names == NULL &&
+                          tsv->at < tsv->end && *tsv->at == '[');
+}
+
+/* Takes the bytes of the next object. */
+static nvdp_status next_json(struct nvdp__tsv *tsv) {
+    if (!nvdp__tsv_in_array(tsv)) return next_line(tsv, &tsv->object);
+    if (!tsv->array) {
+        tsv->array = true;
+        tsv->at++;
+        tsv->more_lines = 0;
+        (void)nvdp__tsv_more(tsv);
+        tsv->line += tsv->more_lines;
+        tsv->more_lines = 0;
+    }
+    return next_element(tsv, &tsv->object);
+}
+
+/* The first object is read twice: for the names of its members, which become the columns, and as
+ * a row. */
 static nvdp_status next_object(struct nvdp__tsv *tsv) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__field line;
-    const char *begin = tsv->at, *key;
+    const char *key;
     json_error_t where;
     json_t *member, *object = NULL;
-    NVDP_TRY(next_line(tsv, &line));
-    object = json_loadb(line.text, line.size, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    NVDP_TRY(next_json(tsv));
+    object = json_loadb(tsv->object.text, tsv->object.size,
+                        JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
     if (!json_is_object(object))
-        NVDP_TRY(nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: expected a JSON object, found %s%s",
-                            tsv->path, tsv->line, object == NULL ? "none: " : "another value",
-                            object == NULL ? where.text : ""));
+        NVDP_TRY(
+            nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: expected a JSON object, found %s%s%s",
+                       tsv->path, tsv->line, object == NULL ? "none: " : "another value",
+                       object == NULL ? where.text : "",
+                       tsv->array || tsv->names != NULL
+                           ? ""
+                           : "; such a file has one object per line, or is one array of objects"));
     if (tsv->names == NULL) {
         json_object_foreach(object, key, member) NVDP_TRY(add_copy(tsv, key, strlen(key)));
         NVDP_TRY(NVDP__NEW(tsv->ctx, tsv->names, tsv->fields));
         for (size_t i = 0; i < tsv->fields; i++)
             tsv->names[i] = tsv->field[i].text;
         tsv->name_count = tsv->fields;
-        tsv->at = begin;
+        tsv->at = tsv->object.text;
+        tsv->closed = false;
+        tsv->more_lines = 0;
         tsv->header_is_row = true;
     } else {
         for (size_t i = 0; i < tsv->name_count; i++)
@@ -300,10 +389,11 @@ cleanup:
 }
 
 nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
-    tsv->line += tsv->more_lines + (tsv->header_is_row ? 0 : 1);
+    tsv->line += tsv->more_lines + (tsv->header_is_row || tsv->array ? 0 : 1);
     tsv->more_lines = 0;
     tsv->header_is_row = false;
     tsv->fields = 0;
+    const bool first = tsv->line == 1;
     switch (tsv->format) {
     case NVDP__TABLE_TSV:
     case NVDP__TABLE_LINES:
@@ -314,7 +404,10 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {
     case NVDP__TABLE_JSONL:
         return next_object(tsv);
     }
-    return next_plain(tsv);
+    const nvdp_status status = next_plain(tsv);
+    /* in a table of one column an empty line is an empty text */
+    if (first && tsv->format == NVDP__TABLE_TSV && tsv->fields == 1) tsv->blank_rows = true;
+    return status;
 }
 
 void nvdp__tsv_release(struct nvdp__tsv *tsv) {
@@ -364,7 +457,8 @@ static const char *hint(const struct nvdp__tsv *tsv) {
     if (tsv->fields != 1 || first.size == 0) return "";
     const bool comma = memchr(first.text, ',', first.size) != NULL;
     if (tsv->format == NVDP__TABLE_TSV && first.text[0] == '{')
-        return "; it looks like JSON lines, whose files are named .jsonl";
+        return "; it looks like JSON, whose files are named .jsonl or .json";
+    if (first.text[0] == '<') return "; it looks like a web page: download the file itself";
     if (tsv->format == NVDP__TABLE_TSV && comma)
         return "; expected tabs between columns, found commas: CSV files are named .csv";
     if (tsv->format == NVDP__TABLE_CSV && memchr(first.text, '\t', first.size) != NULL)

@@ -20,6 +20,22 @@ nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
     return nvdp__input_open(ctx, path, &chunks->input);
 }
 
+void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format format,
+                              struct nvdp__table_chunks *chunks) {
+    *chunks = (struct nvdp__table_chunks){.ctx = lines->ctx,
+                                          .read = lines->read,
+                                          .input = lines->input,
+                                          .bytes = lines->buffer,
+                                          .capacity = lines->capacity,
+                                          .ended = lines->ended};
+    chunks->tsv = (struct nvdp__tsv){.ctx = lines->ctx,
+                                     .path = lines->path,
+                                     .format = format,
+                                     .at = lines->buffer + lines->used,
+                                     .end = lines->buffer + lines->have};
+    *lines = (struct nvdp__lines){0};
+}
+
 void nvdp__table_chunks_close(struct nvdp__table_chunks *chunks) {
     nvdp__input_close(chunks->input);
     nvdp__tsv_release(&chunks->tsv);
@@ -43,6 +59,7 @@ nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *mor
         NVDP_RETURN_IF_FAILED(
             nvdp__input_read(chunks->input, chunks->capacity - have, chunks->bytes + have, &count));
         chunks->ended = count == 0;
+        if (chunks->ended && !chunks->quiet) nvdp__input_log(chunks->input);
         chunks->read += count;
         have += count;
     }
@@ -59,21 +76,23 @@ nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row
     struct nvdp__tsv *tsv = &chunks->tsv;
     *row = false;
     if (!nvdp__tsv_more(tsv)) return NVDP_OK;
+    const struct nvdp__tsv before = *tsv;
     const char *const start = tsv->at;
-    const size_t line = tsv->line, more_lines = tsv->more_lines;
-    const bool quoted = tsv->quoted, needs_quotes = tsv->needs_quotes;
     const bool final = chunks->ended || tsv->end - start > LONGEST_ROW;
-    const bool tried = !final && is_quoted(tsv->format);
+    const bool tried = !final && (is_quoted(tsv->format) || nvdp__tsv_in_array(tsv));
     if (!final && !tried && memchr(start, '\n', (size_t)(tsv->end - start)) == NULL) return NVDP_OK;
     tsv->ctx = tried || chunks->quiet ? NULL : chunks->ctx;
     nvdp_status status = nvdp__tsv_next(tsv);
     tsv->ctx = chunks->ctx;
     if (tried && status != NVDP_ERR_MEMORY && (status != NVDP_OK || tsv->at == tsv->end)) {
         tsv->at = start;
-        tsv->line = line;
-        tsv->more_lines = more_lines;
-        tsv->quoted = quoted;
-        tsv->needs_quotes = needs_quotes;
+        tsv->line = before.line;
+        tsv->more_lines = before.more_lines;
+        tsv->quoted = before.quoted;
+        tsv->needs_quotes = before.needs_quotes;
+        tsv->array = before.array;
+        tsv->closed = before.closed;
+        tsv->header_is_row = before.header_is_row;
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(status);
@@ -81,9 +100,11 @@ nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row
         chunks->names = tsv->pool;
         tsv->pool = (struct nvdp__pool){0};
     }
-    chunks->row = (struct nvdp__field){start, (size_t)(tsv->at - start)};
-    while (chunks->row.size > 0 &&
-           (start[chunks->row.size - 1] == '\n' || start[chunks->row.size - 1] == '\r'))
+    chunks->row = tsv->format == NVDP__TABLE_JSONL
+                      ? tsv->object
+                      : (struct nvdp__field){start, (size_t)(tsv->at - start)};
+    while (chunks->row.size > 0 && (chunks->row.text[chunks->row.size - 1] == '\n' ||
+                                    chunks->row.text[chunks->row.size - 1] == '\r'))
         chunks->row.size--;
     *row = true;
     return NVDP_OK;

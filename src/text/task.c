@@ -5,6 +5,8 @@
 #include "base/file.h"
 #include "text/vocabulary.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +63,7 @@ static const struct nvdp__layout layouts[] = {
     {{NVDP_TASK_NER, "ner", .tags = true, ENTITIES}, .text = NULL},
 };
 /* clang-format on */
-enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0], MAX_LISTED = 256 };
 
 nvdp_status nvdp_task_find(struct nvdp_context *ctx, const char *name, enum nvdp_task_id *out) {
     struct nvdp__name_list known = {0};
@@ -153,8 +155,7 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
 /* Refuses Parquet, as a single file or in a folder, and suggests how to read it. */
 static nvdp_status check_folder(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                                 const char *directory) {
-    const size_t size = strlen(directory);
-    const bool parquet = size > 8 && strcmp(directory + size - 8, ".parquet") == 0;
+    const bool parquet = nvdp__ends_with(directory, ".parquet");
     char *train = nvdp__join(ctx, directory, "train.parquet");
     if (train == NULL) return NVDP_ERR_MEMORY;
     const bool inside = layout->task.id == NVDP_TASK_TSV && nvdp__exists(train);
@@ -163,47 +164,90 @@ static nvdp_status check_folder(struct nvdp_context *ctx, const struct nvdp__lay
     return nvdp__fail(
         ctx, NVDP_ERR_INPUT, "%s: expected a folder with the task's files, found %s%s", directory,
         inside ? "train.parquet" : "a file",
-        inside || parquet ? ": scripts/from_datasets.py writes Parquet as JSON lines, and "
-                            "nvdp.train() of the Python package reads it"
-                          : "");
+        inside || parquet
+            ? ": scripts/from_datasets.py writes Parquet as JSON lines, and nvdp.train() of the "
+              "Python package reads it; or one line of Python: " NVDP__READ_PARQUET
+            : "; {data} takes the folder");
 }
 
-nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+/* The ending that the name of a split's file has in the table, with its stem before it. */
+static size_t known_ends(const struct nvdp__layout *layout) {
+    size_t n = 0;
+    if (layout->task.id != NVDP_TASK_TSV) return NVDP__GLUE_ENDS;
+    while (nvdp__table_ends[n] != NULL)
+        n++;
+    return n;
+}
+
+nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out) {
-    const char *const *const ends = nvdp__table_ends;
+    nvdp_status status = NVDP_OK;
+    const size_t ends = known_ends(layout);
     const char *name = NULL;
-    char *found = NULL;
+    char *found = NULL, *path = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
     NVDP_RETURN_IF_FAILED(check_folder(ctx, layout, directory));
-    for (size_t i = 0; layout->task.id == NVDP_TASK_TSV && ends[i] != NULL; i++) {
-        char *path =
-            nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name, ends[i]);
-        if (path == NULL) {
-            free(found);
-            return NVDP_ERR_MEMORY;
-        }
-        nvdp_status status = NVDP_OK;
+    for (size_t i = 0; i < ends; i++) {
+        path = nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name,
+                            nvdp__table_ends[i]);
+        NVDP_TRY(NVDP__MADE(path));
         const bool there = nvdp__exists(path);
         if (there && found != NULL)
-            status = nvdp__fail(ctx, NVDP_ERR_INPUT, "expected one of %s and %s, found both", found,
-                                path);
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "expected one of %s and %s, found both; remove the one that does "
+                                "not count",
+                                found, path));
         if (there && found == NULL)
             found = path;
         else
             free(path);
-        if (status != NVDP_OK) {
-            free(found);
-            return status;
-        }
+        path = NULL;
     }
-    if (found == NULL) found = nvdp__join(ctx, directory, name);
-    if (found == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__exists(found) ? nvdp__check_regular(ctx, found) : NVDP_OK;
-    if (status == NVDP_OK)
-        *out = found;
-    else
-        free(found);
+    if (found != NULL) NVDP_TRY(nvdp__check_regular(ctx, found));
+    *out = found;
+    found = NULL;
+cleanup:
+    free(path);
+    free(found);
     return status;
+}
+
+nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, const char *name,
+                               const char *expected) {
+    struct nvdp__name_list list = {0};
+    struct dirent **entry = NULL;
+    const int entries = scandir(directory, &entry, NULL, alphasort);
+    for (int i = 0; i < entries; i++) {
+        if (entry[i]->d_name[0] != '.') nvdp__name_list_add(&list, MAX_LISTED, entry[i]->d_name);
+        free(entry[i]);
+    }
+    free(entry);
+    if (entries < 0)
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s/%s: cannot read: %s: there is no such folder",
+                          directory, name, strerror(ENOENT));
+    return nvdp__fail(ctx, NVDP_ERR_IO, "%s/%s: cannot read: %s; expected %s; the folder has %s",
+                      directory, name, strerror(ENOENT), expected,
+                      list.used > 0 ? list.text : "no files");
+}
+
+nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                            const char *directory, enum nvdp_split split, char **out) {
+    const char *name = NULL;
+    char *path = NULL, expected[256];
+    NVDP_RETURN_IF_FAILED(nvdp__task_find(ctx, layout, directory, split, &path));
+    *out = path;
+    if (path != NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
+    if (layout->task.id == NVDP_TASK_TSV)
+        nvdp__snprintf(expected, sizeof expected,
+                       "this file, or one that ends in .csv, .jsonl, .ndjson or .json, also with "
+                       ".gz or .xz behind it");
+    else
+        nvdp__snprintf(expected, sizeof expected,
+                       "this file, also with .gz or .xz behind it, as GLUE has it (files of your "
+                       "own, with other endings or columns: {task} %s)",
+                       nvdp__task_layout(NVDP_TASK_TSV)->task.name);
+    return nvdp__missing_file(ctx, directory, name, nvdp__with_options(ctx, expected).text);
 }
 
 /* ---- names ---- */
@@ -471,7 +515,8 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
             whole && reader->use == NVDP__LABELS_REQUIRED && !reader->config->skip_bad_rows
                 ? nvdp__with_options(reader->ctx, "; training with {skip-bad-rows} skips such rows")
                       .text
-                : "");
+            : reader->config->skip_bad_rows ? ""
+                                            : "; correct or remove this row");
     if (lacks_gold(reader)) {
         rows->skipped++;
         return NVDP_OK;

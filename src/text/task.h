@@ -30,10 +30,16 @@ nvdp_status nvdp__task_of_texts(struct nvdp_context *ctx, const struct nvdp__lay
 /* The name of the split's file in the task's directory, for a task of whole texts. */
 nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             enum nvdp_split split, const char **name);
-/* DIRECTORY/FILE; a user's file may end with .csv or .jsonl instead of .tsv. NVDP_ERR_INPUT if
- * there are two. */
+/* DIRECTORY/FILE, where a file may have another ending of nvdp__table_ends. *out is NULL if there is none.
+ * NVDP_ERR_INPUT if there are two. */
+nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                            const char *directory, enum nvdp_split split, char **out);
+/* The same, but a missing file is NVDP_ERR_IO. */
 nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out);
+/* Always fails with NVDP_ERR_IO: the folder has no file NAME; says what is expected, and lists what is there. */
+nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, const char *name,
+                               const char *expected);
 
 /* ---- rows of fields: tables in text files (table.c) ---- */
 
@@ -53,14 +59,18 @@ enum nvdp__table_format {
     NVDP__TABLE_TSV,        /* no quoting, no escapes */
     NVDP__TABLE_QUOTED_TSV, /* RFC 4180 with tabs */
     NVDP__TABLE_CSV,        /* RFC 4180 */
-    NVDP__TABLE_JSONL,      /* one object per line; the members of the first one are the columns */
-    NVDP__TABLE_LINES       /* one field per line */
+    NVDP__TABLE_JSONL, /* one object per line, or an array of objects; the members of the first are the columns */
+    NVDP__TABLE_LINES /* one field per line */
 };
-/* Recognizes a format by the extension: .csv, .jsonl and .ndjson; else TSV. */
+/* Recognizes a format by the extension, before .gz or .xz: .csv, .jsonl, .ndjson and .json; else
+ * TSV. */
 enum nvdp__table_format nvdp__table_format_of(const char *path);
+bool nvdp__is_table(const char *path);                /* the name has one of the table_ends */
 char nvdp__separator(enum nvdp__table_format format); /* between fields */
-/* ".tsv" and the other extensions, then NULL. */
+/* The endings in the order in which they are looked for, then NULL. GLUE's files have one of the first
+ * NVDP__GLUE_ENDS. */
 extern const char *const nvdp__table_ends[];
+enum { NVDP__GLUE_ENDS = 3 };
 /* Logs the notice that quotes were found in tab-separated values. */
 void nvdp__table_log_quotes(struct nvdp_context *ctx, const char *path);
 /* Logs the notices about invalid and empty texts among so many rows. */
@@ -88,6 +98,10 @@ struct nvdp__tsv {
     size_t fields, capacity;
     const char **names; /* [name_count] members of JSON objects */
     size_t name_count;
+    struct nvdp__field object; /* bytes of the current JSON object */
+    bool array, closed;        /* the objects are in an array; its end was read */
+    bool
+        blank_rows; /* empty lines are rows: set it after opening; so it is in a TSV file of one column */
     bool header_is_row;     /* the line that gave the names is also the first row */
     bool quoted;            /* a quoted field was found */
     bool needs_quotes;      /* a quoted field was found that would differ without quotes */
@@ -97,12 +111,14 @@ struct nvdp__tsv {
 /* Skips a byte-order mark. */
 void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
                     struct nvdp__tsv *tsv);
-/* True if there is another line. */
+/* True if there is another row; passes over empty lines. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv);
 /* Splits the next row, without its LF or CRLF. A line over the limit, or one that is not a row
  * of the format, is skipped and gives NVDP_ERR_INPUT. */
 nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv);
 void nvdp__tsv_release(struct nvdp__tsv *tsv);
+/* True if the next JSON object is in an array: its end is not a line's. */
+bool nvdp__tsv_in_array(const struct nvdp__tsv *tsv);
 /* True if a tab-separated file uses quotes: every row is valid and as wide as the header when
  * read with quotes, and quotes surround the names or a field that needs them. */
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
@@ -112,10 +128,11 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count);
 /* Zero it, open it, close it. */
 struct nvdp__table_chunks {
     struct nvdp_context *ctx;
-    struct nvdp__tsv tsv;   /* the current row; fields are valid until nvdp__table_chunks_read */
-    struct nvdp__field row; /* the row's bytes in the file, without LF or CRLF */
-    uint64_t read;          /* bytes so far */
-    bool quiet;             /* do not record errors of rows */
+    struct nvdp__tsv tsv; /* the current row; fields are valid until nvdp__table_chunks_read */
+    struct nvdp__field
+        row;       /* the row's bytes in the file, without LF or CRLF; a JSON object's bytes */
+    uint64_t read; /* bytes so far */
+    bool quiet;    /* do not record errors of rows */
     struct nvdp__input *input;
     char *bytes;
     size_t capacity;
@@ -129,6 +146,10 @@ nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvd
 nvdp_status nvdp__table_chunks_open(struct nvdp_context *ctx, const char *path,
                                     enum nvdp__table_format format,
                                     struct nvdp__table_chunks *chunks);
+/* Goes on with the rest of a file of which nothing but its beginning was read; takes it over. */
+struct nvdp__lines;
+void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format format,
+                              struct nvdp__table_chunks *chunks);
 /* Reads the next part and forgets the previous rows. *more is false at the end of the file. */
 nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *more);
 /* The next row of the part; *row is false at its end. */

@@ -43,8 +43,8 @@ cleanup:
     return status;
 }
 
-/* Writes the words of a task with tags: each word, its tag if the file has tags, and the
- * predicted tag. An empty line separates sentences. */
+/* Writes the words of a task with tags: each word, its tag in BIO if the file has tags, and
+ * the predicted tag. An empty line separates sentences. */
 static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
                               const struct nvdp__run *run, const char *data, const float *outputs) {
     nvdp_status status = NVDP_OK;
@@ -65,7 +65,9 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
             NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));
             if (conll.tagged)
-                NVDP_TRY(nvdp__output_printf(&file, "\t%.*s", (int)word->tag.size, word->tag.text));
+                NVDP_TRY(nvdp__output_printf(&file, "\t%c%s%.*s", word->kind,
+                                             word->kind == 'O' ? "" : "-", (int)word->type.size,
+                                             word->type.text));
             NVDP_TRY(nvdp__output_printf(&file, "\t%s\n",
                                          info->task.labels[nvdp__argmax(info->outputs, outputs)]));
             outputs += info->outputs;
@@ -136,7 +138,7 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
     if (pair ? tab == NULL || second != NULL : tab != NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "%s:%zu: expected %s, found %s; the name of a table ends in .tsv, .csv or .jsonl",
+            "%s:%zu: expected %s, found %s; the name of a table ends in .tsv, .csv, .jsonl or .json",
             lines->path, lines->line,
             pair ? "two texts separated by a tab" : "one text without a tab",
             tab == NULL      ? "no tab"
@@ -184,11 +186,6 @@ cleanup:
     return status;
 }
 
-/* Decides by the end of the file name. */
-static bool is_table(const char *path) {
-    return nvdp__table_format_of(path) != NVDP__TABLE_TSV || nvdp__ends_with(path, ".tsv");
-}
-
 static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,
                               struct nvdp__run *run) {
     const struct nvdp__run_options bare = {.run = options->run};
@@ -201,7 +198,7 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
                               : "option {input}: expected a run that reads texts, found a run that "
                                 "reads words in columns ({data})");
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
-    NVDP_RETURN_IF_FAILED(is_table(options->input)
+    NVDP_RETURN_IF_FAILED(nvdp__is_table(options->input)
                               ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
                                                          &config, options->input, &run->dataset)
                               : read_lines(ctx, run, options->input, &run->dataset));

@@ -140,8 +140,9 @@ static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
     if (nvdp__task_layout(config.task)->task.tags) return read_sentences(t, path, texts);
     config.columns = t->config.columns;
     config.skip_bad_rows = t->config.skip_bad_rows;
-    NVDP_TRY(nvdp__read_file(t->ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
-    status = nvdp__rows_parse(NULL, &config, NVDP__LABELS_REQUIRED, path, bytes, count, &rows);
+    status = nvdp__read_stream(NULL, path, NVDP__DATA_LIMIT, &bytes, &count);
+    if (status == NVDP_OK)
+        status = nvdp__rows_parse(NULL, &config, NVDP__LABELS_REQUIRED, path, bytes, count, &rows);
     if (status != NVDP_OK)
         NVDP_TRY(nvdp__fail(t->ctx, status, "%s: cannot read the file a second time", path));
     for (size_t i = 0; i < rows.count; i++) {

@@ -165,10 +165,10 @@ Test(pretrain, bad_usage) {
 
 Test(pretrain, bad_input) {
     char args[8192];
-    const char *gz = support_scratch_path("a.txt");
-    support_write(gz, "\x1F\x8B\x08\x00", 4);
-    snprintf(args, sizeof args, "--text %s --out %s --quiet", gz, support_scratch_path("none"));
-    refused(3, "a.txt: expected text, plain or compressed by xz, found gzip data", args);
+    const char *packed = support_scratch_path("a.txt");
+    support_write(packed, "BZh9", 4);
+    snprintf(args, sizeof args, "--text %s --out %s --quiet", packed, support_scratch_path("none"));
+    refused(3, "a.txt: expected text, plain or compressed by gzip or xz, found bzip2 data", args);
     const char *vocabulary = support_scratch_path("v.txt");
     support_write_text(vocabulary, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
     snprintf(args, sizeof args, "%s --out %s --quiet", options(), support_scratch_path("none"));

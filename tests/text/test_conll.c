@@ -39,6 +39,11 @@ Test(conll, faults_name_the_line) {
         {"a\tO\nb\tX\tO\n", "f.tsv:2: expected 2 columns, found 3"},
         {"a\tO\nb\n", "f.tsv:2: expected 2 columns, found 1"},
         {"\n \n", "f.tsv: expected words, one a line, found none"},
+        {"a\tB-X\nb\tE-X\nc\tU-X\n", "f.tsv: expected tags of one scheme, found IOBES (E-, S- or "
+                                     "M-) on line 2 and BILOU (L- or "
+                                     "U-) on line 3"},
+        {"a\tB-X\nb\tI\n",
+         "f.tsv: expected a type in all tags or in none, found one on line 1 and none on line 2"},
     };
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -48,6 +53,52 @@ Test(conll, faults_name_the_line) {
         cr_expect_null(conll.word);
     }
     nvdp_context_free(ctx);
+}
+
+/* The tags of the words, a space between sentences. */
+static char *bio(const struct nvdp__conll *conll) {
+    static char out[256];
+    size_t n = 0;
+    for (size_t i = 0; i < conll->sentences; i++) {
+        if (i > 0) out[n++] = ' ';
+        for (size_t w = conll->start[i]; w < conll->start[i + 1]; w++)
+            n += (size_t)sprintf(out + n, "%c%.*s", conll->word[w].kind,
+                                 (int)conll->word[w].type.size, conll->word[w].type.text);
+    }
+    out[n] = '\0';
+    return out;
+}
+
+/* Entities are the same in every scheme; `|` ends a sentence. */
+Test(conll, schemes_are_read_as_bio) {
+    static const struct {
+        const char *tags, *bio;
+    } cases[] = {
+        {"B-X I-X O B-X B-X B-Y", "BXIXOBXBXBY"},             /* BIO */
+        {"I-X I-X O I-X B-X I-Y | I-Y O", "BXIXOBXBXBY BYO"}, /* IOB1 */
+        {"I-X I-Y O I-X", "BXBYOBX"},                         /* without B */
+        {"B-X E-X O S-X S-X B-Y I-Y E-Y", "BXIXOBXBXBYIYIY"}, /* IOBES */
+        {"B-X M-X E-X O S-X", "BXIXIXOBX"},                   /* BMES */
+        {"B-X L-X O U-X U-X B-Y I-Y L-Y", "BXIXOBXBXBYIYIY"}, /* BILOU */
+        {"E-X I-X O S-X I-X E-Y I-Y", "BXBXOBXBXBYBY"},       /* ends that nothing began */
+        {"B I O I", "BENTITYIENTITYOBENTITY"},
+        {"S B E O", "BENTITYBENTITYIENTITYO"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512] = "";
+        struct nvdp__conll conll = {0};
+        for (const char *at = cases[i].tags; *at != '\0';) {
+            const size_t n = strcspn(at, " ");
+            if (*at == '|')
+                strcat(text, "\n");
+            else
+                sprintf(text + strlen(text), "w\t%.*s\n", (int)n, at);
+            at += n + (at[n] == ' ');
+        }
+        cr_assert_eq(read_text(NULL, text, &conll), NVDP_OK);
+        cr_expect_str_eq(bio(&conll), cases[i].bio, "%s: %s", cases[i].tags, bio(&conll));
+        nvdp__conll_release(&conll);
+    }
 }
 
 /* ---- data sets ---- */
@@ -123,26 +174,22 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
 Test(conll, other_splits_have_the_training_files_classes) {
     struct fixture f = setup();
     support_write_text(support_scratch_path("train.conll"), "red B-COL\nsea O\n");
-    support_write_text(support_scratch_path("devel.txt"), "sea I-COL\n");
+    support_write_text(support_scratch_path("devel.txt"), "sea B-COL\nsea I-COL\n");
     support_write_text(support_scratch_path("test.tsv"), "sea\nblue\n");
     struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
     f.config.labels_from = &train->task;
     struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *test = load(&f, NVDP_SPLIT_TEST);
-    cr_expect_eq(dev->tag[1], 1);
+    cr_expect(dev->tag[1] == 0 && dev->tag[2] == 1);
     cr_expect_eq(test->tag[1], NVDP_TAG_UNKNOWN);
     cr_expect_not(nvdp__dataset_labeled(test));
     cr_expect_eq(nvdp__dataset_outputs(test), 2);
-    support_write_text(support_scratch_path("devel.txt"), "sea O\nsea B-SEA\n");
     struct nvdp_dataset *none = NULL;
-    cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, &none),
-                 NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(f.ctx),
-                     "devel.txt:2: tag 'B-SEA': expected one of the 3 tags of the training file");
     remove(support_scratch_path("devel.txt"));
     cr_expect_eq(nvdp_dataset_load(f.ctx, f.tokenizer, &f.config, NVDP_SPLIT_DEV, &none),
                  NVDP_ERR_IO);
     support_contains(nvdp_context_error(f.ctx),
                      "expected dev.tsv, .txt or .conll (or devel, valid)");
+    support_contains(nvdp_context_error(f.ctx), "the folder has test.tsv, train.conll, vocab.txt");
     nvdp_dataset_free(train);
     nvdp_dataset_free(dev);
     nvdp_dataset_free(test);
@@ -224,5 +271,66 @@ Test(conll, training_wants_a_type) {
                      NVDP_ERR_INPUT);
         support_contains(nvdp_context_error(f.ctx), "train.tsv: expected tags B-TYPE or I-TYPE");
     }
+    teardown(&f);
+}
+
+/* ---- what is said about tags ---- */
+
+static char said[4096];
+
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    (void)level;
+    (void)user;
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s\n", message);
+}
+
+Test(conll, schemes_are_said) {
+    static const char *const cases[][2] = {
+        {"red\tB-X\nred\tI-X\nsea\tO\nred\tB-Y\n", ""},
+        {"red\tI-X\nsea\tO\nred\tI-Y\n", "train.tsv: the tags are IOB1, and are read as BIO\n"},
+        {"red\tI-X\nsea\tO\nred\tB-Y\n", "train.tsv: 1 of 2 entities begin with I and the others "
+                                         "with B, as neither BIO nor IOB1 has "
+                                         "it: all are read as BIO\n"},
+        {"red\tS-X\nsea\tO\n", "train.tsv: the tags are IOBES, and are read as BIO\n"},
+        {"red\tU-X\nsea\tL-X\n", "train.tsv: the tags are BILOU, and are read as BIO; 1 of 2 "
+                                 "entities have no tag that begins "
+                                 "an entity\n"},
+        {"red\tB\nsea\tO\n", "train.tsv: the tags have no type: all entities are of type ENTITY\n"},
+    };
+    struct fixture f = setup();
+    nvdp_context_set_log(f.ctx, hear, NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        said[0] = '\0';
+        support_write_text(support_scratch_path("train.tsv"), cases[i][0]);
+        nvdp_dataset_free(load(&f, NVDP_SPLIT_TRAIN));
+        const char *name = strstr(said, "train.tsv");
+        cr_expect_str_eq(name != NULL ? name : said, cases[i][1]);
+    }
+    teardown(&f);
+}
+
+/* Types that the training file lacks get classes that no model has, and count as missed. */
+Test(conll, new_types_are_missed) {
+    struct fixture f = setup();
+    support_write_text(support_scratch_path("train.tsv"), "red\tB-COL\nsea\tO\n");
+    support_write_text(support_scratch_path("dev.tsv"),
+                       "red\tB-COL\nsea\tB-SEA\nsea\tI-SEA\n\nthe\tB-ART\nsea\tB-SEA\n");
+    struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
+    nvdp_context_set_log(f.ctx, hear, NULL);
+    f.config.labels_from = &train->task;
+    struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *part = NULL;
+    /* B-COL, I-COL, O; then B-ART, B-SEA, I-ART, I-SEA */
+    static const int32_t tags[] = {-1, 0, 4, 6, -1, -1, 3, 4, -1};
+    cr_assert_eq(dev->task.classes, 3);
+    cr_expect_arr_eq(dev->tag, tags, sizeof tags);
+    cr_expect_str_eq(dev->task.labels[6], "I-SEA");
+    support_contains(
+        said, "dev.tsv: 3 of 4 entities are of types that the training file lacks (ART, SEA): "
+              "they count as missed");
+    cr_assert_eq(nvdp_dataset_select(f.ctx, dev, 1, (size_t[]){1}, &part), NVDP_OK);
+    cr_expect_str_eq(part->task.labels[part->tag[2]], "B-SEA");
+    nvdp_dataset_free(part);
+    nvdp_dataset_free(dev);
+    nvdp_dataset_free(train);
     teardown(&f);
 }

@@ -236,7 +236,8 @@ Test(dataset, refusals) {
     refuse(&config, "sentence\tlabel\tsentence\ncat\t1\tb\n",
            ":1: expected one column 'sentence', found it as 1 and 3");
     refuse(&config, "sentence\tlabel\ncat\t1\nmat\n", ":3: expected 2 columns, found 1" SKIPS);
-    refuse(&config, "sentence\tlabel\ncat\t1\n\n", ":3: expected 2 columns, found 1" SKIPS);
+    refuse(&config, "sentence\tlabel\ncat\t1\n\n\r\nmat\n",
+           ":5: expected 2 columns, found 1" SKIPS);
     refuse(&config, "sentence\tlabel\ncat\t1\t2\n", ":2: expected 2 columns, found 3" SKIPS);
     refuse(&config, "sentence\tlabel\ncat\t7\n", ":2: label '7': expected one of 0, 1");
     refuse(&config, "sentence\tlabel\ncat\t\n", ":2: label '': expected one of 0, 1");

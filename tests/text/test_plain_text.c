@@ -53,6 +53,17 @@ Test(plain_text, byte_order_mark_crlf_and_no_last_newline) {
     expect("\xEF\xBB\xBFone\r\n\r\ntwo\r\nthree", "| one\n| two\n- three\n");
 }
 
+/* Each object is a document, as in what WikiExtractor writes with --json; other keys are no text. */
+Test(plain_text, json) {
+    expect("{\"id\": \"1\", \"title\": \"A\", \"text\": \"A\\n\\nThe body.\\nMore.\"}\n"
+           "{\"text\": \"\"}\n\n{\"text\": \" \\n<doc caf\\u00e9\", \"id\": 2}\n",
+           "| A\n- The body.\n- More.\n| <doc caf\xC3\xA9\n");
+    expect("[\n {\n  \"text\": \"a\"\n },\n {\"text\": \"b\\nc\"}\n]\n", "| a\n| b\n- c\n");
+    expect("\xEF\xBB\xBF{ \"text\" : \"a\" }", "| a\n");
+    /* braces alone are no JSON */
+    expect("{{Infobox}}\n{text}\n[1]\n", "| {{Infobox}}\n- {text}\n- [1]\n");
+}
+
 Test(plain_text, a_file_ends_a_document) {
     struct nvdp_context *ctx = support_context();
     char first[512];
@@ -123,9 +134,16 @@ Test(plain_text, bad_files_are_refused) {
     support_write(path, bytes, 72);
     free(bytes);
     refused(path, NVDP_ERR_INPUT, "expected a complete xz file");
-    refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "found gzip data");
+    refused(text_file("a.gz", "\x1F\x8B\x08"), NVDP_ERR_INPUT, "expected a complete gzip file");
     refused(text_file("empty.txt", ""), NVDP_ERR_INPUT, "expected lines of text, found none");
     refused(text_file("blank.txt", "\n \n<doc id=1>\n</doc>\n"), NVDP_ERR_INPUT, "found none");
+    refused(text_file("log.jsonl", "{\"id\": 1, \"body\": \"a\"}\n"), NVDP_ERR_INPUT,
+            "log.jsonl:1: expected plain text, or JSON whose objects have their text under the key "
+            "'text', found JSON without this key");
+    refused(text_file("a.jsonl", "{\"text\": \"a\"}\n{\"title\": \"b\"}\n"), NVDP_ERR_INPUT,
+            "a.jsonl:2: 'text': expected text or a number, found none");
+    refused(text_file("a.jsonl", "{\"text\": \"a\"}\nplain\n"), NVDP_ERR_INPUT,
+            "a.jsonl:2: expected a JSON object");
     refused(support_scratch(), NVDP_ERR_INPUT, "expected a regular file, found a directory");
     refused(support_scratch_path("nowhere.txt"), NVDP_ERR_IO, "No such file");
 }

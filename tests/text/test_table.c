@@ -75,6 +75,32 @@ Test(table, json_lines) {
     refuse(NVDP__TABLE_JSONL, "{\"a\": 1, \"a\": 2}\n", "duplicate");
 }
 
+Test(table, json_arrays) {
+    expect(NVDP__TABLE_JSONL, "[{\"t\": \"a\", \"y\": 1}, {\"t\": \"b]},{\\\"\", \"y\": 2}]",
+           "<t><y>1\n<a><1>1\n<b]},{\"><2>1\n");
+    expect(NVDP__TABLE_JSONL,
+           "\n [\n  {\n    \"t\": \"a\"\n  },\n\n  {\"t\": \"b\", \"u\": [1, {}]}\n "
+           ",{\"t\":0}\r\n]\n\n",
+           "<t>3\n<a>3\n<b>7\n<0>8\n");
+    expect(NVDP__TABLE_JSONL, "{\"t\": 1}\n  \n{\"t\": 2}\n \t", "<t>1\n<1>1\n<2>3\n");
+    refuse(NVDP__TABLE_JSONL, "[{\"a\": 1},\n{\"a\": 2}\n",
+           "f:2: expected a comma or the end of the array after the object that begins here, found "
+           "the end of the file");
+    refuse(NVDP__TABLE_JSONL, "[{\"a\": 1}]\n{",
+           "f:2: expected the end of the file after the array");
+    refuse(NVDP__TABLE_JSONL, "[{\"a\": 1},\nnull]",
+           "f:2: expected a JSON object, found another value");
+    refuse(NVDP__TABLE_JSONL, "[{\"a\": 1},]", "f:1: expected a JSON object, found none");
+    refuse(NVDP__TABLE_JSONL, "[]", "f:1: expected a JSON object, found none");
+    refuse(NVDP__TABLE_JSONL, "{\n\"a\": 1}", "or is one array of objects");
+}
+
+Test(table, empty_lines_are_no_rows) {
+    expect(NVDP__TABLE_TSV, "\na\tb\n\n1\t2\n\t\n\r\n\n3\t4\n\n",
+           "<a><b>2\n<1><2>4\n<><>5\n<3><4>8\n");
+    expect(NVDP__TABLE_TSV, "a\n\nb\n", "<a>1\n<>2\n<b>3\n"); /* but texts in a single column */
+}
+
 Test(table, quotes_are_recognized) {
     static const struct {
         const char *text;
@@ -160,6 +186,48 @@ Test(table, pieces) {
     nvdp_context_free(ctx);
 }
 
+/* The same of an array of objects of one or several lines. */
+Test(table, pieces_of_an_array) {
+    enum { OBJECTS = 40000, ROOM = 8 << 20 };
+    const char *path = support_scratch_path("pieces");
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__table_chunks pieces = {0};
+    struct nvdp__tsv whole;
+    char *text = malloc(ROOM);
+    size_t size = 0, rows = 0;
+    unsigned seed = 3;
+    bool more = true, row = true;
+    size += (size_t)sprintf(text, " [ ");
+    for (size_t i = 0; i < OBJECTS; i++)
+        size +=
+            (size_t)sprintf(text + size, "{\"t\":%s\"%0*d ],}\\\"\"%s}%s", i % 3 == 0 ? "\n" : " ",
+                            1 + (int)(rand_r(&seed) % 200), (int)i, i % 5 == 0 ? "\n" : "",
+                            i + 1 < OBJECTS ? (i % 2 == 0 ? ",\n" : " , ") : "\n]\n");
+    support_write(path, text, size);
+    nvdp__tsv_open(ctx, path, text, size, &whole);
+    whole.format = NVDP__TABLE_JSONL;
+    cr_assert_eq(nvdp__table_chunks_open(ctx, path, NVDP__TABLE_JSONL, &pieces), NVDP_OK);
+    while (more) {
+        cr_assert_eq(nvdp__table_chunks_next(&pieces, &row), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        if (row) {
+            cr_assert(nvdp__tsv_more(&whole));
+            cr_assert_eq(nvdp__tsv_next(&whole), NVDP_OK);
+            same_row(&whole, &pieces.tsv);
+            cr_assert(pieces.row.text[0] == '{' && pieces.row.text[pieces.row.size - 1] == '}');
+            rows++;
+        } else {
+            cr_assert_eq(nvdp__table_chunks_read(&pieces, &more), NVDP_OK);
+        }
+    }
+    cr_assert_not(nvdp__tsv_more(&whole));
+    cr_assert_eq(rows, OBJECTS + 1);
+    nvdp__table_chunks_close(&pieces);
+    nvdp__tsv_release(&whole);
+    free(text);
+    nvdp_context_free(ctx);
+}
+
 struct heard {
     char text[4096];
 };
@@ -198,7 +266,13 @@ Test(table, formats_agree) {
         {"train.csv", "t,y\r\n\"the cat, sat.\",no\r\nthe mat,yes\r\n\"\"\"run\"\" .\",no\r\n"},
         {"train.tsv", "\"y\"\t\"t\"\nno\t\"the cat, sat.\"\nyes\tthe mat\nno\t\"\"\"run\"\" .\"\n"},
         {"train.jsonl", "{\"t\": \"the cat, sat.\", \"y\": \"no\"}\n{\"y\": \"yes\", \"t\": \"the "
-                        "mat\"}\n{\"y\": \"no\", \"t\": \"\\\"run\\\" .\"}\n"}};
+                        "mat\"}\n{\"y\": \"no\", \"t\": \"\\\"run\\\" .\"}\n"},
+        {"train.json", "{\"t\": \"the cat, sat.\", \"y\": \"no\"}\n{\"y\": \"yes\", \"t\": \"the "
+                       "mat\"}\n{\"y\": \"no\", \"t\": \"\\\"run\\\" .\"}\n"},
+        {"train.json",
+         "[{\"t\": \"the cat, sat.\", \"y\": \"no\"},\n {\"y\": \"yes\", \"t\": \"the "
+         "mat\"}, {\"y\": \"no\", \"t\": \"\\\"run\\\" .\"}\n]"},
+        {"train.tsv", "\ny\tt\nno\tthe cat, sat.\n\nyes\tthe mat\nno\t\"run\" .\n\n"}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         heard.text[0] = '\0';
         struct nvdp_dataset *other = load(ctx, others[i][0], others[i][1], NVDP_OK);

@@ -1,0 +1,177 @@
+/* Files of word vectors as they are published: words with spaces, repeated words, wrong headers, the binary form. */
+#include "support.h"
+#include "text/word_vectors.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+struct file {
+    struct nvdp_context *ctx;
+    struct nvdp__strings words;
+    struct nvdp__word_vectors read;
+    char notice[1024];
+    size_t notices;
+};
+
+static void take_notice(enum nvdp_log_level level, const char *message, void *user) {
+    struct file *file = user;
+    file->notices += level == NVDP_LOG_NOTICE;
+    snprintf(file->notice, sizeof file->notice, "%s", message);
+}
+
+static nvdp_status read_bytes(struct file *file, const void *bytes, size_t size) {
+    const char *path = support_scratch_path("v");
+    *file = (struct file){.ctx = support_context()};
+    nvdp_context_set_log(file->ctx, take_notice, file);
+    support_write(path, bytes, size);
+    return nvdp__word_vectors_read(file->ctx, path, &file->words, &file->read);
+}
+
+static void drop(struct file *file) {
+    free(file->read.rows);
+    nvdp__strings_release(&file->words);
+    nvdp_context_free(file->ctx);
+}
+
+/* The words and numbers of the file as text, "word:1,2;..."; `notice` is the end of its one
+ * notice, NULL if there is none. */
+static void expect_bytes(const void *bytes, size_t count, const char *rows, const char *notice) {
+    struct file file;
+    char found[1024] = "";
+    cr_assert_eq(read_bytes(&file, bytes, count), NVDP_OK, "%s", nvdp_context_error(file.ctx));
+    cr_expect_eq(file.read.count, file.words.count);
+    for (size_t x = 0; x < file.read.count; x++) {
+        size_t size;
+        sprintf(found + strlen(found), "%s", nvdp__string(&file.words, x, &size));
+        for (size_t k = 0; k < file.read.dim; k++)
+            sprintf(found + strlen(found), "%c%g", k == 0 ? ':' : ',',
+                    file.read.rows[x * file.read.dim + k]);
+        strcat(found, ";");
+    }
+    cr_expect_str_eq(found, rows);
+    cr_expect_eq(file.notices, notice != NULL);
+    if (notice != NULL) {
+        const char *colon = strstr(file.notice, "v: ");
+        cr_assert_not_null(colon);
+        cr_expect_str_eq(colon + 3, notice);
+    }
+    drop(&file);
+}
+
+static void expect(const char *text, const char *rows, const char *notice) {
+    expect_bytes(text, strlen(text), rows, notice);
+}
+
+Test(word_vectors, words_with_spaces) {
+    expect(". . . .5 .25 1\nat name@x.com 1 2 3\ngood 1 0 0\n",
+           ". . .:0.5,0.25,1;at name@x.com:1,2,3;good:1,0,0;",
+           "2 words contain spaces, such as '. . .'");
+    /* a number may be a word, or its end */
+    expect("good 1 0 0\n2005 1 2 3\nroom 101 4 5 6\n10 000 7 8 9\n",
+           "good:1,0,0;2005:1,2,3;room 101:4,5,6;10 000:7,8,9;",
+           "2 words contain spaces, such as 'room 101'");
+    /* a no-break space is no space */
+    expect("a\xC2\xA0"
+           "b 1 2\nc 3 4\n",
+           "a\xC2\xA0"
+           "b:1,2;c:3,4;",
+           NULL);
+}
+
+Test(word_vectors, odd_rows_are_counted) {
+    expect("a 1 2\nb 3 4\na 5 6\na 7 8\n", "a:1,2;b:3,4;",
+           "2 rows repeat a word, whose first row counts");
+    expect("a 1 2\n\xFF\xFE 3 4\nb 5 6\n\x01 1 1\n", "a:1,2;b:5,6;",
+           "2 words are not text in UTF-8 and are left out");
+    expect("a 1 2\n 3 4\nb 5 6\n", "a:1,2;b:5,6;", "1 rows without a word are left out");
+    expect("a 1 2\n\nb 3 4\r\n\n", "a:1,2;b:3,4;", NULL);
+    expect("\xEF\xBB\xBF"
+           "a 1 2 \n  b\t3  4\n",
+           "a:1,2;b:3,4;", NULL);
+}
+
+Test(word_vectors, headers) {
+    expect("2 3\na 1 2 3\nb 4 5 6\n", "a:1,2,3;b:4,5,6;", NULL);
+    expect("5 3\r\na 1 2 3\r\nb 4 5 6\r\n", "a:1,2,3;b:4,5,6;",
+           "the first line says 5 words, the file has 2");
+    expect("1 3\na 1 2 3\nx y 4 5 6\na 1 1 1", "a:1,2,3;x y:4,5,6;",
+           "the first line says 1 words, the file has 3; 1 words contain spaces, such as 'x y'; "
+           "1 rows repeat a word, whose first row counts");
+    /* the header decides, whatever most rows look like */
+    expect("2 2\nx 1 2 3\ny 4 5 6\n", "x 1:2,3;y 4:5,6;", "2 words contain spaces, such as 'x 1'");
+}
+
+Test(word_vectors, gzip) {
+    static const char text[] = "1 2\na 1 2\n";
+    unsigned char packed[256];
+    z_stream gz = {.next_in = (z_const Bytef *)text,
+                   .avail_in = sizeof text - 1,
+                   .next_out = packed,
+                   .avail_out = sizeof packed};
+    cr_assert_eq(deflateInit2(&gz, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    cr_assert_eq(deflate(&gz, Z_FINISH), Z_STREAM_END);
+    expect_bytes(packed, gz.total_out, "a:1,2;", NULL);
+    deflateEnd(&gz);
+}
+
+/* ---- the binary form of word2vec ---- */
+
+static size_t put_row(char *to, const char *word, const float *values, size_t dim,
+                      const char *end) {
+    const size_t n = strlen(word);
+    memcpy(to, word, n);
+    to[n] = ' ';
+    memcpy(to + n + 1, values, dim * sizeof *values);
+    strcpy(to + n + 1 + dim * sizeof *values, end);
+    return n + 1 + dim * sizeof *values + strlen(end);
+}
+
+Test(word_vectors, binary) {
+    static const float values[][3] = {{1, -.5f, 0}, {0x1p-10f, 3, 7}, {2, 2, 2}};
+    for (int newline = 0; newline < 2; newline++) {
+        char bytes[256] = "3 3\n";
+        size_t n = strlen(bytes);
+        const char *end = newline != 0 ? "\n" : "";
+        n += put_row(bytes + n, "good", values[0], 3, end);
+        n += put_row(bytes + n, "new_york", values[1], 3, end);
+        const size_t two = n;
+        n += put_row(bytes + n, "good", values[2], 3, end);
+        expect_bytes(bytes, n, "good:1,-0.5,0;new_york:0.000976562,3,7;",
+                     "1 rows repeat a word, whose first row counts");
+        expect_bytes(bytes, two, "good:1,-0.5,0;new_york:0.000976562,3,7;",
+                     "the first line says 3 words, the file has 2");
+        struct file file;
+        cr_expect_eq(read_bytes(&file, bytes, two - 4), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(file.ctx),
+                         "v: word 2: expected 3 numbers of 4 bytes, found the end of the file");
+        drop(&file);
+        const float infinite[] = {1, INFINITY, 0};
+        n = two + put_row(bytes + two, "x", infinite, 3, end);
+        cr_expect_eq(read_bytes(&file, bytes, n), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(file.ctx),
+                         "word 'x': number 2: expected a finite one, found inf");
+        drop(&file);
+    }
+}
+
+Test(word_vectors, what_fits_nothing_is_refused) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"a 1 2\nb 1 2 3 4\n", "v:2: expected 2 numbers, found 4"}, /* two rows in one */
+        {"a 1 2 3\nb 1 2\nc 1 2 3\n", "v:2: expected a word and 3 numbers, found 3 fields"},
+        {"good\nbad\n", "v:1: expected a word and its vector, found 1 fields"},
+        {"good morning\n",
+         "v:1: number 1: expected a finite one of at most 1e150, found 'morning'"},
+        {"\x01 1 2\n", "v: expected words in UTF-8, found none"},
+        {"7 2\n", "v: expected a word and its vector a line, found none"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct file file;
+        cr_expect_eq(read_bytes(&file, cases[i].text, strlen(cases[i].text)), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(file.ctx), cases[i].message);
+        drop(&file);
+    }
+}
