@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "bert/weights.h"
 #include "hdf5/hdf5.h"
 #include "options/rows.h"
 #include "text/batch.h"
@@ -350,34 +351,39 @@ struct nvdp_encoder {
 
 /* --- the model --- */
 
-/* True if the file has the pooler of the encoder's pretrained checkpoints, with or without the encoder's prefix. */
-static bool has_pooler(const struct nvdp_safetensors *weights, const struct nvdp__names *names) {
+/* Finds a tensor by its name with or without the encoder's prefix. */
+static const struct nvdp__weight *find_tensor(const struct nvdp__weights *weights,
+                                              const struct nvdp__names *names, const char *part) {
     char name[128];
-    nvdp__snprintf(name, sizeof name, "%s.weight", names->pooler);
-    return nvdp_safetensors_find(weights, name) != NULL ||
-           nvdp_safetensors_find(weights, name + strlen(names->prefix) + 1) != NULL;
+    const size_t prefix = strlen(names->prefix);
+    nvdp__snprintf(name, sizeof name, "%s.weight", part);
+    const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
+    const bool inside = strncmp(name, names->prefix, prefix) == 0 && name[prefix] == '.';
+    return found != NULL || !inside ? found : nvdp__weights_find_tensor(weights, name + prefix + 1);
 }
 
-static nvdp_status find_heads(struct nvdp_encoder *encode, const char *path) {
+/* Finds the pooler and the classifier of the checkpoint, and its fingerprint. */
+static nvdp_status find_heads(struct nvdp_encoder *encode) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_safetensors *weights = NULL;
-    char name[128];
+    struct nvdp__weights *weights = NULL;
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
-    NVDP_TRY(nvdp_safetensors_open(encode->ctx, path, &weights));
-    encode->has_pooler = row->own_pooler && has_pooler(weights, &row->names);
-    nvdp__snprintf(name, sizeof name, "%s.weight", row->names.classifier);
-    const struct nvdp_tensor_info *head = nvdp_safetensors_find(weights, name);
+    NVDP_TRY(nvdp__weights_open(encode->ctx, encode->options.model, &weights));
+    NVDP_TRY(nvdp__weights_sha256(weights, encode->fingerprint));
+    encode->has_pooler =
+        row->own_pooler && find_tensor(weights, &row->names, row->names.pooler) != NULL;
+    const struct nvdp__weight *head = find_tensor(weights, &row->names, row->names.classifier);
     if (head == NULL || !encode->has_pooler) goto cleanup;
-    if (head->rank != 2 || head->shape[0] < 1 || head->shape[1] != encode->config.hidden_size)
+    const struct nvdp_tensor_info *info = &head->info;
+    if (info->rank != 2 || info->shape[0] < 1 || info->shape[1] != encode->config.hidden_size)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_INPUT,
                             "%s: tensor '%s': expected shape [outputs, %zu], found "
                             "rank %d with %zu rows",
-                            path, name, encode->config.hidden_size, head->rank,
-                            head->rank > 0 ? head->shape[0] : 0));
+                            head->path, info->name, encode->config.hidden_size, info->rank,
+                            info->rank > 0 ? info->shape[0] : 0));
     encode->has_classifier = true;
-    encode->outputs = head->shape[0];
+    encode->outputs = info->shape[0];
 cleanup:
-    nvdp_safetensors_close(weights);
+    nvdp__weights_close(weights);
     return status;
 }
 
@@ -385,8 +391,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     nvdp_status status = NVDP_OK;
     const char *directory = encode->options.model;
     char *config = nvdp__model_path(encode->ctx, directory, "config.json");
-    char *weights = nvdp__model_path(encode->ctx, directory, "model.safetensors");
-    if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(config));
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     if (!row->all_layers && encode->options.all_layers)
@@ -395,8 +400,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
                             row->title));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));
-    NVDP_TRY(find_heads(encode, weights));
-    NVDP_TRY(nvdp__file_sha256(encode->ctx, weights, encode->fingerprint));
+    NVDP_TRY(find_heads(encode));
     NVDP_TRY(
         nvdp__bert_declare(&encode->bert, &encode->config, encode->has_pooler, &encode->params));
     if (encode->has_classifier)
@@ -406,7 +410,6 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     NVDP_TRY(nvdp__checkpoint_load(&encode->dev, directory, &encode->params));
 cleanup:
     free(config);
-    free(weights);
     return status;
 }
 

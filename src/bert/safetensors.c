@@ -4,14 +4,11 @@
 
 #include "base/f16.h"
 #include "base/file.h"
+#include "bert/weights.h"
 #include "tensor/bf16.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- element types ---- */
 
@@ -115,28 +112,6 @@ struct nvdp_safetensors {
 #define TENSOR_FAIL(file, name, format, ...)                                                       \
     nvdp__fail((file)->ctx, NVDP_ERR_INPUT, "%s: tensor '%.*s': " format, (file)->path,            \
                NAME_SHOWN, name, __VA_ARGS__)
-
-static nvdp_status map_file(struct nvdp_safetensors *file) {
-    nvdp_status status = NVDP_OK;
-    struct stat info;
-    int fd = -1;
-    NVDP_TRY(nvdp__open_regular(file->ctx, file->path, &fd));
-    if (fstat(fd, &info) != 0)
-        NVDP_TRY(nvdp__fail_errno(file->ctx, errno, "%s: cannot read", file->path));
-    size_t size = (size_t)info.st_size;
-    if (size < PREFIX_BYTES)
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: expected a header length of %d bytes, found a file of %zu",
-                            file->path, PREFIX_BYTES, size));
-    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        NVDP_TRY(nvdp__fail_errno(file->ctx, errno, "%s: cannot map", file->path));
-    file->map = map;
-    file->size = size;
-cleanup:
-    if (fd >= 0) close(fd);
-    return status;
-}
 
 static nvdp_status parse_header(struct nvdp_safetensors *file) {
     uint64_t length;
@@ -327,7 +302,7 @@ nvdp_status nvdp_safetensors_open(struct nvdp_context *ctx, const char *path,
     file->ctx = ctx;
     file->path = nvdp__strdup(ctx, path);
     if (file->path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(map_file(file));
+    NVDP_TRY(nvdp__map_file(ctx, path, PREFIX_BYTES, "a header length", &file->map, &file->size));
     NVDP_TRY(parse_header(file));
     NVDP_TRY(parse_tensors(file));
     NVDP_TRY(check_cover(file));
