@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Small random models, made here, in the forms that people have: `nvdp encode` beside transformers and sentence-transformers.
 
-    check_checkpoints.py weights PROGRAM SCRATCH
+    check_checkpoints.py weights|activations|poolings PROGRAM SCRATCH
 
-weights: float32, float16, bfloat16 and float64, as safetensors and as files of torch.save, whole and in shards.  Prints the
-largest differences as one JSON object.  Exits with 1 where they are too large, with 77 where a package is missing."""
+weights: float32, float16, bfloat16 and float64, as safetensors and as files of torch.save, whole and in shards.
+activations: every name that is obeyed.  poolings: sentence-transformers with Pooling, Dense and Normalize, in the forms of new
+and of older versions.  Prints the largest differences as one JSON object.  Exits with 1 where they are too large, with 77 where a
+package is missing."""
 import json
 import os
 import subprocess
@@ -109,4 +111,71 @@ def weights():
     finish(found)
 
 
-{"weights": weights}[WHAT]()
+def activations():
+    found = {}
+    for config, key in ((transformers.BertConfig(**SIZES), "hidden_act"),
+                        (transformers.DistilBertConfig(vocab_size=len(WORDS), dim=24, n_layers=2, n_heads=3, hidden_dim=48,
+                                                       max_position_embeddings=40), "activation")):
+        for name in ("gelu", "gelu_python", "gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_fast",
+                     "gelu_accurate", "relu", "silu", "swish", "quick_gelu"):
+            setattr(config, key, name)
+            folder, model = made(f"{config.model_type}-{name}", config, transformers.AutoModel.from_config)
+            model.save_pretrained(folder)
+            found[f"{config.model_type} {name}"] = difference_of(states(folder, model), encoded(folder)["hidden"])
+    finish(found)
+
+
+def poolings():
+    from sentence_transformers import SentenceTransformer, models
+    nn, found = torch.nn, {}
+    folder, model = made("encoder", transformers.BertConfig(**SIZES))
+    model.save_pretrained(folder)
+    modes = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+
+    def dense(inside, out, act=nn.Tanh(), **options):
+        made = models.Dense(inside, out, activation_function=act, **options)
+        with torch.no_grad():
+            for weight in made.parameters():
+                weight.copy_(torch.randn_like(weight) * 0.3)
+        return made
+
+    steps = {"none": lambda width: [],
+             "normalized": lambda width: [models.Normalize()],
+             "dense": lambda width: [dense(width, 10)],
+             "dense without bias, GELU": lambda width: [dense(width, 30, nn.GELU(), bias=False), models.Normalize()],
+             "three of dense": lambda width: [dense(width, 40, nn.ReLU()), dense(40, 12, nn.SiLU()), dense(12, 7, nn.Identity())],
+             "residual": lambda width: [dense(width, width, use_residual=True), models.Normalize(),
+                                        dense(width, 9, nn.Identity(), use_residual=True), models.Dropout(0.5)]}
+    cases = [(mode, name) for mode in (*((one,) for one in modes), ("mean", "cls"), modes[::-1]) for name in ("none", "normalized")]
+    cases += [(mode, name) for mode in (("mean",), ("lasttoken", "cls")) for name in steps]
+    for number, (mode, name) in enumerate(cases):
+        pooling = models.Pooling(SIZES["hidden_size"], pooling_mode=list(mode))
+        transformer = models.Transformer(folder)
+        saved = os.path.join(SCRATCH, f"sentences-{number}")
+        made_here = SentenceTransformer(modules=[transformer, pooling, *steps[name](pooling.pooling_output_dimension)], device="cpu")
+        made_here.save(saved)
+        compare(found, f"{'+'.join(mode)}, {name}", saved, SentenceTransformer(saved, device="cpu"))
+        if name == "none" and mode in (modes[::-1], *((one,) for one in modes)):  # with the flags of older versions
+            keys = ["cls_token", "max_tokens", "mean_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken"]
+            write(saved, "1_Pooling/config.json", {"word_embedding_dimension": SIZES["hidden_size"],
+                                                   **{"pooling_mode_" + key: one in mode for key, one in zip(keys, modes)}})
+            compare(found, f"{'+'.join(mode)}, flags", saved, SentenceTransformer(saved, device="cpu"))
+        if name == "residual":  # Dense modules of older versions
+            for step in sorted(os.listdir(saved)):
+                file = os.path.join(saved, step, "model.safetensors")
+                if step.endswith("Dense"):
+                    torch.save(safetensors.torch.load_file(file), os.path.join(saved, step, "pytorch_model.bin"))
+                    os.unlink(file)
+            compare(found, f"{'+'.join(mode)}, {name}, bin", saved, made_here)
+    finish(found)
+
+
+def compare(found, name, folder, model):
+    ours = encoded(folder)["sentence_embedding"]
+    theirs = model.encode(TEXTS, convert_to_numpy=True, show_progress_bar=False, batch_size=len(TEXTS))
+    if ours.shape != theirs.shape:
+        sys.exit(f"{name}: {ours.shape} for {theirs.shape}")
+    found[name] = difference_of(theirs, ours)
+
+
+{"weights": weights, "activations": activations, "poolings": poolings}[WHAT]()

@@ -48,6 +48,10 @@ Test(transformers, weights_in_all_forms_give_their_states) {
     check_made("weights");
 }
 
+Test(transformers, activations_by_all_their_names) {
+    check_made("activations");
+}
+
 Test(transformers, hidden_states_are_theirs) {
     check("hidden", "");
 }
