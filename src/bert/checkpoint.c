@@ -196,7 +196,7 @@ static nvdp_status match(struct loading *loading, size_t index) {
     if (!fits) {
         if (!loading->quiet)
             nvdp__log(ctx, NVDP_LOG_NOTICE,
-                      "%s: tensor '%s': expected shape %s, found %s; initialised", weight->path,
+                      "%s: tensor '%s': expected shape %s, found %s; initialized", weight->path,
                       found->name, expected, shape_text(found->rank, found->shape, have));
         return NVDP_OK;
     }
@@ -243,7 +243,7 @@ static nvdp_status load_all(struct loading *loading) {
         if (!loading->used[i] && !is_positions(name)) list_add(&loading->unknown, name);
     }
     if (loading->quiet) goto cleanup;
-    list_notice(ctx, &loading->missing, loading->path, "not there, initialised");
+    list_notice(ctx, &loading->missing, loading->path, "missing, initialized");
     list_notice(ctx, &loading->unknown, loading->path, "not used");
 cleanup:
     free(chunk);
@@ -379,8 +379,7 @@ nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
     if (!nvdp__directory_empty(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected a new or an empty directory, found something in it",
-                            directory));
+                            "%s: expected a new or empty directory, found files in it", directory));
     if (vocab_path != NULL) {
         NVDP_TRY(nvdp__read_file(ctx, vocab_path, VOCABULARY_LIMIT, &vocabulary, &size));
         size_t lines = count_lines(vocabulary, size);

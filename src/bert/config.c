@@ -287,10 +287,11 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
                                          (int64_t)config->vocab_size - 1, &config->pad_token_id));
     size_t first = nvdp__first_position(config);
     if (config->max_position_embeddings <= first)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'max_position_embeddings': expected over %zu, as positions begin "
-                          "behind 'pad_token_id', found %zu",
-                          path, first, config->max_position_embeddings);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: 'max_position_embeddings': expected more than %zu, because positions begin "
+            "after 'pad_token_id', found %zu",
+            path, first, config->max_position_embeddings);
     config->max_position_embeddings -= first;
     return NVDP_OK;
 }
@@ -328,7 +329,7 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
                                        size_t tokenizer_size) {
     if (tokenizer_size == config->vocab_size) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: vocabulary: expected %zu pieces as config.json's 'vocab_size' says, "
+                      "%s: vocabulary: expected %zu pieces ('vocab_size' in config.json), "
                       "found %zu",
                       directory, config->vocab_size, tokenizer_size);
 }
@@ -374,7 +375,8 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (fill(json, config, architecture) != 0 ||
         (extra != NULL && json_object_update(json, extra) != 0))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: cannot make the JSON text: out of memory", path));
     NVDP_TRY(nvdp__json_write(ctx, path, json));
 cleanup:
     json_decref(json);

@@ -203,7 +203,7 @@ static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *director
     }
     nvdp_tokenizer_free(made);
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: vocabulary: expected at most %zu pieces (config.json's 'vocab_size'), "
+                      "%s: vocabulary: expected at most %zu pieces ('vocab_size' in config.json), "
                       "found %zu",
                       directory, config->vocab_size, size);
 }
@@ -413,7 +413,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     if (!row->all_layers && encode->options.all_layers)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: option {all-layers}: %s gives its last states alone", config,
+                            "%s: option {all-layers}: %s gives only its last states", config,
                             row->title));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));

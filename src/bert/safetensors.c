@@ -132,8 +132,8 @@ static nvdp_status parse_header(struct nvdp_safetensors *file) {
         if (json_error_code(&error) == json_error_out_of_memory)
             return nvdp__fail(file->ctx, NVDP_ERR_MEMORY, "%s: header: out of memory", file->path);
         return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: header: expected valid JSON, found at its byte %d: %s", file->path,
-                          error.position, error.text);
+                          "%s: header: expected valid JSON, found an error at byte %d: %s",
+                          file->path, error.position, error.text);
     }
     file->data = file->map + PREFIX_BYTES + length;
     file->data_size = rest - length;
@@ -195,10 +195,10 @@ static nvdp_status parse_shape(struct nvdp_safetensors *file, const json_t *entr
                                "value",
                                i);
         if (!nvdp__mul(info->count, info->shape[i], &info->count))
-            return TENSOR_FAIL(file, info->name,
-                               "expected a number of elements below 2^64, found dimension %zu of "
-                               "%zu beyond it",
-                               i, info->shape[i]);
+            return TENSOR_FAIL(
+                file, info->name,
+                "expected fewer than 2^64 elements, found more at dimension %zu of %zu", i,
+                info->shape[i]);
     }
     return NVDP_OK;
 }
@@ -436,7 +436,7 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
         return SOURCE_FAIL(writer, source,
                            "expected a file of fewer than 2^63 bytes, found %zu more", elements);
     if (json_object_get(header, source->name) != NULL)
-        return SOURCE_FAIL(writer, source, "expected a name of its own, found it %s", "twice");
+        return SOURCE_FAIL(writer, source, "expected a unique name, found it %s", "twice");
     if (strcmp(source->name, METADATA) == 0)
         return SOURCE_FAIL(writer, source, "expected a tensor's name, found that of the %s",
                            "metadata");

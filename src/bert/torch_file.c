@@ -239,7 +239,7 @@ static nvdp_status find_entry(const struct nvdp__torch_file *file, const char *f
         return FAIL(file,
                     "zip entry '%s': expected a stored one, as torch.save writes, found it "
                     "compressed or encrypted",
-                    name);
+                    SHOW(wanted.name));
     if (has_record(file, entry->offset, LOCAL_SIZE, LOCAL)) {
         const unsigned char *local = file->map + entry->offset;
         const size_t skip = LOCAL_SIZE + little(local + 26, 2) + little(local + 28, 2);
@@ -247,8 +247,8 @@ static nvdp_status find_entry(const struct nvdp__torch_file *file, const char *f
         *out = (struct text){(const char *)local + skip, entry->size};
         if (left >= skip && left - skip >= entry->size) return NVDP_OK;
     }
-    return FAIL(file, "zip entry '%s': expected %llu bytes within the file, found fewer", name,
-                (unsigned long long)entry->size);
+    return FAIL(file, "zip entry '%s': expected %llu bytes within the file, found fewer",
+                SHOW(wanted.name), (unsigned long long)entry->size);
 }
 
 /* Finds FOLDER/data.pkl, whose folder holds all other entries. */

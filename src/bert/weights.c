@@ -32,19 +32,29 @@ struct nvdp__weights {
     char *path;
     struct part *part; /* in order of their names */
     size_t parts, part_capacity;
-    struct nvdp__weight *tensor; /* in order of their names */
+    struct nvdp__weight *tensor; /* in the order of the files */
     size_t count, capacity;
+    const struct nvdp__weight **by_name;
 };
 
 /* ---- files ---- */
+
+#define GIT_LFS "version https://git-lfs"
 
 nvdp_status nvdp__map_file(struct nvdp_context *ctx, const char *path, size_t min, const char *what,
                            unsigned char **map, size_t *size) {
     nvdp_status status = NVDP_OK;
     struct stat info;
+    char begin[sizeof GIT_LFS] = "";
     int fd = -1;
     NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
     if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    if (pread(fd, begin, sizeof begin - 1, 0) > 0 && strcmp(begin, GIT_LFS) == 0)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: expected %s, found a Git LFS pointer to the file; run git lfs pull "
+                       "in its folder, or download the file",
+                       path, what));
     if ((size_t)info.st_size < min)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected %s of %zu bytes, found a file of %zu", path, what, min,
@@ -136,8 +146,9 @@ nvdp_status nvdp__weights_find(struct nvdp_context *ctx, const char *directory, 
     /* the folder of the encoder, where the files would be */
     char *config = nvdp__model_path(ctx, directory, "config.json");
     if (config == NULL) return NVDP_ERR_MEMORY;
-    *strrchr(config, '/') = '\0';
-    nvdp_status status = no_weights(ctx, config);
+    char *slash = strrchr(config, '/');
+    if (slash != NULL) *slash = '\0';
+    nvdp_status status = no_weights(ctx, slash != NULL ? config : ".");
     free(config);
     return status;
 }
@@ -179,8 +190,8 @@ static nvdp_status open_part(struct nvdp__weights *weights, char *path) {
 }
 
 static int compare_name(const void *a, const void *b) {
-    return strcmp(((const struct nvdp__weight *)a)->info.name,
-                  ((const struct nvdp__weight *)b)->info.name);
+    return strcmp((*(const struct nvdp__weight *const *)a)->info.name,
+                  (*(const struct nvdp__weight *const *)b)->info.name);
 }
 
 static int compare_text(const void *a, const void *b) {
@@ -247,15 +258,17 @@ static nvdp_status check_index(const struct nvdp__weights *weights, const json_t
     return NVDP_OK;
 }
 
-/* Sorts the tensors; fails if two files have one of the same name. */
+/* Sorts the names; fails if two files have a tensor of the same name. */
 static nvdp_status sort_tensors(struct nvdp__weights *weights) {
-    qsort(weights->tensor, weights->count, sizeof *weights->tensor, compare_name);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(weights->ctx, weights->by_name, weights->count));
+    for (size_t i = 0; i < weights->count; i++)
+        weights->by_name[i] = &weights->tensor[i];
+    qsort(weights->by_name, weights->count, sizeof *weights->by_name, compare_name);
     for (size_t i = 1; i < weights->count; i++) {
-        const struct nvdp__weight *a = &weights->tensor[i - 1], *b = &weights->tensor[i];
-        if (compare_name(a, b) == 0)
+        const struct nvdp__weight *a = weights->by_name[i - 1], *b = weights->by_name[i];
+        if (strcmp(a->info.name, b->info.name) == 0)
             return INDEX_FAIL(weights,
-                              "tensor '%.200s': expected it in one shard, found it in %s and "
-                              "%s",
+                              "tensor '%.200s': expected it in one shard, found it in %s and %s",
                               a->info.name, a->path, b->path);
     }
     return NVDP_OK;
@@ -287,7 +300,6 @@ nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
     weights->ctx = ctx;
     weights->path = nvdp__strdup(ctx, path);
     NVDP_TRY(NVDP__MADE(weights->path));
-    NVDP_TRY(nvdp__reserve(ctx, &weights->tensor, &weights->capacity, 1, sizeof *weights->tensor));
     if (nvdp__ends_with(path, INDEX_END)) {
         NVDP_TRY(open_index(weights));
     } else {
@@ -320,6 +332,7 @@ void nvdp__weights_close(struct nvdp__weights *weights) {
     }
     free(weights->part);
     free(weights->tensor);
+    free(weights->by_name);
     free(weights->path);
     free(weights);
 }
@@ -341,7 +354,10 @@ const struct nvdp__weight *nvdp__weights_at(const struct nvdp__weights *weights,
 const struct nvdp__weight *nvdp__weights_find_tensor(const struct nvdp__weights *weights,
                                                      const char *name) {
     const struct nvdp__weight wanted = {.info.name = name};
-    return bsearch(&wanted, weights->tensor, weights->count, sizeof wanted, compare_name);
+    const struct nvdp__weight *key = &wanted;
+    const struct nvdp__weight **found =
+        bsearch(&key, weights->by_name, weights->count, sizeof key, compare_name);
+    return found != NULL ? *found : NULL;
 }
 
 void nvdp__weight_read_f32(const struct nvdp__weight *weight, size_t first, size_t count,

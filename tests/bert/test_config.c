@@ -46,7 +46,7 @@ static const struct {
     {"\"model_type\": \"xlm-roberta\"",
      "'model_type': expected bert, distilbert, roberta or bilstm, found 'xlm-roberta'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
-     "'max_position_embeddings': expected over 2"},
+     "'max_position_embeddings': expected more than 2"},
     {"\"model_type\": 3", "'model_type'"},
     {"\"hidden_act\": \"mish\"", "quick_gelu, found 'mish'"},
     {"\"hidden_act\": \"gelu_10\"",

@@ -286,7 +286,8 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
     } cases[] = {
         {"[" BOTH "]", "{\"pooling_mode\": \"attention\"}",
          "1_Pooling/config.json: 'pooling_mode': expected mean, cls, max, mean_sqrt_len_tokens, "
-         "weightedmean or lasttoken, or several of these, found attention (--pool chooses another)"},
+         "weightedmean or lasttoken, or several of these, found attention (--pool chooses "
+         "another)"},
         {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", \"max\", \"cls\"]}", "found cls twice"},
         {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", 3]}", "found another type"},
         {"[" BOTH "]", "{\"pooling_mode_attention\": true}",

@@ -290,6 +290,21 @@ Test(weights, a_folder_without_weights_says_what_is_there_and_the_next_step) {
     nvdp_context_free(ctx);
 }
 
+Test(weights, a_git_lfs_pointer_is_named) {
+    static const char *const names[] = {"pytorch_model.bin", "model.safetensors"};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp__weights *weights = NULL;
+        support_write_text(support_scratch_path(names[i]),
+                           "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n");
+        cr_expect_eq(nvdp__weights_open(ctx, support_scratch(), &weights), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), names[i]);
+        support_contains(nvdp_context_error(ctx),
+                         "found a Git LFS pointer to the file; run git lfs pull");
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(weights, safetensors_come_first_as_in_transformers) {
     static const char *const names[] = {"pytorch_model.bin.index.json", "pytorch_model.bin",
                                         "model.safetensors.index.json", "model.safetensors"};
