@@ -1,8 +1,8 @@
-/* Reads files of torch.save (torch_file.h): the zip archive, then the pickle of a state dict. A pickle is a program for a
+/* Reads files of torch.save (weights.h): the zip archive, then the pickle of a state dict. A pickle is a program for a
  * stack machine. This reader is that machine without any function to call: of the callables it
  * knows three by name, which describe tensors, and it refuses all other names and opcodes. Memory
  * and time are linear in the size of the pickle. */
-#include "bert/torch_file.h"
+#include "bert/weights.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -3,7 +3,6 @@
 
 #include "base/digest.h"
 #include "base/json.h"
-#include "bert/torch_file.h"
 #include "text/sentence.h"
 #include <dirent.h>
 #include <errno.h>

@@ -40,6 +40,21 @@ void nvdp__weight_read_f32(const struct nvdp__weight *weight, size_t first, size
 /* The SHA-256 of the file; for shards, of the lines "SHA-256 NAME\n" of all shards, sorted by name. */
 nvdp_status nvdp__weights_sha256(const struct nvdp__weights *weights, char hex[65]);
 
+/* ---- parts of weights.c ---- */
+
+/* Files of torch.save with a state dict: a zip archive with a pickle and one entry per storage
+ * (PyTorch 1.6 and later). */
+struct nvdp__torch_file;
+
+/* Opens a file and reads its pickle. The reader executes nothing: it knows the few opcodes and
+ * globals of a state dict, and NVDP_ERR_INPUT names any other. The message has the command that
+ * converts the file. `path` must outlive the file. */
+nvdp_status nvdp__torch_open(struct nvdp_context *ctx, const char *path,
+                             struct nvdp__torch_file **out);
+void nvdp__torch_close(struct nvdp__torch_file *file); /* may be NULL */
+/* The tensors, sorted by name; they are valid while the file is open. */
+const struct nvdp__weight *nvdp__torch_tensors(const struct nvdp__torch_file *file, size_t *count);
+
 /* Maps a regular file into memory; release with munmap(). `min` is the size that its format needs for
  * `what`. */
 nvdp_status nvdp__map_file(struct nvdp_context *ctx, const char *path, size_t min, const char *what,

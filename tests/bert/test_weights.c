@@ -2,7 +2,7 @@
  * files. */
 #include "base/file.h"
 #include "base/json.h"
-#include "bert/torch_file.h"
+#include "bert/weights.h"
 #include "support.h"
 
 #include <criterion/criterion.h>

@@ -20,6 +20,8 @@ try:
     import safetensors.torch
     import torch
     import transformers
+    if sys.argv[1] == "poolings":
+        from sentence_transformers import SentenceTransformer, models
 except ImportError as missing:
     print(f"skipped: {missing}", file=sys.stderr)
     sys.exit(77)
@@ -126,7 +128,6 @@ def activations():
 
 
 def poolings():
-    from sentence_transformers import SentenceTransformer, models
     nn, found = torch.nn, {}
     folder, model = made("encoder", transformers.BertConfig(**SIZES))
     model.save_pretrained(folder)

@@ -52,6 +52,10 @@ Test(transformers, activations_by_all_their_names) {
     check_made("activations");
 }
 
+Test(transformers, poolings_and_dense_modules) {
+    check_made("poolings");
+}
+
 Test(transformers, hidden_states_are_theirs) {
     check("hidden", "");
 }
