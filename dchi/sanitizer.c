@@ -7,7 +7,7 @@
 #include "base/file.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
-#include "text/sentence.h"
+#include "bert/weights.h"
 #include <stdlib.h>
 
 struct nvdp_sanitizer {
@@ -709,34 +709,33 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     nvdp_status status = NVDP_OK;
     static const char suffix[] = "embeddings.word_embeddings.weight";
     struct nvdp_bert_config config;
-    struct nvdp_safetensors *file = NULL;
+    struct nvdp__weights *weights = NULL;
     float *table = NULL;
-    char *path = nvdp__model_path(ctx, directory, "model.safetensors"), name[96];
-    NVDP_TRY(NVDP__MADE(path));
+    char name[96];
     NVDP_TRY(nvdp_bert_config_read(ctx, directory, &config));
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
     NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
-    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
+    NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
     nvdp__snprintf(name, sizeof name, "%s.%s", nvdp__names(config.model_type)->prefix, suffix);
-    const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
-    if (info == NULL) info = nvdp_safetensors_find(file, suffix);
-    if (info == NULL)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none", path, name));
+    const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
+    if (found == NULL) found = nvdp__weights_find_tensor(weights, suffix);
+    if (found == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none",
+                            nvdp__weights_path(weights), name));
+    const struct nvdp_tensor_info *info = &found->info;
     const size_t dim = nvdp__word_width(&config);
     if (info->rank != 2 || info->shape[0] != config.vocab_size || info->shape[1] != dim)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: tensor '%s': expected %zu x %zu numbers, found %zu of rank %d",
-                            path, name, config.vocab_size, dim, info->count, info->rank));
+                            found->path, name, config.vocab_size, dim, info->count, info->rank));
     NVDP_TRY(NVDP__NEW(ctx, table, info->count));
-    nvdp_safetensors_read_f32(info, table);
+    nvdp__weight_read_f32(found, 0, info->count, table);
     status = of_table(ctx, options, made->own, dim, table, made);
     if (status == NVDP_ERR_INPUT && made->vectors == NULL)
         nvdp__fail_prefix(ctx, status, directory);
 cleanup:
-    nvdp_safetensors_close(file);
+    nvdp__weights_close(weights);
     free(table);
-    free(path);
     return status;
 }
 

@@ -298,7 +298,7 @@ static struct nvdp__norm norm_of(const struct nvdp__sealed_block *block,
 }
 
 static enum nvdp__act act_of(const struct nvdp__sealed_block *block) {
-    return block->act == NVDP_ACTIVATION_GELU_NEW ? NVDP__ACT_GELU_NEW : NVDP__ACT_GELU;
+    return nvdp__act_of(block->act);
 }
 
 static void dense(const struct nvdp__device *dev, const struct nvdp__params *params,

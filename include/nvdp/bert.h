@@ -16,8 +16,12 @@ NVDP_BEGIN_DECLS
 
 /** Activation function of the inner layers. */
 enum nvdp_activation {
-    NVDP_ACTIVATION_GELU,    /**< x Phi(x) (Hendrycks & Gimpel 2016): "gelu" */
-    NVDP_ACTIVATION_GELU_NEW /**< tanh approximation of GELU: "gelu_new" */
+    NVDP_ACTIVATION_GELU, /**< x Phi(x) (Hendrycks & Gimpel 2016): "gelu", "gelu_python" */
+    /** tanh approximation of GELU: "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate", "gelu_python_tanh" */
+    NVDP_ACTIVATION_GELU_NEW,
+    NVDP_ACTIVATION_RELU,      /**< max(x, 0): "relu" */
+    NVDP_ACTIVATION_SILU,      /**< x / (1 + exp(-x)): "silu", "swish" */
+    NVDP_ACTIVATION_QUICK_GELU /**< x / (1 + exp(-1.702 x)): "quick_gelu" */
 };
 
 /** Model types, "model_type" in config.json: the names of tensors and members, and differences in computation. A new

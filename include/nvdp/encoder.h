@@ -17,12 +17,16 @@ struct nvdp_encoder;
 
 /** Properties of an encoder. */
 struct nvdp_encoder_info {
-    size_t struct_size;   /**< NVDP_RESULT() sets it */
-    size_t hidden_size;   /**< d, length of a state and of a vector */
-    size_t max_length;    /**< length to which texts should be cut, including special tokens */
-    char pooling[8];      /**< pooling of states to a vector: "none", "mean", "cls", "max" */
-    bool normalized;      /**< the vectors have unit length */
-    char fingerprint[65]; /**< SHA-256 of model.safetensors, hexadecimal */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t hidden_size; /**< d, length of a state */
+    size_t max_length;  /**< length to which texts should be cut, including special tokens */
+    /** Pooling of states to a vector: "none", "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken";
+     * several are concatenated and written as "cls+mean". */
+    char pooling[64];
+    bool normalized; /**< the vectors have unit length */
+    /** SHA-256 of the file of weights, or of the list of the shards' names and SHA-256s; hexadecimal */
+    char fingerprint[65];
+    size_t vector_size; /**< p, length of a vector; 0 without a pooling */
 };
 
 /** Creates the options of nvdp_encoder_load(): model, max-length, pool, normalize, batch, as in nvdp_encode().
@@ -62,7 +66,7 @@ const struct nvdp_tokenizer *nvdp_encoder_tokenizer(const struct nvdp_encoder *e
  * @param encoder encoder
  * @param dataset N texts with T tokens in total, by the encoder's tokenizer (nvdp_dataset_from_texts())
  * @param states  [T, d] last states, text after text; NULL: not wanted
- * @param vectors [N, d] pooled vectors; NULL: not wanted
+ * @param vectors [N, p] pooled vectors; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for tokens that the encoder does not have, texts that are too long, and vectors of an
  *         encoder without pooling; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *encoder,

@@ -117,7 +117,7 @@ struct nvdp_encoding {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t texts;       /**< N */
     size_t max_length;  /**< length in tokens to which texts were cut, unless set by their line */
-    char pooling[8];    /**< "none", "mean", "cls", "max" */
+    char pooling[64];   /**< as in struct nvdp_encoder_info */
     bool normalized;    /**< the pooled vectors have unit length */
 };
 
@@ -128,14 +128,15 @@ struct nvdp_encoding {
  *
  * - `offset` [N+1];
  * - `hidden` [T, d], or with all-layers `hidden_0` to `hidden_L`;
- * - `pooled` [N, d] if the model has a pooler;
+ * - `pooler_output` [N, d] if the model has a pooler: tanh(W h + b) of the first token's last state, which is made for
+ *   classifiers and is no sentence embedding (`pooled` in files of older versions);
  * - `logits` [N, outputs] if it has a classifier;
- * - `sentence_embedding` [N, d] with a "pool": the mean, first or maximum of the last states of a text's tokens,
- *   divided by its norm with "normalize".
+ * - `sentence_embedding` [N, p] with a "pool": for example the mean of the last states of a text's tokens, divided by
+ *   its norm with "normalize".
  *
  * The defaults of pool, normalize and the length to which texts are cut come from a sentence-transformers directory:
- * modules.json, 1_Pooling/config.json and sentence_bert_config.json. The result then equals that of
- * sentence-transformers (Reimers & Gurevych 2019).
+ * modules.json, the folders of its modules (Pooling, Dense, Normalize) and sentence_bert_config.json. The result then
+ * equals that of sentence-transformers (Reimers & Gurevych 2019). Another "pool" leaves Dense modules out.
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_encode_config_create()
  * @param out    the result; NULL: not wanted

@@ -15,8 +15,8 @@ class Encoder:
     """An encoder from a directory in Hugging Face or sentence-transformers layout, or from RUN/model of a run of method base or
     reg.
 
-    options: max_length, pool ("mean", "cls", "max", "none"), normalize ("yes", "no"), batch; the defaults come from the
-    directory. threads: number of threads; None: one per processor.
+    options: max_length, pool ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken", "none"), normalize
+    ("yes", "no"), batch; the defaults come from the directory. threads: number of threads; None: one per processor.
     """
 
     def __init__(self, model: str | PathLike[str], *, threads: int | None = None, **options: object):
@@ -27,24 +27,25 @@ class Encoder:
         out = result_of("struct nvdp_encoder_info")
         lib.nvdp_encoder_describe(self._pointer, out)
         self.info: Record = record(out[0])
-        """hidden_size d, max_length, pooling, normalized, fingerprint."""
+        """hidden_size d, max_length, pooling, normalized, fingerprint, vector_size p."""
         self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer), self)
 
     @property
     def dim(self) -> int:
-        """d, the length of a state and of a vector."""
-        return self.info.hidden_size
+        """The length of a vector; without a pooling d, the length of a state."""
+        return self.info.vector_size or self.info.hidden_size
 
     def _run(self, texts: Sequence[str], pairs: Sequence[str] | None, pooled: bool) -> tuple[np.ndarray, np.ndarray]:
         data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
         offset = np.array(ffi.unpack(data.offset, data.count + 1), np.intp) if data.count else np.zeros(1, np.intp)
-        out = np.empty((data.count if pooled else int(offset[-1]), self.dim), np.float32)
+        shape = (data.count, self.dim) if pooled else (int(offset[-1]), self.info.hidden_size)
+        out = np.empty(shape, np.float32)
         given = pointer(out, "float", writable=True)
         self._context.call(lib.nvdp_encoder_run, self._pointer, data, *((ffi.NULL, given) if pooled else (given, ffi.NULL)))
         return out, offset
 
     def encode(self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None) -> np.ndarray:
-        """Returns [N, d] float32, one vector per text ([d] for a str): the pooled states of its tokens."""
+        """Returns [N, p] float32, one vector per text ([p] for a str): the pooled states of its tokens."""
         if isinstance(texts, str):
             return self._run([texts], None if pairs is None else [str(pairs)], True)[0][0]
         return self._run(texts, pairs, True)[0]

@@ -86,6 +86,12 @@ class Posterior:
         return (mu + (logvar / 2).exp() * noise) * rows[..., None], log_pi, rows
 
 
+# By the names that the library writes into config.json.
+_ACTIVATIONS = {"gelu": nn.functional.gelu, "gelu_new": lambda x: nn.functional.gelu(x, approximate="tanh"),
+                "relu": nn.functional.relu, "silu": nn.functional.silu,
+                "quick_gelu": lambda x: x * torch.sigmoid(1.702 * x)}  # fmt: skip
+
+
 class _Layer(nn.Module):
     """The encoder layer of a method: a BERT layer, with BERT's names."""
 
@@ -93,7 +99,7 @@ class _Layer(nn.Module):
         super().__init__()
         self.heads = int(config.get("num_attention_heads", config.get("n_heads")))
         self.eps = float(config.get("layer_norm_eps", 1e-12))
-        self.tanh = config.get("hidden_act", config.get("activation")) == "gelu_new"
+        self.act = _ACTIVATIONS[config.get("hidden_act", config.get("activation", "gelu"))]
         for name, value in tensors.items():
             self.register_parameter(name.replace(".", "_"), nn.Parameter(value))
 
@@ -111,7 +117,7 @@ class _Layer(nn.Module):
         read = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask[:, None, None])
         read = self._dense("attention_output_dense", read.transpose(1, 2).reshape(batch, length, wide))
         x = self._norm("attention_output", x + read)
-        inner = nn.functional.gelu(self._dense("intermediate_dense", x), approximate="tanh" if self.tanh else "none")
+        inner = self.act(self._dense("intermediate_dense", x))
         return self._norm("output", x + self._dense("output_dense", inner))
 
 

@@ -192,6 +192,7 @@ def test_encoder(compact):
     texts = ["A film.", "The end of it all, and more."]
     vectors, states = encoder.encode(texts), encoder.states(texts)
     assert vectors.shape == (2, encoder.dim) and vectors.dtype == np.float32
+    assert encoder.info.vector_size == encoder.info.hidden_size == encoder.dim and encoder.info.pooling == "mean"
     for vector, text, rows in zip(vectors, texts, states):
         assert rows.shape == (len(encoder.tokenizer.encode(text)), encoder.dim)
         mean = rows.mean(axis=0)

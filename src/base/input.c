@@ -145,8 +145,8 @@ static nvdp_status step_xz(struct nvdp__input *input, size_t room, uint8_t *byte
     if (found == LZMA_MEM_ERROR)
         return nvdp__fail(input->ctx, NVDP_ERR_MEMORY, "%s: out of memory", input->path);
     return damaged(input, found == LZMA_MEMLIMIT_ERROR  ? "a dictionary of more than 1 GiB"
-                          : found == LZMA_OPTIONS_ERROR ? "options of a later version of xz"
-                          : found == LZMA_BUF_ERROR     ? "an end too early"
+                          : found == LZMA_OPTIONS_ERROR ? "options of a newer version of xz"
+                          : found == LZMA_BUF_ERROR     ? "an early end of the file"
                                                         : "damaged data");
 }
 
@@ -166,7 +166,7 @@ static nvdp_status end_member(struct nvdp__input *input) {
 
 static nvdp_status step_gzip(struct nvdp__input *input, size_t room, uint8_t *bytes, size_t *made) {
     z_stream *gz = &input->gz;
-    if (input->have == 0) return damaged(input, "an end too early");
+    if (input->have == 0) return damaged(input, "an early end of the file");
     gz->next_out = bytes;
     gz->avail_out = (uInt)nvdp__min(room, READ_BYTES);
     gz->next_in = input->buffer + input->used;

@@ -1,18 +1,17 @@
-/* Loads model.safetensors into the declared parameters and saves them; creates new models with
+/* Loads a model folder's weights into the declared parameters and saves them; creates new models with
  * random weights. */
 #include "bert/checkpoint.h"
 
 #include "base/file.h"
 #include "base/outdir.h"
 #include "bert/row.h"
-#include "text/sentence.h"
+#include "bert/weights.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CHUNK = 1 << 14, NAME_SIZE = 160, SHAPE_SIZE = 256, FEW = 3, GROUPS = 12, LIST_SIZE = 2400 };
-#define WEIGHTS "model.safetensors"
 
 /* Names for one notice: a few are listed, others are counted per part of the model. */
 struct group {
@@ -97,13 +96,13 @@ static void list_notice(struct nvdp_context *ctx, const struct list *list, const
 struct loading {
     const struct nvdp__device *dev;
     const char *path;
-    struct nvdp_safetensors *file;
+    struct nvdp__weights *file;
     const struct nvdp__params *params;
     float *to;            /* [params->total] destination */
     unsigned among, want; /* reads only tensors whose flags, masked by `among`, equal `want` */
     bool quiet;           /* no notices */
-    const struct nvdp_tensor_info **source; /* [params->count], NULL if the file has none */
-    bool *used;                             /* [tensors of the file] */
+    const struct nvdp__weight **source; /* [params->count], NULL if the file has none */
+    bool *used;                         /* [tensors of the file] */
     struct list missing, unknown;
 };
 
@@ -123,13 +122,13 @@ static bool older_name(const char *name, char older[NAME_SIZE]) {
 
 /* Finds the file's tensor for a declared name: as it is, without the encoder's prefix, or with
  * the older names. An encoder over another model's words accepts these from any type. */
-static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, const char *name) {
+static const struct nvdp__weight *find(const struct nvdp__weights *file, const char *name) {
     const char *const spelling[] = {name, bare_name(name)};
     for (int i = 0; i < 2; i++) {
-        const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, spelling[i]);
+        const struct nvdp__weight *found = nvdp__weights_find_tensor(file, spelling[i]);
         char older[NAME_SIZE];
         if (found == NULL && older_name(spelling[i], older))
-            found = nvdp_safetensors_find(file, older);
+            found = nvdp__weights_find_tensor(file, older);
         if (found != NULL) return found;
     }
     const struct nvdp__encoder_row *row = row_of(name);
@@ -138,7 +137,7 @@ static const struct nvdp_tensor_info *find(const struct nvdp_safetensors *file, 
         char other[NAME_SIZE];
         nvdp__snprintf(other, sizeof other, "%s.%s", nvdp__encoders[i]->names.prefix,
                        bare_name(name));
-        const struct nvdp_tensor_info *found = nvdp_safetensors_find(file, other);
+        const struct nvdp__weight *found = nvdp__weights_find_tensor(file, other);
         if (found != NULL) return found;
     }
     return NULL;
@@ -175,56 +174,54 @@ static bool replaceable(const struct nvdp__param *param) {
 static nvdp_status match(struct loading *loading, size_t index) {
     struct nvdp_context *ctx = loading->params->ctx;
     const struct nvdp__param *param = &loading->params->entry[index];
-    const struct nvdp_tensor_info *found = find(loading->file, param->name);
+    const struct nvdp__weight *weight = find(loading->file, param->name);
     char expected[SHAPE_SIZE];
     char have[SHAPE_SIZE];
     shape_text(param->rank, param->shape, expected);
-    if (found == NULL && (param->flags & NVDP__PARAM_OPTIONAL) != 0) {
+    if (weight == NULL && (param->flags & NVDP__PARAM_OPTIONAL) != 0) {
         list_add(&loading->missing, param->name);
         return NVDP_OK;
     }
-    if (found == NULL)
+    if (weight == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found none",
                           loading->path, param->name, expected);
+    const struct nvdp_tensor_info *found = &weight->info;
+    loading->used[weight - nvdp__weights_at(loading->file, 0)] = true;
     bool fits = found->rank == param->rank &&
                 memcmp(found->shape, param->shape, (size_t)param->rank * sizeof *param->shape) == 0;
     if (!fits && !replaceable(param))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found %s",
-                          loading->path, found->name, expected,
+                          weight->path, found->name, expected,
                           shape_text(found->rank, found->shape, have));
     if (!fits) {
         if (!loading->quiet)
             nvdp__log(ctx, NVDP_LOG_NOTICE,
-                      "%s: tensor '%s': expected shape %s, found %s; initialised", loading->path,
+                      "%s: tensor '%s': expected shape %s, found %s; initialized", weight->path,
                       found->name, expected, shape_text(found->rank, found->shape, have));
-        loading->used[found - nvdp_safetensors_at(loading->file, 0)] = true;
         return NVDP_OK;
     }
     if (!is_floating(found->dtype))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: tensor '%s': expected F64, F32, F16 or BF16, found %s",
-                          loading->path, found->name, nvdp_dtype_name(found->dtype));
-    loading->source[index] = found;
-    loading->used[found - nvdp_safetensors_at(loading->file, 0)] = true;
+                          "%s: tensor '%s': expected F64, F32, F16 or BF16, found %s", weight->path,
+                          found->name, nvdp_dtype_name(found->dtype));
+    loading->source[index] = weight;
     return NVDP_OK;
 }
 
 static nvdp_status load_tensor(struct loading *loading, size_t index, float *chunk) {
-    const struct nvdp_tensor_info *from = loading->source[index];
+    const struct nvdp__weight *from = loading->source[index];
     float *to = loading->to + loading->params->entry[index].offset;
-    for (size_t first = 0; first < from->count; first += CHUNK) {
-        struct nvdp_tensor_info part = *from;
-        part.count = nvdp__min(from->count - first, CHUNK);
-        part.data = (const unsigned char *)from->data + first * nvdp_dtype_size(from->dtype);
-        nvdp_safetensors_read_f32(&part, chunk);
-        for (size_t i = 0; i < part.count; i++) {
+    for (size_t first = 0; first < from->info.count; first += CHUNK) {
+        const size_t count = nvdp__min(from->info.count - first, CHUNK);
+        nvdp__weight_read_f32(from, first, count, chunk);
+        for (size_t i = 0; i < count; i++) {
             if (!isfinite(chunk[i]))
                 return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
                                   "%s: tensor '%s': expected finite numbers, found %g at element "
                                   "%zu",
-                                  loading->path, from->name, (double)chunk[i], first + i);
+                                  from->path, from->info.name, (double)chunk[i], first + i);
         }
-        nvdp__upload(loading->dev, part.count, chunk, to + first);
+        nvdp__upload(loading->dev, count, chunk, to + first);
     }
     return NVDP_OK;
 }
@@ -241,12 +238,12 @@ static nvdp_status load_all(struct loading *loading) {
         bool wanted = (loading->params->entry[i].flags & loading->among) == loading->want;
         if (loading->source[i] != NULL && wanted) NVDP_TRY(load_tensor(loading, i, chunk));
     }
-    for (size_t i = 0; i < nvdp_safetensors_count(loading->file); i++) {
-        const char *name = nvdp_safetensors_at(loading->file, i)->name;
+    for (size_t i = 0; i < nvdp__weights_count(loading->file); i++) {
+        const char *name = nvdp__weights_at(loading->file, i)->info.name;
         if (!loading->used[i] && !is_positions(name)) list_add(&loading->unknown, name);
     }
     if (loading->quiet) goto cleanup;
-    list_notice(ctx, &loading->missing, loading->path, "not there, initialised");
+    list_notice(ctx, &loading->missing, loading->path, "missing, initialized");
     list_notice(ctx, &loading->unknown, loading->path, "not used");
 cleanup:
     free(chunk);
@@ -256,15 +253,15 @@ cleanup:
 static nvdp_status read_file(struct loading *loading) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = loading->params->ctx;
-    NVDP_TRY(nvdp_safetensors_open(ctx, loading->path, &loading->file));
-    size_t tensors = nvdp_safetensors_count(loading->file);
+    NVDP_TRY(nvdp__weights_open_file(ctx, loading->path, &loading->file));
+    size_t tensors = nvdp__weights_count(loading->file);
     NVDP_TRY(NVDP__NEW(ctx, loading->source, loading->params->count));
     NVDP_TRY(NVDP__NEW(ctx, loading->used, tensors));
     NVDP_TRY(load_all(loading));
 cleanup:
     free(loading->source);
     free(loading->used);
-    nvdp_safetensors_close(loading->file);
+    nvdp__weights_close(loading->file);
     return status;
 }
 
@@ -276,41 +273,10 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
     return status;
 }
 
-static bool has_file(struct nvdp_context *ctx, const char *directory, const char *name) {
-    char *path = nvdp__join(ctx, directory, name);
-    bool has = path != NULL && nvdp__exists(path);
-    free(path);
-    return has;
-}
-
-/* Names the other format of weights that was found, and how to convert it. */
-static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
-    const char *found = "none";
-    if (has_file(ctx, directory, "pytorch_model.bin")) {
-        found = "pytorch_model.bin";
-    } else if (has_file(ctx, directory, WEIGHTS ".index.json")) {
-        found = WEIGHTS ".index.json (weights in several files)";
-    } else {
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected " WEIGHTS ", found none", directory);
-    }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected " WEIGHTS ", found only %s; convert it in Python with "
-                      "transformers.AutoModelForPreTraining.from_pretrained(DIR)"
-                      ".save_pretrained(DIR, safe_serialization=True, max_shard_size='100GB')",
-                      directory, found);
-}
-
 /* The path of a directory's weights; free() it. Fails for the model of an unfinished run. */
 static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
     NVDP_RETURN_IF_FAILED(nvdp__outdir_check_model(ctx, directory));
-    char *found = nvdp__model_path(ctx, directory, WEIGHTS);
-    if (found == NULL) return NVDP_ERR_MEMORY;
-    if (!nvdp__exists(found)) {
-        free(found);
-        return no_weights(ctx, directory);
-    }
-    *path = found;
-    return NVDP_OK;
+    return nvdp__weights_find(ctx, directory, path);
 }
 
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
@@ -359,7 +325,7 @@ nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char 
     static const char *const metadata[] = {"format", "pt", NULL}; /* transformers requires it */
     struct saving saving = {dev, params};
     struct nvdp_tensor_source *source = nvdp__calloc(params->ctx, params->count, sizeof *source);
-    char *path = nvdp__join(params->ctx, directory, WEIGHTS);
+    char *path = nvdp__join(params->ctx, directory, NVDP__WEIGHTS_FILE);
     if (source == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *param = &params->entry[i];
@@ -413,8 +379,7 @@ nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
     if (!nvdp__directory_empty(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected a new or an empty directory, found something in it",
-                            directory));
+                            "%s: expected a new or empty directory, found files in it", directory));
     if (vocab_path != NULL) {
         NVDP_TRY(nvdp__read_file(ctx, vocab_path, VOCABULARY_LIMIT, &vocabulary, &size));
         size_t lines = count_lines(vocabulary, size);

@@ -8,7 +8,7 @@
 #include <nvdp/bert.h>
 #include <nvdp/safetensors.h>
 
-/* Fills the declared parameters from DIR/model.safetensors. The encoder's prefix (`bert.`,
+/* Fills the declared parameters from the weights of a model folder (weights.h). The encoder's prefix (`bert.`,
  * `distilbert.`, `roberta.`) is optional in the file; LayerNorm.gamma/beta are accepted; F64,
  * F32, F16 and BF16 are read.
  *

@@ -10,6 +10,51 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- activations ---- */
+
+/* All names of transformers for the activations of this library; their own names come first. */
+static const struct {
+    const char *name;
+    enum nvdp_activation activation;
+} activations[] = {
+#define ROW(NAME, name) {#name, NVDP_ACTIVATION_##NAME},
+    NVDP__ACTIVATIONS(ROW)
+#undef ROW
+        {"gelu_python", NVDP_ACTIVATION_GELU},
+    {"gelu_pytorch_tanh", NVDP_ACTIVATION_GELU_NEW},
+    {"gelu_python_tanh", NVDP_ACTIVATION_GELU_NEW},
+    {"gelu_fast", NVDP_ACTIVATION_GELU_NEW},
+    {"gelu_accurate", NVDP_ACTIVATION_GELU_NEW},
+    {"swish", NVDP_ACTIVATION_SILU},
+};
+enum { ACTIVATION_NAMES = sizeof activations / sizeof activations[0] };
+#define ROW(NAME, name)                                                                            \
+    _Static_assert((int)NVDP_ACTIVATION_##NAME == (int)NVDP__ACT_##NAME, "one order");
+NVDP__ACTIVATIONS(ROW)
+#undef ROW
+#define EXPECTED_ACTIVATION                                                                        \
+    "expected gelu, gelu_new (also as gelu_pytorch_tanh, gelu_fast, gelu_accurate), relu, silu "   \
+    "(swish) or quick_gelu, found "
+
+enum nvdp__act nvdp__act_of(enum nvdp_activation activation) {
+    return (enum nvdp__act)activation;
+}
+
+const char *nvdp__activation_name(enum nvdp_activation activation) {
+    return activations[activation].name;
+}
+
+nvdp_status nvdp__activation_find(struct nvdp_context *ctx, const char *path, const char *key,
+                                  const char *name, enum nvdp_activation *out) {
+    for (size_t i = 0; i < ACTIVATION_NAMES; i++) {
+        if (strcmp(name, activations[i].name) != 0) continue;
+        *out = activations[i].activation;
+        return NVDP_OK;
+    }
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': " EXPECTED_ACTIVATION "'%.100s'", path, key,
+                      name);
+}
+
 /* ---- the numbers: their names and ranges ---- */
 
 /* The keys of a type are in its row (row.h). */
@@ -129,10 +174,8 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
                           nvdp__encoder_list(list), (int)config->model_type);
     NVDP_RETURN_IF_FAILED(check_numbers(ctx, row, config));
     NVDP_RETURN_IF_FAILED(row->check(ctx, config));
-    if (config->hidden_act != NVDP_ACTIVATION_GELU &&
-        config->hidden_act != NVDP_ACTIVATION_GELU_NEW)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "'hidden_act': expected gelu or gelu_new, found number %d",
+    if ((unsigned)config->hidden_act >= NVDP__ACT_TANH)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'hidden_act': " EXPECTED_ACTIVATION "number %d",
                           (int)config->hidden_act);
     if (config->pad_token_id < 0 || config->pad_token_id >= (int64_t)config->vocab_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'pad_token_id': expected 0 to %zu, found %lld",
@@ -141,27 +184,6 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
 }
 
 /* ---- config.json ---- */
-
-static const char *const activation_name[] = {
-    [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
-
-/* Fails if the member is present with another value than the one implemented here. */
-static nvdp_status expect_string(struct nvdp_context *ctx, const char *path, const json_t *json,
-                                 const char *key, const char *expected) {
-    const char *found;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, expected, &found));
-    if (strcmp(found, expected) == 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected '%s', found '%.100s'", path, key,
-                      expected, found);
-}
-
-static nvdp_status expect_false(struct nvdp_context *ctx, const char *path, const json_t *json,
-                                const char *key) {
-    bool found;
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, json, key, false, &found));
-    if (!found) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected false, found true", path, key);
-}
 
 static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const json_t *json,
                              struct nvdp_bert_config *config) {
@@ -179,11 +201,52 @@ static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const j
                       nvdp__encoder_list(list), found);
 }
 
-/* Refuses variants that use BERT's tensor names but compute something else. */
+/* Members of variants that use the same tensor names but compute something else, and the value
+ * that is computed here. Other members of transformers' configurations do not change the states of
+ * an encoder (chunk_size_feed_forward, use_cache, tie_word_embeddings, classifier_dropout, ...). */
+static const struct {
+    const char *key;
+    const char *expected; /* a string; NULL: false, null, or an empty object or array */
+    const char *why;
+} variants[] = {
+    {"position_embedding_type", "absolute", "positions that attention adds are not computed"},
+    {"feed_forward_type", "original", "gated inner layers are not computed"},
+    {"is_decoder", NULL, "an encoder reads all tokens of a text"},
+    {"is_encoder_decoder", NULL, "an encoder alone is computed"},
+    {"add_cross_attention", NULL, "there is no second text to attend to"},
+    {"pruned_heads", NULL, "all heads of a layer are needed"},
+    {"quantization_config", NULL, "save the model in float32, bfloat16 or float16"},
+};
+
 static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, const json_t *json) {
-    NVDP_RETURN_IF_FAILED(expect_string(ctx, path, json, "position_embedding_type", "absolute"));
-    NVDP_RETURN_IF_FAILED(expect_false(ctx, path, json, "is_decoder"));
-    return expect_false(ctx, path, json, "add_cross_attention");
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        const char *key = variants[i].key, *expected = variants[i].expected;
+        const json_t *value = json_object_get(json, key);
+        const char *text = json_string_value(value);
+        const bool none = value == NULL || json_is_null(value);
+        const bool empty =
+            json_is_false(value) || ((json_is_object(value) || json_is_array(value)) &&
+                                     json_object_size(value) == 0 && json_array_size(value) == 0);
+        if (none || (expected == NULL ? empty : text != NULL && strcmp(text, expected) == 0))
+            continue;
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected %s, found %s%.100s%s (%s)", path,
+                          key, expected != NULL ? expected : "false or nothing",
+                          text != NULL ? "'" : "", text != NULL ? text : "another value",
+                          text != NULL ? "'" : "", variants[i].why);
+    }
+    /* {"AutoModel": "FILE--CLASS"} */
+    const json_t *map = json_object_get(json, "auto_map");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)map, key, value) {
+        if (strncmp(key, "AutoModel", 9) == 0)
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                "%s: 'auto_map': expected no model of its own, found %s %.100s: this "
+                "model is computed by Python code in its folder, which is not executed",
+                path, key, json_is_string(value) ? json_string_value(value) : "in another form");
+    }
+    return NVDP_OK;
 }
 
 static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, const json_t *json,
@@ -192,13 +255,7 @@ static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, c
     const char *name;
     if (key == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, "gelu", &name));
-    for (int act = NVDP_ACTIVATION_GELU; act <= NVDP_ACTIVATION_GELU_NEW; act++) {
-        if (strcmp(name, activation_name[act]) != 0) continue;
-        config->hidden_act = (enum nvdp_activation)act;
-        return NVDP_OK;
-    }
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: '%s': expected gelu or gelu_new, found '%.100s'",
-                      path, key, name);
+    return nvdp__activation_find(ctx, path, key, name, &config->hidden_act);
 }
 
 static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, const json_t *json,
@@ -230,10 +287,11 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
                                          (int64_t)config->vocab_size - 1, &config->pad_token_id));
     size_t first = nvdp__first_position(config);
     if (config->max_position_embeddings <= first)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'max_position_embeddings': expected over %zu, as positions begin "
-                          "behind 'pad_token_id', found %zu",
-                          path, first, config->max_position_embeddings);
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: 'max_position_embeddings': expected more than %zu, because positions begin "
+            "after 'pad_token_id', found %zu",
+            path, first, config->max_position_embeddings);
     config->max_position_embeddings -= first;
     return NVDP_OK;
 }
@@ -271,7 +329,7 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
                                        size_t tokenizer_size) {
     if (tokenizer_size == config->vocab_size) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: vocabulary: expected %zu pieces as config.json's 'vocab_size' says, "
+                      "%s: vocabulary: expected %zu pieces ('vocab_size' in config.json), "
                       "found %zu",
                       directory, config->vocab_size, tokenizer_size);
 }
@@ -292,8 +350,8 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     if (activation != NULL)
-        failed |=
-            json_object_set_new(json, activation, json_string(activation_name[config->hidden_act]));
+        failed |= json_object_set_new(json, activation,
+                                      json_string(nvdp__activation_name(config->hidden_act)));
     for (int i = 0; i < REALS; i++) {
         const char *name = row->key[reals[i].member];
         json_t *value = name != NULL ? json_real(real_of(config, i)) : NULL;
@@ -317,7 +375,8 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (fill(json, config, architecture) != 0 ||
         (extra != NULL && json_object_update(json, extra) != 0))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: cannot make the JSON text: out of memory", path));
     NVDP_TRY(nvdp__json_write(ctx, path, json));
 cleanup:
     json_decref(json);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "bert/weights.h"
 #include "hdf5/hdf5.h"
 #include "options/rows.h"
 #include "text/batch.h"
@@ -28,6 +29,9 @@ enum {
     MIN_PAIR = 3,
     MIN_LENGTH = MIN_PAIR /* fits every text */
 };
+
+/* Files before version 0.1 call it "pooled". */
+#define POOLER_OUTPUT "pooler_output"
 
 /* --- options --- */
 
@@ -76,8 +80,10 @@ static const struct nvdp_option encoder_rows[] = {
      "(max_seq_length, model_max_length), else as many as it takes",
      "0", AT(max_length), .unit = "tokens"},
     {"pool", NVDP_OPTION_CHOICE, "P",
-     "write one vector a text as well: mean of its tokens' last states, cls (the first one's), "
-     "max, or none; auto: as modules.json of sentence-transformers says, else none",
+     "write one vector per text as well: mean of its tokens' last states, cls (the first one's), "
+     "max, mean_sqrt_len_tokens (sum / sqrt(n)), weightedmean (by the tokens' numbers), lasttoken, "
+     "or none; auto: as modules.json of sentence-transformers says, with its Dense layers, else "
+     "none",
      "auto", AT(pooling), .choices = nvdp__pooling_names},
     {"normalize", NVDP_OPTION_CHOICE, "N",
      "give that vector unit length: yes or no; auto: as modules.json says", "auto", AT(normalize),
@@ -197,7 +203,7 @@ static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *director
     }
     nvdp_tokenizer_free(made);
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: vocabulary: expected at most %zu pieces (config.json's 'vocab_size'), "
+                      "%s: vocabulary: expected at most %zu pieces ('vocab_size' in config.json), "
                       "found %zu",
                       directory, config->vocab_size, size);
 }
@@ -320,6 +326,13 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
     *input = (struct nvdp__encode_input){0};
 }
 
+/* A dense layer over sentence vectors. */
+struct layer {
+    struct nvdp__params params;
+    struct nvdp__dense dense; /* bias: only if the step has one */
+    size_t residual;          /* weight of the projected input; SIZE_MAX: none */
+};
+
 /* The encoder, the heads of its checkpoint, and memory for one batch. */
 struct nvdp_encoder {
     struct nvdp_context *ctx;
@@ -339,7 +352,12 @@ struct nvdp_encoder {
     struct nvdp__arena arena;
     float *logits; /* [texts, outputs] */
     struct nvdp__sentence sentence;
-    float *vector; /* [texts, d]; NULL: no pooling */
+    struct layer layer[NVDP__SENTENCE_STEPS]; /* of the sentence's dense steps */
+    float *vector;                            /* [texts, p]; NULL: no pooling */
+    float *buffer[2];                         /* [texts, widest] vectors before and after a step */
+    float *part;   /* [texts, max(d, p)] one of several poolings; a residual */
+    float *weight; /* [tokens] of the tokens in their text's vector */
+    int32_t *last; /* [texts] last tokens */
     /* set during a call */
     const struct nvdp_dataset *data;
     struct nvdp__batch *batch;
@@ -350,34 +368,39 @@ struct nvdp_encoder {
 
 /* --- the model --- */
 
-/* True if the file has the pooler of the encoder's pretrained checkpoints, with or without the encoder's prefix. */
-static bool has_pooler(const struct nvdp_safetensors *weights, const struct nvdp__names *names) {
+/* Finds a tensor by its name with or without the encoder's prefix. */
+static const struct nvdp__weight *find_tensor(const struct nvdp__weights *weights,
+                                              const struct nvdp__names *names, const char *part) {
     char name[128];
-    nvdp__snprintf(name, sizeof name, "%s.weight", names->pooler);
-    return nvdp_safetensors_find(weights, name) != NULL ||
-           nvdp_safetensors_find(weights, name + strlen(names->prefix) + 1) != NULL;
+    const size_t prefix = strlen(names->prefix);
+    nvdp__snprintf(name, sizeof name, "%s.weight", part);
+    const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
+    const bool inside = strncmp(name, names->prefix, prefix) == 0 && name[prefix] == '.';
+    return found != NULL || !inside ? found : nvdp__weights_find_tensor(weights, name + prefix + 1);
 }
 
-static nvdp_status find_heads(struct nvdp_encoder *encode, const char *path) {
+/* Finds the pooler and the classifier of the checkpoint, and its fingerprint. */
+static nvdp_status find_heads(struct nvdp_encoder *encode) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_safetensors *weights = NULL;
-    char name[128];
+    struct nvdp__weights *weights = NULL;
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
-    NVDP_TRY(nvdp_safetensors_open(encode->ctx, path, &weights));
-    encode->has_pooler = row->own_pooler && has_pooler(weights, &row->names);
-    nvdp__snprintf(name, sizeof name, "%s.weight", row->names.classifier);
-    const struct nvdp_tensor_info *head = nvdp_safetensors_find(weights, name);
+    NVDP_TRY(nvdp__weights_open(encode->ctx, encode->options.model, &weights));
+    NVDP_TRY(nvdp__weights_sha256(weights, encode->fingerprint));
+    encode->has_pooler =
+        row->own_pooler && find_tensor(weights, &row->names, row->names.pooler) != NULL;
+    const struct nvdp__weight *head = find_tensor(weights, &row->names, row->names.classifier);
     if (head == NULL || !encode->has_pooler) goto cleanup;
-    if (head->rank != 2 || head->shape[0] < 1 || head->shape[1] != encode->config.hidden_size)
+    const struct nvdp_tensor_info *info = &head->info;
+    if (info->rank != 2 || info->shape[0] < 1 || info->shape[1] != encode->config.hidden_size)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_INPUT,
                             "%s: tensor '%s': expected shape [outputs, %zu], found "
                             "rank %d with %zu rows",
-                            path, name, encode->config.hidden_size, head->rank,
-                            head->rank > 0 ? head->shape[0] : 0));
+                            head->path, info->name, encode->config.hidden_size, info->rank,
+                            info->rank > 0 ? info->shape[0] : 0));
     encode->has_classifier = true;
-    encode->outputs = head->shape[0];
+    encode->outputs = info->shape[0];
 cleanup:
-    nvdp_safetensors_close(weights);
+    nvdp__weights_close(weights);
     return status;
 }
 
@@ -385,18 +408,16 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     nvdp_status status = NVDP_OK;
     const char *directory = encode->options.model;
     char *config = nvdp__model_path(encode->ctx, directory, "config.json");
-    char *weights = nvdp__model_path(encode->ctx, directory, "model.safetensors");
-    if (config == NULL || weights == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    NVDP_TRY(NVDP__MADE(config));
     NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     if (!row->all_layers && encode->options.all_layers)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: option {all-layers}: %s gives its last states alone", config,
+                            "%s: option {all-layers}: %s gives only its last states", config,
                             row->title));
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));
-    NVDP_TRY(find_heads(encode, weights));
-    NVDP_TRY(nvdp__file_sha256(encode->ctx, weights, encode->fingerprint));
+    NVDP_TRY(find_heads(encode));
     NVDP_TRY(
         nvdp__bert_declare(&encode->bert, &encode->config, encode->has_pooler, &encode->params));
     if (encode->has_classifier)
@@ -406,8 +427,29 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     NVDP_TRY(nvdp__checkpoint_load(&encode->dev, directory, &encode->params));
 cleanup:
     free(config);
-    free(weights);
     return status;
+}
+
+/* Loads the weights of the dense steps. */
+static nvdp_status load_layers(struct nvdp_encoder *encode) {
+    for (size_t i = 0; i < encode->sentence.steps; i++) {
+        const struct nvdp__sentence_step *step = &encode->sentence.step[i];
+        struct layer *layer = &encode->layer[i];
+        if (!step->dense) continue;
+        nvdp__params_init(&layer->params, encode->ctx);
+        NVDP_RETURN_IF_FAILED(nvdp__params_add(&layer->params, "linear.weight", 2, step->out,
+                                               step->in, 0, &layer->dense.weight));
+        if (step->bias)
+            NVDP_RETURN_IF_FAILED(nvdp__params_add(&layer->params, "linear.bias", 1, step->out, 1,
+                                                   0, &layer->dense.bias));
+        layer->residual = SIZE_MAX;
+        if (step->residual && step->in != step->out)
+            NVDP_RETURN_IF_FAILED(nvdp__params_add(&layer->params, "residual.weight", 2, step->out,
+                                                   step->in, 0, &layer->residual));
+        NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&layer->params, false));
+        NVDP_RETURN_IF_FAILED(nvdp__checkpoint_load(&encode->dev, step->folder, &layer->params));
+    }
+    return NVDP_OK;
 }
 
 /* Determines pooling, normalization and length: from the options, else from the model's folder. */
@@ -418,11 +460,14 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
     bool norm = options->pooling != NVDP__POOLING_NONE && options->normalize == NORMALIZE_AUTO;
     NVDP_RETURN_IF_FAILED(nvdp__sentence_read(encode->ctx, options->model, pool || norm,
                                               encode->config.hidden_size, sentence));
-    if (!pool) sentence->pooling = options->pooling;
-    if (!norm) sentence->normalize = options->normalize == NORMALIZE_YES;
-    if (sentence->normalize && sentence->pooling == NVDP__POOLING_NONE)
+    const bool unit =
+        norm ? nvdp__sentence_normalizes(sentence) : options->normalize == NORMALIZE_YES;
+    if (!pool) nvdp__sentence_pool(sentence, options->pooling, encode->config.hidden_size);
+    if (unit && sentence->poolings == 0)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
                           "normalize: expected a pooling (pool mean, cls or max), found none");
+    nvdp__sentence_normalize(sentence, unit);
+    NVDP_RETURN_IF_FAILED(load_layers(encode));
     size_t max = encode->config.max_position_embeddings;
     encode->max_length = options->max_length;
     if (encode->max_length == 0) encode->max_length = sentence->max_length;
@@ -437,13 +482,27 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
 
 /* --- memory --- */
 
+/* The largest number of values of a vector before, between and after the steps. */
+static size_t widest_vector(const struct nvdp_encoder *encode) {
+    const struct nvdp__sentence *sentence = &encode->sentence;
+    size_t widest = nvdp__max(sentence->poolings, 1) * encode->config.hidden_size;
+    for (size_t i = 0; i < sentence->steps; i++)
+        widest = nvdp__max(widest, sentence->step[i].out);
+    return widest;
+}
+
 static void plan(struct nvdp_encoder *encode, size_t tokens, size_t texts) {
     nvdp__bert_plan(&encode->bert, &encode->dev, tokens, texts, encode->data->longest,
                     &encode->arena, &encode->cache);
     if (encode->has_classifier)
         encode->logits = nvdp__arena_take(&encode->arena, texts * encode->outputs);
-    if (encode->sentence.pooling != NVDP__POOLING_NONE)
-        encode->vector = nvdp__arena_take(&encode->arena, texts * encode->config.hidden_size);
+    if (encode->sentence.poolings == 0) return;
+    const size_t floats = texts * widest_vector(encode);
+    for (int i = 0; i < 2; i++)
+        encode->buffer[i] = nvdp__arena_take(&encode->arena, floats);
+    encode->part = nvdp__arena_take(&encode->arena, floats);
+    encode->weight = nvdp__arena_take(&encode->arena, tokens);
+    encode->last = (int32_t *)(void *)nvdp__arena_take(&encode->arena, texts);
 }
 
 /* Allocates memory for one batch and, with `file`, the host buffer from which the file is
@@ -460,7 +519,7 @@ static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     }
     size_t wide = encode->config.hidden_size;
     size_t floats = tokens * wide;
-    if (texts * encode->outputs > floats) floats = texts * encode->outputs;
+    floats = nvdp__max(floats, texts * nvdp__max(encode->outputs, encode->sentence.width));
     NVDP_RETURN_IF_FAILED(nvdp__bert_cache_create(encode->ctx, &encode->bert, false,
                                                   encode->options.all_layers, &encode->cache));
     NVDP_RETURN_IF_FAILED(nvdp__bert_lanes(&encode->bert, &encode->dev, &encode->cache));
@@ -491,6 +550,8 @@ static nvdp_status create_file(struct nvdp_encoder *encode) {
     size_t hidden[] = {data->offset[data->count], config->hidden_size};
     size_t pooled[] = {data->count, config->hidden_size};
     size_t logits[] = {data->count, encode->outputs};
+    size_t vectors[] = {data->count, encode->sentence.width};
+    char pooling[NVDP__POOLING_TEXT];
     NVDP_RETURN_IF_FAILED(
         nvdp__h5_create(encode->ctx, encode->options.out, "encoding/1", &encode->file));
     struct nvdp__h5 *file = encode->file;
@@ -506,15 +567,21 @@ static nvdp_status create_file(struct nvdp_encoder *encode) {
         NVDP_RETURN_IF_FAILED(
             nvdp__h5_dataset(file, layer_name(encode, l, name), NVDP__H5_F32, 2, hidden));
     }
-    if (encode->has_pooler)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "pooled", NVDP__H5_F32, 2, pooled));
+    if (encode->has_pooler) {
+        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, POOLER_OUTPUT, NVDP__H5_F32, 2, pooled));
+        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(
+            file, "pooler_output_meaning",
+            "The model's pooler, tanh(W h + b) of each text's first token, which is made for "
+            "classifiers: not a sentence embedding."));
+    }
     if (encode->has_classifier)
         NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "logits", NVDP__H5_F32, 2, logits));
-    if (encode->sentence.pooling == NVDP__POOLING_NONE) return NVDP_OK;
+    if (encode->sentence.poolings == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
-        nvdp__h5_set_string(file, "pooling", nvdp__pooling_names[encode->sentence.pooling]));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "normalized", encode->sentence.normalize));
-    return nvdp__h5_dataset(file, "sentence_embedding", NVDP__H5_F32, 2, pooled);
+        nvdp__h5_set_string(file, "pooling", nvdp__pooling_text(&encode->sentence, pooling)));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__h5_set_int(file, "normalized", nvdp__sentence_normalizes(&encode->sentence)));
+    return nvdp__h5_dataset(file, "sentence_embedding", NVDP__H5_F32, 2, vectors);
 }
 
 static nvdp_status write_rows(struct nvdp_encoder *encode, const char *name, size_t first,
@@ -531,8 +598,8 @@ static void give_batch(struct nvdp_encoder *encode, size_t first) {
                        encode->cache.hidden[encode->config.num_hidden_layers],
                        encode->states + encode->data->offset[first] * wide);
     if (encode->vectors != NULL)
-        nvdp__download(&encode->dev, batch->texts * wide, encode->vector,
-                       encode->vectors + first * wide);
+        nvdp__download(&encode->dev, batch->texts * encode->sentence.width, encode->vector,
+                       encode->vectors + first * encode->sentence.width);
 }
 
 static nvdp_status write_batch(struct nvdp_encoder *encode, size_t first) {
@@ -545,31 +612,108 @@ static nvdp_status write_batch(struct nvdp_encoder *encode, size_t first) {
                                          wide, encode->cache.hidden[l]));
     }
     if (encode->has_pooler)
-        NVDP_RETURN_IF_FAILED(
-            write_rows(encode, "pooled", first, batch->texts, wide, encode->cache.pooler.pooled));
+        NVDP_RETURN_IF_FAILED(write_rows(encode, POOLER_OUTPUT, first, batch->texts, wide,
+                                         encode->cache.pooler.pooled));
     if (encode->has_classifier)
         NVDP_RETURN_IF_FAILED(
             write_rows(encode, "logits", first, batch->texts, encode->outputs, encode->logits));
-    if (encode->sentence.pooling != NVDP__POOLING_NONE)
-        NVDP_RETURN_IF_FAILED(
-            write_rows(encode, "sentence_embedding", first, batch->texts, wide, encode->vector));
+    if (encode->sentence.poolings > 0)
+        NVDP_RETURN_IF_FAILED(write_rows(encode, "sentence_embedding", first, batch->texts,
+                                         encode->sentence.width, encode->vector));
     return NVDP_OK;
 }
 
 /* --- the pass --- */
 
-static void pool(struct nvdp_encoder *encode) {
+/* Sets the tokens' weights for a sum: 1/sqrt(n), or their numbers over the sum of all numbers. */
+static void set_weights(struct nvdp_encoder *encode, enum nvdp__pooling pooling) {
+    const struct nvdp__batch *batch = encode->batch;
+    for (size_t i = 0; i < batch->texts; i++) {
+        const int32_t first = batch->offset[i], end = batch->offset[i + 1];
+        const double n = (double)(end - first);
+        for (int32_t k = first; k < end; k++)
+            encode->weight[k] = (float)(pooling == NVDP__POOLING_MEAN_SQRT_LEN
+                                            ? 1 / sqrt(n)
+                                            : (k - first + 1) / (n * (n + 1) / 2));
+    }
+}
+
+/* Pools the last states [T, d] into `to` [texts, d]. */
+static void pool_one(struct nvdp_encoder *encode, enum nvdp__pooling pooling, float *to) {
     const struct nvdp__device *dev = &encode->dev;
     const struct nvdp__batch *batch = encode->batch;
-    size_t wide = encode->config.hidden_size;
-    const float *last = encode->cache.hidden[encode->config.num_hidden_layers];
-    if (encode->sentence.pooling == NVDP__POOLING_CLS)
-        nvdp__rows_gather(dev, batch->texts, wide, batch->offset, last, encode->vector);
-    else if (encode->sentence.pooling == NVDP__POOLING_MAX)
-        nvdp__pool_max_forward(dev, batch->texts, wide, batch->offset, last, encode->vector);
-    else
-        nvdp__pool_forward(dev, batch->texts, wide, batch->offset, NULL, last, encode->vector);
-    if (encode->sentence.normalize) nvdp__rows_normalize(dev, batch->texts, wide, encode->vector);
+    const size_t wide = encode->config.hidden_size, texts = batch->texts;
+    const float *states = encode->cache.hidden[encode->config.num_hidden_layers];
+    switch (pooling) {
+    case NVDP__POOLING_CLS:
+        nvdp__rows_gather(dev, texts, wide, batch->offset, states, to);
+        break;
+    case NVDP__POOLING_LAST:
+        for (size_t i = 0; i < texts; i++)
+            encode->last[i] = batch->offset[i + 1] - 1;
+        nvdp__rows_gather(dev, texts, wide, encode->last, states, to);
+        break;
+    case NVDP__POOLING_MAX:
+        nvdp__pool_max_forward(dev, texts, wide, batch->offset, states, to);
+        break;
+    case NVDP__POOLING_MEAN_SQRT_LEN:
+    case NVDP__POOLING_WEIGHTED_MEAN:
+        set_weights(encode, pooling);
+        nvdp__pool_forward(dev, texts, wide, batch->offset, encode->weight, states, to);
+        break;
+    default:
+        nvdp__pool_forward(dev, texts, wide, batch->offset, NULL, states, to);
+    }
+}
+
+/* Computes act(W x + b), plus x or its projection for a residual step. */
+static void dense_step(struct nvdp_encoder *encode, const struct nvdp__sentence_step *step,
+                       const struct layer *layer, const float *from, float *to) {
+    const struct nvdp__device *dev = &encode->dev;
+    const size_t texts = encode->batch->texts;
+    struct nvdp__linear linear = {.rows = texts,
+                                  .in = step->in,
+                                  .out = step->out,
+                                  .w = nvdp__value(&layer->params, layer->dense.weight),
+                                  .f32 = true};
+    if (step->bias) linear.b = nvdp__value(&layer->params, layer->dense.bias);
+    const struct nvdp__tensor x = nvdp__f32(texts, step->in, from);
+    const struct nvdp__tensor y = nvdp__f32(texts, step->out, to);
+    nvdp__dense_forward(dev, &linear, x, y);
+    if (!step->identity) nvdp__activation_forward(dev, step->act, y, y);
+    if (!step->residual) return;
+    if (layer->residual != SIZE_MAX) {
+        linear.w = nvdp__value(&layer->params, layer->residual);
+        linear.b = NULL;
+        nvdp__dense_forward(dev, &linear, x, nvdp__f32(texts, step->out, encode->part));
+        from = encode->part;
+    }
+    nvdp__add(dev, texts * step->out, from, to);
+}
+
+static void pool(struct nvdp_encoder *encode) {
+    const struct nvdp__device *dev = &encode->dev;
+    const struct nvdp__sentence *sentence = &encode->sentence;
+    const size_t texts = encode->batch->texts, wide = encode->config.hidden_size;
+    size_t width = sentence->poolings * wide;
+    int at = 0; /* the buffer with the current vectors */
+    for (size_t m = 0; m < sentence->poolings; m++) {
+        float *to = sentence->poolings == 1 ? encode->buffer[at] : encode->part;
+        pool_one(encode, sentence->pooling[m], to);
+        for (size_t i = 0; sentence->poolings > 1 && i < texts; i++)
+            nvdp__copy(dev, wide, to + i * wide, encode->buffer[at] + i * width + m * wide);
+    }
+    for (size_t i = 0; i < sentence->steps; i++) {
+        const struct nvdp__sentence_step *step = &sentence->step[i];
+        if (!step->dense) {
+            nvdp__rows_normalize(dev, texts, width, encode->buffer[at]);
+            continue;
+        }
+        dense_step(encode, step, &encode->layer[i], encode->buffer[at], encode->buffer[1 - at]);
+        at = 1 - at;
+        width = step->out;
+    }
+    encode->vector = encode->buffer[at];
 }
 
 static nvdp_status forward(struct nvdp_encoder *encode) {
@@ -589,7 +733,7 @@ static nvdp_status forward(struct nvdp_encoder *encode) {
             nvdp__f32(texts, encode->config.hidden_size, encode->cache.pooler.pooled),
             nvdp__f32(texts, encode->outputs, encode->logits));
     }
-    if (encode->sentence.pooling != NVDP__POOLING_NONE) pool(encode);
+    if (encode->sentence.poolings > 0) pool(encode);
     return nvdp__device_status(&encode->dev);
 }
 
@@ -632,6 +776,9 @@ static void release(struct nvdp_encoder *encode) {
     release_call(encode);
     nvdp_tokenizer_free(encode->tokenizer);
     nvdp__bert_release(&encode->bert);
+    for (size_t i = 0; i < NVDP__SENTENCE_STEPS; i++)
+        nvdp__params_release(&encode->layer[i].params);
+    nvdp__sentence_release(&encode->sentence);
     nvdp__device_release(&encode->dev);
     nvdp__params_release(&encode->params);
 }
@@ -664,9 +811,8 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     if (out != NULL) {
         struct nvdp_encoding result = {.texts = input.data.count,
                                        .max_length = encode.max_length,
-                                       .normalized = encode.sentence.normalize};
-        nvdp__snprintf(result.pooling, sizeof result.pooling, "%s",
-                       nvdp__pooling_names[encode.sentence.pooling]);
+                                       .normalized = nvdp__sentence_normalizes(&encode.sentence)};
+        nvdp__pooling_text(&encode.sentence, result.pooling);
         NVDP__GIVE(out, &result);
     }
 cleanup:
@@ -705,9 +851,9 @@ nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
     NVDP_RETURN_IF_FAILED(nvdp__can_give(encoder->ctx, out));
     struct nvdp_encoder_info info = {.hidden_size = encoder->config.hidden_size,
                                      .max_length = encoder->max_length,
-                                     .normalized = encoder->sentence.normalize};
-    nvdp__snprintf(info.pooling, sizeof info.pooling, "%s",
-                   nvdp__pooling_names[encoder->sentence.pooling]);
+                                     .normalized = nvdp__sentence_normalizes(&encoder->sentence)};
+    nvdp__pooling_text(&encoder->sentence, info.pooling);
+    if (encoder->sentence.poolings > 0) info.vector_size = encoder->sentence.width;
     nvdp__snprintf(info.fingerprint, sizeof info.fingerprint, "%s", encoder->fingerprint);
     NVDP__GIVE(out, &info);
     return NVDP_OK;
@@ -738,7 +884,7 @@ static nvdp_status check_texts(const struct nvdp_encoder *encoder,
 nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
                              const struct nvdp_dataset *dataset, float *states, float *vectors) {
     nvdp_status status = NVDP_OK;
-    if (vectors != NULL && encoder->sentence.pooling == NVDP__POOLING_NONE)
+    if (vectors != NULL && encoder->sentence.poolings == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "vectors: expected an encoder with a pooling (mean, cls or max), found "
                           "none");

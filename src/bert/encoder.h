@@ -17,6 +17,14 @@
     SIZE(base, 12, 768)                                                                            \
     SIZE(large, 24, 1024)
 
+/* The activation of inner layers as an operation. */
+enum nvdp__act nvdp__act_of(enum nvdp_activation activation);
+/* Its name in config.json. */
+const char *nvdp__activation_name(enum nvdp_activation activation);
+/* Finds an activation by one of its names in transformers. NVDP_ERR_INPUT names file and key. */
+nvdp_status nvdp__activation_find(struct nvdp_context *ctx, const char *path, const char *key,
+                                  const char *name, enum nvdp_activation *out);
+
 /* The names of the parts of one type of checkpoint. */
 struct nvdp__names {
     const char *type;                               /* config.json's model_type */
@@ -97,7 +105,7 @@ struct nvdp__bert_layer_cache {
     float *attention_sum, *attention_mean, *attention_rstd; /* [T,D], [T], [T] */
     float *attention_out;                                   /* [T,D] after LayerNorm */
     struct nvdp__tensor attention_state;                    /* the same, for products */
-    struct nvdp__tensor inner, activated;                   /* [T,I] before and after GELU */
+    struct nvdp__tensor inner, activated;                   /* [T,I] before and after act */
     float *output_sum, *output_mean, *output_rstd;          /* [T,D], [T], [T] */
 };
 struct nvdp__pooler {

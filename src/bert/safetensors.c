@@ -4,14 +4,11 @@
 
 #include "base/f16.h"
 #include "base/file.h"
+#include "bert/weights.h"
 #include "tensor/bf16.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- element types ---- */
 
@@ -116,28 +113,6 @@ struct nvdp_safetensors {
     nvdp__fail((file)->ctx, NVDP_ERR_INPUT, "%s: tensor '%.*s': " format, (file)->path,            \
                NAME_SHOWN, name, __VA_ARGS__)
 
-static nvdp_status map_file(struct nvdp_safetensors *file) {
-    nvdp_status status = NVDP_OK;
-    struct stat info;
-    int fd = -1;
-    NVDP_TRY(nvdp__open_regular(file->ctx, file->path, &fd));
-    if (fstat(fd, &info) != 0)
-        NVDP_TRY(nvdp__fail_errno(file->ctx, errno, "%s: cannot read", file->path));
-    size_t size = (size_t)info.st_size;
-    if (size < PREFIX_BYTES)
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: expected a header length of %d bytes, found a file of %zu",
-                            file->path, PREFIX_BYTES, size));
-    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        NVDP_TRY(nvdp__fail_errno(file->ctx, errno, "%s: cannot map", file->path));
-    file->map = map;
-    file->size = size;
-cleanup:
-    if (fd >= 0) close(fd);
-    return status;
-}
-
 static nvdp_status parse_header(struct nvdp_safetensors *file) {
     uint64_t length;
     memcpy(&length, file->map, sizeof length);
@@ -157,8 +132,8 @@ static nvdp_status parse_header(struct nvdp_safetensors *file) {
         if (json_error_code(&error) == json_error_out_of_memory)
             return nvdp__fail(file->ctx, NVDP_ERR_MEMORY, "%s: header: out of memory", file->path);
         return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                          "%s: header: expected valid JSON, found at its byte %d: %s", file->path,
-                          error.position, error.text);
+                          "%s: header: expected valid JSON, found an error at byte %d: %s",
+                          file->path, error.position, error.text);
     }
     file->data = file->map + PREFIX_BYTES + length;
     file->data_size = rest - length;
@@ -220,10 +195,10 @@ static nvdp_status parse_shape(struct nvdp_safetensors *file, const json_t *entr
                                "value",
                                i);
         if (!nvdp__mul(info->count, info->shape[i], &info->count))
-            return TENSOR_FAIL(file, info->name,
-                               "expected a number of elements below 2^64, found dimension %zu of "
-                               "%zu beyond it",
-                               i, info->shape[i]);
+            return TENSOR_FAIL(
+                file, info->name,
+                "expected fewer than 2^64 elements, found more at dimension %zu of %zu", i,
+                info->shape[i]);
     }
     return NVDP_OK;
 }
@@ -327,7 +302,7 @@ nvdp_status nvdp_safetensors_open(struct nvdp_context *ctx, const char *path,
     file->ctx = ctx;
     file->path = nvdp__strdup(ctx, path);
     if (file->path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(map_file(file));
+    NVDP_TRY(nvdp__map_file(ctx, path, PREFIX_BYTES, "a header length", &file->map, &file->size));
     NVDP_TRY(parse_header(file));
     NVDP_TRY(parse_tensors(file));
     NVDP_TRY(check_cover(file));
@@ -461,7 +436,7 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
         return SOURCE_FAIL(writer, source,
                            "expected a file of fewer than 2^63 bytes, found %zu more", elements);
     if (json_object_get(header, source->name) != NULL)
-        return SOURCE_FAIL(writer, source, "expected a name of its own, found it %s", "twice");
+        return SOURCE_FAIL(writer, source, "expected a unique name, found it %s", "twice");
     if (strcmp(source->name, METADATA) == 0)
         return SOURCE_FAIL(writer, source, "expected a tensor's name, found that of the %s",
                            "metadata");

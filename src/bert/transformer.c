@@ -304,7 +304,7 @@ static void embeddings_backward(const struct run *run, float *d) {
 /* ---- one post-LN layer (Devlin et al. 2019; Vaswani et al. 2017) ----
  *
  *     a  = LN(h + drop(W_o attention(W_q h, W_k h, W_v h)))
- *     h' = LN(a + drop(W_2 gelu(W_1 a)))
+ *     h' = LN(a + drop(W_2 act(W_1 a)))
  *
  * with softmax(q k^T / sqrt(head size)) over the text's own tokens and dropout on the
  * probabilities. */
@@ -345,8 +345,7 @@ static struct nvdp__attention attention_of(const struct run *run, size_t index) 
 }
 
 static enum nvdp__act activation(const struct run *run) {
-    return run->bert->config.hidden_act == NVDP_ACTIVATION_GELU ? NVDP__ACT_GELU
-                                                                : NVDP__ACT_GELU_NEW;
+    return nvdp__act_of(run->bert->config.hidden_act);
 }
 
 /* DistilBERT has no dropout here. */

@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
-#include "text/sentence.h"
+#include "bert/weights.h"
 #include <math.h>
 #include <nvdp/safetensors.h>
 #include <stdlib.h>
@@ -194,18 +194,15 @@ struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
 static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
     nvdp_status status = NVDP_OK;
     static const char head[] = "cls.predictions.transform.dense.weight";
-    struct nvdp_safetensors *file = NULL;
-    char *path = nvdp__model_path(ctx, directory, "model.safetensors");
-    NVDP_TRY(NVDP__MADE(path));
-    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
-    if (nvdp_safetensors_find(file, head) == NULL)
+    struct nvdp__weights *weights = NULL;
+    NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
+    if (nvdp__weights_find_tensor(weights, head) == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a model with a masked-LM head, found an encoder without "
                             "one (tensor '%s' is missing); train a head with nvdp pretrain --init",
-                            path, head));
+                            nvdp__weights_path(weights), head));
 cleanup:
-    nvdp_safetensors_close(file);
-    free(path);
+    nvdp__weights_close(weights);
     return status;
 }
 

@@ -175,8 +175,7 @@ nvdp_status nvdp__pretrain_model_per_example(struct nvdp__pretrain_model *model,
 /* ---- the masked-LM head ---- */
 
 static enum nvdp__act activation(const struct nvdp__pretrain_model *model) {
-    return model->bert.config.hidden_act == NVDP_ACTIVATION_GELU ? NVDP__ACT_GELU
-                                                                 : NVDP__ACT_GELU_NEW;
+    return nvdp__act_of(model->bert.config.hidden_act);
 }
 
 static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "base/sentence.h"
+#include "bert/weights.h"
 #include "mechanism/method.h"
 #include "share/release.h"
 #include "train/run.h"
@@ -370,21 +371,25 @@ cleanup:
     return status;
 }
 
-/* Adds properties of model.safetensors and of the vocabulary, if they exist. */
+/* Adds properties of the weights and of the vocabulary, if they exist. */
 static nvdp_status describe_members(struct nvdp_context *ctx, const char *directory,
                                     json_t *object) {
     nvdp_status status = NVDP_OK;
     char fingerprint[65];
     struct nvdp_tokenizer *tokenizer = NULL;
-    json_t *weights = json_object(), *pieces = json_object();
-    char *model = nvdp__join(ctx, directory, "model.safetensors");
+    struct nvdp__weights *weights = NULL;
+    json_t *pieces = json_object();
+    char *model = NULL;
     char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
-    NVDP_TRY(NVDP__MADE(weights, pieces, model, vocabulary));
-    if (nvdp__exists(model)) {
-        NVDP_TRY(describe_file(ctx, model, weights));
-        NVDP_TRY(nvdp__file_sha256(ctx, model, fingerprint));
-        json_object_set(object, "tensors", json_object_get(weights, "count"));
-        json_object_set(object, "elements", json_object_get(weights, "elements"));
+    NVDP_TRY(NVDP__MADE(pieces, vocabulary));
+    if (nvdp__weights_find(NULL, directory, &model) == NVDP_OK) {
+        size_t elements = 0;
+        NVDP_TRY(nvdp__weights_open_file(ctx, model, &weights));
+        NVDP_TRY(nvdp__weights_sha256(weights, fingerprint));
+        for (size_t i = 0; i < nvdp__weights_count(weights); i++)
+            elements += nvdp__weights_at(weights, i)->info.count;
+        set_count(object, "tensors", nvdp__weights_count(weights));
+        set_count(object, "elements", elements);
         json_object_set_new(object, "fingerprint", json_string(fingerprint));
     }
     if (nvdp__exists(vocabulary)) {
@@ -397,7 +402,7 @@ cleanup:
     nvdp_tokenizer_free(tokenizer);
     free(model);
     free(vocabulary);
-    json_decref(weights);
+    nvdp__weights_close(weights);
     json_decref(pieces);
     return status;
 }

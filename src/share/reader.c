@@ -24,8 +24,6 @@ enum {
 };
 static const size_t LABEL_FILE_LIMIT = (size_t)1 << 30;
 static const double INITIAL_SD = 0.02;
-static const char *const act_name[] = {
-    [NVDP_ACTIVATION_GELU] = "gelu", [NVDP_ACTIVATION_GELU_NEW] = "gelu_new"};
 
 /* --- creation --- */
 
@@ -254,10 +252,10 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
         FORMAT, "nvdp_version", nvdp_version(), "dim", (json_int_t)shape->dim, "heads",
         (json_int_t)shape->heads, "inner", (json_int_t)shape->inner, "outputs",
         (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
-        act_name[shape->act], "layer_norm_eps", shape->eps, "pool", nvdp__pool_names[shape->pool],
-        "weights", shape->weights, "residual", shape->residual, "regression", shape->regression,
-        "task", info->task, "labels", labels_json(shape, info->labels), "model_id", info->model_id,
-        "statement", info->statement);
+        nvdp__activation_name(shape->act), "layer_norm_eps", shape->eps, "pool",
+        nvdp__pool_names[shape->pool], "weights", shape->weights, "residual", shape->residual,
+        "regression", shape->regression, "task", info->task, "labels",
+        labels_json(shape, info->labels), "model_id", info->model_id, "statement", info->statement);
     if (config == NULL)
         NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
                             "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
@@ -291,11 +289,7 @@ static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const 
     }
     shape->kappa = (int)kappa;
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "hidden_act", "gelu", &act));
-    shape->act = strcmp(act, act_name[NVDP_ACTIVATION_GELU_NEW]) == 0 ? NVDP_ACTIVATION_GELU_NEW
-                                                                      : NVDP_ACTIVATION_GELU;
-    if (strcmp(act, act_name[shape->act]) != 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: key 'hidden_act': expected gelu or gelu_new, found '%s'", path, act);
+    NVDP_RETURN_IF_FAILED(nvdp__activation_find(ctx, path, "hidden_act", act, &shape->act));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "pool", "", &pool));
     shape->pool = nvdp__pool_find(pool);
     if (shape->pool == NVDP_POOL_AUTO)

@@ -61,43 +61,39 @@ void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x) {
 
 /* ---- activations ---- */
 
-NVDP__CLONES
-static void gelu_block(size_t n, float a, const float *x, const float *u, float *y) {
-    (void)a, (void)u;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__gelu(x[i]);
-}
-
-NVDP__CLONES
-static void gelu_slope_block(size_t n, float a, const float *x, const float *dy, float *dx) {
-    (void)a;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        float slope;
-        nvdp__gelu_and_slope(x[i], &slope);
-        dx[i] = dy[i] * slope;
+/* The kernels of an activation from nvdp__NAME and nvdp__NAME_and_slope. In bfloat16, one pass
+ * computes both the slope and the value. */
+#define KERNELS(NAME, name)                                                                        \
+    NVDP__CLONES                                                                                   \
+    static void name##_block(size_t n, float a, const float *x, const float *u, float *y) {        \
+        (void)a, (void)u;                                                                          \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) y[i] = nvdp__##name(x[i]);              \
+    }                                                                                              \
+    NVDP__CLONES                                                                                   \
+    static void name##_slope_block(size_t n, float a, const float *x, const float *dy,             \
+                                   float *dx) {                                                    \
+        (void)a;                                                                                   \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) {                                       \
+            float slope;                                                                           \
+            nvdp__##name##_and_slope(x[i], &slope);                                                \
+            dx[i] = dy[i] * slope;                                                                 \
+        }                                                                                          \
+    }                                                                                              \
+    NVDP__CLONES                                                                                   \
+    static void name##_bf16(size_t n, const nvdp__bf16 *x, float *restrict y) {                    \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) y[i] =                                  \
+            nvdp__##name(nvdp__bfloat16_to_float(x[i]));                                           \
+    }                                                                                              \
+    NVDP__CLONES                                                                                   \
+    static void name##_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,          \
+                                     float *restrict dx, float *restrict y) {                      \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) {                                       \
+            float slope;                                                                           \
+            y[i] = nvdp__##name##_and_slope(nvdp__bfloat16_to_float(x[i]), &slope);                \
+            dx[i] = nvdp__bfloat16_to_float(dy[i]) * slope;                                        \
+        }                                                                                          \
     }
-}
-
-NVDP__CLONES
-static void gelu_new_block(size_t n, float a, const float *x, const float *u, float *y) {
-    (void)a, (void)u;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__gelu_new(x[i]);
-}
-
-NVDP__CLONES
-static void gelu_new_slope_block(size_t n, float a, const float *x, const float *dy, float *dx) {
-    (void)a;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        float slope;
-        nvdp__gelu_new_and_slope(x[i], &slope);
-        dx[i] = dy[i] * slope;
-    }
-}
+NVDP__ACTIVATIONS(KERNELS)
 
 NVDP__CLONES
 static void tanh_block(size_t n, float a, const float *x, const float *u, float *y) {
@@ -115,70 +111,23 @@ static void tanh_slope_block(size_t n, float a, const float *y, const float *dy,
         dx[i] = dy[i] * (1.0f - y[i] * y[i]);
 }
 
-NVDP__CLONES
-static void relu_block(size_t n, float a, const float *x, const float *u, float *y) {
-    (void)a, (void)u;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = x[i] < 0 ? 0 : x[i]; /* NaN stays NaN */
-}
-
-/* The slope at 0 is 0, as in PyTorch. */
-NVDP__CLONES
-static void relu_slope_block(size_t n, float a, const float *y, const float *dy, float *dx) {
-    (void)a;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        dx[i] = y[i] > 0 ? dy[i] : 0;
-}
-
-NVDP__CLONES
-static void gelu_bf16(size_t n, const nvdp__bf16 *x, float *restrict y) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__gelu(nvdp__bfloat16_to_float(x[i]));
-}
-
-NVDP__CLONES
-static void gelu_new_bf16(size_t n, const nvdp__bf16 *x, float *restrict y) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] = nvdp__gelu_new(nvdp__bfloat16_to_float(x[i]));
-}
-
-/* In bfloat16, one pass computes both the slope and the value. */
-
-NVDP__CLONES
-static void gelu_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,
-                               float *restrict dx, float *restrict y) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        float slope;
-        y[i] = nvdp__gelu_and_slope(nvdp__bfloat16_to_float(x[i]), &slope);
-        dx[i] = nvdp__bfloat16_to_float(dy[i]) * slope;
-    }
-}
-
-NVDP__CLONES
-static void gelu_new_bf16_backward(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy,
-                                   float *restrict dx, float *restrict y) {
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        float slope;
-        y[i] = nvdp__gelu_new_and_slope(nvdp__bfloat16_to_float(x[i]), &slope);
-        dx[i] = nvdp__bfloat16_to_float(dy[i]) * slope;
-    }
-}
+static const struct {
+    kernel *forward, *backward;
+    void (*forward_bf16)(size_t n, const nvdp__bf16 *x, float *restrict y);
+    void (*backward_bf16)(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy, float *restrict dx,
+                          float *restrict y);
+} activations[] = {
+#define ROW(NAME, name)                                                                            \
+    [NVDP__ACT_##NAME] = {name##_block, name##_slope_block, name##_bf16, name##_bf16_backward},
+    NVDP__ACTIVATIONS(ROW)
+#undef ROW
+        [NVDP__ACT_TANH] = {tanh_block, tanh_slope_block, NULL, NULL}};
 
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
                               struct nvdp__tensor x, struct nvdp__tensor y) {
-    static kernel *const kernels[] = {[NVDP__ACT_GELU] = gelu_block,
-                                      [NVDP__ACT_GELU_NEW] = gelu_new_block,
-                                      [NVDP__ACT_TANH] = tanh_block,
-                                      [NVDP__ACT_RELU] = relu_block};
     size_t n = x.rows * x.cols;
     if (x.type == NVDP__F32) {
-        run(dev, kernels[act], n, 0, x.data, x.data, y.data);
+        run(dev, activations[act].forward, n, 0, x.data, x.data, y.data);
         return;
     }
     const nvdp__bf16 *from = x.data;
@@ -190,7 +139,7 @@ void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act
         size_t at = b * NVDP__BLOCK;
         size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
         float value[NVDP__BLOCK];
-        (act == NVDP__ACT_GELU_NEW ? gelu_new_bf16 : gelu_bf16)(count, from + at, value);
+        activations[act].forward_bf16(count, from + at, value);
         nvdp__round_row(count, value, to + at);
     }
 }
@@ -198,13 +147,9 @@ void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act
 void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act act,
                                struct nvdp__tensor x, struct nvdp__tensor dy,
                                struct nvdp__tensor dx, struct nvdp__tensor y) {
-    static kernel *const kernels[] = {[NVDP__ACT_GELU] = gelu_slope_block,
-                                      [NVDP__ACT_GELU_NEW] = gelu_new_slope_block,
-                                      [NVDP__ACT_TANH] = tanh_slope_block,
-                                      [NVDP__ACT_RELU] = relu_slope_block};
     size_t n = x.rows * x.cols;
     if (x.type == NVDP__F32) {
-        run(dev, kernels[act], n, 0, x.data, dy.data, dx.data);
+        run(dev, activations[act].backward, n, 0, x.data, dy.data, dx.data);
         if (nvdp__is_tensor(y)) nvdp__activation_forward(dev, act, x, y);
         return;
     }
@@ -218,8 +163,7 @@ void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act ac
         size_t at = b * NVDP__BLOCK;
         size_t count = nvdp__block_length(n, NVDP__BLOCK, b);
         float product[NVDP__BLOCK], value[NVDP__BLOCK];
-        (act == NVDP__ACT_GELU_NEW ? gelu_new_bf16_backward : gelu_bf16_backward)(
-            count, from + at, gradient + at, product, value);
+        activations[act].backward_bf16(count, from + at, gradient + at, product, value);
         nvdp__round_row(count, product, to + at);
         nvdp__round_row(count, value, to_y + at);
     }

@@ -17,7 +17,22 @@
 void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struct nvdp__tensor a,
                 bool trans_b, struct nvdp__tensor b, float beta, struct nvdp__tensor c);
 
-enum nvdp__act { NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH, NVDP__ACT_RELU };
+/* Activations of inner layers, in the order of enum nvdp_activation. The second name is that of
+ * the functions in vector.h and in config.json. A new activation gets a row here, its value and
+ * slope in vector.h and its member of the enum. */
+#define NVDP__ACTIVATIONS(ROW)                                                                     \
+    ROW(GELU, gelu)                                                                                \
+    ROW(GELU_NEW, gelu_new)                                                                        \
+    ROW(RELU, relu)                                                                                \
+    ROW(SILU, silu)                                                                                \
+    ROW(QUICK_GELU, quick_gelu)
+
+enum nvdp__act {
+#define ROW(NAME, name) NVDP__ACT_##NAME,
+    NVDP__ACTIVATIONS(ROW)
+#undef ROW
+        NVDP__ACT_TANH /* of heads only: float32, and its slope is that of the output */
+};
 
 /* y [rows, out] = x [rows, in] w [out, in]^T + b [out] */
 struct nvdp__linear {
@@ -73,11 +88,11 @@ void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float 
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 
-/* y = act(x), x and y of the same type; y may be x. bfloat16 (GELU forms only) is widened,
- * computed in float32 and rounded. */
+/* y = act(x), x and y of the same type; y may be x. bfloat16 (not tanh) is widened, computed in
+ * float32 and rounded. */
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
                               struct nvdp__tensor x, struct nvdp__tensor y);
-/* dx = dy act'(x); dx may be dy. For tanh and ReLU, x is the output. Also recomputes y = act(x)
+/* dx = dy act'(x); dx may be dy. For tanh, x is the output; for ReLU, it may be. Also recomputes y = act(x)
  * unless y is no tensor; y may be x. */
 void nvdp__activation_backward(const struct nvdp__device *dev, enum nvdp__act act,
                                struct nvdp__tensor x, struct nvdp__tensor dy,

@@ -225,4 +225,44 @@ NVDP__INLINE float nvdp__gelu_new_and_slope(float x, float *slope) {
     return 0.5f * x * (1.0f + t);
 }
 
+/* Further activations, with the same error. The slope of ReLU at 0 is 0, as in PyTorch.
+ *
+ *     relu(x)       = max(x, 0)
+ *     silu(x)       = x / (1 + exp(-x))
+ *     quick_gelu(x) = x / (1 + exp(-1.702 x))                           (Hendrycks & Gimpel 2016) */
+
+NVDP__INLINE float nvdp__relu(float x) {
+    return x < 0 ? 0 : x; /* NaN stays NaN */
+}
+
+NVDP__INLINE float nvdp__relu_and_slope(float x, float *slope) {
+    *slope = x > 0 ? 1.0f : 0.0f;
+    return nvdp__relu(x);
+}
+
+/* x sigmoid(a x) and its slope */
+NVDP__INLINE float nvdp__gated(float a, float x, float *slope) {
+    float s = 1.0f / (1.0f + nvdp__fast_exp(-a * x));
+    *slope = s + a * x * s * (1.0f - s);
+    return x * s;
+}
+
+NVDP__INLINE float nvdp__silu_and_slope(float x, float *slope) {
+    return nvdp__gated(1.0f, x, slope);
+}
+
+NVDP__INLINE float nvdp__silu(float x) {
+    float slope;
+    return nvdp__gated(1.0f, x, &slope);
+}
+
+NVDP__INLINE float nvdp__quick_gelu_and_slope(float x, float *slope) {
+    return nvdp__gated(1.702f, x, slope);
+}
+
+NVDP__INLINE float nvdp__quick_gelu(float x) {
+    float slope;
+    return nvdp__gated(1.702f, x, &slope);
+}
+
 #endif

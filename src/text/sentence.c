@@ -1,4 +1,4 @@
-/* Folders of sentence-transformers (sentence.h): paths, pooling, and the length of texts. */
+/* Folders of sentence-transformers (sentence.h): paths, modules, and the length of texts. */
 #include "text/sentence.h"
 
 #include "base/file.h"
@@ -9,9 +9,15 @@
 #define MODULES "modules.json"
 enum { MAX_TOKENS = 1 << 20 };
 
-const char *const nvdp__pooling_names[] = {
-    [NVDP__POOLING_AUTO] = "auto", [NVDP__POOLING_NONE] = "none", [NVDP__POOLING_MEAN] = "mean",
-    [NVDP__POOLING_CLS] = "cls",   [NVDP__POOLING_MAX] = "max",   NULL};
+const char *const nvdp__pooling_names[] = {[NVDP__POOLING_AUTO] = "auto",
+                                           [NVDP__POOLING_NONE] = "none",
+                                           [NVDP__POOLING_MEAN] = "mean",
+                                           [NVDP__POOLING_CLS] = "cls",
+                                           [NVDP__POOLING_MAX] = "max",
+                                           [NVDP__POOLING_MEAN_SQRT_LEN] = "mean_sqrt_len_tokens",
+                                           [NVDP__POOLING_WEIGHTED_MEAN] = "weightedmean",
+                                           [NVDP__POOLING_LAST] = "lasttoken",
+                                           NULL};
 
 /* ---- modules.json: an array of objects with type and path, in order of computation ---- */
 
@@ -76,66 +82,248 @@ char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const ch
 
 /* ---- pooling ---- */
 
-/* Reads one mode by its name, as newer versions write it, or the flags of older versions. */
-static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const json_t *config,
-                             enum nvdp__pooling *out) {
-    static const char prefix[] = "pooling_mode_";
-    static const char *const suffix[] = {[NVDP__POOLING_MEAN] = "mean_tokens",
-                                         [NVDP__POOLING_CLS] = "cls_token",
-                                         [NVDP__POOLING_MAX] = "max_tokens"};
-    const struct nvdp__naming hint = nvdp__with_options(ctx, "({pool} chooses another)");
-    const json_t *mode = json_object_get(config, "pooling_mode");
-    enum nvdp__pooling found = NVDP__POOLING_NONE;
-    const char *key;
-    json_t *value;
-    for (int i = NVDP__POOLING_MEAN; mode != NULL && i <= NVDP__POOLING_MAX; i++) {
-        if (json_is_string(mode) && strcmp(json_string_value(mode), nvdp__pooling_names[i]) == 0)
-            found = (enum nvdp__pooling)i;
-    }
-    if (mode != NULL && found == NVDP__POOLING_NONE)
+/* Adds a pooling by its name. */
+static nvdp_status add_mode(struct nvdp_context *ctx, const char *path, const json_t *mode,
+                            struct nvdp__sentence *out) {
+    const char *name = json_string_value(mode);
+    int found = NVDP__POOLING_MEAN;
+    while (name != NULL && found < NVDP__POOLINGS && strcmp(name, nvdp__pooling_names[found]) != 0)
+        found++;
+    bool twice = false;
+    for (size_t i = 0; i < out->poolings; i++)
+        twice |= (int)out->pooling[i] == found;
+    if (name == NULL || found == NVDP__POOLINGS || twice)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "%s: 'pooling_mode': expected mean, cls or max, found %s %s", path,
-                          json_is_string(mode) ? json_string_value(mode) : "several", hint.text);
-    /* json_object_foreach accepts no const object but does not change it */
-    json_object_foreach((json_t *)(uintptr_t)config, key, value) {
-        if (mode != NULL || strncmp(key, prefix, sizeof prefix - 1) != 0 || !json_is_true(value))
-            continue;
-        enum nvdp__pooling one = NVDP__POOLING_NONE;
-        for (int i = NVDP__POOLING_MEAN; i <= NVDP__POOLING_MAX; i++) {
-            if (strcmp(key + sizeof prefix - 1, suffix[i]) == 0) one = (enum nvdp__pooling)i;
-        }
-        if (one == NVDP__POOLING_NONE || found != NVDP__POOLING_NONE)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                              "%s: expected one of pooling_mode_mean_tokens, _cls_token, "
-                              "_max_tokens, found also '%s' %s",
-                              path, key, hint.text);
-        found = one;
-    }
-    /* the default of sentence-transformers */
-    *out = found != NVDP__POOLING_NONE ? found : NVDP__POOLING_MEAN;
+                          "%s: 'pooling_mode': expected mean, cls, max, mean_sqrt_len_tokens, "
+                          "weightedmean or lasttoken, or several of these, found %s%s ({pool} "
+                          "chooses another)",
+                          path, name != NULL ? name : "another type", twice ? " twice" : "");
+    out->pooling[out->poolings++] = (enum nvdp__pooling)found;
     return NVDP_OK;
 }
 
-static nvdp_status read_pooling(struct nvdp_context *ctx, const char *directory,
-                                const json_t *module, size_t hidden_size, enum nvdp__pooling *out) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL;
-    char *path = NULL;
-    char *folder = nvdp__join(ctx, directory, path_of(module));
-    if (folder != NULL) path = nvdp__join(ctx, folder, "config.json");
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__json_read(ctx, path, &config));
-    const char *width = json_object_get(config, "word_embedding_dimension") != NULL
-                            ? "word_embedding_dimension"
-                            : "embedding_dimension";
+/* Reads the flags of older versions. They are concatenated in the order of this table. */
+static nvdp_status read_flags(struct nvdp_context *ctx, const char *path, const json_t *config,
+                              struct nvdp__sentence *out) {
+    static const char prefix[] = "pooling_mode_";
+    static const struct {
+        const char *suffix;
+        enum nvdp__pooling pooling;
+    } flags[] = {{"cls_token", NVDP__POOLING_CLS},
+                 {"max_tokens", NVDP__POOLING_MAX},
+                 {"mean_tokens", NVDP__POOLING_MEAN},
+                 {"mean_sqrt_len_tokens", NVDP__POOLING_MEAN_SQRT_LEN},
+                 {"weightedmean_tokens", NVDP__POOLING_WEIGHTED_MEAN},
+                 {"lasttoken", NVDP__POOLING_LAST}};
+    enum { FLAGS = sizeof flags / sizeof flags[0] };
+    const char *key;
+    json_t *value;
+    /* json_object_foreach accepts no const object but does not change it */
+    json_object_foreach((json_t *)(uintptr_t)config, key, value) {
+        size_t i = 0;
+        if (strncmp(key, prefix, sizeof prefix - 1) != 0 || !json_is_true(value)) continue;
+        while (i < FLAGS && strcmp(key + sizeof prefix - 1, flags[i].suffix) != 0)
+            i++;
+        if (i == FLAGS)
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                "%s: '%.100s': expected no other pooling than pooling_mode_cls_token, "
+                "_max_tokens, _mean_tokens, _mean_sqrt_len_tokens, "
+                "_weightedmean_tokens and _lasttoken, found true ({pool} chooses "
+                "another)",
+                path, key);
+    }
+    for (size_t i = 0; i < FLAGS; i++) {
+        char flag[64];
+        nvdp__snprintf(flag, sizeof flag, "%s%s", prefix, flags[i].suffix);
+        if (json_is_true(json_object_get(config, flag)))
+            out->pooling[out->poolings++] = flags[i].pooling;
+    }
+    return NVDP_OK;
+}
+
+/* Reads poolings by their names, as newer versions write them, or the flags of older versions. */
+static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const json_t *config,
+                             struct nvdp__sentence *out) {
+    const json_t *mode = json_object_get(config, "pooling_mode"), *one;
+    size_t i;
+    if (mode == NULL) {
+        NVDP_RETURN_IF_FAILED(read_flags(ctx, path, config, out));
+    } else if (json_array_size(mode) > 0) {
+        json_array_foreach(mode, i, one) NVDP_RETURN_IF_FAILED(add_mode(ctx, path, one, out));
+    } else {
+        NVDP_RETURN_IF_FAILED(add_mode(ctx, path, mode, out));
+    }
+    /* the default of sentence-transformers */
+    if (out->poolings == 0) out->pooling[out->poolings++] = NVDP__POOLING_MEAN;
+    return NVDP_OK;
+}
+
+/* ---- modules ---- */
+
+/* A module with its own folder, whose config.json some modules lack. */
+struct module {
+    struct nvdp_context *ctx;
+    const char *directory, *class;
+    char *folder, *path; /* of config.json */
+    json_t *config;
+};
+
+static nvdp_status read_pooling(const struct module *module, struct nvdp__sentence *out) {
+    const char *key = json_object_get(module->config, "word_embedding_dimension") != NULL
+                          ? "word_embedding_dimension"
+                          : "embedding_dimension";
+    const int64_t width = (int64_t)out->width;
     int64_t found;
-    NVDP_TRY(nvdp__json_int(ctx, path, config, width, (int64_t)hidden_size, (int64_t)hidden_size,
-                            (int64_t)hidden_size, &found));
-    NVDP_TRY(read_mode(ctx, path, config, out));
+    NVDP_RETURN_IF_FAILED(nvdp__json_int(module->ctx, module->path, module->config, key, width,
+                                         width, width, &found));
+    NVDP_RETURN_IF_FAILED(read_mode(module->ctx, module->path, module->config, out));
+    out->width *= out->poolings;
+    return NVDP_OK;
+}
+
+/* Fails if a member is there with another value than the one that is implemented. */
+static nvdp_status expect(struct nvdp_context *ctx, const char *path, const json_t *config,
+                          const char *key, const char *expected) {
+    const char *found;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, config, key, expected, &found));
+    if (strcmp(found, expected) == 0) return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT,
+        "%s: '%s': expected %s, found '%.100s' ({pool} and {normalize} say what to do "
+        "instead)",
+        path, key, expected, found);
+}
+
+/* Both modules read and write the pooled vector. */
+static nvdp_status check_names(const struct module *module) {
+    static const char vector[] = "sentence_embedding";
+    NVDP_RETURN_IF_FAILED(
+        expect(module->ctx, module->path, module->config, "module_input_name", vector));
+    return expect(module->ctx, module->path, module->config, "module_output_name", vector);
+}
+
+/* The activation of a dense layer, by its class in torch. */
+static nvdp_status read_activation(const struct module *module, struct nvdp__sentence_step *step) {
+    static const struct {
+        const char *class;
+        enum nvdp__act act;
+    } known[] = {{"Tanh", NVDP__ACT_TANH},
+                 {"ReLU", NVDP__ACT_RELU},
+                 {"GELU", NVDP__ACT_GELU},
+                 {"SiLU", NVDP__ACT_SILU}};
+    const char *name;
+    NVDP_RETURN_IF_FAILED(nvdp__json_string(module->ctx, module->path, module->config,
+                                            "activation_function",
+                                            "torch.nn.modules.activation.Tanh", &name));
+    const char *dot = strrchr(name, '.');
+    const bool torch = strncmp(name, "torch.nn.", 9) == 0;
+    step->identity = torch && strcmp(dot + 1, "Identity") == 0;
+    if (step->identity) return NVDP_OK;
+    for (size_t i = 0; torch && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(dot + 1, known[i].class) != 0) continue;
+        step->act = known[i].act;
+        return NVDP_OK;
+    }
+    return nvdp__fail(
+        module->ctx, NVDP_ERR_INPUT,
+        "%s: 'activation_function': expected torch.nn's Identity, Tanh, ReLU, GELU or "
+        "SiLU, found '%.100s'",
+        module->path, name);
+}
+
+static nvdp_status read_dense(struct module *module, struct nvdp__sentence *out) {
+    enum { WIDEST = 1 << 16 };
+    struct nvdp_context *ctx = module->ctx;
+    struct nvdp__sentence_step step = {.dense = true};
+    const int64_t width = (int64_t)out->width;
+    int64_t in, wide;
+    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, module->path, module->config, "in_features",
+                                                  width, width, &in));
+    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, module->path, module->config, "out_features",
+                                                  1, WIDEST, &wide));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_bool(ctx, module->path, module->config, "bias", true, &step.bias));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__json_bool(ctx, module->path, module->config, "use_residual", false, &step.residual));
+    NVDP_RETURN_IF_FAILED(check_names(module));
+    NVDP_RETURN_IF_FAILED(read_activation(module, &step));
+    step.in = (size_t)in;
+    step.out = out->width = (size_t)wide;
+    step.folder = module->folder;
+    module->folder = NULL;
+    out->step[out->steps++] = step;
+    return NVDP_OK;
+}
+
+static nvdp_status read_normalize(const struct module *module, struct nvdp__sentence *out) {
+    NVDP_RETURN_IF_FAILED(check_names(module));
+    out->step[out->steps++] = (struct nvdp__sentence_step){0};
+    return NVDP_OK;
+}
+
+/* Reads a module behind the first one. */
+static nvdp_status read_module(struct module *module, size_t index, const json_t *entry,
+                               struct nvdp__sentence *out) {
+    const char *type = json_string_value(json_object_get(entry, "type"));
+    const char *class = class_of(entry);
+    const bool own = type != NULL && strncmp(type, "sentence_transformers.", 22) == 0;
+    const bool pooling = own && strcmp(class, "Pooling") == 0 && index == 1;
+    const bool dense = own && strcmp(class, "Dense") == 0 && index > 1;
+    const bool normalize = own && strcmp(class, "Normalize") == 0 && index > 1;
+    if (own && strcmp(class, "Dropout") == 0 && index > 1) return NVDP_OK; /* in training only */
+    if ((!pooling && !dense && !normalize) ||
+        out->steps == NVDP__SENTENCE_STEPS - 1) /* one is left for {normalize} */
+        return nvdp__fail(module->ctx, NVDP_ERR_INPUT,
+                          "%s/" MODULES ": module %zu: expected %s, found '%.100s' ({pool} and "
+                          "{normalize} say what to do instead)",
+                          module->directory, index,
+                          index == 1
+                              ? "sentence_transformers' Pooling"
+                              : "up to 7 of sentence_transformers' Dense, Normalize, Dropout",
+                          type != NULL ? type : "");
+    module->folder = nvdp__join(module->ctx, module->directory, path_of(entry));
+    if (module->folder == NULL) return NVDP_ERR_MEMORY;
+    module->path = nvdp__join(module->ctx, module->folder, "config.json");
+    if (module->path == NULL) return NVDP_ERR_MEMORY;
+    if (!normalize || nvdp__exists(module->path))
+        NVDP_RETURN_IF_FAILED(nvdp__json_read(module->ctx, module->path, &module->config));
+    if (pooling) return read_pooling(module, out);
+    return dense ? read_dense(module, out) : read_normalize(module, out);
+}
+
+/* Refuses a Transformer module whose states are not the encoder's last ones, or that lower-cases texts which the
+ * tokenizer does not. */
+static nvdp_status check_transformer(struct nvdp_context *ctx, const char *directory) {
+    nvdp_status status = NVDP_OK;
+    json_t *config = NULL, *tokenizer = NULL;
+    bool lower = false, lowers = false;
+    char *path = nvdp__model_path(ctx, directory, "sentence_bert_config.json");
+    char *tokens = nvdp__model_path(ctx, directory, "tokenizer_config.json");
+    char *vocabulary = nvdp__model_path(ctx, directory, "vocab.txt");
+    NVDP_TRY(NVDP__MADE(path, tokens, vocabulary));
+    if (!nvdp__exists(path)) goto cleanup;
+    NVDP_TRY(nvdp__json_read(ctx, path, &config));
+    NVDP_TRY(expect(ctx, path, config, "transformer_task", "feature-extraction"));
+    NVDP_TRY(expect(ctx, path, config, "module_output_name", "token_embeddings"));
+    NVDP_TRY(nvdp__json_bool(ctx, path, config, "do_lower_case", false, &lower));
+    if (!lower) goto cleanup;
+    if (nvdp__exists(tokens)) NVDP_TRY(nvdp__json_read(ctx, tokens, &tokenizer));
+    /* the default of WordPiece */
+    NVDP_TRY(nvdp__json_bool(ctx, tokens, tokenizer, "do_lower_case", nvdp__exists(vocabulary),
+                             &lowers));
+    if (!lowers)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: 'do_lower_case': expected false, as the tokenizer keeps case, found "
+                       "true; lower-case the texts and set it to false",
+                       path));
 cleanup:
     json_decref(config);
+    json_decref(tokenizer);
     free(path);
-    free(folder);
+    free(tokens);
+    free(vocabulary);
     return status;
 }
 
@@ -155,28 +343,72 @@ static nvdp_status log_prompt(struct nvdp_context *ctx, const char *directory) {
 }
 
 static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *directory,
-                                    size_t hidden_size, struct nvdp__sentence *out) {
-    static const char *const order[] = {"Transformer", "Pooling", "Normalize"};
+                                    struct nvdp__sentence *out) {
     nvdp_status status = NVDP_OK;
     json_t *modules = NULL;
-    const json_t *module;
+    const json_t *entry;
     size_t i;
     NVDP_TRY(read_modules(ctx, directory, &modules));
-    json_array_foreach(modules, i, module) {
-        if (i >= sizeof order / sizeof *order || strcmp(class_of(module), order[i]) != 0)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s/" MODULES ": module %zu: expected %s, found '%.100s' ({pool} "
-                                "and {normalize} say what to do instead)",
-                                directory, i,
-                                i < sizeof order / sizeof *order ? order[i] : "no other",
-                                class_of(module)));
-        if (i == 1) NVDP_TRY(read_pooling(ctx, directory, module, hidden_size, &out->pooling));
-        out->normalize = i == 2;
+    json_array_foreach(modules, i, entry) {
+        const char *type = json_string_value(json_object_get(entry, "type"));
+        if (i == 0 && (type == NULL || strncmp(type, "sentence_transformers.", 22) != 0 ||
+                       strcmp(class_of(entry), "Transformer") != 0))
+            NVDP_TRY(
+                nvdp__fail(ctx, NVDP_ERR_INPUT,
+                           "%s/" MODULES ": module 0: expected sentence_transformers' "
+                           "Transformer, found '%.100s' ({pool} and {normalize} say what to do "
+                           "instead)",
+                           directory, type != NULL ? type : ""));
+        if (i == 0) continue;
+        struct module module = {.ctx = ctx, .directory = directory};
+        status = read_module(&module, i, entry, out);
+        json_decref(module.config);
+        free(module.folder);
+        free(module.path);
+        NVDP_TRY(status);
     }
+    if (modules != NULL) NVDP_TRY(check_transformer(ctx, directory));
     if (modules != NULL) NVDP_TRY(log_prompt(ctx, directory));
 cleanup:
     json_decref(modules);
     return status;
+}
+
+const char *nvdp__pooling_text(const struct nvdp__sentence *sentence,
+                               char text[NVDP__POOLING_TEXT]) {
+    size_t used = 0;
+    nvdp__snprintf(text, NVDP__POOLING_TEXT, "%s", nvdp__pooling_names[NVDP__POOLING_NONE]);
+    for (size_t i = 0; i < sentence->poolings; i++)
+        used += (size_t)nvdp__snprintf(text + used, NVDP__POOLING_TEXT - used, "%s%s",
+                                       i > 0 ? "+" : "", nvdp__pooling_names[sentence->pooling[i]]);
+    return text;
+}
+
+bool nvdp__sentence_normalizes(const struct nvdp__sentence *sentence) {
+    return sentence->steps > 0 && !sentence->step[sentence->steps - 1].dense;
+}
+
+void nvdp__sentence_pool(struct nvdp__sentence *sentence, enum nvdp__pooling pooling,
+                         size_t hidden_size) {
+    const size_t max_length = sentence->max_length;
+    nvdp__sentence_release(sentence);
+    sentence->poolings = pooling == NVDP__POOLING_NONE ? 0 : 1;
+    sentence->pooling[0] = pooling;
+    sentence->width = hidden_size;
+    sentence->max_length = max_length;
+}
+
+void nvdp__sentence_normalize(struct nvdp__sentence *sentence, bool normalize) {
+    while (!normalize && nvdp__sentence_normalizes(sentence))
+        sentence->steps--;
+    if (normalize && !nvdp__sentence_normalizes(sentence))
+        sentence->step[sentence->steps++] = (struct nvdp__sentence_step){0};
+}
+
+void nvdp__sentence_release(struct nvdp__sentence *sentence) {
+    for (size_t i = 0; i < sentence->steps; i++)
+        free(sentence->step[i].folder);
+    *sentence = (struct nvdp__sentence){0};
 }
 
 /* ---- length ---- */
@@ -204,12 +436,15 @@ cleanup:
 
 nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory, bool modules,
                                 size_t hidden_size, struct nvdp__sentence *out) {
-    struct nvdp__sentence sentence = {.pooling = NVDP__POOLING_NONE};
-    if (modules) NVDP_RETURN_IF_FAILED(read_all_modules(ctx, directory, hidden_size, &sentence));
-    NVDP_RETURN_IF_FAILED(read_length(ctx, directory, "tokenizer_config.json", "model_max_length",
-                                      &sentence.max_length));
-    NVDP_RETURN_IF_FAILED(read_length(ctx, directory, "sentence_bert_config.json", "max_seq_length",
-                                      &sentence.max_length));
-    *out = sentence;
-    return NVDP_OK;
+    nvdp_status status = NVDP_OK;
+    struct nvdp__sentence sentence = {.width = hidden_size};
+    if (modules) NVDP_TRY(read_all_modules(ctx, directory, &sentence));
+    NVDP_TRY(read_length(ctx, directory, "tokenizer_config.json", "model_max_length",
+                         &sentence.max_length));
+    NVDP_TRY(read_length(ctx, directory, "sentence_bert_config.json", "max_seq_length",
+                         &sentence.max_length));
+    NVDP__HAND_OVER(out, sentence);
+cleanup:
+    nvdp__sentence_release(&sentence);
+    return status;
 }

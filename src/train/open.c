@@ -5,6 +5,7 @@
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "bert/weights.h"
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "text/conll.h"
@@ -439,6 +440,15 @@ static nvdp_status check_readable(struct nvdp_context *ctx, const char *director
     return status;
 }
 
+static nvdp_status check_weights(struct nvdp_context *ctx, const char *directory) {
+    char *path = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__weights_find(ctx, directory, &path));
+    nvdp_status status = NVDP_OK;
+    if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
+    free(path);
+    return status;
+}
+
 static nvdp_status check_split(struct nvdp__trainer *t, const struct nvdp__layout *layout,
                                enum nvdp_split split) {
     char *path = NULL;
@@ -468,7 +478,7 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     }
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
-    NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, "model.safetensors"));
+    NVDP_RETURN_IF_FAILED(check_weights(t->ctx, options->model));
     NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(t->ctx, options->model, files));
     for (size_t i = 0; files[i] != NULL; i++)
         NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, files[i]));

@@ -164,7 +164,7 @@ Test(input, damaged_gzip) {
     struct bytes gz = {0};
     add_gzip(&gz, "one two three four five\n", 24);
     struct bytes cut = of(gz.at, gz.count - 1), tail = gz, bent = gz;
-    refused(&cut, "expected a whole gzip file, found an end too early");
+    refused(&cut, "expected a whole gzip file, found an early end of the file");
     memcpy(tail.at + tail.count, "tail", 4);
     tail.count += 4;
     refused(&tail, "expected a whole gzip file, found damaged data");

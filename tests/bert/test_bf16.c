@@ -86,6 +86,17 @@ Test(bf16, gradients) {
     }
 }
 
+Test(bf16, gradients_with_other_activations) {
+    support_bf16(NULL);
+    struct nvdp_bert_config config = bf16_config();
+    struct nvdp__pass pass = {.training = true};
+    for (int act = NVDP_ACTIVATION_SILU; act <= NVDP_ACTIVATION_QUICK_GELU; act++) {
+        config.hidden_act = (enum nvdp_activation)act;
+        for (int plain = 0; plain < 2; plain++)
+            worst_gradient(&config, &pass, plain == 1);
+    }
+}
+
 /* The masks are the same in both precisions, so the gradients agree. */
 Test(bf16, gradients_with_dropout_and_gelu_new) {
     support_bf16(NULL);

@@ -138,7 +138,7 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     nvdp_context_set_log(with_head->ctx, keep_notice, notices);
     nvdp__params_fill(&with_head->dev, &with_head->params, with_head->classifier.bias, 4);
     cr_assert_eq(nvdp__checkpoint_load_file(&with_head->dev, path, &with_head->params), NVDP_OK);
-    cr_expect_not_null(strstr(notices, "3 tensors not there, initialised: bert.pooler.dense.bias, "
+    cr_expect_not_null(strstr(notices, "3 tensors missing, initialized: bert.pooler.dense.bias, "
                                        "classifier.weight, classifier.bias\n"),
                        "%s", notices);
     float *bias =
@@ -217,7 +217,7 @@ Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
     nvdp_context_set_log(four->ctx, keep_notice, notices);
     cr_expect_eq(nvdp__checkpoint_load_file(&four->dev, path, &four->params), NVDP_OK);
     support_contains(notices, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]; "
-                              "initialised\n");
+                              "initialized\n");
     four->params.entry[four->classifier.weight].flags &= ~(unsigned)NVDP__PARAM_OPTIONAL;
     expect_refused(four, path, "tensor 'classifier.weight': expected shape [4, 12], found [3, 12]");
     four->params.entry[four->bert.pooler.weight].shape[0] = 13;
@@ -263,8 +263,9 @@ Test(checkpoint, other_forms_of_weights_are_named) {
     support_write_text(support_scratch_path("pytorch_model.bin"), "x");
     cr_expect_eq(nvdp__checkpoint_load(&encoder->dev, support_scratch(), &encoder->params),
                  NVDP_ERR_INPUT);
-    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "found only pytorch_model.bin"));
-    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "safe_serialization=True"));
+    cr_expect_not_null(
+        strstr(nvdp_context_error(encoder->ctx), "pytorch_model.bin: expected a zip archive"));
+    cr_expect_not_null(strstr(nvdp_context_error(encoder->ctx), "found a file of 1"));
     encoder_free(encoder);
 }
 
@@ -301,7 +302,7 @@ Test(checkpoint, mini) {
     nvdp__bert_initialize(&encoder->bert, &encoder->dev, &encoder->params, 1);
     cr_assert_eq(nvdp__checkpoint_load(&encoder->dev, directory, &encoder->params), NVDP_OK, "%s",
                  nvdp_context_error(encoder->ctx));
-    cr_expect_not_null(strstr(notices, "2 tensors not there, initialised: classifier.weight, "
+    cr_expect_not_null(strstr(notices, "2 tensors missing, initialized: classifier.weight, "
                                        "classifier.bias"),
                        "%s", notices);
     cr_expect_not_null(strstr(notices, "7 tensors not used: cls.* (7)\n"), "%s", notices);

@@ -46,12 +46,26 @@ static const struct {
     {"\"model_type\": \"xlm-roberta\"",
      "'model_type': expected bert, distilbert, roberta or bilstm, found 'xlm-roberta'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
-     "'max_position_embeddings': expected over 2"},
+     "'max_position_embeddings': expected more than 2"},
     {"\"model_type\": 3", "'model_type'"},
-    {"\"hidden_act\": \"relu\"", "'hidden_act': expected gelu or gelu_new, found 'relu'"},
+    {"\"hidden_act\": \"mish\"", "quick_gelu, found 'mish'"},
+    {"\"hidden_act\": \"gelu_10\"",
+     "'hidden_act': expected gelu, gelu_new (also as gelu_pytorch_tanh, gelu_fast, gelu_accurate), "
+     "relu, silu (swish) or quick_gelu, found 'gelu_10'"},
     {"\"position_embedding_type\": \"relative_key\"", "found 'relative_key'"},
     {"\"is_decoder\": true", "'is_decoder'"},
     {"\"add_cross_attention\": true", "'add_cross_attention'"},
+    {"\"position_embedding_type\": \"alibi\"",
+     "'position_embedding_type': expected absolute, found 'alibi' (positions that attention adds"},
+    {"\"position_embedding_type\": 3", "'position_embedding_type'"},
+    {"\"feed_forward_type\": \"geglu\"", "'feed_forward_type': expected original, found 'geglu'"},
+    {"\"is_encoder_decoder\": true", "'is_encoder_decoder'"},
+    {"\"is_decoder\": \"yes\"", "'is_decoder': expected false or nothing, found 'yes'"},
+    {"\"pruned_heads\": {\"0\": [1]}", "'pruned_heads': expected false or nothing, found another"},
+    {"\"quantization_config\": {\"load_in_8bit\": true}",
+     "'quantization_config': expected false or nothing, found another value (save the model in"},
+    {"\"auto_map\": {\"AutoConfig\": \"c.C\", \"AutoModelForMaskedLM\": \"m.M\"}",
+     "'auto_map': expected no model of its own, found AutoModelForMaskedLM m.M"},
     {"\"max_position_embeddings\": 0", "'max_position_embeddings'"},
     {"\"max_position_embeddings\": 1.5", "'max_position_embeddings'"},
     {"\"type_vocab_size\": -2", "'type_vocab_size'"},
@@ -79,6 +93,56 @@ Test(config, broken_members_are_refused) {
         free(members);
     }
     cr_expect_eq(config.hidden_size, 0, "the result was touched on failure");
+    nvdp_context_free(ctx);
+}
+
+/* transformers writes these, and they do not change the states of an encoder. */
+Test(config, members_without_effect_are_accepted) {
+    static const char *const members[] = {
+        "\"chunk_size_feed_forward\": 2, \"use_cache\": true, \"tie_word_embeddings\": false",
+        "\"pruned_heads\": {}, \"is_decoder\": false, \"add_cross_attention\": null",
+        "\"classifier_dropout\": 0.3, \"problem_type\": \"multi_label_classification\"",
+        "\"dtype\": \"float16\", \"torch_dtype\": \"bfloat16\", \"gradient_checkpointing\": true",
+        "\"output_hidden_states\": true, \"return_dict\": false, \"_name_or_path\": \"x\"",
+        "\"position_embedding_type\": \"absolute\", \"quantization_config\": null",
+        "\"auto_map\": {\"AutoTokenizer\": [null, \"t.T\"]}, \"sinusoidal_pos_embds\": true"};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        char *all = NULL;
+        cr_assert_gt(asprintf(&all, "%s, %s", minimal, members[i]), 0);
+        cr_expect_eq(nvdp_bert_config_read(ctx, write_config(all), &config), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        free(all);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(config, activations_have_the_names_of_transformers) {
+    static const struct {
+        const char *name;
+        enum nvdp_activation act;
+    } cases[] = {{"gelu", NVDP_ACTIVATION_GELU},
+                 {"gelu_python", NVDP_ACTIVATION_GELU},
+                 {"gelu_new", NVDP_ACTIVATION_GELU_NEW},
+                 {"gelu_pytorch_tanh", NVDP_ACTIVATION_GELU_NEW},
+                 {"gelu_python_tanh", NVDP_ACTIVATION_GELU_NEW},
+                 {"gelu_fast", NVDP_ACTIVATION_GELU_NEW},
+                 {"gelu_accurate", NVDP_ACTIVATION_GELU_NEW},
+                 {"relu", NVDP_ACTIVATION_RELU},
+                 {"silu", NVDP_ACTIVATION_SILU},
+                 {"swish", NVDP_ACTIVATION_SILU},
+                 {"quick_gelu", NVDP_ACTIVATION_QUICK_GELU}};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct nvdp_bert_config config;
+        char *all = NULL;
+        cr_assert_gt(asprintf(&all, "%s, \"hidden_act\": \"%s\"", minimal, cases[i].name), 0);
+        cr_assert_eq(nvdp_bert_config_read(ctx, write_config(all), &config), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_eq(config.hidden_act, cases[i].act, "%s", cases[i].name);
+        free(all);
+    }
     nvdp_context_free(ctx);
 }
 

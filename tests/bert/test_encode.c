@@ -116,7 +116,7 @@ static void encode_golden(bool all_layers, const char *batch) {
     cr_assert_eq(nvdp__h5_has(file, "hidden"), !all_layers);
     double *pooled = golden(want, "pooled");
     double *logits = golden(want, "logits");
-    check_rows(file, "pooled", WIDTH, pooled);
+    check_rows(file, "pooler_output", WIDTH, pooled);
     check_rows(file, "logits", CLASSES, logits);
     free(pooled);
     free(logits);
@@ -172,7 +172,7 @@ Test(encode, gives_no_pooled_states_that_it_does_not_compute) {
     cr_assert_eq(nvdp_encode(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp__h5_open(ctx, out, "encoding", 1, &file), NVDP_OK);
     cr_expect(nvdp__h5_has(file, "hidden"));
-    cr_expect_not(nvdp__h5_has(file, "pooled"));
+    cr_expect_not(nvdp__h5_has(file, "pooler_output"));
     nvdp__h5_free(file);
     nvdp_safetensors_close(weights);
     nvdp_config_free(config);
@@ -204,7 +204,8 @@ static const char *sentence_folder(const char *modules, const char *pooling) {
     return folder;
 }
 
-#define MODULE(kind, path) "{\"type\": \"some.version." kind "\", \"path\": \"" path "\"}"
+#define MODULE(kind, path)                                                                         \
+    "{\"type\": \"sentence_transformers.models." kind "\", \"path\": \"" path "\"}"
 #define BOTH MODULE("Transformer", "0_Transformer") ", " MODULE("Pooling", "1_Pooling")
 
 /* Compares sentence_embedding with the vectors made from the golden states. */
@@ -283,19 +284,43 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
     static const struct {
         const char *modules, *pooling, *message;
     } cases[] = {
-        {"[" BOTH "]", "{\"pooling_mode\": \"lasttoken\"}",
-         "1_Pooling/config.json: 'pooling_mode': expected mean, cls or max, found lasttoken"},
-        {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", \"max\"]}", "found several"},
-        {"[" BOTH "]", "{\"pooling_mode_weightedmean_tokens\": true}",
-         "found also 'pooling_mode_weightedmean_tokens'"},
-        {"[" BOTH "]", "{\"pooling_mode_cls_token\": true, \"pooling_mode_max_tokens\": true}",
-         "found also 'pooling_mode_max_tokens'"},
+        {"[" BOTH "]", "{\"pooling_mode\": \"attention\"}",
+         "1_Pooling/config.json: 'pooling_mode': expected mean, cls, max, mean_sqrt_len_tokens, "
+         "weightedmean or lasttoken, or several of these, found attention (--pool chooses "
+         "another)"},
+        {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", \"max\", \"cls\"]}", "found cls twice"},
+        {"[" BOTH "]", "{\"pooling_mode\": [\"cls\", 3]}", "found another type"},
+        {"[" BOTH "]", "{\"pooling_mode_attention\": true}",
+         "'pooling_mode_attention': expected no other pooling than pooling_mode_cls_token"},
         {"[" BOTH "]", "{\"word_embedding_dimension\": 25}", "expected an integer from 24 to 24"},
         {"[" BOTH "]", "[]", "1_Pooling/config.json: expected a JSON object"},
-        {"[" BOTH ", " MODULE("Dense", "2_Dense") "]", "{}",
-         "modules.json: module 2: expected Normalize, found 'Dense'"},
-        {"[" BOTH ", " MODULE("Normalize", "") ", " MODULE("Dense", "") "]", "{}",
-         "modules.json: module 3: expected no other, found 'Dense'"},
+        {"[" BOTH ", " MODULE("LSTM", "2_LSTM") "]", "{}",
+         "modules.json: module 2: expected up to 7 of sentence_transformers' Dense, Normalize, "
+         "Dropout, found 'sentence_transformers.models.LSTM'"},
+        {"[" MODULE("Transformer", "0_Transformer") ", " MODULE("Dense", "") "]", "{}",
+         "module 1: expected sentence_transformers' Pooling"},
+        {"[" MODULE("Transformer", "0_Transformer") ", {\"type\": \"custom_st.Pooling\", \"path\": "
+                                                    "\"1_Pooling\"}]",
+         "{}", "found 'custom_st.Pooling'"},
+        {"[{\"type\": \"custom_st.Transformer\", \"path\": \"0_Transformer\"}]", "{}",
+         "module 0: expected sentence_transformers' Transformer, found 'custom_st.Transformer'"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 25, \"out_features\": 2}",
+         "'in_features': expected an integer from 24 to 24"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2, \"activation_function\": "
+         "\"torch.nn.modules.activation.Mish\"}",
+         "'activation_function': expected torch.nn's Identity, Tanh, ReLU, GELU or SiLU, found "
+         "'torch.nn.modules.activation.Mish'"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2, \"activation_function\": \"os.system\"}",
+         "'activation_function': expected torch.nn's"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2, \"module_input_name\": \"token_embeddings\"}",
+         "'module_input_name': expected sentence_embedding, found 'token_embeddings'"},
+        {"[" BOTH ", " MODULE("Dense", "1_Pooling") "]",
+         "{\"in_features\": 24, \"out_features\": 2}",
+         "1_Pooling: expected model.safetensors or pytorch_model.bin"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp_context *ctx = support_context();
@@ -315,6 +340,61 @@ Test(encode, names_what_a_folder_asks_for_in_vain) {
         nvdp_config_free(config);
         nvdp_context_free(ctx);
     }
+}
+
+/* Two poolings, whose vectors follow each other, and a dense layer without activation that adds
+ * the halves: W = [I I], b = 1. */
+Test(encode, a_dense_layer_over_several_poolings) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct nvdp__h5 *file = NULL;
+    const char *folder = sentence_folder(
+        "[" BOTH ", " MODULE("Dense", "2_Dense") ", " MODULE("Dropout", "3_Dropout") "]",
+        "{\"pooling_mode\": [\"lasttoken\", \"mean_sqrt_len_tokens\"]}");
+    float w[WIDTH * 2 * WIDTH] = {0}, b[WIDTH];
+    char path[4096];
+    for (size_t i = 0; i < WIDTH; i++) {
+        w[i * 2 * WIDTH + i] = w[i * 2 * WIDTH + WIDTH + i] = 1;
+        b[i] = 1;
+    }
+    const struct nvdp_tensor_source source[] = {
+        {"linear.weight", NVDP_DTYPE_F32, 2, {WIDTH, 2 * WIDTH}, w},
+        {"linear.bias", NVDP_DTYPE_F32, 1, {WIDTH}, b}};
+    snprintf(path, sizeof path, "%s/2_Dense", folder);
+    cr_assert_eq(nvdp__make_directory(ctx, path), NVDP_OK);
+    snprintf(path, sizeof path, "%s/2_Dense/model.safetensors", folder);
+    cr_assert_eq(nvdp_safetensors_write(ctx, path, 2, source, NULL), NVDP_OK);
+    snprintf(path, sizeof path, "%s/2_Dense/config.json", folder);
+    support_write_text(path, "{\"in_features\": 48, \"out_features\": 24, \"bias\": true, "
+                             "\"activation_function\": \"torch.nn.modules.linear.Identity\"}");
+    cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "model", folder);
+    support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+    support_set(ctx, config, "out", support_scratch_path("dense.h5"));
+    support_write_text(nvdp_config_get(config, "jsonl"),
+                       "{\"input_ids\": [1, 2, 3]}\n{\"input_ids\": [4, 5]}\n");
+    struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
+    cr_assert_eq(nvdp_encode(ctx, config, &done), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_str_eq(done.pooling, "lasttoken+mean_sqrt_len_tokens");
+    cr_expect_not(done.normalized);
+    float states[5 * WIDTH], vector[2 * WIDTH];
+    cr_assert_eq(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file), NVDP_OK);
+    cr_assert_eq(nvdp__h5_read_rows(file, "hidden", NVDP__H5_F32, 0, 5, states), NVDP_OK);
+    cr_assert_eq(nvdp__h5_read_rows(file, "sentence_embedding", NVDP__H5_F32, 0, 2, vector),
+                 NVDP_OK);
+    static const size_t first[] = {0, 3, 5};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < WIDTH; k++) {
+            double sum = 0;
+            for (size_t j = first[i]; j < first[i + 1]; j++)
+                sum += (double)states[j * WIDTH + k];
+            double want = 1 + (double)states[(first[i + 1] - 1) * WIDTH + k] +
+                          sum / sqrt((double)(first[i + 1] - first[i]));
+            cr_expect_leq(fabs((double)vector[i * WIDTH + k] - want), 1e-5);
+        }
+    nvdp__h5_free(file);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
 }
 
 /* The folder's files limit the length of texts; an option has priority. */

@@ -101,6 +101,17 @@ Test(gradient, gelu_new_with_dropout) {
     check_all(&config, &pass);
 }
 
+/* ReLU has no derivative at 0, so finite differences of a loss miss it; test_elementwise.c has its slope. */
+Test(gradient, silu_and_quick_gelu) {
+    static const enum nvdp_activation acts[] = {NVDP_ACTIVATION_SILU, NVDP_ACTIVATION_QUICK_GELU};
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp_bert_config config = encoder_config();
+        struct nvdp__pass pass = {.training = true};
+        config.hidden_act = acts[i];
+        check_all(&config, &pass);
+    }
+}
+
 Test(gradient, gelu_without_dropout) {
     struct nvdp_bert_config config = encoder_config();
     struct nvdp__pass pass = {.training = true};

@@ -11,13 +11,15 @@
 enum { TEXTS = 4, LONGEST = 90 };
 static const size_t lengths[TEXTS] = {LONGEST, 1, 33, 70};
 
-static struct encoder *encoder_in(enum nvdp_precision precision, size_t heads) {
+static struct encoder *encoder_in(enum nvdp_precision precision, size_t heads,
+                                  enum nvdp_activation act) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 96;
     config.num_attention_heads = heads;
     config.intermediate_size = 160;
     config.num_hidden_layers = 3;
     config.max_position_embeddings = LONGEST;
+    config.hidden_act = act;
     if (nvdp_int8_missing() != NULL) cr_skip_test("%s", nvdp_int8_missing());
     struct encoder *encoder = encoder_create_in(precision, &config, 3, false, false);
     encoder_randomize(encoder, 0.1, 7);
@@ -28,12 +30,12 @@ static struct encoder *encoder_in(enum nvdp_precision precision, size_t heads) {
 
 /* Each product has an error of about 1 % of its size (steps of 1/127 of the largest weight,
  * 1/255 of a row's range). Three layers have twelve in sequence, whose errors add as squares do. */
-static void check(size_t heads, bool bf16) {
+static void check(size_t heads, enum nvdp_activation act, bool bf16) {
     struct encoder *encoder[2];
     float *last[2];
     size_t n = 0;
     for (int i = 0; i < 2; i++) {
-        encoder[i] = encoder_in(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_INT8, heads);
+        encoder[i] = encoder_in(i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_INT8, heads, act);
         struct nvdp__batch *batch = encoder_batch(encoder[i], TEXTS, lengths, 11);
         last[i] = encoder_last(encoder[i], batch);
         n = batch->tokens * encoder[i]->bert.config.hidden_size;
@@ -56,16 +58,17 @@ static void check(size_t heads, bool bf16) {
 }
 
 Test(int8, hidden_states_are_close) {
-    check(3, nvdp_bf16_missing() == NULL);
+    for (int act = NVDP_ACTIVATION_GELU; act <= NVDP_ACTIVATION_QUICK_GELU; act++)
+        check(3, (enum nvdp_activation)act, nvdp_bf16_missing() == NULL);
 }
 
 Test(int8, heads_that_bf16_does_not_take) {
-    check(4, false);
+    check(4, NVDP_ACTIVATION_GELU, false);
 }
 
 /* Sums of integers are exact, and attention reads only its own text. */
 Test(int8, a_text_is_the_same_in_every_batch) {
-    struct encoder *encoder = encoder_in(NVDP_PRECISION_INT8, 3);
+    struct encoder *encoder = encoder_in(NVDP_PRECISION_INT8, 3, NVDP_ACTIVATION_GELU);
     struct nvdp__batch *batch = encoder_batch(encoder, TEXTS, lengths, 11);
     size_t dim = encoder->bert.config.hidden_size;
     float *all = encoder_last(encoder, batch);

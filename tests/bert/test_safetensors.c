@@ -96,7 +96,7 @@ static const struct {
     {"{\"a\": {\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,4]}}", 4,
      "at most 8 dimensions, found 9"},
     {"{\"a\": {\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
-     "below 2^64"},
+     "fewer than 2^64 elements"},
     {"{\"a\": {\"dtype\":\"F64\",\"shape\":[2305843009213693952],\"data_offsets\":[0,0]}}", 0,
      "elements of 8 bytes"},
     {"{\"a\": {\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "found 4 bytes"},

@@ -127,7 +127,7 @@ Test(bad_input, lying_header) {
     weights_refused(bytes, count, PARTS("header length: expected at most", "found 281474976"));
     free(bytes);
     header_refused("not JSON", 0, PARTS("model.safetensors: header: expected '{'", "found"));
-    header_refused("{\"a\": }", 0, PARTS("header: expected valid JSON, found at its byte"));
+    header_refused("{\"a\": }", 0, PARTS("header: expected valid JSON, found an error at byte"));
     header_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]}}", 8,
                    PARTS("model.safetensors: tensor 'a': ", "expected", "found"));
     header_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"

@@ -27,9 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status != NVDP_OK && status != NVDP_ERR_IO) /* files that modules.json names may be
                                                      * missing */
         fuzz_refused(ctx, status);
-    if (status == NVDP_OK &&
-        (sentence.pooling < NVDP__POOLING_NONE || sentence.pooling > NVDP__POOLING_MAX))
-        abort();
+    if (status == NVDP_OK) {
+        for (size_t i = 0; i < sentence.poolings; i++)
+            if (sentence.pooling[i] <= NVDP__POOLING_NONE || sentence.pooling[i] >= NVDP__POOLINGS)
+                abort();
+        if (sentence.steps > NVDP__SENTENCE_STEPS || sentence.width == 0) abort();
+        nvdp__sentence_release(&sentence);
+    }
     nvdp_context_free(ctx);
     (void)unlink(strcat(inner, "/config.json"));
     inner[strlen(inner) - strlen("/config.json")] = '\0';

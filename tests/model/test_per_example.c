@@ -22,6 +22,7 @@ struct choice {
     double clip_sequence;
     enum nvdp__vtdp_pool vtdp_pool;
     enum nvdp_precision precision;
+    enum nvdp_activation act;
     bool regression, tags, bilstm, words_stay;
 };
 
@@ -44,6 +45,7 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = LONGEST;
     info.bert.initializer_range = 0.3;
+    info.bert.hidden_act = choice->act;
     if (choice->bilstm)
         info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
     info.nvib = nvdp__nvib_config_default();
@@ -293,6 +295,12 @@ Test(per_example, base) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .regression = true});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .tags = true});
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .words_stay = true});
+}
+
+Test(per_example, activations) {
+    for (int act = NVDP_ACTIVATION_GELU_NEW; act <= NVDP_ACTIVATION_QUICK_GELU; act++)
+        norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .act = (enum nvdp_activation)act});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .act = NVDP_ACTIVATION_RELU});
 }
 
 Test(per_example, vib) {

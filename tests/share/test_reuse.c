@@ -407,7 +407,7 @@ Test(reuse, refuses_damaged_readers) {
          "\"kappa\": 1, \"pool\": \"auto\"}",
          "'pool'"},
         {"{\"nvdp_format\": \"reader/1\", \"dim\": 4, \"heads\": 1, \"inner\": 8, \"outputs\": 2, "
-         "\"kappa\": 1, \"pool\": \"mean\", \"hidden_act\": \"relu\"}",
+         "\"kappa\": 1, \"pool\": \"mean\", \"hidden_act\": \"mish\"}",
          "'hidden_act'"},
     };
     struct nvdp_context *ctx = support_context();

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-static const enum nvdp__act acts[] = {NVDP__ACT_GELU, NVDP__ACT_GELU_NEW};
+#define ROW(NAME, name) NVDP__ACT_##NAME,
+static const enum nvdp__act acts[] = {NVDP__ACTIVATIONS(ROW)};
+#undef ROW
+enum { ACTS = sizeof acts / sizeof acts[0] };
 
 /* Returns every bfloat16 number up to 1e4 in size. */
 static nvdp__bf16 *every(size_t *n) {
@@ -48,7 +51,7 @@ Test(activation_bf16, every_bfloat16_number) {
     double *want_dx = test_zeros64(n);
     nvdp__bf16 *y = bf16_nans(n + 1), *dx = bf16_nans(n + 1), *again = bf16_nans(n + 1);
     for (int which = 0; which < BF16_DEVICES; which++)
-        for (size_t a = 0; a < 2; a++) {
+        for (size_t a = 0; a < ACTS; a++) {
             struct nvdp__device dev = bf16_device(which);
             ref64_act_forward(acts[a], n, x64, want);
             ref64_act_backward(acts[a], n, x64, dy64, want_dx);
@@ -66,7 +69,7 @@ Test(activation_bf16, every_bfloat16_number) {
 Test(activation_bf16, ends_of_the_range) {
     bf16_or_skip();
     struct nvdp__device dev = bf16_device(BF16_ONE);
-    for (size_t a = 0; a < 2; a++) {
+    for (size_t a = 0; a < ACTS; a++) {
         nvdp__bf16 x[] = {0x7f80, 0x7fc0, 0x7f7f, 0xc47a}; /* inf, NaN, the largest, -1000 */
         nvdp__bf16 y[4];
         forward(&dev, acts[a], 4, x, y);
@@ -101,7 +104,7 @@ Test(activation_bf16, may_work_in_place) {
     for (int which = 0; which < BF16_DEVICES; which++) {
         struct nvdp__device dev = bf16_device(which);
         for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++)
-            for (size_t a = 0; a < 2; a++)
+            for (size_t a = 0; a < ACTS; a++)
                 in_place(&dev, acts[a], lengths[l]);
         nvdp__device_release(&dev);
     }
@@ -116,7 +119,7 @@ Test(activation_bf16, backward_repeats_the_forward) {
     nvdp__bf16 *x = every(&n);
     nvdp__bf16 *dy = bf16_values(n, 1);
     nvdp__bf16 *y = bf16_nans(n), *again = bf16_nans(n);
-    for (size_t a = 0; a < 2; a++) {
+    for (size_t a = 0; a < ACTS; a++) {
         forward(&dev, acts[a], n, x, y);
         backward(&dev, acts[a], n, x, dy, bf16_nans(n), again);
         bf16_same("value", n, again, y);
@@ -128,7 +131,7 @@ Test(activation_bf16, backward_repeats_the_forward) {
 Test(activation_bf16, float_devices_match_double) {
     enum { N = 5000 };
     for (size_t d = 0; d < DEVICES; d++)
-        for (size_t a = 0; a < 2; a++) {
+        for (size_t a = 0; a < ACTS; a++) {
             const struct nvdp__device *dev = &test_devices[d];
             float *x = test_floats(N, 5);
             float *dy = test_floats(N, 1);

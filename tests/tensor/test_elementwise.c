@@ -3,7 +3,10 @@
 
 #include <string.h>
 
-static const enum nvdp__act acts[] = {NVDP__ACT_GELU, NVDP__ACT_GELU_NEW, NVDP__ACT_TANH};
+#define ROW(NAME, name) NVDP__ACT_##NAME,
+static const enum nvdp__act acts[] = {NVDP__ACTIVATIONS(ROW) NVDP__ACT_TANH};
+#undef ROW
+enum { ACTS = sizeof acts / sizeof acts[0] };
 
 /* Lengths below, at and above one block, and above the length from which threads are used. */
 static const size_t lengths[] = {0, 1, 17, 4096, 4097, 33000};
@@ -34,7 +37,7 @@ Test(elementwise, arithmetic_is_exact_on_every_device) {
 
 /* GELU multiplies 1 + erf, whose absolute error is about 2e-7, by x/2. */
 Test(elementwise, activations_match_double) {
-    for (size_t a = 0; a < 3; a++)
+    for (size_t a = 0; a < ACTS; a++)
         for (size_t d = 0; d < DEVICES; d++) {
             enum { N = 40000 };
             float *x = test_floats(N, 9);
@@ -53,7 +56,7 @@ Test(elementwise, activations_match_double) {
 }
 
 Test(elementwise, activation_slopes_match_double) {
-    for (size_t a = 0; a < 3; a++)
+    for (size_t a = 0; a < ACTS; a++)
         for (size_t d = 0; d < DEVICES; d++) {
             enum { N = 40000 };
             float *x = test_floats(N, acts[a] == NVDP__ACT_TANH ? 1 : 9);
@@ -82,7 +85,7 @@ static double act_value(void *user) {
 }
 
 Test(elementwise, activation_slopes_are_derivatives) {
-    for (size_t a = 0; a < 3; a++) {
+    for (size_t a = 0; a < ACTS; a++) {
         enum { N = 200 };
         struct act_case c = {acts[a], test_widen(N, test_floats(N, 4)), test_zeros64(N),
                              test_widen(N, test_floats(N, 1)), N};
@@ -95,7 +98,7 @@ Test(elementwise, activation_slopes_are_derivatives) {
 }
 
 Test(elementwise, activations_do_not_depend_on_threads) {
-    for (size_t a = 0; a < 3; a++) {
+    for (size_t a = 0; a < ACTS; a++) {
         enum { N = 50001 };
         float *x = test_floats(N, 5);
         float *one = test_zeros(N);

@@ -74,7 +74,7 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
     nvdp__h5_free(file);
     support_set(ctx, config, "all-layers", "true");
     cr_expect_eq(nvdp_encode(ctx, config, NULL), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "a toy gives its last states alone");
+    support_contains(nvdp_context_error(ctx), "a toy gives only its last states");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

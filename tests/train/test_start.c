@@ -89,9 +89,9 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     config.epochs = 2;
     task_train(fixture.ctx, &config);
     support_contains(fixture.notices, "model.safetensors: tensor 'classifier.weight': expected "
-                                      "shape [1, 16], found [2, 16]; initialised\n");
+                                      "shape [1, 16], found [2, 16]; initialized\n");
     support_contains(fixture.notices,
-                     "tensor 'classifier.bias': expected shape [1], found [2]; initialised\n");
+                     "tensor 'classifier.bias': expected shape [1], found [2]; initialized\n");
     support_lacks(fixture.notices, "not used");
     /* a bottleneck of another width on the encoder of a model with a bottleneck */
     config = task_config(&fixture.task, NVDP_METHOD_NVDP, run);
@@ -107,11 +107,11 @@ Test(start, a_classifier_of_another_shape_is_initialised) {
     fixture.notices[0] = '\0';
     task_train(fixture.ctx, &config);
     support_contains(fixture.notices, "tensor 'nvib.mu.weight': expected shape [4, 16], found "
-                                      "[8, 16]; initialised\n");
+                                      "[8, 16]; initialized\n");
     config.method = NVDP_METHOD_VIB_FIXED;
     fixture.notices[0] = '\0';
     task_train(fixture.ctx, &config);
-    support_contains(fixture.notices, "2 tensors not there, initialised: vib.mu.weight");
+    support_contains(fixture.notices, "2 tensors missing, initialized: vib.mu.weight");
     support_contains(fixture.notices, "23 tensors not used: nvib.* (7), nvdp.* (16)");
     free(run);
     free(other);

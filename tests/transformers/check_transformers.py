@@ -101,7 +101,7 @@ def hidden():
                            output_hidden_states=True)
             for layer, states in enumerate(theirs.hidden_states):
                 worst[layer] = max(worst[layer], difference_of(states[0].numpy(), ours[layer][begin:end]))
-            pooled = max(pooled, difference_of(theirs.pooler_output[0].numpy(), file["pooled"][i]))
+            pooled = max(pooled, difference_of(theirs.pooler_output[0].numpy(), file["pooler_output"][i]))
     finish(max(worst) <= STATES and pooled <= STATES, pairs=len(pairs), layers=worst, pooled=pooled)
 
 

@@ -12,6 +12,14 @@
 /* Texts a file whose tokens are compared; 0 in $NVDP_ROWS: all (150,000, minutes). */
 #define ROWS "1000"
 
+static void run(const char *command) {
+    int status = system(command); /* NOLINT(cert-env33-c): a test's own command */
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127))
+        cr_skip_test("needs NVDP_PYTHON=, a Python with torch, transformers, sentence-transformers "
+                     "and h5py");
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %d", command, status);
+}
+
 static void check(const char *what, const char *rows) {
     static const char model[] = NVDP_SOURCE_DIR "/models/minilm";
     const char *python = getenv("NVDP_PYTHON");
@@ -22,11 +30,30 @@ static void check(const char *what, const char *rows) {
              "'%s' " NVDP_SOURCE_DIR "/tests/transformers/check_transformers.py %s " NVDP_BINARY_DIR
              "/nvdp %s '%s' '%s' %s >&2",
              python, what, model, support_shared("data/glue"), support_scratch(), rows);
-    int status = system(command); /* NOLINT(cert-env33-c): a test's own command */
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127))
-        cr_skip_test("needs NVDP_PYTHON=, a Python with torch, transformers, sentence-transformers "
-                     "and h5py");
-    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %d", command, status);
+    run(command);
+}
+
+/* Small random models in the forms that people have; needs no model. */
+static void check_made(const char *what) {
+    const char *python = getenv("NVDP_PYTHON");
+    char command[16384];
+    snprintf(command, sizeof command,
+             "'%s' " NVDP_SOURCE_DIR "/tests/transformers/check_checkpoints.py %s " NVDP_BINARY_DIR
+             "/nvdp '%s' >&2",
+             python != NULL ? python : "/usr/bin/python3", what, support_scratch());
+    run(command);
+}
+
+Test(transformers, weights_in_all_forms_give_their_states) {
+    check_made("weights");
+}
+
+Test(transformers, activations_by_all_their_names) {
+    check_made("activations");
+}
+
+Test(transformers, poolings_and_dense_modules) {
+    check_made("poolings");
 }
 
 Test(transformers, hidden_states_are_theirs) {

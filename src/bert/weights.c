@@ -1,0 +1,402 @@
+/* The weights of a model folder (weights.h): finds their files, reads indexes of shards, and names what else is there. */
+#include "bert/weights.h"
+
+#include "base/digest.h"
+#include "base/json.h"
+#include "text/sentence.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define INDEX_END ".index.json"
+#define TORCH_FILE "pytorch_model.bin"
+#define SAFETENSORS_INDEX NVDP__WEIGHTS_FILE INDEX_END
+#define TORCH_INDEX TORCH_FILE INDEX_END
+static const char *const file_names[] = {NVDP__WEIGHTS_FILE, SAFETENSORS_INDEX, TORCH_FILE,
+                                         TORCH_INDEX};
+enum { FILE_NAMES = sizeof file_names / sizeof file_names[0], MAX_SHARDS = 10000 };
+
+/* One file, as either format. */
+struct part {
+    char *path;
+    struct nvdp_safetensors *safetensors;
+    struct nvdp__torch_file *torch;
+};
+
+struct nvdp__weights {
+    struct nvdp_context *ctx;
+    char *path;
+    struct part *part; /* in order of their names */
+    size_t parts, part_capacity;
+    struct nvdp__weight *tensor; /* in the order of the files */
+    size_t count, capacity;
+    const struct nvdp__weight **by_name;
+};
+
+/* ---- files ---- */
+
+#define GIT_LFS "version https://git-lfs"
+
+nvdp_status nvdp__map_file(struct nvdp_context *ctx, const char *path, size_t min, const char *what,
+                           unsigned char **map, size_t *size) {
+    nvdp_status status = NVDP_OK;
+    struct stat info;
+    char begin[sizeof GIT_LFS] = "";
+    int fd = -1;
+    NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
+    if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    if (pread(fd, begin, sizeof begin - 1, 0) > 0 && strcmp(begin, GIT_LFS) == 0)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: expected %s, found a Git LFS pointer to the file; run git lfs pull "
+                       "in its folder, or download the file",
+                       path, what));
+    if ((size_t)info.st_size < min)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected %s of %zu bytes, found a file of %zu", path, what, min,
+                            (size_t)info.st_size));
+    void *mapped = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (mapped == MAP_FAILED) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot map", path));
+    *map = mapped;
+    *size = (size_t)info.st_size;
+cleanup:
+    if (fd >= 0) close(fd);
+    return status;
+}
+
+/* Files that hold a model in another format, and the next step. A pattern with "*" matches the end of a name. */
+static const struct {
+    const char *pattern, *next;
+} others[] = {
+    {"adapter_model.safetensors", "merge the adapter into its base model (peft: merge_and_unload) "
+                                  "and save that model with save_pretrained"},
+    {"adapter_model.bin", "merge the adapter into its base model (peft: merge_and_unload) and save "
+                          "that model with save_pretrained"},
+    {"tf_model.h5", "convert it in Python with transformers before version 5: "
+                    "AutoModelForPreTraining.from_pretrained(DIR, from_tf=True)"
+                    ".save_pretrained(DIR)"},
+    {"flax_model.msgpack", "convert it in Python with transformers before version 5: "
+                           "AutoModelForPreTraining.from_pretrained(DIR, from_flax=True)"
+                           ".save_pretrained(DIR)"},
+    {"*.ckpt.index", "convert it in Python with transformers before version 5: "
+                     "BertForPreTraining.from_pretrained(DIR, from_tf=True, config=CONFIG)"
+                     ".save_pretrained(DIR)"},
+    {"*.safetensors", "rename it to " NVDP__WEIGHTS_FILE " if it holds the whole model"},
+    {"*.bin", "rename it to pytorch_model.bin if it is a state dict of the whole model"},
+    {"*.pt", "rename it to pytorch_model.bin if it is a state dict of the whole model"},
+    {"*.pth", "rename it to pytorch_model.bin if it is a state dict of the whole model"},
+    {"onnx", "download " NVDP__WEIGHTS_FILE " or pytorch_model.bin of the same model"},
+    {"*.onnx", "download " NVDP__WEIGHTS_FILE " or pytorch_model.bin of the same model"},
+    {"openvino", "download " NVDP__WEIGHTS_FILE " or pytorch_model.bin of the same model"},
+    {"*.gguf", "download " NVDP__WEIGHTS_FILE " or pytorch_model.bin of the same model (GGUF files "
+               "are usually quantized)"},
+    {"*.ot", "download " NVDP__WEIGHTS_FILE " or pytorch_model.bin of the same model"},
+};
+enum { OTHERS = sizeof others / sizeof others[0], LIST_SIZE = 512 };
+
+/* Returns the row of a file's name, or OTHERS. */
+static size_t other_of(const char *name) {
+    size_t i = 0;
+    while (i < OTHERS &&
+           (others[i].pattern[0] == '*' ? !nvdp__ends_with(name, others[i].pattern + 1)
+                                        : strcmp(name, others[i].pattern) != 0))
+        i++;
+    return i;
+}
+
+/* Names the files of other formats, and the next step for the first of them in the table. */
+static nvdp_status no_weights(struct nvdp_context *ctx, const char *directory) {
+    char list[LIST_SIZE] = "";
+    size_t used = 0, first = OTHERS;
+    DIR *opened = opendir(directory);
+    if (opened == NULL)
+        return nvdp__fail_errno(ctx, errno, "%s: cannot read the folder", directory);
+    for (const struct dirent *one; (one = readdir(opened)) != NULL;) {
+        const size_t row = other_of(one->d_name);
+        if (row == OTHERS) continue;
+        first = nvdp__min(first, row);
+        if (used < LIST_SIZE)
+            used += (size_t)nvdp__snprintf(list + used, LIST_SIZE - used, "%s%.100s",
+                                           used > 0 ? ", " : "", one->d_name);
+    }
+    closedir(opened);
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT,
+        "%s: expected " NVDP__WEIGHTS_FILE " or pytorch_model.bin, or an index of their "
+        "shards, found %s; %s",
+        directory, used > 0 ? list : "none",
+        first < OTHERS ? others[first].next
+                       : "download the model's " NVDP__WEIGHTS_FILE " into the folder");
+}
+
+nvdp_status nvdp__weights_find(struct nvdp_context *ctx, const char *directory, char **path) {
+    for (size_t i = 0; i < FILE_NAMES; i++) {
+        char *found = nvdp__model_path(ctx, directory, file_names[i]);
+        if (found == NULL) return NVDP_ERR_MEMORY;
+        if (nvdp__exists(found)) {
+            *path = found;
+            return NVDP_OK;
+        }
+        free(found);
+    }
+    /* the folder of the encoder, where the files would be */
+    char *config = nvdp__model_path(ctx, directory, "config.json");
+    if (config == NULL) return NVDP_ERR_MEMORY;
+    char *slash = strrchr(config, '/');
+    if (slash != NULL) *slash = '\0';
+    nvdp_status status = no_weights(ctx, slash != NULL ? config : ".");
+    free(config);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static nvdp_status add_tensor(struct nvdp__weights *weights, struct nvdp__weight weight) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(weights->ctx, &weights->tensor, &weights->capacity,
+                                        weights->count + 1, sizeof weight));
+    weights->tensor[weights->count++] = weight;
+    return NVDP_OK;
+}
+
+/* Opens one file and adds its tensors. Takes over `path`. */
+static nvdp_status open_part(struct nvdp__weights *weights, char *path) {
+    nvdp_status status = nvdp__reserve(weights->ctx, &weights->part, &weights->part_capacity,
+                                       weights->parts + 1, sizeof *weights->part);
+    if (status != NVDP_OK) {
+        free(path);
+        return status;
+    }
+    struct part *part = &weights->part[weights->parts++];
+    *part = (struct part){.path = path};
+    if (nvdp__ends_with(path, ".bin")) {
+        size_t count;
+        NVDP_RETURN_IF_FAILED(nvdp__torch_open(weights->ctx, path, &part->torch));
+        const struct nvdp__weight *tensor = nvdp__torch_tensors(part->torch, &count);
+        for (size_t i = 0; i < count; i++)
+            NVDP_RETURN_IF_FAILED(add_tensor(weights, tensor[i]));
+        return NVDP_OK;
+    }
+    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(weights->ctx, path, &part->safetensors));
+    for (size_t i = 0; i < nvdp_safetensors_count(part->safetensors); i++)
+        NVDP_RETURN_IF_FAILED(add_tensor(
+            weights, (struct nvdp__weight){.info = *nvdp_safetensors_at(part->safetensors, i),
+                                           .dense = true,
+                                           .path = path}));
+    return NVDP_OK;
+}
+
+static int compare_name(const void *a, const void *b) {
+    return strcmp((*(const struct nvdp__weight *const *)a)->info.name,
+                  (*(const struct nvdp__weight *const *)b)->info.name);
+}
+
+static int compare_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+#define INDEX_FAIL(weights, format, ...)                                                           \
+    nvdp__fail((weights)->ctx, NVDP_ERR_INPUT, "%s: " format, (weights)->path, __VA_ARGS__)
+
+/* Opens the shards that the index names. */
+static nvdp_status open_shards(struct nvdp__weights *weights, const json_t *map) {
+    nvdp_status status = NVDP_OK;
+    const char **file = NULL, *name;
+    const char *slash = strrchr(weights->path, '/');
+    const int folder = slash != NULL ? (int)(slash + 1 - weights->path) : 0;
+    size_t count = 0;
+    json_t *value;
+    NVDP_TRY(NVDP__NEW(weights->ctx, file, json_object_size(map)));
+    /* json_object_foreach accepts no const object but does not change it */
+    json_object_foreach((json_t *)(uintptr_t)map, name, value) {
+        const char *shard = json_string_value(value);
+        if (shard == NULL || shard[0] == '\0' || shard[0] == '.' || strchr(shard, '/') != NULL)
+            NVDP_TRY(INDEX_FAIL(weights,
+                                "'weight_map': '%.200s': expected the name of a file in the "
+                                "same folder, found %.200s",
+                                name, shard != NULL ? shard : "another type"));
+        file[count++] = shard;
+    }
+    qsort(file, count, sizeof *file, compare_text);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0 && strcmp(file[i - 1], file[i]) == 0) continue;
+        char *path = nvdp__format(weights->ctx, "%.*s%s", folder, weights->path, file[i]);
+        NVDP_TRY(NVDP__MADE(path));
+        if (weights->parts == MAX_SHARDS || !nvdp__exists(path)) {
+            free(path);
+            NVDP_TRY(INDEX_FAIL(weights,
+                                "'weight_map': shard '%.200s': expected it in the same "
+                                "folder, found %s; download all shards",
+                                file[i],
+                                weights->parts == MAX_SHARDS ? "too many" : "no such file"));
+        }
+        NVDP_TRY(open_part(weights, path));
+    }
+cleanup:
+    free(file);
+    return status;
+}
+
+/* Checks that each tensor of the index is in its shard. */
+static nvdp_status check_index(const struct nvdp__weights *weights, const json_t *map) {
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)map, name, value) {
+        const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
+        const char *shard = json_string_value(value);
+        const char *slash = found != NULL ? strrchr(found->path, '/') : NULL;
+        if (found == NULL || strcmp(slash != NULL ? slash + 1 : found->path, shard) != 0)
+            return INDEX_FAIL(weights,
+                              "'weight_map': tensor '%.200s': expected it in '%.200s', found "
+                              "it %s%.200s; download index and shards of one version",
+                              name, shard, found != NULL ? "in " : "nowhere",
+                              found != NULL ? found->path : "");
+    }
+    return NVDP_OK;
+}
+
+/* Sorts the names; fails if two files have a tensor of the same name. */
+static nvdp_status sort_tensors(struct nvdp__weights *weights) {
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(weights->ctx, weights->by_name, weights->count));
+    for (size_t i = 0; i < weights->count; i++)
+        weights->by_name[i] = &weights->tensor[i];
+    qsort(weights->by_name, weights->count, sizeof *weights->by_name, compare_name);
+    for (size_t i = 1; i < weights->count; i++) {
+        const struct nvdp__weight *a = weights->by_name[i - 1], *b = weights->by_name[i];
+        if (strcmp(a->info.name, b->info.name) == 0)
+            return INDEX_FAIL(weights,
+                              "tensor '%.200s': expected it in one shard, found it in %s and %s",
+                              a->info.name, a->path, b->path);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status open_index(struct nvdp__weights *weights) {
+    nvdp_status status = NVDP_OK;
+    json_t *index = NULL;
+    NVDP_TRY(nvdp__json_read(weights->ctx, weights->path, &index));
+    const json_t *map = json_object_get(index, "weight_map");
+    if (json_object_size(map) == 0)
+        NVDP_TRY(INDEX_FAIL(weights,
+                            "'weight_map': expected an object with the shard of each tensor, "
+                            "found %s",
+                            map == NULL ? "none" : "another value"));
+    NVDP_TRY(open_shards(weights, map));
+    NVDP_TRY(sort_tensors(weights));
+    NVDP_TRY(check_index(weights, map));
+cleanup:
+    json_decref(index);
+    return status;
+}
+
+nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
+                                    struct nvdp__weights **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__weights *weights = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, weights, 1));
+    weights->ctx = ctx;
+    weights->path = nvdp__strdup(ctx, path);
+    NVDP_TRY(NVDP__MADE(weights->path));
+    if (nvdp__ends_with(path, INDEX_END)) {
+        NVDP_TRY(open_index(weights));
+    } else {
+        char *copy = nvdp__strdup(ctx, path);
+        NVDP_TRY(NVDP__MADE(copy));
+        NVDP_TRY(open_part(weights, copy));
+        NVDP_TRY(sort_tensors(weights));
+    }
+    NVDP__HAND_OVER(out, weights);
+cleanup:
+    nvdp__weights_close(weights);
+    return status;
+}
+
+nvdp_status nvdp__weights_open(struct nvdp_context *ctx, const char *directory,
+                               struct nvdp__weights **out) {
+    char *path = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__weights_find(ctx, directory, &path));
+    nvdp_status status = nvdp__weights_open_file(ctx, path, out);
+    free(path);
+    return status;
+}
+
+void nvdp__weights_close(struct nvdp__weights *weights) {
+    if (weights == NULL) return;
+    for (size_t i = 0; i < weights->parts; i++) {
+        nvdp_safetensors_close(weights->part[i].safetensors);
+        nvdp__torch_close(weights->part[i].torch);
+        free(weights->part[i].path);
+    }
+    free(weights->part);
+    free(weights->tensor);
+    free(weights->by_name);
+    free(weights->path);
+    free(weights);
+}
+
+/* ---- use ---- */
+
+const char *nvdp__weights_path(const struct nvdp__weights *weights) {
+    return weights->path;
+}
+
+size_t nvdp__weights_count(const struct nvdp__weights *weights) {
+    return weights->count;
+}
+
+const struct nvdp__weight *nvdp__weights_at(const struct nvdp__weights *weights, size_t i) {
+    return &weights->tensor[i];
+}
+
+const struct nvdp__weight *nvdp__weights_find_tensor(const struct nvdp__weights *weights,
+                                                     const char *name) {
+    const struct nvdp__weight wanted = {.info.name = name};
+    const struct nvdp__weight *key = &wanted;
+    const struct nvdp__weight **found =
+        bsearch(&key, weights->by_name, weights->count, sizeof key, compare_name);
+    return found != NULL ? *found : NULL;
+}
+
+void nvdp__weight_read_f32(const struct nvdp__weight *weight, size_t first, size_t count,
+                           float *out) {
+    const size_t size = nvdp_dtype_size(weight->info.dtype);
+    struct nvdp_tensor_info part = weight->info;
+    if (weight->dense) {
+        part.count = count;
+        part.data = (const unsigned char *)weight->info.data + first * size;
+        nvdp_safetensors_read_f32(&part, out);
+        return;
+    }
+    part.count = 1;
+    for (size_t i = 0; i < count; i++) {
+        size_t rest = first + i, at = 0;
+        for (int d = weight->info.rank; d-- > 0;) {
+            at += rest % weight->info.shape[d] * weight->stride[d];
+            rest /= weight->info.shape[d];
+        }
+        part.data = (const unsigned char *)weight->info.data + at * size;
+        nvdp_safetensors_read_f32(&part, &out[i]);
+    }
+}
+
+nvdp_status nvdp__weights_sha256(const struct nvdp__weights *weights, char hex[65]) {
+    if (!nvdp__ends_with(weights->path, INDEX_END))
+        return nvdp__file_sha256(weights->ctx, weights->path, hex);
+    crypto_hash_sha256_state state;
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    crypto_hash_sha256_init(&state);
+    for (size_t i = 0; i < weights->parts; i++) {
+        const char *slash = strrchr(weights->part[i].path, '/');
+        const char *name = slash != NULL ? slash + 1 : weights->part[i].path;
+        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(weights->ctx, weights->part[i].path, hex));
+        crypto_hash_sha256_update(&state, (const unsigned char *)hex, 64);
+        crypto_hash_sha256_update(&state, (const unsigned char *)" ", 1);
+        crypto_hash_sha256_update(&state, (const unsigned char *)name, strlen(name));
+        crypto_hash_sha256_update(&state, (const unsigned char *)"\n", 1);
+    }
+    crypto_hash_sha256_final(&state, digest);
+    sodium_bin2hex(hex, 65, digest, sizeof digest);
+    return NVDP_OK;
+}
