@@ -2,8 +2,8 @@
  * share. Positions are RoBERTa's; there are no token types. */
 #include "bert/transformer.h"
 
-/* Half of the buckets is for keys after the query. Of each half, the first NEAR buckets are for
- * single distances; the others grow by sqrt(2) up to distance 128 (Raffel et al. 2020):
+/* The second half of the buckets is for keys after the query. In each half, the first NEAR buckets
+ * are single distances; the others grow by sqrt(2) up to distance 128 (Raffel et al. 2020):
  *
  *     bucket(n) = n                              for n < NEAR = 8
  *     bucket(n) = min(15, 8 + floor(2 log2(n/8))) for larger n
