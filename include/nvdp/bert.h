@@ -1,9 +1,10 @@
 /** @file
- * BERT configurations, as in config.json of a Hugging Face directory, and new models with random weights. Also
- * DistilBERT and RoBERTa, which compute the same layers under other names.
+ * BERT configurations, as in config.json of a Hugging Face directory, and new models with random weights. Also its
+ * relatives: DistilBERT, RoBERTa, XLM-RoBERTa, MPNet and ELECTRA.
  *
  * Devlin, Chang, Lee & Toutanova (2019), BERT: pre-training of deep bidirectional transformers. Sanh, Debut,
- * Chaumond & Wolf (2019), DistilBERT. Liu et al. (2019), RoBERTa.
+ * Chaumond & Wolf (2019), DistilBERT. Liu et al. (2019), RoBERTa. Conneau et al. (2020), XLM-RoBERTa. Song et al.
+ * (2020), MPNet. Clark et al. (2020), ELECTRA.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_BERT_H
@@ -33,7 +34,10 @@ enum nvdp_model_type {
     NVDP_MODEL_ROBERTA, /**< "roberta": positions are counted from pad_token_id + 1 */
     /** "bilstm": bidirectional LSTM layers over word embeddings that are never trained; only in this library, not in
      * transformers. */
-    NVDP_MODEL_BILSTM
+    NVDP_MODEL_BILSTM,
+    NVDP_MODEL_MPNET,      /**< "mpnet": no token types; biases of attention by distance */
+    NVDP_MODEL_ELECTRA,    /**< "electra": word embeddings of another width than the states */
+    NVDP_MODEL_XLM_ROBERTA /**< "xlm-roberta": RoBERTa over 100 languages */
 };
 
 /** Members of config.json, with BERT's names. */
@@ -46,7 +50,7 @@ struct nvdp_bert_config {
     size_t vocab_size;          /**< number of pieces; 1 to 16777216 */
     /** Maximum length of a text in tokens; 1 to 1048576. RoBERTa's config.json has pad_token_id + 1 more. */
     size_t max_position_embeddings;
-    size_t type_vocab_size;          /**< number of token types; 1 to 1024; unused by DistilBERT */
+    size_t type_vocab_size;          /**< number of token types; 1 to 1024; unused by DistilBERT and MPNet */
     double layer_norm_eps;           /**< added to the variances of LayerNorm; 1e-30 to 1 */
     enum nvdp_activation hidden_act; /**< activation function of the inner layers */
     double hidden_dropout_prob;      /**< dropout probability of states; 0 to 0.99 */
@@ -54,7 +58,8 @@ struct nvdp_bert_config {
     double initializer_range;            /**< standard deviation of initial weights; 0 to 10 */
     int64_t pad_token_id;                /**< padding piece; 0 to vocab_size - 1 */
     enum nvdp_model_type model_type;     /**< model type */
-    size_t embedding_size; /**< for a BiLSTM: length of a word embedding; 1 to 65536 */
+    /** Length of a word embedding, for a BiLSTM and ELECTRA; 1 to 65536; at most ELECTRA's hidden_size. */
+    size_t embedding_size;
 };
 
 /** Returns the configuration of BERT-base-uncased.
@@ -77,10 +82,10 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
 
 /** Returns the name of a model type.
  * @param type one of enum nvdp_model_type
- * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm" */
+ * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta" */
 const char *nvdp_model_type_name(enum nvdp_model_type type);
 
-/** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa: 1). hidden_size,
+/** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa, XLM-RoBERTa and MPNet: 1). hidden_size,
  * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size are required.
  * @param ctx       records errors
  * @param directory a Hugging Face directory

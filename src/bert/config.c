@@ -249,6 +249,29 @@ static nvdp_status check_variant(struct nvdp_context *ctx, const char *path, con
     return NVDP_OK;
 }
 
+/* Refuses other values of the members that the row lists. */
+static nvdp_status check_only(struct nvdp_context *ctx, const char *path, const json_t *json,
+                              const struct nvdp__encoder_row *row) {
+    const struct nvdp__config_value *only = row->only;
+    for (; only != NULL && only->key != NULL; only++) {
+        const json_t *found = json_object_get(json, only->key);
+        json_t *expected = json_loads(only->json, JSON_DECODE_ANY, NULL);
+        if (expected == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path);
+        const bool same = found == NULL || json_is_null(found) || json_equal(found, expected);
+        json_decref(expected);
+        if (same) continue;
+        char *text = json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
+        nvdp_status status =
+            nvdp__fail(ctx, text == NULL ? NVDP_ERR_MEMORY : NVDP_ERR_INPUT,
+                       "%s: '%s': expected %s with %s, found %.100s", path, only->key, only->json,
+                       row->title, text != NULL ? text : "");
+        free(text);
+        return status;
+    }
+    return NVDP_OK;
+}
+
 static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, const json_t *json,
                                    struct nvdp_bert_config *config) {
     const char *key = nvdp__encoder_row(config->model_type)->key[NVDP__KEY_ACTIVATION];
@@ -304,6 +327,7 @@ nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *pa
     NVDP_TRY(nvdp__json_read(ctx, path, &json));
     NVDP_TRY(read_type(ctx, path, json, &config));
     NVDP_TRY(check_variant(ctx, path, json));
+    NVDP_TRY(check_only(ctx, path, json, nvdp__encoder_row(config.model_type)));
     NVDP_TRY(read_activation(ctx, path, json, &config));
     NVDP_TRY(read_numbers(ctx, path, json, &config));
     if (nvdp_bert_config_check(ctx, &config) != NVDP_OK)

@@ -33,6 +33,8 @@ struct nvdp__names {
     const char *layers; /* after the prefix, before ".N." */
     const char *query, *key, *value, *attention_output, *attention_norm;
     const char *intermediate, *output, *output_norm;
+    const char *relative;            /* after the prefix; NULL: no biases by distance */
+    const char *projection;          /* after the prefix, of the embeddings; NULL: none */
     const char *pooler, *classifier; /* whole names */
 };
 const struct nvdp__names *nvdp__names(enum nvdp_model_type type);
@@ -55,8 +57,11 @@ struct nvdp__bert_layer {
 struct nvdp__bert {
     const struct nvdp__encoder_row *row;
     struct nvdp_bert_config config;
-    size_t word, position, type; /* DistilBERT declares no types */
+    size_t word, position, type; /* a row without token types declares none */
     struct nvdp__dense norm;
+    struct nvdp__dense projection; /* of the embeddings, if has_projection */
+    bool has_projection;
+    size_t relative; /* biases by distance, if the row has them */
     struct nvdp__bert_layer *layer;
     void *own; /* indices of an encoder without such layers, for its own file; free() */
     struct nvdp__dense pooler;
@@ -110,6 +115,7 @@ struct nvdp__bert_layer_cache {
 };
 struct nvdp__pooler {
     float *first, *pooled; /* [B,D] states of the first tokens; act(W first + b) */
+    float *inner;          /* [B,D] W first + b, if act' needs it */
     float *d_first;        /* [B,D] */
     int32_t *ends; /* [2B] a BiLSTM's rows of states; a BiLSTM uses only `ends` and `pooled` */
 };
@@ -126,6 +132,9 @@ struct nvdp__bert_cache {
      * encoder. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
+    float *embedded, *d_embedded; /* [T,E] before the projection; [T,D] its gradient, or scratch */
+    struct nvdp__relative relative; /* biases by distance */
+    float *d_relative;              /* [B, buckets, heads] their gradients */
     /* Host arrays of layers+1; [0] is the output of the embeddings. After a training forward,
      * only the last hidden state is readable, and only the inputs of products are kept; in
      * inference, keep_hidden keeps all. */
@@ -195,7 +204,7 @@ void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__devic
                          float *d_last);
 
 /* BERT's family: pooled [B, D] = act(W h_first + b), with h_first the last hidden state of a
- * text's first token, and act tanh or, in DistilBERT, ReLU. BiLSTM: the last token's forward
+ * text's first token, and act the row's pooler_activation. BiLSTM: the last token's forward
  * state and the first token's backward state. */
 void nvdp__pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                        struct nvdp__arena *arena, struct nvdp__pooler *pooler);

@@ -58,6 +58,7 @@ struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
 static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__params *params) {
     const struct nvdp_bert_config *config = &bert->config;
     const char *model = bert->row->names.prefix;
+    const size_t width = nvdp__word_width(config);
     char name[NAME_SIZE];
     struct {
         const char *name;
@@ -73,11 +74,27 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
         unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
         if (!bert->row->token_types && table[i].index == &bert->type) continue;
         nvdp__snprintf(name, sizeof name, "%s.embeddings.%s", model, table[i].name);
-        NVDP_RETURN_IF_FAILED(add(params, name, "weight", 2, table[i].rows, config->hidden_size,
-                                  flags, table[i].index));
+        NVDP_RETURN_IF_FAILED(
+            add(params, name, "weight", 2, table[i].rows, width, flags, table[i].index));
     }
     nvdp__snprintf(name, sizeof name, "%s.embeddings.LayerNorm", model);
-    return nvdp__declare_norm(params, name, config->hidden_size, 0, &bert->norm);
+    NVDP_RETURN_IF_FAILED(nvdp__declare_norm(params, name, width, 0, &bert->norm));
+    bert->has_projection = bert->row->names.projection != NULL && width != config->hidden_size;
+    if (!bert->has_projection) return NVDP_OK;
+    nvdp__snprintf(name, sizeof name, "%s.%s", model, bert->row->names.projection);
+    return nvdp__declare_dense(params, name, config->hidden_size, width, NVDP__PARAM_SET,
+                               &bert->projection);
+}
+
+/* The biases by distance stand before the layers, so that they are frozen with the first. */
+static nvdp_status declare_relative(struct nvdp__bert *bert, struct nvdp__params *params) {
+    const struct nvdp__names *names = &bert->row->names;
+    char name[NAME_SIZE];
+    if (bert->row->relative_buckets == 0) return NVDP_OK;
+    nvdp__snprintf(name, sizeof name, "%s.%s", names->prefix, names->relative);
+    return add(params, name, "weight", 2, bert->row->relative_buckets,
+               bert->config.num_attention_heads, NVDP__PARAM_DECAY | NVDP__PARAM_SHARED,
+               &bert->relative);
 }
 
 /* Declares the weights of query, key and value contiguously, then their biases: one product of
@@ -148,6 +165,7 @@ nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__para
     const size_t dim = bert->config.hidden_size;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
     NVDP_RETURN_IF_FAILED(declare_embeddings(bert, params));
+    NVDP_RETURN_IF_FAILED(declare_relative(bert, params));
     NVDP_RETURN_IF_FAILED(declare_layers(bert, params));
     if (!bert->has_pooler) return NVDP_OK;
     return nvdp__declare_dense(params, bert->row->names.pooler, dim, dim, NVDP__PARAM_OPTIONAL,
@@ -186,6 +204,8 @@ void nvdp__transformer_initialize(const struct nvdp__bert *bert, const struct nv
     nvdp__params_normal(dev, params, bert->position, sd, seed);
     if (bert->row->token_types) nvdp__params_normal(dev, params, bert->type, sd, seed);
     initialize_norm(dev, params, &bert->norm);
+    if (bert->has_projection) initialize_dense(dev, params, &bert->projection, sd, seed);
+    if (bert->row->relative_buckets > 0) nvdp__params_normal(dev, params, bert->relative, sd, seed);
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         const struct nvdp__bert_layer *layer = &bert->layer[i];
         initialize_dense(dev, params, &layer->query, sd, seed);
@@ -204,6 +224,10 @@ void nvdp__transformer_initialize(const struct nvdp__bert *bert, const struct nv
 
 nvdp_status nvdp__transformer_check(struct nvdp_context *ctx,
                                     const struct nvdp_bert_config *config) {
+    if (nvdp__word_width(config) > config->hidden_size)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "'embedding_size': expected at most 'hidden_size' %zu, found %zu",
+                          config->hidden_size, config->embedding_size);
     if (config->hidden_size % config->num_attention_heads == 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "'num_attention_heads': expected a divisor of 'hidden_size' %zu, found "
@@ -212,15 +236,19 @@ nvdp_status nvdp__transformer_check(struct nvdp_context *ctx,
 }
 
 size_t nvdp__transformer_parameter_count(const struct nvdp_bert_config *config) {
-    const bool types = nvdp__encoder_row(config->model_type)->token_types;
-    size_t d = config->hidden_size;
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
+    const bool types = row->token_types;
+    size_t d = config->hidden_size, width = nvdp__word_width(config);
     size_t wide = config->intermediate_size;
     size_t rows = config->vocab_size + nvdp__first_position(config) +
                   config->max_position_embeddings + (types ? config->type_vocab_size : 0);
     size_t norm = 2 * d;
     size_t square = d * d + d;
     size_t layer = 4 * square + (wide * d + wide) + (d * wide + d) + 2 * norm;
-    return rows * d + norm + config->num_hidden_layers * layer + square;
+    size_t projection = width != d ? width * d + d : 0;
+    size_t relative = row->relative_buckets * config->num_attention_heads;
+    return rows * width + 2 * width + projection + relative + config->num_hidden_layers * layer +
+           square;
 }
 
 const struct nvdp__encoder_row nvdp__encoder_bert = {
@@ -280,6 +308,25 @@ const struct nvdp__encoder_row nvdp__encoder_roberta = {
               .encoder = "RobertaModel",
               .classification = "RobertaForSequenceClassification",
               .tagging = "RobertaForTokenClassification",
+              .prefix = "roberta",
+              NVDP__BERT_LAYERS,
+              .pooler = "classifier.dense",
+              .classifier = "classifier.out_proj"},
+    .key = NVDP__BERT_KEYS,
+    .pad_token_id = 1,
+    .token_types = true,
+    .position_after_pad = true,
+    .attention_dropout = true,
+    .pooler_activation = NVDP__ACT_TANH,
+    NVDP__TRANSFORMER};
+
+/* Conneau et al. (2020): RoBERTa over 100 languages, with the same names. */
+const struct nvdp__encoder_row nvdp__encoder_xlm_roberta = {
+    .title = "an XLM-RoBERTa",
+    .names = {.type = "xlm-roberta",
+              .encoder = "XLMRobertaModel",
+              .classification = "XLMRobertaForSequenceClassification",
+              .tagging = "XLMRobertaForTokenClassification",
               .prefix = "roberta",
               NVDP__BERT_LAYERS,
               .pooler = "classifier.dense",

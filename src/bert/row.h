@@ -49,11 +49,18 @@ struct nvdp__encoder_pass {
                             const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
 };
 
+/* A member of config.json that must have this value, if present. */
+struct nvdp__config_value {
+    const char *key;
+    const char *json; /* the value, as JSON */
+};
+
 struct nvdp__encoder_row {
-    const char *title;           /* "a BiLSTM": for messages */
-    struct nvdp__names names;    /* of tensors, and of classes of transformers */
-    const char *key[NVDP__KEYS]; /* in config.json; NULL: the type has no such member */
-    int64_t pad_token_id;        /* if config.json has none */
+    const char *title;                     /* "a BiLSTM": for messages */
+    struct nvdp__names names;              /* of tensors, and of classes of transformers */
+    const char *key[NVDP__KEYS];           /* in config.json; NULL: the type has no such member */
+    int64_t pad_token_id;                  /* if config.json has none */
+    const struct nvdp__config_value *only; /* the only values implemented; key NULL at the end */
 
     /* Capabilities. Options that need a missing one are refused, so a row must only claim what
      * its functions do. */
@@ -72,6 +79,10 @@ struct nvdp__encoder_row {
         masked_lm; /* can be pretrained as a masked language model: has a dense pooler and per-example gradients */
     bool bf16; /* computes in bf16 if its sizes fit */
     enum nvdp__act pooler_activation;
+    /* Biases by distance: rows of their table (0: none), and the row of a distance j - i from
+     * query i to key j. */
+    size_t relative_buckets;
+    int32_t (*relative_bucket)(int32_t distance);
 
     /* Set for an encoder that is trained over the word embeddings of another model and is a
      * value of the option `encoder`: returns its configuration with `units` units over the words

@@ -2,6 +2,8 @@
  * embeddings, layers, lanes, the pooler, and the additional layer of some mechanisms. */
 #include "bert/transformer.h"
 
+#include "tensor/per_example.h"
+
 #include <math.h>
 #include <omp.h>
 
@@ -86,6 +88,7 @@ static void plan_shared(const struct plan *plan, size_t layers, struct nvdp__ber
     shared.output_mean = shared.attention_mean;
     shared.output_rstd = shared.attention_rstd;
     cache->embedding_sum = wide;
+    cache->embedded = shared.attention_out;
     cache->embedding_mean = shared.attention_mean;
     cache->embedding_rstd = shared.attention_rstd;
     if (!cache->above) cache->states[0] = take_copy(plan, cache->hidden[0]);
@@ -119,7 +122,10 @@ static void plan_training(const struct nvdp__bert *bert, const struct plan *plan
         cache->hidden[0] = take(plan, plan->dim);
         plan_shared(plan, cache->frozen, cache);
     } else if (!cache->above) {
-        cache->embedding_sum = take(plan, plan->dim);
+        const size_t width = nvdp__word_width(&bert->config);
+        cache->embedding_sum = take(plan, width);
+        cache->embedded = bert->has_projection ? take(plan, width) : NULL;
+        cache->d_embedded = bert->has_projection ? take(plan, plan->dim) : NULL;
         cache->embedding_mean = take(plan, 1);
         cache->embedding_rstd = take(plan, 1);
         cache->hidden[0] = take_state(plan, state[0]);
@@ -153,6 +159,26 @@ static float *take_scratch(const struct nvdp__bert *bert, const struct nvdp__dev
         arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest, head_dim));
 }
 
+/* Plans the biases by distance of texts of at most `longest` tokens. */
+static void plan_relative(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                          size_t max_texts, size_t longest, struct nvdp__arena *arena,
+                          struct nvdp__bert_cache *cache) {
+    const struct nvdp__encoder_row *row = bert->row;
+    if (row->relative_buckets == 0) return;
+    const size_t heads = bert->config.num_attention_heads, reach = nvdp__max(longest, 1) - 1;
+    const size_t width = 2 * reach + 1;
+    struct nvdp__relative made = {.reach = reach, .buckets = row->relative_buckets};
+    made.bucket = (int32_t *)(void *)nvdp__arena_take(arena, width);
+    made.bias = nvdp__arena_take(arena, heads * width);
+    for (size_t d = 0; made.bucket != NULL && d < width; d++)
+        made.bucket[d] = row->relative_bucket((int32_t)d - (int32_t)reach);
+    if (cache->training) {
+        made.sums = (double *)(void *)nvdp__arena_take(arena, 2 * (size_t)dev->threads * width);
+        cache->d_relative = nvdp__arena_take(arena, max_texts * made.buckets * heads);
+    }
+    cache->relative = made;
+}
+
 /* Plans the lanes' buffers, except the hidden states: each lane gets its share of the tokens,
  * plus half a text at either end. */
 static void plan_lanes(const struct nvdp__bert *bert, size_t max_tokens, size_t max_texts,
@@ -172,6 +198,7 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
                       struct nvdp__arena *arena, struct nvdp__bert_cache *cache) {
     const struct nvdp_bert_config *config = &bert->config;
     struct plan plan = plan_of(config, dev, max_tokens, arena);
+    plan_relative(bert, dev, max_texts, longest, arena, cache);
     if (cache->training) {
         plan_training(bert, &plan, cache);
         cache->scratch = take_scratch(bert, dev, longest, arena);
@@ -242,13 +269,28 @@ static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense
                                .offset = run->batch->offset};
 }
 
-/* ---- embeddings: h_0 = drop(LN(word[id] + position[place] + type[segment])), without the last
- * term in DistilBERT; RoBERTa's first position follows its padding's ---- */
+/* ---- embeddings: e = drop(LN(word[id] + position[place] + type[segment])), without the last
+ * term if the row has no token types; RoBERTa's first position follows its padding's.
+ * h_0 = e, or W e + b if there is a projection; the projection is in float32 ---- */
 
 static struct nvdp__dropout embedding_dropout(const struct run *run) {
     struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
-    drop.first *= run->bert->config.hidden_size;
+    drop.first *= nvdp__word_width(&run->bert->config);
     return drop;
+}
+
+/* [T, E] */
+static struct nvdp__tensor words_of(const struct run *run, const float *x) {
+    return nvdp__f32(run->batch->tokens, nvdp__word_width(&run->bert->config), x);
+}
+
+static struct nvdp__linear projection_of(const struct run *run) {
+    struct nvdp__linear layer =
+        nvdp__dense_linear(run->params, &run->bert->projection, run->batch->tokens);
+    layer.f32 = true;
+    layer.offset = run->batch->offset;
+    layer.keep = run->cache->d_embedded;
+    return layer;
 }
 
 /* Dropout is applied to the output of this LayerNorm, not to its input. */
@@ -261,44 +303,87 @@ static struct nvdp__embedding embedding(const struct run *run,
                                         float *of(const struct nvdp__params *, size_t)) {
     const struct nvdp_bert_config *config = &run->bert->config;
     bool types = run->bert->row->token_types;
-    size_t first = nvdp__first_position(config) * config->hidden_size;
+    size_t first = nvdp__first_position(config) * nvdp__word_width(config);
+    float *positions = of(run->params, run->bert->position);
     return (struct nvdp__embedding){.ids = run->batch->ids,
                                     .positions = run->batch->positions,
                                     .types = run->batch->types,
                                     .word = of(run->params, run->bert->word),
                                     .given = run->batch->words,
-                                    .position = of(run->params, run->bert->position) + first,
+                                    .position = positions != NULL ? positions + first : NULL,
                                     .type = types ? of(run->params, run->bert->type) : NULL,
                                     .offset = run->batch->offset};
 }
 
 static void embeddings_forward(const struct run *run) {
     struct nvdp__bert_cache *cache = run->cache;
-    struct nvdp__tensor sum = state(run, cache->embedding_sum);
+    const bool projects = run->bert->has_projection;
+    struct nvdp__tensor sum = words_of(run, cache->embedding_sum);
+    struct nvdp__tensor embedded = words_of(run, projects ? cache->embedded : cache->hidden[0]);
     struct nvdp__tensor hidden = state(run, cache->hidden[0]);
     struct nvdp__tensor rounded = rows_of(run, cache->states[0]);
     struct nvdp__embedding tables = embedding(run, nvdp__value);
     struct nvdp__norm norm = embedding_norm(run);
     struct nvdp__dropout drop = embedding_dropout(run);
     nvdp__embed_forward(run->dev, &tables, sum);
-    nvdp__norm_forward(run->dev, &norm, sum, NVDP__NO_TENSOR, sum, hidden, rounded);
-    if (drop.rate == 0) return;
-    nvdp__dropout_apply(run->dev, &drop, hidden.rows * hidden.cols, cache->hidden[0]);
-    nvdp__convert(run->dev, hidden, rounded);
+    nvdp__norm_forward(run->dev, &norm, sum, NVDP__NO_TENSOR, sum, embedded,
+                       projects ? NVDP__NO_TENSOR : rounded);
+    nvdp__dropout_apply(run->dev, &drop, embedded.rows * embedded.cols, embedded.data);
+    if (projects) {
+        struct nvdp__linear projection = projection_of(run);
+        nvdp__dense_forward(run->dev, &projection, embedded, hidden);
+    }
+    if (projects || drop.rate > 0) nvdp__convert(run->dev, hidden, rounded);
 }
 
-/* Overwrites d [T, D], the gradient of hidden[0]. */
+/* Overwrites d [T, D], the gradient of hidden[0], with the one of the embeddings' sum [T, E]. */
 static void embeddings_backward(const struct run *run, float *d) {
-    struct nvdp__tensor dy = state(run, d);
+    struct nvdp__tensor dy = words_of(run, d);
     struct nvdp__embedding gradients = embedding(run, nvdp__grad);
     struct nvdp__norm norm = embedding_norm(run);
     struct nvdp__dropout drop = embedding_dropout(run);
+    if (run->bert->has_projection) {
+        struct nvdp__linear projection = projection_of(run);
+        struct nvdp__tensor d_hidden = state(run, run->cache->d_embedded);
+        nvdp__convert(run->dev, state(run, d), d_hidden);
+        nvdp__dense_backward(run->dev, &projection, words_of(run, run->cache->embedded), d_hidden,
+                             dy, false);
+    }
     nvdp__dropout_apply(run->dev, &drop, dy.rows * dy.cols, d);
-    nvdp__norm_backward(run->dev, &norm, state(run, run->cache->embedding_sum), dy,
+    nvdp__norm_backward(run->dev, &norm, words_of(run, run->cache->embedding_sum), dy,
                         NVDP__NO_TENSOR);
     if (run->batch->words != NULL) gradients.word = NULL;
     if (gradients.word != NULL) nvdp__grad_rows(run->params, run->batch->tokens, run->batch->ids);
     nvdp__embed_backward(run->dev, &gradients, dy);
+}
+
+/* ---- biases of attention by distance, which all layers share ---- */
+
+static void relative_forward(const struct run *run) {
+    if (run->bert->row->relative_buckets > 0)
+        nvdp__relative_fill(run->dev, run->bert->config.num_attention_heads,
+                            nvdp__value(run->params, run->bert->relative), &run->cache->relative);
+}
+
+/* Begins the gradients, to which each layer adds its own. */
+static void relative_begin(const struct run *run) {
+    struct nvdp__relative *relative = &run->cache->relative;
+    const size_t n = relative->buckets * run->bert->config.num_attention_heads;
+    if (n == 0) return;
+    float *grad = nvdp__grad(run->params, run->bert->relative);
+    relative->gradient = grad == NULL ? NULL
+                         : run->dev->per_example != NULL
+                             ? nvdp__per_example_shared(run->dev, grad, n)
+                             : run->cache->d_relative;
+    if (relative->gradient == run->cache->d_relative && grad != NULL)
+        nvdp__zero(run->dev, run->batch->texts * n, relative->gradient);
+}
+
+static void relative_end(const struct run *run) {
+    const struct nvdp__relative *relative = &run->cache->relative;
+    if (run->dev->per_example == NULL && relative->gradient != NULL)
+        nvdp__relative_add(run->dev, run->batch->texts, run->bert->config.num_attention_heads,
+                           relative, nvdp__grad(run->params, run->bert->relative));
 }
 
 /* ---- one post-LN layer (Devlin et al. 2019; Vaswani et al. 2017) ----
@@ -340,6 +425,7 @@ static struct nvdp__attention attention_of(const struct run *run, size_t index) 
         .k = nvdp__col_slice(qkv, d, d),
         .v = nvdp__col_slice(qkv, 2 * d, d),
         .out = rows_of(run, cache->context),
+        .relative = run->bert->row->relative_buckets > 0 ? &run->cache->relative : NULL,
         .lse = cache->lse,
         .scratch = run->cache->scratch};
 }
@@ -497,6 +583,7 @@ static void lane_forward(const struct run *run, struct nvdp__lane *lane) {
     const struct nvdp__batch part =
         nvdp__batch_part(run->batch, lane->first, lane->texts, dim, lane->offset);
     const struct run own = {run->bert, &lane->dev, run->params, &part, run->pass, &lane->cache};
+    lane->cache.relative = run->cache->relative;
     float *hidden = run->cache->hidden[0] + (size_t)run->batch->offset[lane->first] * dim;
     for (size_t i = 0; i <= run->bert->config.num_hidden_layers; i++) {
         lane->cache.hidden[i] = hidden;
@@ -520,6 +607,7 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
                     const struct nvdp__params *params, const struct nvdp__batch *batch,
                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     const struct run run = {bert, dev, params, batch, pass, cache};
+    relative_forward(&run);
     if (cache->lanes > 0 && dev->rowwise == NULL && split_batch(batch, cache))
         lanes_forward(&run);
     else
@@ -531,6 +619,7 @@ void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device 
                        size_t layers, struct nvdp__bert_cache *cache) {
     const struct nvdp__pass pass = {.training = false};
     const struct run run = {bert, dev, params, batch, &pass, cache};
+    relative_forward(&run);
     embeddings_forward(&run);
     for (size_t i = 0; i < layers; i++)
         layer_forward(&run, i);
@@ -540,15 +629,22 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
                      const struct nvdp__params *params, const struct nvdp__batch *batch,
                      const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
     const struct run run = {bert, dev, params, batch, pass, cache};
+    relative_begin(&run);
     for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;) {
         layer_backward(&run, i, d_last);
         nvdp__grad_complete(params, bert->layer[i].query.weight);
     }
+    relative_end(&run);
     if (pass->first_layer == 0) embeddings_backward(&run, d_last);
 }
 
-/* ---- pooler: tanh(W h_first + b); with ReLU in DistilBERT (pre_classifier); in RoBERTa the
- * dense layer of its classification head ---- */
+/* ---- pooler: tanh(W h_first + b); with ReLU in DistilBERT (pre_classifier) and GELU in ELECTRA;
+ * in RoBERTa and others the dense layer of its classification head ---- */
+
+/* True if the derivative is computed from the input, false if from the output. */
+static bool needs_input(enum nvdp__act act) {
+    return act != NVDP__ACT_TANH && act != NVDP__ACT_RELU;
+}
 
 static void pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool training,
                         struct nvdp__arena *arena, struct nvdp__pooler *pooler) {
@@ -556,6 +652,8 @@ static void pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool tr
     pooler->first = nvdp__arena_take(arena, floats);
     pooler->pooled = nvdp__arena_take(arena, floats);
     if (training) pooler->d_first = nvdp__arena_take(arena, floats);
+    if (training && needs_input(bert->row->pooler_activation))
+        pooler->inner = nvdp__arena_take(arena, floats);
 }
 
 static void pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -566,8 +664,10 @@ static void pooler_forward(const struct nvdp__bert *bert, const struct nvdp__dev
     struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
     dense.f32 = true;
     nvdp__rows_gather(dev, batch->texts, dim, batch->offset, hidden, pooler->first);
-    nvdp__dense_forward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), pooled);
-    nvdp__activation_forward(dev, bert->row->pooler_activation, pooled, pooled);
+    struct nvdp__tensor inner =
+        pooler->inner != NULL ? nvdp__f32(batch->texts, dim, pooler->inner) : pooled;
+    nvdp__dense_forward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), inner);
+    nvdp__activation_forward(dev, bert->row->pooler_activation, inner, pooled);
 }
 
 static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -575,10 +675,11 @@ static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__de
                             const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
     size_t dim = bert->config.hidden_size;
     struct nvdp__linear dense = nvdp__dense_linear(params, &bert->pooler, batch->texts);
-    struct nvdp__tensor pooled = nvdp__f32(batch->texts, dim, pooler->pooled);
+    struct nvdp__tensor kept =
+        nvdp__f32(batch->texts, dim, pooler->inner != NULL ? pooler->inner : pooler->pooled);
     struct nvdp__tensor d = nvdp__f32(batch->texts, dim, d_pooled);
     dense.f32 = true;
-    nvdp__activation_backward(dev, bert->row->pooler_activation, pooled, d, d, NVDP__NO_TENSOR);
+    nvdp__activation_backward(dev, bert->row->pooler_activation, kept, d, d, NVDP__NO_TENSOR);
     nvdp__dense_backward(dev, &dense, nvdp__f32(batch->texts, dim, pooler->first), d,
                          nvdp__f32(batch->texts, dim, pooler->d_first), false);
     nvdp__zero(dev, batch->tokens * dim, d_last);
@@ -600,6 +701,7 @@ nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__be
     extra->bert.row = below->row;
     extra->bert.config = below->config;
     extra->bert.config.num_hidden_layers = 1;
+    extra->bert.relative = below->relative; /* shared with the encoder */
     NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, extra->bert.layer, 1));
     NVDP_RETURN_IF_FAILED(
         nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
@@ -646,6 +748,7 @@ const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__d
     const struct run run = {&extra->bert, dev, params, batch, &pass, cache};
     cache->hidden[0] = (float *)hidden;
     cache->states[0] = state(&run, hidden); /* rounded by the dense layer that reads it */
+    relative_forward(&run);
     layer_forward(&run, 0);
     return cache->hidden[1];
 }
@@ -655,5 +758,7 @@ void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *
                           float *d) {
     static const struct nvdp__pass pass = {.training = false};
     const struct run run = {&extra->bert, dev, params, batch, &pass, &extra->cache};
+    relative_begin(&run);
     layer_backward(&run, 0, d);
+    relative_end(&run);
 }

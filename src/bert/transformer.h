@@ -24,23 +24,23 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
     .declare = nvdp__transformer_declare, .initialize = nvdp__transformer_initialize,              \
     .initialize_new = nvdp__transformer_initialize_pooler, .pass = &nvdp__transformer_pass
 
-/* BERT's names of layers, for `names`, and its keys of config.json; RoBERTa uses the same. */
+/* BERT's names of layers, for `names`, and its keys of config.json, with and without token types. */
 #define NVDP__BERT_LAYERS                                                                          \
     .layers = "encoder.layer", .query = "attention.self.query", .key = "attention.self.key",       \
     .value = "attention.self.value", .attention_output = "attention.output.dense",                 \
     .attention_norm = "attention.output.LayerNorm", .intermediate = "intermediate.dense",          \
     .output = "output.dense", .output_norm = "output.LayerNorm"
+#define NVDP__BERT_KEY_NAMES [NVDP__KEY_TYPES] = "type_vocab_size", NVDP__UNTYPED_KEY_NAMES
 #define NVDP__BERT_KEYS                                                                            \
-    {                                                                                              \
-        [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",         \
-        [NVDP__KEY_HEADS] = "num_attention_heads",                                                 \
-        [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size",                                       \
-        [NVDP__KEY_VOCAB_SIZE] = "vocab_size", [NVDP__KEY_POSITIONS] = "max_position_embeddings",  \
-        [NVDP__KEY_TYPES] = "type_vocab_size", [NVDP__KEY_NORM_EPS] = "layer_norm_eps",            \
-        [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",                                        \
-        [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                            \
-        [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act" \
-    }
+    { NVDP__BERT_KEY_NAMES }
+#define NVDP__UNTYPED_KEY_NAMES                                                                    \
+    [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",             \
+    [NVDP__KEY_HEADS] = "num_attention_heads",                                                     \
+    [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size", [NVDP__KEY_VOCAB_SIZE] = "vocab_size",    \
+    [NVDP__KEY_POSITIONS] = "max_position_embeddings", [NVDP__KEY_NORM_EPS] = "layer_norm_eps",    \
+    [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",                                            \
+    [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                                \
+    [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act"
 
 /* Declares layer `index` of bert->layer as "<prefix>.attention.self.query.weight" and so on,
  * with the row's names. */

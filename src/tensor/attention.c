@@ -1,6 +1,6 @@
 /* Attention (Vaswani et al. 2017) over packed texts in float32, one tile of scores per text and head:
  *
- *     s_ij   = scale q_i.k_j + bias_j
+ *     s_ij   = scale q_i.k_j + bias_j    or + bias_{b(j-i)}, by the bucket b of the distance
  *     lse_i  = log sum_j exp(s_ij)
  *     p_ij   = exp(s_ij - lse_i)
  *     out_i  = sum_j f_ij p_ij v_j
@@ -13,7 +13,7 @@
  *     dv_j   = sum_i f_ij p_ij dout_i
  *     dq_i   = scale sum_j ds_ij k_j
  *     dk_j   = scale sum_i ds_ij q_i
- *     dbias_j = sum_i ds_ij
+ *     dbias_j = sum_i ds_ij              or dbias_b = sum_{ij: b(j-i) = b} ds_ij
  *
  * Each tile is computed by one thread, so results do not depend on the number of threads.  A group
  * without keys has out 0 and lse -inf.  Read forward_tile and backward_tile first. */
@@ -35,6 +35,7 @@ struct nvdp__tile nvdp__tile_of(const struct nvdp__attention *att, size_t group,
     size_t column = head * nvdp__head_dim(att);
     struct nvdp__tile t = {.first_q = (size_t)att->q_offset[group],
                            .first_k = (size_t)att->k_offset[group],
+                           .group = group,
                            .head = head};
     t.n_q = (size_t)att->q_offset[group + 1] - t.first_q;
     t.n_k = (size_t)att->k_offset[group + 1] - t.first_k;
@@ -129,6 +130,62 @@ static void column_product(const struct nvdp__device *dev, const struct nvdp__ti
                    view(x, t->n_q, dim, ldx), 0, view(y, t->n_k, dim, ldy));
 }
 
+/* ---- biases by distance ----
+ *
+ * The biases of query i are bias[reach - i ...] of its head: contiguous over the keys. So are the
+ * sums to which the row ds_i adds. One thread computes a tile, and only this tile adds to the
+ * gradients of its (text, head). */
+
+void nvdp__relative_fill(const struct nvdp__device *dev, size_t heads, const float *table,
+                         const struct nvdp__relative *relative) {
+    const size_t width = 2 * relative->reach + 1;
+    (void)dev;
+    for (size_t h = 0; h < heads; h++)
+        for (size_t d = 0; d < width; d++)
+            relative->bias[h * width + d] = table[(size_t)relative->bucket[d] * heads + h];
+}
+
+void nvdp__relative_add(const struct nvdp__device *dev, size_t groups, size_t heads,
+                        const struct nvdp__relative *relative, float *d_table) {
+    const size_t n = relative->buckets * heads;
+    (void)dev;
+    for (size_t at = 0; at < n; at += NVDP__COLUMNS)
+        nvdp__column_sums(groups, n, nvdp__min(n - at, NVDP__COLUMNS), relative->gradient + at,
+                          d_table + at);
+}
+
+double *nvdp__relative_begin(const struct nvdp__attention *att) {
+    const struct nvdp__relative *relative = att->relative;
+    if (relative == NULL || relative->gradient == NULL) return NULL;
+    const size_t width = 2 * relative->reach + 1;
+    double *sums = relative->sums + (size_t)omp_get_thread_num() * width;
+    memset(sums, 0, width * sizeof *sums);
+    return sums;
+}
+
+NVDP__CLONES
+static void add_widened(size_t n, const float *restrict x, double *restrict sum) {
+    for (size_t i = 0; i < n; i++)
+        sum[i] += (double)x[i];
+}
+
+void nvdp__relative_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                         size_t first, size_t n, const float *ds, double *sums) {
+    for (size_t i = 0; i < n; i++)
+        add_widened(t->n_k, ds + i * t->ld, sums + att->relative->reach - (first + i));
+}
+
+void nvdp__relative_end(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                        const double *sums) {
+    const struct nvdp__relative *relative = att->relative;
+    float *to = relative->gradient + t->group * relative->buckets * att->heads + t->head;
+    const size_t near = relative->reach - (t->n_q - 1);
+    for (size_t d = near; d + 1 < near + 2 * t->n_q; d++) {
+        float *sum = to + (size_t)relative->bucket[d] * att->heads;
+        *sum = (float)((double)*sum + sums[d]);
+    }
+}
+
 NVDP__INLINE void complete_row(size_t n, size_t ld, const float *restrict bias, float *restrict s) {
     for (size_t j = 0; bias != NULL && j < n; j++)
         s[j] += bias[j];
@@ -191,8 +248,7 @@ static void forward_tile(const struct nvdp__device *dev, const struct nvdp__atte
     for (size_t i = 0; i < t->n_q; i++) {
         float *row = scores + i * t->ld;
         float inverse =
-            softmax_row(t->n_k, t->ld, att->bias != NULL ? att->bias + t->first_k : NULL, row,
-                        nvdp__row_lse(att, t, i));
+            softmax_row(t->n_k, t->ld, nvdp__row_bias(att, t, i), row, nvdp__row_lse(att, t, i));
         if (att->dropout.rate > 0)
             scale_dropped_row(t->ld, inverse, nvdp__tile_key(att, t, i), threshold,
                               nvdp__keep_scale(att), row);
@@ -260,8 +316,8 @@ static void scores_backward_dropped_row(size_t n, size_t ld, const float *restri
 static void backward_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
                           const float *dout, const float *out, float *p, float *ds) {
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
-    const float *bias = att->bias != NULL ? att->bias + t->first_k : NULL;
     for (size_t i = 0; i < t->n_q; i++) {
+        const float *bias = nvdp__row_bias(att, t, i);
         size_t at = i * att->out.stride;
         float d = head_dot(nvdp__head_dim(att), dout + at, out + at);
         float lse = *nvdp__row_lse(att, t, i);
@@ -298,6 +354,10 @@ static void backward_tile(const struct nvdp__device *dev, const struct nvdp__att
     for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
         nvdp__column_sums(t->n_q, t->ld, nvdp__min(t->n_k - at, NVDP__COLUMNS), ds + at,
                           d->dbias + t->first_k + at);
+    double *sums = nvdp__relative_begin(att);
+    if (sums == NULL) return;
+    nvdp__relative_rows(att, t, 0, t->n_q, ds, sums);
+    nvdp__relative_end(att, t, sums);
 }
 
 /* If dbias is computed, one thread processes all heads of a text, which share it, so that they

@@ -21,7 +21,7 @@ size_t nvdp__line_up(size_t n); /* rounds n up to whole cache lines of floats */
 struct nvdp__tile {
     size_t first_q, n_q;
     size_t first_k, n_k;
-    size_t head;
+    size_t group, head;
     size_t ld;                 /* row stride of the scores: n_k rounded up to whole vectors */
     size_t q_at, k_at, out_at; /* element offsets of the tile's first element */
 };
@@ -42,6 +42,24 @@ NVDP__INLINE float *nvdp__row_lse(const struct nvdp__attention *att, const struc
                                   size_t i) {
     return att->lse != NULL ? att->lse + (t->first_q + i) * att->heads + t->head : NULL;
 }
+
+/* Biases of query i of a tile for its keys; NULL: 0. */
+NVDP__INLINE const float *nvdp__row_bias(const struct nvdp__attention *att,
+                                         const struct nvdp__tile *t, size_t i) {
+    const struct nvdp__relative *relative = att->relative;
+    if (relative != NULL)
+        return relative->bias + t->head * (2 * relative->reach + 1) + relative->reach - i;
+    return att->bias != NULL ? att->bias + t->first_k : NULL;
+}
+
+/* Begins the gradient of the table of relative biases for a tile; NULL: it is not computed. Add
+ * the tile's rows, then end it. */
+double *nvdp__relative_begin(const struct nvdp__attention *att);
+/* Adds rows [first, first + n) of ds [n, ld] to the sums by distance. */
+void nvdp__relative_rows(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                         size_t first, size_t n, const float *ds, double *sums);
+void nvdp__relative_end(const struct nvdp__attention *att, const struct nvdp__tile *t,
+                        const double *sums);
 
 NVDP__INLINE float nvdp__keep_scale(const struct nvdp__attention *att) {
     return 1.0f / (1.0f - att->dropout.rate);

@@ -145,9 +145,8 @@ static void forward_block(const struct nvdp__attention *att, const struct nvdp__
     float inverse[QUERIES];
     for (size_t i = 0; i < n; i++) {
         float *row = own->scores + i * t->ld;
-        inverse[i] =
-            exp_row(t->n_k, t->ld, att->scale, att->bias != NULL ? att->bias + t->first_k : NULL,
-                    row, nvdp__row_lse(att, t, first + i));
+        inverse[i] = exp_row(t->n_k, t->ld, att->scale, nvdp__row_bias(att, t, first + i), row,
+                             nvdp__row_lse(att, t, first + i));
         if (att->dropout.rate > 0)
             round_dropped(t->ld, nvdp__keep_scale(att), nvdp__tile_key(att, t, first + i),
                           threshold, row, own->rows + i * t->ld);
@@ -258,8 +257,8 @@ static void backward_rows(const struct nvdp__attention *att, const struct nvdp__
     int32_t threshold = nvdp__dropout_threshold(&att->dropout);
     bool drops = att->dropout.rate > 0;
     float factor = drops ? nvdp__keep_scale(att) : 1.0f;
-    const float *bias = att->bias != NULL ? att->bias + t->first_k : NULL;
     for (size_t i = 0; i < n; i++) {
+        const float *bias = nvdp__row_bias(att, t, first + i);
         float *s = own->scores + i * t->ld;
         float *dp = own->d_scores + i * t->ld;
         float lse = *nvdp__row_lse(att, t, first + i);
@@ -273,7 +272,7 @@ static void backward_rows(const struct nvdp__attention *att, const struct nvdp__
 
 static void backward_block(const struct nvdp__attention *att, const struct nvdp__tile *t,
                            size_t first, size_t n, const struct nvdp__attention_gradient *d,
-                           const struct scratch *own) {
+                           const struct scratch *own, double *sums) {
     size_t dim = nvdp__head_dim(att);
     enum nvdp__bf16_unit unit = own->unit;
     const nvdp__bf16 *q = bits(att->q, t->q_at + first * att->q.stride);
@@ -296,6 +295,7 @@ static void backward_block(const struct nvdp__attention *att, const struct nvdp_
     for (size_t at = 0; d->dbias != NULL && at < t->n_k; at += NVDP__COLUMNS)
         nvdp__column_sums(n, t->ld, nvdp__min(t->n_k - at, NVDP__COLUMNS), own->d_scores + at,
                           d->dbias + t->first_k + at);
+    if (sums != NULL) nvdp__relative_rows(att, t, first, n, own->d_scores, sums);
 }
 
 static void backward_tile(const struct nvdp__attention *att, const struct nvdp__tile *t,
@@ -307,10 +307,13 @@ static void backward_tile(const struct nvdp__attention *att, const struct nvdp__
     nvdp__bf16_pack_transposed(own->unit, t->n_k, dim, bits(att->v, t->k_at), stride, t->ld,
                                own->value_t);
     nvdp__bf16_pack(own->unit, t->n_k, dim, k, stride, own->key_or_value);
+    double *sums = nvdp__relative_begin(att);
     memset(own->d_key, 0, t->n_k * dim * sizeof *own->d_key);
     memset(own->d_value, 0, t->n_k * dim * sizeof *own->d_value);
     for (size_t first = 0; first < t->n_q; first += QUERIES)
-        backward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), d, own);
+        backward_block(att, t, first, nvdp__block_length(t->n_q, QUERIES, first / QUERIES), d, own,
+                       sums);
+    if (sums != NULL) nvdp__relative_end(att, t, sums);
     round_rows(t->n_k, dim, att->scale, own->d_key, stride, bits(d->dk, t->k_at));
     round_rows(t->n_k, dim, 1, own->d_value, stride, bits(d->dv, t->k_at));
 }

@@ -135,6 +135,19 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
 
 /* ---- attention over packed texts (attention.c, attention_bf16.c) ---- */
 
+/* Biases by the distance j - i from query i to key j of a text (Shaw et al. 2018; Raffel et al.
+ * 2020). A table [buckets, heads] has them; each distance belongs to a bucket. Several layers may
+ * share the table. */
+struct nvdp__relative {
+    size_t reach; /* distances are -reach to reach */
+    size_t buckets;
+    int32_t *bucket; /* [2 reach + 1] bucket of each distance */
+    float *bias;     /* [heads, 2 reach + 1] the table's values by distance */
+    /* [groups, buckets, heads] gradient of each text; backward adds to it. NULL: skip */
+    float *gradient;
+    double *sums; /* [threads, 2 reach + 1] scratch memory of backward */
+};
+
 struct nvdp__attention {
     size_t groups; /* texts */
     size_t heads;
@@ -146,8 +159,10 @@ struct nvdp__attention {
     struct nvdp__tensor q, k, v;
     struct nvdp__tensor out; /* [rows of q, heads*head_dim], any stride */
     const float *bias;       /* [rows of k], the same for every head; NULL: 0 */
-    float *lse;              /* [rows of q, heads] log-sum-exp for backward; NULL: no backward */
-    float *scratch;          /* nvdp__attend_scratch floats */
+    /* NULL: 0. Instead of `bias`, for queries and keys of the same tokens */
+    const struct nvdp__relative *relative;
+    float *lse;     /* [rows of q, heads] log-sum-exp for backward; NULL: no backward */
+    float *scratch; /* nvdp__attend_scratch floats */
 };
 /* Strides are those of q, k, v and out. */
 struct nvdp__attention_gradient {
@@ -157,11 +172,17 @@ struct nvdp__attention_gradient {
 };
 size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type, size_t longest_q,
                             size_t longest_k, size_t head_dim);
-/* out_i = sum_j softmax_j(scale q_i.k_j + bias_j) v_j within each group and head. In bfloat16,
+/* out_i = sum_j softmax_j(scale q_i.k_j + bias) v_j within each group and head. In bfloat16,
  * nvdp__attention_fits_bf16 must hold for the head dimension, and strides are even. */
 void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att);
 void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                            const struct nvdp__attention_gradient *d);
+/* Sets relative->bias from the table [buckets, heads]. */
+void nvdp__relative_fill(const struct nvdp__device *dev, size_t heads, const float *table,
+                         const struct nvdp__relative *relative);
+/* Adds the sum of the gradients of `groups` texts to that of the table. */
+void nvdp__relative_add(const struct nvdp__device *dev, size_t groups, size_t heads,
+                        const struct nvdp__relative *relative, float *d_table);
 static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
     return head_dim % 32 == 0;
 }

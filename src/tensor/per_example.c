@@ -92,7 +92,8 @@ static bool is_matrix(const struct nvdp__param *entry) {
 
 /* Gradients of embeddings are not copied; they are no wider than those of the layers. */
 static bool is_table(const struct nvdp__param *entry) {
-    return entry->rank == 2 && entry->shape[0] > 1 && !is_matrix(entry);
+    return entry->rank == 2 && entry->shape[0] > 1 && !is_matrix(entry) &&
+           (entry->flags & NVDP__PARAM_SHARED) == 0;
 }
 
 static size_t kept_floats(const struct nvdp__device *dev, size_t rows, size_t cols) {
@@ -334,7 +335,7 @@ static void bias_sums(struct nvdp__tensor dy, float *db) {
 
 static void keep_rows(struct nvdp__tensor from, struct nvdp__tensor to) {
     size_t size = from.type == NVDP__BF16 ? sizeof(nvdp__bf16) : sizeof(float);
-    for (size_t r = 0; r < from.rows; r++)
+    for (size_t r = 0; r < from.rows && from.data != to.data; r++)
         memcpy((char *)to.data + r * to.stride * size,
                (const char *)from.data + r * from.stride * size, from.cols * size);
 }
@@ -405,6 +406,14 @@ float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, si
     record->count = n;
     nvdp__zero(dev, examples->texts * n, vector);
     return vector;
+}
+
+float *nvdp__per_example_shared(const struct nvdp__device *dev, float *grad, size_t n) {
+    const struct nvdp__per_example *examples = dev->per_example;
+    for (size_t r = 0; r < examples->records && grad != NULL; r++)
+        if (examples->record[r].kind == VECTORS && examples->record[r].grad == grad)
+            return examples->record[r].vector;
+    return nvdp__per_example_vectors(dev, grad, n);
 }
 
 /* Squared norm of a table's gradient: rows with equal ids are added first. `done` [n] is

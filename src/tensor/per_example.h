@@ -52,6 +52,9 @@ void nvdp__per_example_linear(const struct nvdp__device *dev, const struct nvdp_
 /* Returns zeros [texts, n] for each text's gradient of the n parameters with gradient `grad`.
  * NULL if they do not fit the plan. */
 float *nvdp__per_example_vectors(const struct nvdp__device *dev, float *grad, size_t n);
+/* The same for parameters that several operations read: each call of a batch returns the same
+ * memory, so that the gradients add up. The tensor has the flag NVDP__PARAM_SHARED. */
+float *nvdp__per_example_shared(const struct nvdp__device *dev, float *grad, size_t n);
 /* True if the rows are split among the texts of the batch; if not, nvdp__per_example_norms
  * fails. */
 bool nvdp__per_example_splits(const struct nvdp__device *dev, const int32_t *offset, size_t rows);

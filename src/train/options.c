@@ -86,7 +86,7 @@ static const struct nvdp_option task_options[] = {
 
 static const struct nvdp_option model_options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
-     "BERT, DistilBERT or RoBERTa to start from, a directory in Hugging Face layout", NULL,
+     "encoder to start from (BERT or a relative), a directory in Hugging Face layout", NULL,
      AT(model), .group = "Model:", .traits = NVDP_TRAIT_BASIC},
     {"from-base", NVDP_OPTION_TEXT, "RUN",
      "start from a finished run of base or reg, in place of --model; uses its encoder, and for "

@@ -97,6 +97,15 @@ Test(bf16, gradients_with_other_activations) {
     }
 }
 
+Test(bf16, gradients_of_relatives) {
+    support_bf16(NULL);
+    struct nvdp__pass pass = {.training = true, .attention_dropout = 0.1F, .seed = 3};
+    struct nvdp_bert_config config = encoder_of_type(NVDP_MODEL_MPNET, bf16_config());
+    worst_gradient(&config, &pass, false);
+    config = encoder_of_type(NVDP_MODEL_ELECTRA, bf16_config());
+    worst_gradient(&config, &pass, false);
+}
+
 /* The masks are the same in both precisions, so the gradients agree. */
 Test(bf16, gradients_with_dropout_and_gelu_new) {
     support_bf16(NULL);

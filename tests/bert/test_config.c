@@ -43,8 +43,8 @@ static const struct {
     const char *member;
     const char *part;
 } broken[] = {
-    {"\"model_type\": \"xlm-roberta\"",
-     "'model_type': expected bert, distilbert, roberta or bilstm, found 'xlm-roberta'"},
+    {"\"model_type\": \"luke\"", "'model_type': expected bert, distilbert, roberta, bilstm, mpnet, "
+                                 "electra or xlm-roberta, found 'luke'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
      "'max_position_embeddings': expected more than 2"},
     {"\"model_type\": 3", "'model_type'"},
@@ -75,6 +75,13 @@ static const struct {
     {"\"attention_probs_dropout_prob\": -0.1", "'attention_probs_dropout_prob'"},
     {"\"initializer_range\": \"nan\"", "'initializer_range'"},
     {"\"pad_token_id\": 10", "'pad_token_id'"},
+    {"\"model_type\": \"mpnet\", \"pad_token_id\": 1, \"relative_attention_num_buckets\": 64",
+     "'relative_attention_num_buckets': expected 32 with an MPNet, found 64"},
+    {"\"model_type\": \"mpnet\", \"pad_token_id\": 0",
+     "'pad_token_id': expected 1 with an MPNet, found 0"},
+    {"\"model_type\": \"electra\", \"embedding_size\": 9",
+     "'embedding_size': expected at most 'hidden_size' 8, found 9"},
+    {"\"model_type\": \"electra\"", "'embedding_size'"},
     {"\"hidden_size\": 8", "duplicate"},
 };
 

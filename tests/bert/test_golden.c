@@ -1,5 +1,5 @@
 /* Compares forward, backward and optimizer with a float64 reference (golden/bert), and BERT's
- * relatives with transformers in float64 (golden/roberta, golden/distilbert).
+ * relatives with transformers in float64 (golden/roberta and others).
  *
  * Tolerance 1e-4 on norms: float32 adds 6e-8 per rounding, and a gradient passes through a few
  * hundred of them in sums of up to a hundred terms. The optimizer's trace feeds errors back for
@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/checkpoint.h"
+#include "bert/row.h"
 #include "encoder.h"
 #include "plain_kernels.h"
 #include "support.h"
@@ -102,6 +103,9 @@ static double compare_hidden(struct golden *golden, size_t index) {
 static void check_forward(const char *model) {
     struct golden golden = golden_load(model);
     struct encoder *encoder = golden.encoder;
+    const size_t head = encoder->outputs * (encoder->bert.config.hidden_size + 1);
+    cr_expect_eq(nvdp__params_trainable(&encoder->params) - head,
+                 nvdp_bert_parameter_count(&encoder->bert.config));
     double loss = encoder_forward(encoder, golden.batch);
     double worst = 0;
     for (size_t i = 0; i <= encoder->bert.config.num_hidden_layers; i++) {
@@ -163,6 +167,31 @@ Test(golden, roberta) {
 Test(golden, distilbert) {
     check_forward("distilbert");
     check_gradients("distilbert");
+}
+Test(golden, mpnet) {
+    check_forward("mpnet");
+    check_gradients("mpnet");
+}
+Test(golden, electra) {
+    check_forward("electra");
+    check_gradients("electra");
+}
+Test(golden, xlm_roberta) {
+    check_forward("xlm_roberta");
+    check_gradients("xlm_roberta");
+}
+
+/* Distances -200 to 200 cover all buckets and the limit of 128. */
+Test(golden, mpnet_buckets_of_distances) {
+    struct golden golden = golden_load("mpnet");
+    int64_t *want = encoder_expected_i64(golden.expected, "buckets");
+    const struct nvdp__encoder_row *row = golden.encoder->bert.row;
+    for (int32_t distance = -200; distance <= 200; distance++)
+        cr_expect_eq(row->relative_bucket(distance), want[distance + 200], "distance %d", distance);
+    cr_expect_eq(row->relative_bucket(-(1 << 20)), 15);
+    cr_expect_eq(row->relative_bucket(1 << 20), 31);
+    free(want);
+    golden_free(&golden);
 }
 
 /* Takes one step of AdamW with gradients clipped to norm 1. */

@@ -118,13 +118,27 @@ Test(gradient, gelu_without_dropout) {
     check_all(&config, &pass);
 }
 
+Test(gradient, relatives_of_bert) {
+    static const enum nvdp_model_type types[] = {NVDP_MODEL_MPNET, NVDP_MODEL_ELECTRA};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct nvdp_bert_config config = encoder_of_type(types[i], encoder_config());
+        struct nvdp__pass pass = {.training = true};
+        check_all(&config, &pass);
+        pass = (struct nvdp__pass){.training = true,
+                                   .hidden_dropout = 0.2F,
+                                   .attention_dropout = 0.3F,
+                                   .seed = 3,
+                                   .step = 4};
+        check_all(&config, &pass);
+    }
+}
+
 /* Backward replaces given word vectors by their gradient. */
-Test(gradient, of_given_words) {
-    const struct nvdp_bert_config config = encoder_config();
+static void check_given_words(struct nvdp_bert_config config) {
     struct encoder *encoder = encoder_create(&config, 3, true, false);
     const size_t lengths[] = {5, 1, 9, 4};
     struct nvdp__batch *batch = encoder_batch(encoder, 4, lengths, 11);
-    const size_t n = batch->tokens * config.hidden_size;
+    const size_t n = batch->tokens * nvdp__word_width(&config);
     float *given = malloc(n * sizeof *given), *moved = malloc(n * sizeof *moved);
     const struct nvdp__noise noise = {.seed = 6};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
@@ -151,6 +165,11 @@ Test(gradient, of_given_words) {
     free(gradient);
     nvdp__batch_free(batch);
     encoder_free(encoder);
+}
+
+Test(gradient, of_given_words) {
+    check_given_words(encoder_config());
+    check_given_words(encoder_of_type(NVDP_MODEL_ELECTRA, encoder_config()));
 }
 
 Test(gradient, bilstm_with_dropout) {
@@ -189,6 +208,7 @@ static void table_has_no_gradient(struct nvdp_bert_config config) {
 Test(gradient, of_a_frozen_table_is_never_formed) {
     table_has_no_gradient(encoder_config());
     table_has_no_gradient(encoder_bilstm());
+    table_has_no_gradient(encoder_of_type(NVDP_MODEL_MPNET, encoder_config()));
 }
 
 /* Over two passes the gradients of layers' matrices are set, and all others are added. */

@@ -15,12 +15,14 @@ enum { TEXTS = 7, LONGEST = 90 };
 static const size_t even[TEXTS] = {LONGEST, 1, 33, 39, 70, 41, 45};
 static const size_t uneven[TEXTS] = {LONGEST, 1, 2, 3, 1, 1, 1};
 
-static struct encoder *encoder_in(enum nvdp_precision precision, bool lanes) {
+static struct encoder *encoder_of(enum nvdp_model_type type, enum nvdp_precision precision,
+                                  bool lanes) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 96;
     config.intermediate_size = 160;
     config.num_hidden_layers = 3;
     config.max_position_embeddings = LONGEST;
+    config = encoder_of_type(type, config);
     if (precision == NVDP_PRECISION_BF16) support_bf16(NULL);
     if (precision == NVDP_PRECISION_INT8 && nvdp_int8_missing() != NULL)
         cr_skip_test("%s", nvdp_int8_missing());
@@ -32,6 +34,10 @@ static struct encoder *encoder_in(enum nvdp_precision precision, bool lanes) {
     encoder_plan(encoder, TEXTS, LONGEST);
     nvdp__weights_changed(&encoder->dev);
     return encoder;
+}
+
+static struct encoder *encoder_in(enum nvdp_precision precision, bool lanes) {
+    return encoder_of(NVDP_MODEL_BERT, precision, lanes);
 }
 
 static float *states(struct encoder *encoder, const struct nvdp__batch *batch) {
@@ -67,10 +73,10 @@ static void change_weights(struct encoder *encoder[2]) {
 /* Sums of products may be split differently for another number of rows, so floating-point
  * results differ in the last digits, and integer ones do not. A batch that cannot be shared out
  * uses all threads on every text. */
-static void check(enum nvdp_precision precision, double tolerance) {
+static void check(enum nvdp_model_type type, enum nvdp_precision precision, double tolerance) {
     struct encoder *encoder[2];
     for (int i = 0; i < 2; i++)
-        encoder[i] = encoder_in(precision, i == 1);
+        encoder[i] = encoder_of(type, precision, i == 1);
     const struct nvdp__bert_cache *cache = &encoder[1]->cache;
     struct nvdp__batch *batch = encoder_batch(encoder[0], TEXTS, even, 11);
     struct nvdp__batch *other = encoder_batch(encoder[0], TEXTS, uneven, 12);
@@ -91,15 +97,28 @@ static void check(enum nvdp_precision precision, double tolerance) {
 }
 
 Test(lanes, f32) {
-    check(NVDP_PRECISION_F32, 1e-6);
+    check(NVDP_MODEL_BERT, NVDP_PRECISION_F32, 1e-6);
 }
 
 Test(lanes, bf16) {
-    check(NVDP_PRECISION_BF16, 1e-2);
+    check(NVDP_MODEL_BERT, NVDP_PRECISION_BF16, 1e-2);
 }
 
 Test(lanes, int8) {
-    check(NVDP_PRECISION_INT8, 0);
+    check(NVDP_MODEL_BERT, NVDP_PRECISION_INT8, 0);
+}
+
+Test(lanes, relatives_of_bert) {
+    static const enum nvdp_model_type types[] = {NVDP_MODEL_MPNET, NVDP_MODEL_ELECTRA};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        check(types[i], NVDP_PRECISION_F32, 1e-6);
+        check(types[i], NVDP_PRECISION_BF16, 1e-2);
+    }
+}
+
+Test(lanes, int8_of_relatives_of_bert) {
+    check(NVDP_MODEL_MPNET, NVDP_PRECISION_INT8, 0);
+    check(NVDP_MODEL_ELECTRA, NVDP_PRECISION_INT8, 1e-6);
 }
 
 /* A plan for fewer texts than threads has no lanes; a single text then uses all threads. */

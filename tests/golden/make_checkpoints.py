@@ -1,7 +1,9 @@
-"""Makes roberta/, distilbert/ and tokens.json of this folder: small checkpoints with random weights, and what transformers and
-tokenizers compute with them.
+"""Makes roberta/, distilbert/, tokens.json, and the folders of IDS: small checkpoints with random weights, and what transformers
+and tokenizers compute with them.
 
-    python3 -m venv V && V/bin/pip install torch transformers tokenizers && V/bin/python make_checkpoints.py
+    python3 -m venv V && V/bin/pip install torch transformers tokenizers && V/bin/python make_checkpoints.py [NAME...]
+
+NAME: a folder of IDS, instead of all.
 
 Made with torch 2.13, transformers 5.23, tokenizers 0.23.  All text here is made up for this purpose.
 """
@@ -9,13 +11,16 @@ import json
 import os
 import random
 import shutil
+import sys
 
 import torch
 from safetensors.torch import save_file
 from tokenizers import AddedToken, ByteLevelBPETokenizer, BertWordPieceTokenizer
 from tokenizers.processors import BertProcessing
-from transformers import (DistilBertConfig, DistilBertForSequenceClassification, PreTrainedTokenizerFast, RobertaConfig,
-                          RobertaForSequenceClassification, RobertaTokenizer)
+from transformers import (AutoModelForSequenceClassification, DistilBertConfig, ElectraConfig, DistilBertForSequenceClassification,
+                          MPNetConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer,
+                          XLMRobertaConfig)
+from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CORPUS = """The harbour was quiet when the ferry came in, and nobody had told the children that it wouldn't stop.
@@ -89,26 +94,74 @@ def randomise(model):
             tensor.copy_((noise + one).float())
 
 
-def expect(folder, tokenizer, model):
-    """The model's float64 outputs and gradients for five texts."""
+# Checkpoints whose texts are random ids. Those with special tokens also get a vocab.txt of letters.
+SMALL = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "vocab_size": 29,
+         "num_labels": 3}
+IDS = {"mpnet": lambda: MPNetConfig(**SMALL, max_position_embeddings=34, layer_norm_eps=1e-5),
+       "electra": lambda: ElectraConfig(**SMALL, max_position_embeddings=32, embedding_size=7),
+       "xlm_roberta": lambda: XLMRobertaConfig(**SMALL, max_position_embeddings=34, type_vocab_size=1, layer_norm_eps=1e-5)}
+SPECIALS = {"mpnet": {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "[UNK]", "mask_token": "<mask>"},
+            "electra": {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}}
+
+
+def random_batch(config):
+    generator = torch.Generator().manual_seed(5)
+    lengths = torch.tensor([13, 7, 2, 26, 1])
+    mask = (torch.arange(26) < lengths[:, None]).long()
+    ids = torch.randint(4, config.vocab_size, mask.shape, generator=generator)
+    batch = {"input_ids": torch.where(mask > 0, ids, config.pad_token_id), "attention_mask": mask}
+    if getattr(config, "type_vocab_size", 1) > 1:
+        batch["token_type_ids"] = torch.randint(0, 2, mask.shape, generator=generator) * mask
+    return batch
+
+
+def texts_batch(tokenizer):
     lines = ["She can't say who's right.", "A warm film.", "Rain, rain and more rain.", "x", "the river rose"]
-    batch = tokenizer(lines, padding=True, truncation=True, max_length=24, return_tensors="pt")
+    return tokenizer(lines, padding=True, truncation=True, max_length=24, return_tensors="pt")
+
+
+def expect(folder, batch, model, **more):
+    """The model's float64 outputs and gradients for five texts."""
     labels = torch.tensor([0, 2, 1, 1, 0])
     pooled = {}
     inner = model.classifier.out_proj if hasattr(model.classifier, "out_proj") else model.classifier
     inner.register_forward_pre_hook(lambda module, args: pooled.update(pooled=args[0]))
     model.double().eval()
-    output = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], labels=labels, output_hidden_states=True)
+    types = {key: batch[key] for key in ("token_type_ids",) if key in batch and "token_type_ids" in model.forward.__code__.co_varnames}
+    output = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], **types, labels=labels, output_hidden_states=True)
     output.loss.backward()
-    out = {"input_ids": batch["input_ids"], "token_type_ids": torch.zeros_like(batch["input_ids"]),
+    out = {"input_ids": batch["input_ids"], "token_type_ids": types.get("token_type_ids", torch.zeros_like(batch["input_ids"])),
            "attention_mask": batch["attention_mask"], "labels": labels, "logits": output.logits, "loss": output.loss.reshape(1),
-           "pooled": pooled["pooled"]}
+           "pooled": pooled["pooled"], **more}
     out.update({f"hidden.{i}": hidden for i, hidden in enumerate(output.hidden_states)})
     out.update({f"grad.{name}": tensor.grad.float() for name, tensor in model.named_parameters()})
     save_file({name: tensor.detach().contiguous().clone() for name, tensor in out.items()}, os.path.join(folder, "expected.safetensors"))
 
 
+def make_ids(name):
+    folder = os.path.join(HERE, name)
+    shutil.rmtree(folder, ignore_errors=True)
+    config = IDS[name]()
+    model = AutoModelForSequenceClassification.from_config(config)
+    randomise(model)
+    model.save_pretrained(folder)
+    if name in SPECIALS:
+        with open(os.path.join(folder, "vocab.txt"), "w") as file:
+            file.writelines(f"{piece}\n" for piece in (*SPECIALS[name].values(), *"aeinorst", *(f"##{c}" for c in "abcdehilmnoprstu")))
+        with open(os.path.join(folder, "tokenizer_config.json"), "w") as file:
+            json.dump({**SPECIALS[name], "do_lower_case": True}, file, indent=2)
+            file.write("\n")
+    more = {}
+    if name == "mpnet":  # the bucket of each distance
+        more["buckets"] = MPNetEncoder.relative_position_bucket(torch.arange(-200, 201))
+    expect(folder, random_batch(config), model, **more)
+
+
 def main():
+    for name in sys.argv[1:] or IDS:
+        make_ids(name)
+    if len(sys.argv) > 1:
+        return
     tokenizers = {}
     for name, make in (("roberta", make_roberta), ("distilbert", make_distilbert)):
         folder = os.path.join(HERE, name)
@@ -117,7 +170,7 @@ def main():
         tokenizers[name], model = make(folder)
         randomise(model)
         model.save_pretrained(folder)
-        expect(folder, tokenizers[name], model)
+        expect(folder, texts_batch(tokenizers[name]), model)
     entries = []
     for text, pair in texts():
         entry = {"text": text, **({"pair": pair} if pair is not None else {})}

@@ -24,6 +24,7 @@ struct choice {
     enum nvdp_precision precision;
     enum nvdp_activation act;
     bool regression, tags, bilstm, words_stay;
+    enum nvdp_model_type type; /* with word embeddings narrower than the states, if it can */
 };
 
 struct fixture {
@@ -46,6 +47,9 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.max_position_embeddings = LONGEST;
     info.bert.initializer_range = 0.3;
     info.bert.hidden_act = choice->act;
+    info.bert.model_type = choice->type;
+    info.bert.embedding_size = WIDTH - 5;
+    info.bert.pad_token_id = nvdp__encoder_row(choice->type)->pad_token_id;
     if (choice->bilstm)
         info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
     info.nvib = nvdp__nvib_config_default();
@@ -264,9 +268,12 @@ static void leaves_out(const struct choice *choice) {
     examples_pass(&fixture, NULL, before);
     add(&fixture, weight);
     memcpy(want, params->grad, params->total * sizeof *want);
+    const struct nvdp_bert_config *bert = &model->info.bert;
+    float *position = nvdp__value(params, model->bert.position) +
+                      (nvdp__first_position(bert) + POSITION) * nvdp__word_width(bert);
     const float huge[] = {INFINITY, NAN};
     for (size_t k = 0; k < sizeof huge / sizeof *huge; k++) {
-        nvdp__value(params, model->bert.position)[POSITION * WIDTH] = huge[k];
+        position[0] = huge[k];
         nvdp__weights_changed(&model->dev);
         examples_pass(&fixture, NULL, norm);
         add(&fixture, weight);
@@ -328,6 +335,20 @@ Test(per_example, nvdp) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .pool = NVDP_POOL_MEAN});
     norms_agree(&(struct choice){
         .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .clip_sequence = 2});
+}
+
+/* MPNet's layers, and VTDP's own layer, share a table of biases by distance; ELECTRA has a dense
+ * layer above its embeddings. */
+Test(per_example, relatives_of_bert) {
+    static const enum nvdp_model_type types[] = {NVDP_MODEL_MPNET, NVDP_MODEL_ELECTRA};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = types[i]});
+        norms_agree(&(struct choice){.method = NVDP_METHOD_VTDP, .type = types[i]});
+        norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .type = types[i]});
+        norms_agree(&(struct choice){
+            .method = NVDP_METHOD_BASE, .type = types[i], .precision = NVDP_PRECISION_BF16});
+        leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .type = types[i]});
+    }
 }
 
 /* The BiLSTM computes the positions of all texts in one product, in float32 on every device. */

@@ -22,6 +22,13 @@ struct nvdp_bert_config encoder_config(void) {
     return config;
 }
 
+struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_bert_config config) {
+    config.model_type = type;
+    config.pad_token_id = nvdp__encoder_row(type)->pad_token_id;
+    config.embedding_size = config.hidden_size - 5;
+    return config;
+}
+
 struct nvdp_bert_config encoder_bilstm(void) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 11;

@@ -21,6 +21,9 @@ struct encoder {
 
 /* Returns a small network; every size differs from the others. */
 struct nvdp_bert_config encoder_config(void);
+/* Turns a configuration into one of another type with the same sizes; ELECTRA's word embeddings
+ * are narrower. */
+struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_bert_config config);
 /* Returns a small BiLSTM with different sizes. */
 struct nvdp_bert_config encoder_bilstm(void);
 /* Declares and allocates an encoder, with gradients if `training`; values are zero. */

@@ -1,4 +1,4 @@
-/* Tests runs that start from a RoBERTa or a DistilBERT: the saved model has the same type and
+/* Tests runs that start from BERT's relatives: the saved model has the same type and
  * can be loaded. */
 #include "base/file.h"
 #include "support.h"
@@ -24,7 +24,15 @@ static const struct type types[] = {{"roberta",
                                     {"distilbert",
                                      {"tokenizer.json"},
                                      {"distilbert.transformer.layer.1.attention.q_lin.weight",
-                                      "pre_classifier.weight", "classifier.weight"}}};
+                                      "pre_classifier.weight", "classifier.weight"}},
+                                    {"mpnet",
+                                     {"vocab.txt"},
+                                     {"mpnet.encoder.relative_attention_bias.weight",
+                                      "classifier.dense.weight", "classifier.out_proj.weight"}},
+                                    {"electra",
+                                     {"vocab.txt"},
+                                     {"electra.embeddings_project.weight",
+                                      "classifier.dense.weight", "classifier.out_proj.weight"}}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
 static char *in_run(const char *run, const char *name) {

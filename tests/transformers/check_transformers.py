@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The program beside `transformers`, `tokenizers` and `sentence-transformers` themselves, on GLUE's texts.
 
-    check_transformers.py hidden|sentences|tokens|saved PROGRAM MODEL GLUE SCRATCH [ROWS]
+    check_transformers.py hidden|sentences|tokens|saved|encoders PROGRAM MODEL GLUE SCRATCH [ROWS]
 
 hidden: states of every layer, and the pooled one, of 200 pairs.  sentences: embeddings of 200 texts under several
 folders of sentence-transformers.  tokens: ids of ROWS texts and pairs of every file (0: of all).  saved: what
-`nvdp train` wrote, its logits and its score.  Prints the largest differences as one JSON object.  Exits with 1 where they
+`nvdp train` wrote, its logits and its score.  encoders: the same as hidden and saved, of random models of every other class.
+Prints the largest differences as one JSON object.  Exits with 1 where they
 are too large, with 77 where a package is missing."""
 import json
 import os
@@ -240,4 +241,94 @@ def saved():
     finish(largest <= STATES, **found)
 
 
-{"hidden": hidden, "sentences": sentences, "tokens": tokens, "saved": saved}[WHAT]()
+def random_models():
+    """Models of the other types, and the names of their special tokens; XLM-RoBERTa is run on ids alone."""
+    small = {"hidden_size": 96, "num_hidden_layers": 4, "num_attention_heads": 3, "intermediate_size": 200, "vocab_size": 30522}
+    bert = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    roberta = ("<pad>", "[UNK]", "<s>", "</s>", "<mask>")
+    return {"mpnet": (transformers.MPNetConfig(**small, max_position_embeddings=200), roberta),
+            "electra": (transformers.ElectraConfig(**small, embedding_size=40), bert),
+            "xlm-roberta": (transformers.XLMRobertaConfig(**small, max_position_embeddings=200, type_vocab_size=1), None)}
+
+
+def write_random(name, config, specials):
+    """A folder with a random model of classification and, with specials, MODEL's vocabulary with these special tokens."""
+    folder = path(name)
+    torch.manual_seed(3)
+    model = transformers.AutoModelForSequenceClassification.from_config(config)
+    with torch.no_grad():
+        for tensor in model.parameters():
+            tensor.add_(0.1 * torch.randn_like(tensor))
+    model.save_pretrained(folder)
+    if specials is not None:
+        with open(f"{MODEL}/vocab.txt", encoding="utf-8") as file:
+            pieces = file.read().splitlines()
+        for old, new, place in zip(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), specials, (1, 2, 3, 4, 5)):
+            pieces.remove(old)
+            pieces.insert(place if specials[0] != "[PAD]" else place - 1, new)
+        with open(folder + "/vocab.txt", "w", encoding="utf-8") as file:
+            file.write("\n".join(pieces) + "\n")
+        with open(folder + "/tokenizer_config.json", "w") as file:
+            json.dump({**dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), specials)),
+                       "do_lower_case": True}, file)
+    return folder, model.base_model.eval()
+
+
+def hidden_of(folder, model):
+    """The largest difference of the states of any layer, for pairs of ids that MODEL's tokenizer gives."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODEL)
+    batches = [tokenizer(*pair, truncation=True, max_length=LENGTH) for pair in some_pairs()]
+    typed = getattr(model.config, "type_vocab_size", 1) > 1
+    keep = 10  # none of the ids of special tokens, which may be a type's padding
+    lines = [{"input_ids": [max(id, keep) for id in batch["input_ids"]],
+              "token_type_ids": batch["token_type_ids"] if typed else [0] * len(batch["input_ids"])} for batch in batches]
+    with open(path("ids.jsonl"), "w") as out:
+        out.writelines(json.dumps(line) + "\n" for line in lines)
+    out, worst = folder + "/hidden.h5", 0.0
+    nvdp("encode", "--model", folder, "--jsonl", path("ids.jsonl"), "--out", out, "--all-layers", "--pool", "none")
+    with h5py.File(out) as file, torch.no_grad():
+        for i, line in enumerate(lines):
+            begin, end = file["offset"][i:i + 2]
+            given = {key: torch.tensor([ids]) for key, ids in line.items() if key == "input_ids" or typed}
+            for layer, states in enumerate(model(**given, output_hidden_states=True).hidden_states):
+                worst = max(worst, difference_of(states[0].numpy(), file[f"hidden_{layer}"][begin:end]))
+    return worst
+
+
+def trained(name, folder):
+    """Trains a model, and compares its probabilities with those of the class that reads it."""
+    run, data = path(name + "-run"), path("SST-2-data")
+    if not os.path.exists(data):
+        small_task("SST-2", {"train.tsv": 64, "dev.tsv": 48})
+    nvdp("train", "--task", "sst2", "--data", data, "--model", folder, "--method", "base", "--epochs", "1", "--batch", "16", "--lr",
+         "1e-4", "--max-length", str(LENGTH), "--out", run, "--no-cache")
+    model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(run + "/model", output_loading_info=True)
+    if any(loading.values()):
+        sys.exit(f"{run}/model: {loading}")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(run + "/model")
+    with open(f"{data}/dev.tsv", encoding="utf-8") as lines:
+        texts = [row.split("\t")[0] for row in list(lines)[1:]]
+    with open(path("predict.txt"), "w") as out:
+        out.writelines(text + "\n" for text in texts)
+    ours = [json.loads(line) for line in nvdp("predict", run, "--input", path("predict.txt")).splitlines()]
+    worst = 0.0
+    with torch.no_grad():
+        for text, mine in zip(texts, ours):
+            given = tokenizer(text, truncation=True, max_length=LENGTH, return_tensors="pt")
+            theirs = torch.softmax(model.eval()(**given).logits[0].double(), 0)
+            worst = max(worst, abs(theirs.max().item() - mine["probability"]))
+    return worst
+
+
+def encoders():
+    found, largest = {}, 0.0
+    for name, (config, specials) in random_models().items():
+        folder, model = write_random(name, config, specials)
+        found[name] = {"states": hidden_of(folder, model)}
+        if specials is not None:
+            found[name]["probabilities"] = trained(name, folder)
+        largest = max(largest, *found[name].values())
+    finish(largest <= STATES, **found)
+
+
+{"hidden": hidden, "sentences": sentences, "tokens": tokens, "saved": saved, "encoders": encoders}[WHAT]()

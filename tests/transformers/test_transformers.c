@@ -69,6 +69,10 @@ Test(transformers, token_ids_are_theirs) {
     check("tokens", rows != NULL ? rows : ROWS);
 }
 
+Test(transformers, other_encoders_are_theirs) {
+    check("encoders", "");
+}
+
 Test(transformers, our_models_are_read_and_score_the_same) {
     check("saved", "");
 }
