@@ -179,7 +179,8 @@ static nvdp_status push(struct nvdp_context *ctx, const struct nvdp_sanitizer *s
 static nvdp_status read_pieces(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                const char *text, size_t size, struct nvdp_token_list *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__encoder encoder = {.tokenizer = sanitizer->tokenizer, .ctx = ctx};
+    struct nvdp__encoder encoder = {
+        .tokenizer = sanitizer->tokenizer, .ctx = ctx, .names_are_text = true};
     NVDP_TRY(nvdp__encode(&encoder, text, size, NULL, 0, PTRDIFF_MAX));
     for (size_t i = 1; i + 1 < encoder.count; i++)
         NVDP_TRY(push(ctx, sanitizer, sanitizer->row[encoder.ids[i]], out));
@@ -649,6 +650,7 @@ static bool is_regular(const struct nvdp_tokenizer *tokenizer, int32_t id) {
     const char *piece = nvdp_tokenizer_piece(tokenizer, id);
     for (enum nvdp_special s = NVDP_TOKEN_PAD; s <= NVDP_TOKEN_MASK; s++)
         if (id == nvdp_tokenizer_special(tokenizer, s)) return false;
+    if (*piece == '\0') return false; /* no piece has this id */
     return strncmp(piece, "[unused", 7) != 0 || piece[strlen(piece) - 1] != ']';
 }
 

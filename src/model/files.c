@@ -239,14 +239,14 @@ nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directo
                              const char *vocabulary_from) {
     struct nvdp_context *ctx = model->ctx;
     NVDP_RETURN_IF_FAILED(nvdp__make_directory(ctx, directory));
-    const char *files[NVDP__TOKENIZER_FILES + 1];
-    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(ctx, vocabulary_from, files));
+    const char *files[NVDP__TOKENIZER_FILES + 1], *class;
+    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(ctx, vocabulary_from, files, &class));
     for (size_t i = 0; files[i] != NULL; i++)
         NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, files[i]));
-    NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, "tokenizer_config.json"));
     json_t *extra = json_object();
     json_object_set_new(extra, "nvdp", info_json(&model->info));
     json_object_update_new(extra, outputs_json(&model->info));
+    if (class != NULL) json_object_set_new(extra, "tokenizer_class", json_string(class));
     const struct nvdp__names *names = nvdp__names(model->info.bert.model_type);
     nvdp_status status = nvdp__bert_config_write(
         ctx, directory, &model->info.bert,

@@ -49,7 +49,7 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
     for (size_t id = 0; id < count; id++) {
         const char *text = nvdp_tokenizer_piece(tokenizer, (int32_t)id);
         made.continues[id] = strncmp(text, "##", 2) == 0 && text[2] != '\0';
-        if (!made.special[id]) made.ordinary[made.ordinary_count++] = (int32_t)id;
+        if (!made.special[id] && *text != '\0') made.ordinary[made.ordinary_count++] = (int32_t)id;
     }
     if (made.ordinary_count == 0)
         NVDP_TRY(
@@ -238,7 +238,8 @@ static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokeniz
     b->worker = nvdp__calloc(b->ctx, b->workers, sizeof *b->worker);
     if (b->worker == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < b->workers; i++) {
-        b->worker[i].encoder = (struct nvdp__encoder){.tokenizer = tokenizer};
+        b->worker[i].encoder =
+            (struct nvdp__encoder){.tokenizer = tokenizer, .names_are_text = true};
     }
     size_t pieces = nvdp_tokenizer_size(tokenizer);
     b->header = (struct nvdp__corpus_header){.magic = "NVDPTOK",

@@ -75,18 +75,32 @@ static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path)
     return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
 }
 
-/* Reads vocab.txt and, if there is one, tokenizer_config.json of a directory. */
+/* Takes the vocabulary of a directory, to be written as vocab.txt, and tokenizer_config.json with the
+ * names of the special tokens. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(t->ctx, t->tokenizer));
+    if (!t->tokenizer->plain)
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_UNSUPPORTED,
+            "%s: expected a tokenizer of class BertTokenizer without tokens beyond its "
+            "vocabulary, since pretraining writes vocab.txt; found another one",
+            directory);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__vocabulary_text(t->ctx, &t->tokenizer->pieces, &t->vocabulary, &t->vocabulary_size));
     nvdp_status status = NVDP_OK;
-    char *vocabulary = nvdp__model_path(t->ctx, directory, "vocab.txt");
     char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");
-    NVDP_TRY(NVDP__MADE(vocabulary, config));
-    NVDP_TRY(read_vocabulary(t, vocabulary));
-    if (nvdp__exists(config)) NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
+    NVDP_TRY(NVDP__MADE(config));
+    if (!nvdp__exists(config)) goto cleanup;
+    NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
+    json_object_del(t->tokenizer_config, "added_tokens_decoder");
+    for (int i = 0; i < NVDP__SPECIALS; i++) {
+        const int32_t id = t->tokenizer->special[i];
+        if (json_object_set_new(t->tokenizer_config, nvdp__special_keys[i],
+                                json_string(nvdp_tokenizer_piece(t->tokenizer, id))) != 0)
+            NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", config));
+    }
 cleanup:
-    free(vocabulary);
     free(config);
     return status;
 }

@@ -208,29 +208,10 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__bpe_add(struct nvdp_context *ctx, struct nvdp__bpe *bpe,
-                          const struct nvdp__strings *pieces, struct nvdp__added_token token) {
-    size_t size;
-    const char *name = nvdp__string(pieces, (size_t)token.id, &size);
-    for (size_t i = 0; i < bpe->added_count; i++) {
-        if (bpe->added[i].id == token.id) return NVDP_OK;
-    }
-    struct nvdp__added_token *added =
-        nvdp__calloc(ctx, bpe->added_count + 1, sizeof *added); /* added tokens are few */
-    if (added == NULL) return NVDP_ERR_MEMORY;
-    if (bpe->added_count > 0) memcpy(added, bpe->added, bpe->added_count * sizeof *added);
-    added[bpe->added_count++] = token;
-    free(bpe->added);
-    bpe->added = added;
-    bpe->begins_added[(unsigned char)name[0]] = true;
-    return NVDP_OK;
-}
-
 void nvdp__bpe_free(struct nvdp__bpe *bpe) {
     if (bpe == NULL) return;
     nvdp__strings_release(&bpe->merges);
     free(bpe->merged);
-    free(bpe->added);
     free(bpe);
 }
 
@@ -362,61 +343,12 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
     return NVDP_OK;
 }
 
-static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text, size_t size,
-                                size_t limit) {
+nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
+                             size_t limit) {
     for (size_t at = 0; at < size && encoder->count < limit;) {
         size_t word = nvdp__bpe_word(text + at, size - at);
         NVDP_RETURN_IF_FAILED(encode_word(encoder, text + at, word));
         at += word;
     }
     return NVDP_OK;
-}
-
-/* The added token with the longest name that text[at..size) begins with; NULL: none. */
-static const struct nvdp__added_token *added_at(const struct nvdp_tokenizer *tokenizer,
-                                                const char *text, size_t size, size_t *length) {
-    const struct nvdp__bpe *bpe = tokenizer->bpe;
-    const struct nvdp__added_token *found = NULL;
-    if (!bpe->begins_added[(unsigned char)*text]) return NULL;
-    *length = 0;
-    for (size_t i = 0; i < bpe->added_count; i++) {
-        size_t have;
-        const char *name = nvdp__string(&tokenizer->pieces, (size_t)bpe->added[i].id, &have);
-        if (have > size || have <= *length || memcmp(text, name, have) != 0) continue;
-        found = &bpe->added[i];
-        *length = have;
-    }
-    return found;
-}
-
-/* The start of the white space that ends text[from..to). */
-static size_t without_spaces(const char *text, size_t from, size_t to) {
-    size_t end = from; /* end of the last character that is not white space */
-    for (size_t at = from; at < to;) {
-        size_t bytes;
-        bool space = kind_at(text + at, to - at, &bytes) == SPACE;
-        at += bytes;
-        if (!space) end = at;
-    }
-    return end;
-}
-
-nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
-                             size_t limit) {
-    size_t start = 0; /* start of the text not encoded yet */
-    for (size_t at = 0; at < size && encoder->count < limit; at++) {
-        size_t length, last;
-        const struct nvdp__added_token *token =
-            added_at(encoder->tokenizer, text + at, size - at, &length);
-        if (token == NULL) continue;
-        size_t end = token->left_spaces ? without_spaces(text, start, at) : at;
-        NVDP_RETURN_IF_FAILED(encode_words(encoder, text + start, end - start, limit));
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
-                                            encoder->count + 1, sizeof *encoder->ids));
-        encoder->ids[encoder->count++] = token->id;
-        start = at + length;
-        if (token->right_spaces) start = run_end(text, size, start, SPACE, &last);
-        at = start - 1;
-    }
-    return encode_words(encoder, text + start, size - start, limit);
 }

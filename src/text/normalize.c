@@ -8,9 +8,6 @@
 
 enum {
     REPLACEMENT = 0xFFFD,
-    CAPITAL_SIGMA = 0x3A3,
-    SMALL_SIGMA = 0x3C3,
-    FINAL_SIGMA = 0x3C2,
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
     FIRST_DECOMPOSABLE = 0xC0,
@@ -52,9 +49,37 @@ static bool is_space(int32_t rune) {
     return has_category(rune, IN(ZS) | IN(ZL) | IN(ZP));
 }
 
-/* Unassigned characters stay, so that a newer Unicode version gives the same result. */
+bool nvdp__is_white_space(int32_t rune) {
+    if (rune < 0) return false;
+    if (rune < 0x80) return rune == ' ' || (rune >= '\t' && rune <= '\r');
+    return rune == 0x85 || has_category(rune, IN(ZS) | IN(ZL) | IN(ZP));
+}
+
+/* True if a format character, mark or punctuation mark is newer than Unicode 8. The `tokenizers`
+ * library has the categories of that version. A range may include other characters. */
+static bool is_newer(int32_t rune) {
+    static const struct {
+        int32_t first, last;
+    } range[] = {{0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},     {0x9FD, 0x9FE},
+                 {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB55, 0xB55},     {0xC04, 0xC3C},
+                 {0xC77, 0xC77},     {0xC84, 0xC84},     {0xD00, 0xD00},     {0xD3B, 0xD3C},
+                 {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},     {0x180F, 0x1886},
+                 {0x1ABF, 0x1ACE},   {0x1B7D, 0x1B7E},   {0x1DF6, 0x1DFB},   {0x2E43, 0x2E5D},
+                 {0xA82C, 0xA82C},   {0xA8C5, 0xA8C5},   {0xA8FF, 0xA8FF},   {0xA9BD, 0xA9BD},
+                 {0x10D24, 0x10F89}, {0x11070, 0x11074}, {0x110C2, 0x110CD}, {0x111C9, 0x111C9},
+                 {0x111CF, 0x111CF}, {0x1123E, 0x11241}, {0x1133B, 0x1133B}, {0x11438, 0x1145E},
+                 {0x11660, 0x1166C}, {0x116B9, 0x116B9}, {0x1182F, 0x11FFF}, {0x12FF1, 0x13455},
+                 {0x16E97, 0x16F4F}, {0x16FE2, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF},
+                 {0x1E944, 0x1E95F}};
+    for (size_t i = 0; i < sizeof range / sizeof range[0] && rune >= range[i].first; i++) {
+        if (rune <= range[i].last) return true;
+    }
+    return false;
+}
+
 bool nvdp__is_dropped(int32_t rune) {
-    return rune < 0 || rune == REPLACEMENT || has_category(rune, IN(CC) | IN(CF));
+    return rune < 0 || rune == REPLACEMENT || has_category(rune, IN(CC) | IN(CO)) ||
+           (has_category(rune, IN(CF)) && !is_newer(rune));
 }
 
 bool nvdp__is_chinese(int32_t rune) {
@@ -73,7 +98,15 @@ bool nvdp__is_punctuation(int32_t rune) {
     if (rune < 0x80)
         return (rune >= 33 && rune <= 47) || (rune >= 58 && rune <= 64) ||
                (rune >= 91 && rune <= 96) || (rune >= 123 && rune <= 126);
-    return has_category(rune, IN(PC) | IN(PD) | IN(PS) | IN(PE) | IN(PI) | IN(PF) | IN(PO));
+    if (rune == 0x166D || rune == 0x111C9) return true; /* other categories since Unicode 8 */
+    return has_category(rune, IN(PC) | IN(PD) | IN(PS) | IN(PE) | IN(PI) | IN(PF) | IN(PO)) &&
+           !is_newer(rune);
+}
+
+/* True for nonspacing marks, which stripping accents removes. */
+static bool is_accent(int32_t rune) {
+    if (rune < FIRST_DECOMPOSABLE) return false;
+    return rune == 0x1734 || (has_category(rune, IN(MN)) && !is_newer(rune));
 }
 
 /* ---- text in messages ---- */
@@ -106,63 +139,22 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
     return NVDP_OK;
 }
 
-/* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk, and the marks that occur within
- * words. */
-static bool is_case_ignorable(int32_t rune) {
-    static const int32_t within[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55F,
-                                     0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
-                                     0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
-    for (size_t i = 0; i < sizeof within / sizeof within[0]; i++) {
-        if (rune == within[i]) return true;
-    }
-    return has_category(rune, IN(MN) | IN(ME) | IN(CF) | IN(LM) | IN(SK));
-}
-
-/* Unicode's Cased, for characters that are not case-ignorable: categories Lu, Ll, Lt, ordinal
- * indicators, Roman numerals, letters in circles and squares. */
-static bool is_cased(int32_t rune) {
-    return has_category(rune, IN(LU) | IN(LL) | IN(LT)) || rune == 0xAA || rune == 0xBA ||
-           (rune >= 0x2160 && rune <= 0x217F) || (rune >= 0x24B6 && rune <= 0x24E9) ||
-           (rune >= 0x1F130 && rune <= 0x1F149) || (rune >= 0x1F150 && rune <= 0x1F169) ||
-           (rune >= 0x1F170 && rune <= 0x1F189);
-}
-
-/* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before and none
- * after, ignoring case-ignorable ones. A sigma is itself cased, so the sigmas of a run together
- * visit each character a bounded number of times. */
-static bool is_final(const struct nvdp__runes *run, size_t at) {
-    size_t before = at;
-    while (before > 0 && is_case_ignorable(run->at[before - 1])) {
-        before--;
-    }
-    if (before == 0 || !is_cased(run->at[before - 1])) return false;
-    size_t after = at + 1;
-    while (after < run->count && is_case_ignorable(run->at[after])) {
-        after++;
-    }
-    return after == run->count || !is_cased(run->at[after]);
-}
-
-/* The lower-case form of a character, at most two characters. */
-static size_t lower(const struct nvdp__runes *run, size_t at, int32_t out[2]) {
-    int32_t rune = run->at[at];
-    switch (rune) {
-    case CAPITAL_SIGMA:
-        out[0] = is_final(run, at) ? FINAL_SIGMA : SMALL_SIGMA;
-        return 1;
-    case CAPITAL_I_DOT:
+/* The lower-case form of a character, at most two characters. As in the `tokenizers` library it
+ * does not depend on the characters around it: a capital sigma at a word's end becomes the one of
+ * the middle of a word. */
+static size_t lower(int32_t rune, int32_t out[2]) {
+    if (rune == CAPITAL_I_DOT) {
         out[0] = 'i';
         out[1] = DOT_ABOVE;
         return 2;
-    default:
-        out[0] = utf8proc_tolower(rune);
-        return 1;
     }
+    out[0] = utf8proc_tolower(rune);
+    return 1;
 }
 
 static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune,
                                    struct nvdp__runes *out) {
-    if (rune < FIRST_DECOMPOSABLE) return nvdp__runes_push(ctx, out, rune);
+    if (rune < FIRST_DECOMPOSABLE || is_newer(rune)) return nvdp__runes_push(ctx, out, rune);
     utf8proc_int32_t part[LONGEST_DECOMPOSITION];
     int boundary = 0;
     utf8proc_ssize_t parts =
@@ -230,7 +222,7 @@ static void drop_accents(struct nvdp__runes *runes) {
     size_t kept = 0;
     for (size_t i = 0; i < runes->count; i++) {
         int32_t rune = runes->at[i];
-        if (rune < FIRST_DECOMPOSABLE || !has_category(rune, IN(MN))) runes->at[kept++] = rune;
+        if (!is_accent(rune)) runes->at[kept++] = rune;
     }
     runes->count = kept;
 }
@@ -240,7 +232,7 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     folded->count = 0;
     for (size_t at = 0; at < run->count; at++) {
         int32_t rune[2] = {run->at[at]};
-        size_t runes = normalization->lower_case ? lower(run, at, rune) : 1;
+        size_t runes = normalization->lower_case ? lower(run->at[at], rune) : 1;
         for (size_t i = 0; i < runes; i++) {
             NVDP_RETURN_IF_FAILED(normalization->strip_accents
                                       ? push_decomposed(ctx, rune[i], folded)
@@ -251,6 +243,38 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     NVDP_RETURN_IF_FAILED(order_marks(ctx, folded));
     drop_accents(folded);
     return NVDP_OK;
+}
+
+nvdp_status nvdp__normalize(struct nvdp_context *ctx,
+                            const struct nvdp__normalization *normalization, const char *text,
+                            size_t size, struct nvdp__normalized *out) {
+    struct nvdp__runes *run = &out->run;
+    run->count = 0;
+    for (size_t at = 0, bytes; at < size; at += bytes) {
+        int32_t rune = nvdp__decode(text + at, size - at, &bytes);
+        const bool space = rune >= 0 && is_space(rune);
+        const bool alone = normalization->chinese_characters && nvdp__is_chinese(rune);
+        if (!space && nvdp__is_dropped(rune)) continue;
+        if (alone) NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, ' '));
+        NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, space ? ' ' : rune));
+        if (alone) NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, ' '));
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, normalization, run, &out->folded));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &out->text, &out->capacity, 4 * out->folded.count + 1, 1));
+    out->size = 0;
+    for (size_t i = 0; i < out->folded.count; i++)
+        out->size += (size_t)utf8proc_encode_char(out->folded.at[i],
+                                                  (utf8proc_uint8_t *)out->text + out->size);
+    out->text[out->size] = '\0';
+    return NVDP_OK;
+}
+
+void nvdp__normalized_release(struct nvdp__normalized *normalized) {
+    free(normalized->run.at);
+    free(normalized->folded.at);
+    free(normalized->text);
+    *normalized = (struct nvdp__normalized){0};
 }
 
 /* ---- words ---- */
@@ -349,7 +373,7 @@ static void take_folded(struct nvdp__words *words) {
 }
 
 /* Prepares the run at `at`. Usually the run up to white space is plain ASCII. Otherwise its
- * characters depend on each other (a final sigma, the order of accents) and are folded together. */
+ * accents depend on each other, and it is folded as a whole. */
 static nvdp_status start_run(struct nvdp__words *words) {
     while (words->at < words->size && kind_at(words, words->at) == BYTE_SPACE) {
         words->at++;

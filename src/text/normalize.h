@@ -30,12 +30,15 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field);
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes);
 bool nvdp__is_utf8(const char *text, size_t size);
 
-/* True for U+0000, U+FFFD, invalid UTF-8 (-1), and control (Cc) and format (Cf) characters
- * except white space. */
+/* True for characters with Unicode's property White_Space. */
+bool nvdp__is_white_space(int32_t rune);
+/* True for U+0000, U+FFFD, invalid UTF-8 (-1), and for control (Cc), format (Cf) and private
+ * (Co) characters except white space. */
 bool nvdp__is_dropped(int32_t rune);
 /* True for CJK ideographs, but not kana and Hangul, which form words. */
 bool nvdp__is_chinese(int32_t rune);
-/* True for every character of category P and the other ASCII symbols such as $ + < ^. */
+/* True for every character of category P and the other ASCII symbols such as $ + < ^. Here and for
+ * format characters and accents, categories are those of Unicode 8, as in the `tokenizers` library. */
 bool nvdp__is_punctuation(int32_t rune);
 
 /* ---- folding ---- */
@@ -53,18 +56,31 @@ struct nvdp__runes {
 };
 nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes, int32_t rune);
 
-/* Folds a run without separators into *folded. Lower case is Unicode's full mapping, with final
- * sigma at the end of a word. Stripping accents is NFD without the characters of category Mn. */
+/* Folds a run without separators into *folded. Lower case is Unicode's mapping of single
+ * characters. Stripping accents is NFD without the characters of category Mn. */
 nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalization *normalization,
                        const struct nvdp__runes *run, struct nvdp__runes *folded);
+
+/* A text that was normalized, with memory reused from text to text. Zero it; release it with
+ * nvdp__normalized_release. */
+struct nvdp__normalized {
+    struct nvdp__runes run, folded;
+    char *text; /* UTF-8 */
+    size_t size, capacity;
+};
+/* Normalizes text[0..size) as a whole: drops characters, replaces white space by spaces, puts
+ * spaces around ideographs, and folds. */
+nvdp_status nvdp__normalize(struct nvdp_context *ctx,
+                            const struct nvdp__normalization *normalization, const char *text,
+                            size_t size, struct nvdp__normalized *out);
+void nvdp__normalized_release(struct nvdp__normalized *normalized);
 
 /* ---- words ---- */
 
 enum {
     NVDP__BYTE_VALUES = 256,
-    /* Longer words are unknown. The limit of BERT's own tokenizer is 200, as the reference ids
-     * confirm; some later ones use 100. */
-    NVDP__WORD_CHARACTERS = 200,
+    NVDP__WORD_CHARACTERS = 200, /* the largest limit of a tokenizer; longer words are unknown */
+    NVDP__USUAL_WORD_CHARACTERS = 100, /* the limit of tokenizers that do not state one */
     NVDP__WORD_BYTES = 4 * NVDP__WORD_CHARACTERS
 };
 

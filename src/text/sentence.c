@@ -43,21 +43,28 @@ static nvdp_status read_modules(struct nvdp_context *ctx, const char *directory,
     return status;
 }
 
-/* The name of the Transformer's subfolder; NULL: none. free() it. */
-static char *transformer_folder(struct nvdp_context *ctx, const char *directory) {
+/* Sets *folder to the path of the Transformer's subfolder, free() it; NULL: there is none. Logs a
+ * notice if modules.json cannot be read; fails only without memory. */
+static nvdp_status transformer_folder(struct nvdp_context *ctx, const char *directory,
+                                      char **folder) {
     json_t *modules = NULL;
-    char *folder = NULL;
     const json_t *module;
     size_t i;
-    if (read_modules(ctx, directory, &modules) != NVDP_OK)
-        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s", nvdp_context_error(ctx));
+    nvdp_status status = read_modules(ctx, directory, &modules);
+    if (status == NVDP_ERR_MEMORY) return status;
+    if (status != NVDP_OK) nvdp__log(ctx, NVDP_LOG_NOTICE, "%s", nvdp_context_error(ctx));
+    status = NVDP_OK;
+    *folder = NULL;
     json_array_foreach(modules, i, module) {
         if (strcmp(class_of(module), "Transformer") != 0) continue;
-        if (path_of(module)[0] != '\0') folder = nvdp__join(ctx, directory, path_of(module));
+        if (path_of(module)[0] != '\0') {
+            *folder = nvdp__join(ctx, directory, path_of(module));
+            if (*folder == NULL) status = NVDP_ERR_MEMORY;
+        }
         break;
     }
     json_decref(modules);
-    return folder;
+    return status;
 }
 
 nvdp_status nvdp__model_folder(struct nvdp_context *ctx, const char *directory) {
@@ -72,11 +79,13 @@ nvdp_status nvdp__model_folder(struct nvdp_context *ctx, const char *directory) 
 char *nvdp__model_path(struct nvdp_context *ctx, const char *directory, const char *name) {
     char *path = nvdp__join(ctx, directory, name);
     if (path == NULL || nvdp__exists(path)) return path;
-    char *folder = transformer_folder(ctx, directory);
-    if (folder == NULL) return path; /* the error about the missing file names this path */
+    char *folder;
+    nvdp_status status = transformer_folder(ctx, directory, &folder);
+    if (status == NVDP_OK && folder == NULL)
+        return path; /* the error about the missing file names this path */
     free(path);
-    path = nvdp__join(ctx, folder, name);
-    free(folder);
+    path = status == NVDP_OK ? nvdp__join(ctx, folder, name) : NULL;
+    if (status == NVDP_OK) free(folder);
     return path;
 }
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SPECIALS = 4 }; /* <s> a </s></s> b </s> */
-
 const char *const nvdp__special_keys[NVDP__SPECIALS] = {"pad_token", "unk_token", "cls_token",
                                                         "sep_token", "mask_token"};
 
@@ -26,35 +24,89 @@ nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
     return NVDP_OK;
 }
 
+void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
+    struct nvdp__digest digest;
+    const struct nvdp__strings *pieces = &tokenizer->pieces;
+    const struct nvdp__normalization *rules = &tokenizer->rules.normalization;
+    const struct nvdp__bpe *bpe = tokenizer->bpe;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, pieces->text, pieces->start[pieces->count]);
+    for (int i = 0; i < NVDP__SPECIALS; i++)
+        nvdp__digest_number(&digest, (uint64_t)tokenizer->special[i]);
+    nvdp__digest_number(&digest, rules->lower_case);
+    nvdp__digest_number(&digest, rules->strip_accents);
+    nvdp__digest_number(&digest, rules->chinese_characters);
+    nvdp__digest_number(&digest, tokenizer->longest_word);
+    nvdp__digest_number(&digest, tokenizer->separators);
+    nvdp__digest_number(&digest, tokenizer->types);
+    nvdp__digest_number(&digest, tokenizer->names_are_text);
+    for (size_t i = 0; i < tokenizer->added.count; i++) {
+        const struct nvdp__added_token *token = &tokenizer->added.token[i];
+        nvdp__digest_bytes(&digest, token->name, token->size);
+        nvdp__digest_number(&digest, (uint64_t)token->id);
+        nvdp__digest_number(&digest, (uint64_t)(token->special + 2 * token->normalized +
+                                                4 * token->single_word + 8 * token->left_spaces +
+                                                16 * token->right_spaces));
+    }
+    if (bpe != NULL) {
+        nvdp__digest_bytes(&digest, bpe->merges.text, bpe->merges.start[bpe->merges.count]);
+        nvdp__digest_bytes(&digest, (const char *)bpe->merged,
+                           bpe->merges.count * sizeof *bpe->merged);
+    }
+    nvdp__digest_end(&digest, tokenizer->digest);
+}
+
+void nvdp__tokenizer_read_names_as_text(struct nvdp_tokenizer *tokenizer) {
+    tokenizer->names_are_text = true;
+    nvdp__tokenizer_finish(tokenizer);
+}
+
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__digest digest; /* of everything that affects the encoding of a text */
     struct nvdp_tokenizer *tokenizer = nvdp__calloc(ctx, 1, sizeof *tokenizer);
     if (tokenizer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
-    nvdp__digest_begin(&digest);
-    nvdp__digest_bytes(&digest, bytes, count);
+    tokenizer->vocabulary = tokenizer->pieces.count;
     NVDP_TRY(nvdp__tokenizer_specials(ctx, path, special, tokenizer));
-    for (int i = 0; i < NVDP__SPECIALS; i++)
-        nvdp__digest_number(&digest, (uint64_t)tokenizer->special[i]);
-    nvdp__digest_number(&digest, normalization->lower_case);
-    nvdp__digest_number(&digest, normalization->strip_accents);
-    nvdp__digest_number(&digest, normalization->chinese_characters);
-    nvdp__digest_end(&digest, tokenizer->digest);
     tokenizer->rules = nvdp__word_rules(normalization);
-    tokenizer->longest_word = NVDP__WORD_CHARACTERS;
+    tokenizer->longest_word = NVDP__USUAL_WORD_CHARACTERS;
+    tokenizer->separators = 1;
+    tokenizer->types = tokenizer->plain = true;
+    for (int i = 0; i < NVDP__SPECIALS; i++) {
+        struct nvdp__added_token token = {.id = tokenizer->special[i], .special = true};
+        token.name = (char *)nvdp__string(&tokenizer->pieces, (size_t)token.id, &token.size);
+        NVDP_TRY(nvdp__added_put(ctx, &tokenizer->added, &token, NULL));
+    }
+    nvdp__tokenizer_finish(tokenizer);
     NVDP__HAND_OVER(out, tokenizer);
 cleanup:
     nvdp_tokenizer_free(tokenizer);
     return status;
 }
 
+nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
+                                  char **out, size_t *size) {
+    char *text = nvdp__calloc(ctx, pieces->start[pieces->count] + 1, 1);
+    if (text == NULL) return NVDP_ERR_MEMORY;
+    *size = 0;
+    for (size_t i = 0; i < pieces->count; i++) {
+        const char *piece = pieces->text + pieces->start[i];
+        size_t bytes = strlen(piece);
+        memcpy(text + *size, piece, bytes);
+        text[*size + bytes] = '\n';
+        *size += bytes + 1;
+    }
+    *out = text;
+    return NVDP_OK;
+}
+
 void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer) {
     if (tokenizer == NULL) return;
     nvdp__strings_release(&tokenizer->pieces);
+    nvdp__added_release(&tokenizer->added);
     nvdp__bpe_free(tokenizer->bpe);
     free(tokenizer);
 }
@@ -72,7 +124,7 @@ const char *nvdp_tokenizer_piece(const struct nvdp_tokenizer *tokenizer, int32_t
 
 int32_t nvdp_tokenizer_find(const struct nvdp_tokenizer *tokenizer, const char *piece) {
     size_t id = nvdp__strings_find(&tokenizer->pieces, piece, strlen(piece));
-    return id != SIZE_MAX ? (int32_t)id : -1;
+    return *piece != '\0' && id != SIZE_MAX ? (int32_t)id : -1;
 }
 
 int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp_special which) {
@@ -80,7 +132,7 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 }
 
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair) {
-    return pair ? (tokenizer->bpe != NULL ? 4 : 3) : 2;
+    return pair ? 2 + tokenizer->separators : 2;
 }
 
 /* ---- encoding ---- */
@@ -103,7 +155,7 @@ size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word,
             hash[i + 1] = nvdp__hash_byte(hash[i], rest[i]);
         for (; length > 0; length--) {
             id = nvdp__strings_lookup(pieces, hash[length], at > 0, rest, length);
-            if (id != SIZE_MAX) break;
+            if (id < tokenizer->vocabulary) break;
         }
         if (length == 0) {
             ids[0] = tokenizer->special[NVDP_TOKEN_UNK];
@@ -120,15 +172,10 @@ static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
                          sizeof *encoder->ids);
 }
 
-/* Adds the first `max` ids of one text (more may follow the end). */
-static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
-                             size_t max) {
-    size_t limit = encoder->count + max;
-    if (encoder->tokenizer->bpe != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__bpe_encode(encoder, text, size, limit));
-        if (encoder->count > limit) encoder->count = limit;
-        return NVDP_OK;
-    }
+/* Adds the ids of text[0..size), which names no added token, until there are `limit` or more. */
+static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, size_t size,
+                              size_t limit) {
+    if (encoder->tokenizer->bpe != NULL) return nvdp__bpe_encode(encoder, text, size, limit);
     struct nvdp__words *words = &encoder->words;
     const struct nvdp__word *word = &words->word;
     words->rules = &encoder->tokenizer->rules;
@@ -147,21 +194,67 @@ static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, si
             encoder->count++;
         }
     }
+    return NVDP_OK;
+}
+
+/* Adds the ids of text[0..size) until there are `limit` or more. Added tokens whose names are not
+ * normalized are found first; between them the text is normalized and searched for the others. */
+static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, const char *text,
+                              size_t size, size_t limit) {
+    const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
+    const struct nvdp__added *added = &tokenizer->added;
+    const bool names_are_text = encoder->names_are_text || tokenizer->names_are_text;
+    size_t start = 0, at = 0, end = 0, next = 0; /* `start`: of the text not encoded yet */
+    while (encoder->count < limit && start < size) {
+        const struct nvdp__added_token *token = nvdp__added_find(
+            added, normalized, names_are_text, text, size, start, &at, &end, &next);
+        if (token == NULL) at = size;
+        if (at > start && (normalized || added->normalized == 0)) {
+            NVDP_RETURN_IF_FAILED(take_words(encoder, text + start, at - start, limit));
+        } else if (at > start && tokenizer->bpe != NULL) {
+            NVDP_RETURN_IF_FAILED(take_range(encoder, true, text + start, at - start, limit));
+        } else if (at > start) {
+            struct nvdp__normalized *made = &encoder->normalized;
+            NVDP_RETURN_IF_FAILED(nvdp__normalize(encoder->ctx, &tokenizer->rules.normalization,
+                                                  text + start, at - start, made));
+            NVDP_RETURN_IF_FAILED(take_range(encoder, true, made->text, made->size, limit));
+        }
+        if (token == NULL) break;
+        NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
+        encoder->ids[encoder->count++] = token->id;
+        start = end;
+        at = next;
+    }
+    return NVDP_OK;
+}
+
+/* Adds the first `max` ids of one text (more may follow the end). */
+static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
+                             size_t max) {
+    size_t limit = encoder->count + max;
+    NVDP_RETURN_IF_FAILED(take_range(encoder, false, text, size, limit));
     if (encoder->count > limit) encoder->count = limit;
     return NVDP_OK;
 }
 
 void nvdp__shorten(size_t limit, size_t *a, size_t *b) {
     if (*a + *b <= limit) return;
-    size_t middle = limit / 2;
-    if (*b <= middle) {
-        *a = limit - *b;
-    } else if (*a <= limit - middle) {
-        *b = limit - *a;
-    } else { /* both are longer than half; the second gives way */
-        *a = limit - middle;
-        *b = middle;
-    }
+    const bool first_is_longer = *a > *b;
+    size_t *shorter = first_is_longer ? b : a, *longer = first_is_longer ? a : b;
+    *shorter = nvdp__min(*shorter, limit / 2);
+    *longer = limit - *shorter;
+}
+
+/* Sets encoder->ids to [CLS], at most `max` ids of the first text and as many of the second;
+ * *middle is where the second begins. */
+static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, size_t text_size,
+                              const char *pair, size_t pair_size, size_t max, size_t *middle) {
+    encoder->count = 0;
+    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
+    encoder->ids[encoder->count++] = encoder->tokenizer->special[NVDP_TOKEN_CLS];
+    NVDP_RETURN_IF_FAILED(take_text(encoder, text, text_size, max));
+    *middle = encoder->count;
+    return pair != NULL ? take_text(encoder, pair, pair_size, max) : NVDP_OK;
 }
 
 nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t text_size,
@@ -169,22 +262,24 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
     const int32_t *special = tokenizer->special;
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
-    size_t limit = max_length - specials;
-    /* One token too many shows that a text is too long; the ones after it do not matter. */
-    size_t max = limit + 1;
-    encoder->count = 0;
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
-    encoder->ids[encoder->count++] = special[NVDP_TOKEN_CLS];
-    NVDP_RETURN_IF_FAILED(take_text(encoder, text, text_size, max));
-    size_t middle = encoder->count;
-    if (pair != NULL) NVDP_RETURN_IF_FAILED(take_text(encoder, pair, pair_size, max));
+    size_t limit = max_length - specials, middle;
+    /* One token too many shows that a text is too long; the ones after it do not matter, */
+    NVDP_RETURN_IF_FAILED(
+        take_texts(encoder, text, text_size, pair, pair_size, limit + 1, &middle));
+    /* except if both texts are too long: the longer one keeps an odd token. */
+    if (limit % 2 == 1 && middle - 1 > limit && encoder->count - middle > limit)
+        NVDP_RETURN_IF_FAILED(
+            take_texts(encoder, text, text_size, pair, pair_size, PTRDIFF_MAX, &middle));
     size_t a = middle - 1;
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
-    nvdp__shorten(limit, &a, &b);
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, MAX_SPECIALS));
+    if (pair != NULL)
+        nvdp__shorten(limit, &a, &b);
+    else
+        a = nvdp__min(a, limit);
+    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, specials));
     int32_t *ids = encoder->ids + 1 + a;
-    size_t between = pair != NULL ? specials - 2 : 1; /* [SEP]s after the first text */
+    size_t between = pair != NULL ? tokenizer->separators : 1; /* [SEP]s after the first text */
     if (pair != NULL) {
         memmove(ids + between, encoder->ids + middle, b * sizeof *ids);
         ids[between + b] = special[NVDP_TOKEN_SEP];
@@ -192,14 +287,14 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     for (size_t i = 0; i < between; i++)
         ids[i] = special[NVDP_TOKEN_SEP];
     encoder->count = specials + a + b;
-    /* RoBERTa distinguishes the two texts only by separators. */
-    encoder->first = tokenizer->bpe != NULL ? encoder->count : 1 + a + between;
+    encoder->first = tokenizer->types ? 1 + a + between : encoder->count;
     return NVDP_OK;
 }
 
 void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     free(encoder->ids);
     nvdp__words_release(&encoder->words);
+    nvdp__normalized_release(&encoder->normalized);
     nvdp__bpe_work_release(&encoder->bpe);
     *encoder = (struct nvdp__encoder){0};
 }

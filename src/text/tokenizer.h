@@ -19,21 +19,11 @@
  * In files each byte is written as a character: itself if it is printable in Latin-1, otherwise
  * a character from U+0100 on, so that "Ġ" is a space. */
 
-/* A token that texts may name directly; on request it includes the spaces around it. */
-struct nvdp__added_token {
-    int32_t id; /* the piece is its name */
-    bool left_spaces, right_spaces;
-};
-
 /* Never changes after creation. */
 struct nvdp__bpe {
     int32_t byte[NVDP__BYTE_VALUES]; /* pieces of single bytes */
     struct nvdp__strings merges;     /* pairs of ids, in order of rank */
     int32_t *merged;                 /* [merges.count] the resulting pieces */
-    struct nvdp__added_token *added; /* [added_count] */
-    size_t added_count;
-    /* true if the name of an added token begins with this byte */
-    bool begins_added[NVDP__BYTE_VALUES];
 };
 
 /* Reads merges.txt: two pieces per line, separated by a space, the most frequent pair first. A
@@ -43,9 +33,6 @@ struct nvdp__bpe {
 nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                              const struct nvdp__strings *pieces, const char *path,
                              const char *bytes, size_t count, struct nvdp__bpe **out);
-/* Adds another token that texts may name; `id` is a piece. */
-nvdp_status nvdp__bpe_add(struct nvdp_context *ctx, struct nvdp__bpe *bpe,
-                          const struct nvdp__strings *pieces, struct nvdp__added_token token);
 void nvdp__bpe_free(struct nvdp__bpe *bpe); /* NULL allowed */
 
 /* Bytes of the first word of text[0..size), size > 0. */
@@ -60,25 +47,68 @@ struct nvdp__bpe_work {
 void nvdp__bpe_work_release(struct nvdp__bpe_work *work);
 
 struct nvdp__encoder;
-/* Adds the ids of text[0..size) to the encoder's until there are `limit` or more. A byte that is
- * not UTF-8 counts as U+FFFD. */
+/* Adds the ids of text[0..size), which names no added token, to the encoder's until there are
+ * `limit` or more. A byte that is not UTF-8 counts as U+FFFD. */
 nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
                              size_t limit);
 
+/* ---- added_tokens.c: tokens that texts may name, with the rules of the `tokenizers` library ---- */
+
+struct nvdp__added_token {
+    char *name;
+    size_t size; /* bytes of the name */
+    int32_t id;
+    bool special;
+    bool normalized;                /* looked for after normalization, as a normalized name */
+    bool single_word;               /* only where no letter, digit or mark touches it */
+    bool left_spaces, right_spaces; /* includes the white space around it */
+};
+
+/* Zero it; release it with nvdp__added_release. */
+struct nvdp__added {
+    struct nvdp__added_token *token; /* [count] */
+    size_t count, capacity;
+    size_t normalized; /* tokens among them that are normalized */
+    /* by `normalized`: the bytes with which names begin, and the byte if there is only one */
+    bool begins[2][NVDP__BYTE_VALUES];
+    int only[2]; /* -1: none or several */
+};
+/* Adds a token, or replaces the one with its id; copies the name. `normalization` NULL: texts are
+ * not normalized. */
+nvdp_status nvdp__added_put(struct nvdp_context *ctx, struct nvdp__added *added,
+                            const struct nvdp__added_token *token,
+                            const struct nvdp__normalization *normalization);
+void nvdp__added_release(struct nvdp__added *added);
+/* Finds the first name in text[*at..size) and sets *at and *end to its place, including white
+ * space; the white space before `start` belongs to another token. *next is where to look for the
+ * next name. With `ordinary`, names of special tokens are text. NULL: there is no name. */
+const struct nvdp__added_token *nvdp__added_find(const struct nvdp__added *added, bool normalized,
+                                                 bool ordinary, const char *text, size_t size,
+                                                 size_t start, size_t *at, size_t *end,
+                                                 size_t *next);
+
 /* ---- the tokenizer ---- */
 
+/* Changes only until it is shared. */
 struct nvdp_tokenizer {
-    struct nvdp__strings pieces;
-    struct nvdp__bpe *bpe; /* NULL: WordPiece */
+    struct nvdp__strings pieces; /* an id that no piece has is an empty string */
+    size_t vocabulary;           /* pieces of words; those from here on are added tokens */
+    struct nvdp__bpe *bpe;       /* NULL: WordPiece */
     /* WordPiece */
     struct nvdp__word_rules rules;
     size_t longest_word; /* characters, at most NVDP__WORD_CHARACTERS; longer words are unknown */
     int32_t special[NVDP__SPECIALS];
+    struct nvdp__added added;
+    bool names_are_text; /* names of special tokens in texts are text */
+    /* [CLS] a [SEP], or [CLS] a, `separators` times [SEP], b [SEP] */
+    size_t separators;
+    bool types; /* the second text has type 1 */
+    bool plain; /* vocab.txt and the usual keys of tokenizer_config.json describe it fully */
     char digest[NVDP__DIGEST_HEX]; /* of everything that affects the encoding of a text */
 };
 
 /* Creates a WordPiece tokenizer from the bytes of vocab.txt, with the given names of the special
- * tokens. */
+ * tokens, as BERT's. */
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
@@ -89,25 +119,48 @@ extern const char *const nvdp__special_keys[NVDP__SPECIALS];
 nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
                                      const char *const special[NVDP__SPECIALS],
                                      struct nvdp_tokenizer *tokenizer);
+/* Completes a tokenizer that has everything but its digest. */
+void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer);
+/* Reads names of special tokens in texts as text. Code that replaces or predicts the tokens of a
+ * text needs this, since it leaves special tokens as they are. */
+void nvdp__tokenizer_read_names_as_text(struct nvdp_tokenizer *tokenizer);
+/* Returns the pieces in the form of vocab.txt; free() it. */
+nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
+                                  char **out, size_t *size);
 
 /* ---- tokenizer_files.c ---- */
 
-enum { NVDP__TOKENIZER_FILES = 2 };
-/* The files of a folder from which its tokenizer is read, then NULL: vocab.txt; or vocab.json
- * and merges.txt; or tokenizer.json. tokenizer_config.json is optional. NVDP_ERR_IO, naming all
- * of them, if there are none. */
+/* The files of a folder that say how texts are tokenized. */
+enum nvdp__tokenizer_file {
+    NVDP__FILE_TOKENIZER, /* tokenizer.json: the vocabulary, and with most classes all the rest */
+    NVDP__FILE_VOCAB_TXT,
+    NVDP__FILE_VOCAB_JSON,
+    NVDP__FILE_MERGES,
+    NVDP__FILE_CONFIG,   /* tokenizer_config.json */
+    NVDP__FILE_SPECIALS, /* special_tokens_map.json */
+    NVDP__FILE_ADDED,    /* added_tokens.json */
+    NVDP__FILE_SENTENCE, /* sentence_bert_config.json: do_lower_case */
+    NVDP__FILE_MODEL,    /* config.json: model_type, tokenizer_class */
+    NVDP__TOKENIZER_FILES
+};
+extern const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES];
+/* The files that the tokenizer of a folder is read from, except config.json, then NULL. *class is
+ * the tokenizer class if tokenizer_config.json does not state it, otherwise NULL.
+ * NVDP_ERR_IO, naming what is there and what is missing, if there is no vocabulary. */
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
-                                  const char *files[NVDP__TOKENIZER_FILES + 1]);
-/* Makes a tokenizer from vocab.json's object and the bytes of merges.txt; `config` is
- * tokenizer_config.json's object or NULL. */
-nvdp_status nvdp__tokenizer_of_vocab_json(struct nvdp_context *ctx, const char *path,
-                                          const json_t *vocab, const char *merges_path,
-                                          const char *merges, size_t count, const char *config_path,
-                                          const json_t *config, struct nvdp_tokenizer **out);
-/* The same from tokenizer.json's object. */
-nvdp_status nvdp__tokenizer_of_json(struct nvdp_context *ctx, const char *path, const json_t *json,
-                                    const char *config_path, const json_t *config,
-                                    struct nvdp_tokenizer **out);
+                                  const char *files[NVDP__TOKENIZER_FILES + 1], const char **class);
+
+/* What the files hold, by enum nvdp__tokenizer_file. */
+struct nvdp__tokenizer_source {
+    char *path[NVDP__TOKENIZER_FILES];   /* for messages */
+    json_t *json[NVDP__TOKENIZER_FILES]; /* NULL: there is no such file, or it is no JSON */
+    char *text[NVDP__TOKENIZER_FILES];   /* vocab.txt and merges.txt; NULL: there is none */
+    size_t size[NVDP__TOKENIZER_FILES];
+};
+/* Makes a tokenizer as the files say. */
+nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
+                                      const struct nvdp__tokenizer_source *source,
+                                      struct nvdp_tokenizer **out);
 
 /* Writes the ids of word[0..size) (UTF-8, 1 to NVDP__WORD_BYTES bytes) and returns their number,
  * at most one per character. Writes a single [UNK] if pieces do not cover the word. */
@@ -121,9 +174,11 @@ struct nvdp__encoder {
     struct nvdp_context *ctx; /* for allocation; NULL in parallel regions */
     int32_t *ids;             /* [count] of the last text */
     size_t count, capacity;
-    size_t first;   /* tokens of type 0 */
-    bool truncated; /* tokens were dropped */
+    size_t first;        /* tokens of type 0 */
+    bool truncated;      /* tokens were dropped */
+    bool names_are_text; /* set by the caller: as in the tokenizer */
     struct nvdp__words words;
+    struct nvdp__normalized normalized;
     struct nvdp__bpe_work bpe;
 };
 
@@ -132,8 +187,9 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
                          const char *pair, size_t pair_size, size_t max_length);
 void nvdp__encoder_release(struct nvdp__encoder *encoder);
 
-/* Truncates a pair: drops tokens from the longer text, one at a time (from the second text if
- * equal), until `limit` are left. Updates both lengths. */
+/* Truncates a pair to `limit` tokens as the `tokenizers` library does: the longer text loses
+ * tokens until it has as many as the other one, then both do. An odd token remains in the text
+ * that was longer, or in the second one if both had the same length. Updates both lengths. */
 void nvdp__shorten(size_t limit, size_t *a, size_t *b);
 
 #endif

@@ -61,15 +61,19 @@ static nvdp_status reserve_slots(struct nvdp__strings *strings) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
-                              size_t *index) {
+/* The slot of a string and the upper half of its hash. */
+static nvdp_status seek(struct nvdp__strings *strings, const char *bytes, size_t size,
+                        struct nvdp__slot **slot, uint32_t *upper) {
     NVDP_RETURN_IF_FAILED(reserve_slots(strings));
     uint64_t hash = hash_bytes(bytes, size);
-    struct nvdp__slot *slot = &strings->slot[find_slot(strings, hash, false, bytes, size)];
-    if (slot->number != 0) {
-        *index = slot->number - 1;
-        return NVDP_OK;
-    }
+    *slot = &strings->slot[find_slot(strings, hash, false, bytes, size)];
+    *upper = (uint32_t)(hash >> 32);
+    return NVDP_OK;
+}
+
+/* Appends the string, whose slot is known. */
+static nvdp_status append(struct nvdp__strings *strings, struct nvdp__slot *slot, uint32_t upper,
+                          const char *bytes, size_t size) {
     if (strings->count >= UINT32_MAX - 1)
         return nvdp__fail(strings->ctx, NVDP_ERR_UNSUPPORTED,
                           "more than 2^32 distinct words or pairs");
@@ -81,9 +85,27 @@ nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, 
     memcpy(strings->text + end, bytes, size);
     strings->text[end + size] = '\0';
     if (size > strings->longest) strings->longest = size;
-    *index = strings->count++;
-    strings->start[strings->count] = end + size + 1;
-    *slot = (struct nvdp__slot){(uint32_t)(hash >> 32), (uint32_t)strings->count};
+    strings->start[++strings->count] = end + size + 1;
+    *slot = (struct nvdp__slot){upper, (uint32_t)strings->count};
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
+                              size_t *index) {
+    struct nvdp__slot *slot;
+    uint32_t upper;
+    NVDP_RETURN_IF_FAILED(seek(strings, bytes, size, &slot, &upper));
+    *index = slot->number != 0 ? slot->number - 1 : strings->count;
+    return slot->number != 0 ? NVDP_OK : append(strings, slot, upper, bytes, size);
+}
+
+nvdp_status nvdp__strings_append(struct nvdp__strings *strings, const char *bytes, size_t size) {
+    struct nvdp__slot *slot;
+    uint32_t upper;
+    NVDP_RETURN_IF_FAILED(seek(strings, bytes, size, &slot, &upper));
+    const uint32_t before = slot->number;
+    NVDP_RETURN_IF_FAILED(append(strings, slot, upper, bytes, size));
+    if (before != 0) strings->text[strings->start[before - 1]] = '\0';
     return NVDP_OK;
 }
 
@@ -110,25 +132,33 @@ void nvdp__strings_release(struct nvdp__strings *strings) {
 const char *const nvdp__special_names[NVDP__SPECIALS] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]",
                                                          "[MASK]"};
 
-/* Adds the piece of a line, which must be new. */
+/* The line without the white space at its end. */
+static struct nvdp__field trimmed(struct nvdp__field line) {
+    while (line.size > 0) {
+        size_t first = line.size - 1, bytes; /* of the last character */
+        while (first > 0 && line.size - first < 4 &&
+               ((unsigned char)line.text[first] & 0xC0) == 0x80)
+            first--;
+        if (!nvdp__is_white_space(nvdp__decode(line.text + first, line.size - first, &bytes)) ||
+            bytes != line.size - first)
+            break;
+        line.size = first;
+    }
+    return line;
+}
+
 static nvdp_status add_line(struct nvdp__strings *pieces, const char *path,
                             struct nvdp__field line) {
     struct nvdp_context *ctx = pieces->ctx;
-    size_t number = pieces->count + 1;
-    size_t index = 0;
-    if (line.size == 0)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a piece, found an empty line",
-                          path, number);
+    const size_t number = pieces->count + 1;
     if (memchr(line.text, '\0', line.size) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected text, found a NUL byte", path,
                           number);
     if (!nvdp__is_utf8(line.text, line.size))
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected UTF-8, found piece %s", path,
                           number, nvdp__quote_field(line).text);
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(pieces, line.text, line.size, &index));
-    if (index + 1 == number) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: piece %s is on line %zu already", path, number,
-                      nvdp__quote_field(line).text, index + 1);
+    line = trimmed(line);
+    return nvdp__strings_append(pieces, line.text, line.size);
 }
 
 nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
@@ -137,17 +167,16 @@ nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, c
     struct nvdp__strings pieces = {.ctx = ctx};
     const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
     size_t at = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
-    if (at == count)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a piece a line", path));
     while (at < count) {
         struct nvdp__field line = {bytes + at, count - at};
         const char *end = memchr(line.text, '\n', line.size);
         if (end != NULL) line.size = (size_t)(end - line.text);
         at += line.size + 1;
-        if (line.size > 0 && line.text[line.size - 1] == '\r') line.size--;
         NVDP_TRY(add_line(&pieces, path, line));
     }
+    if (pieces.longest == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one piece per line, found no piece",
+                            path));
     NVDP__HAND_OVER(out, pieces);
 cleanup:
     nvdp__strings_release(&pieces);
@@ -181,7 +210,7 @@ static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__wor
         bool found;
         NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
         if (!found) return NVDP_OK;
-        if (words->word.characters > NVDP__WORD_CHARACTERS) continue;
+        if (words->word.characters > NVDP__USUAL_WORD_CHARACTERS) continue;
         NVDP_RETURN_IF_FAILED(
             nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
         --*left;

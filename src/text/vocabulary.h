@@ -45,6 +45,9 @@ struct nvdp__strings {
 /* Returns the index of bytes[0..size); adds it if it is new. */
 nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, size_t size,
                               size_t *index);
+/* Appends bytes[0..size) as a new string, even if there is an equal one, which then becomes empty
+ * and is not found again. */
+nvdp_status nvdp__strings_append(struct nvdp__strings *strings, const char *bytes, size_t size);
 /* Returns the index of `bytes`, or, with `tail`, of "##" followed by `bytes`; `hash` is that of
  * the whole string. SIZE_MAX if it is missing. */
 size_t nvdp__strings_lookup(const struct nvdp__strings *strings, uint64_t hash, bool tail,
@@ -58,9 +61,11 @@ static inline const char *nvdp__string(const struct nvdp__strings *strings, size
     return strings->text + strings->start[index];
 }
 
-/* Reads vocab.txt: one piece per line, whose id is the line number from 0. A byte-order mark,
- * CRLF and a missing last newline are accepted. NVDP_ERR_INPUT, naming `path` and the line, for
- * an empty file or line, a duplicate piece, a NUL byte and invalid UTF-8. */
+/* Reads vocab.txt: one piece per line, whose id is the line number from 0. White space at the end
+ * of a line is not part of the piece. An empty line takes an id, and so does the earlier of two
+ * equal lines; their pieces are empty. A byte-order mark, CRLF and a missing last newline are
+ * accepted. NVDP_ERR_INPUT, naming `path` and the line, for a NUL byte and invalid UTF-8, and for
+ * a file without pieces. */
 nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, struct nvdp__strings *out);
 

@@ -288,6 +288,8 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
                           "option {fold}: expected 1 to %zu, the value of {folds}, found 0",
                           t->config.folds);
     nvdp_status status = nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer);
+    if (status == NVDP_OK && t->config.noise.mechanism != NVDP__NOISE_NONE)
+        nvdp__tokenizer_read_names_as_text(t->tokenizer);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP__RANK_0_FIRST(t->ctx, status, load_data(t));
     NVDP_RETURN_IF_FAILED(status);
@@ -469,7 +471,7 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     const struct nvdp__train_options *options = &t->config;
     struct nvdp_bert_config bert;
     enum nvdp_task_id id;
-    const char *files[NVDP__TOKENIZER_FILES + 1] = {0};
+    const char *files[NVDP__TOKENIZER_FILES + 1] = {0}, *class;
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
     if (options->representations == NULL) {
         NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
@@ -479,7 +481,7 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
     NVDP_RETURN_IF_FAILED(check_weights(t->ctx, options->model));
-    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(t->ctx, options->model, files));
+    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(t->ctx, options->model, files, &class));
     for (size_t i = 0; files[i] != NULL; i++)
         NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, files[i]));
     if (options->freeze_layers > bert.num_hidden_layers)

@@ -123,6 +123,9 @@ static const char *const run_files[] = {"result.json",
                                         "model/merges.txt",
                                         "model/tokenizer.json",
                                         "model/tokenizer_config.json",
+                                        "model/special_tokens_map.json",
+                                        "model/added_tokens.json",
+                                        "model/sentence_bert_config.json",
                                         "model"};
 
 static nvdp_status prepare_directory(struct nvdp__trainer *t) {

@@ -70,13 +70,14 @@ static void fill(const struct nvdp_tokenizer *tokenizer, size_t a, size_t b, boo
     ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
     for (size_t i = 0; i < a; i++)
         ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
-    ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+    for (size_t i = 0; i < (pair ? tokenizer->separators : 1); i++)
+        ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
     const size_t first = at;
     for (size_t i = 0; i < b; i++)
         ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
     if (pair) ids[at++] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
     for (size_t i = 0; i < at; i++)
-        types[i] = i >= first;
+        types[i] = tokenizer->types && i >= first;
 }
 
 /* Sets *from to the split's first place and returns the number of its places. */

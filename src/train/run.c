@@ -174,6 +174,8 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
                             "sweep with \"keep\": \"results\" removes it",
                             config->run));
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
+    if (opened.config.noise.mechanism != NVDP__NOISE_NONE)
+        nvdp__tokenizer_read_names_as_text(opened.model->tokenizer);
     if (opened.config.representations != NULL && config->data != NULL)
         NVDP_TRY(nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,

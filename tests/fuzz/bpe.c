@@ -13,7 +13,7 @@ static void check(const struct nvdp_tokenizer *tokenizer, const struct nvdp_toke
     if (tokens->count < 2 || tokens->count > MAX_LENGTH) abort();
     for (size_t i = 0; i < tokens->count; i++) {
         if (nvdp_tokenizer_piece(tokenizer, tokens->ids[i]) == NULL) abort();
-        if (tokenizer->bpe != NULL && tokens->types[i] != 0) abort();
+        if (!tokenizer->types && tokens->types[i] != 0) abort();
     }
     if (tokens->ids[0] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS)) abort();
     if (tokens->ids[tokens->count - 1] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
@@ -82,18 +82,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const char *text = "Don't  stop \xF0\x9F\x98\x80 <mask>\xFF"; /* if the input has none */
     size_t text_size = strlen(text);
     struct nvdp_tokenizer *tokenizer = NULL;
+    struct nvdp__tokenizer_source source = {0};
     json_t *json = NULL;
+    for (int i = 0; i < NVDP__TOKENIZER_FILES; i++)
+        source.path[i] = (char *)nvdp__tokenizer_file_names[i]; /* only read */
     if (data[0] == 'j') {
-        json = object_of(bytes, size);
-        if (json != NULL) nvdp__tokenizer_of_json(NULL, "j", json, "c", NULL, &tokenizer);
+        json = source.json[NVDP__FILE_TOKENIZER] = object_of(bytes, size);
+        if (json != NULL) nvdp__tokenizer_of_source(NULL, &source, &tokenizer);
     } else {
         bool own = data[0] == 'v';
         json = own ? object_of(bytes, first) : vocabulary_of(bytes, first);
-        const char *merges = own ? rest : bytes;
-        size_t count = own ? rest_size : first;
-        if (json != NULL)
-            nvdp__tokenizer_of_vocab_json(NULL, "v", json, "m", merges, count, "c", NULL,
-                                          &tokenizer);
+        source.json[NVDP__FILE_VOCAB_JSON] = json;
+        source.text[NVDP__FILE_MERGES] = (char *)(own ? rest : bytes); /* only read */
+        source.size[NVDP__FILE_MERGES] = own ? rest_size : first;
+        if (json != NULL) nvdp__tokenizer_of_source(NULL, &source, &tokenizer);
         if (!own) {
             text = rest;
             text_size = rest_size;

@@ -193,7 +193,7 @@ Test(bpe, pairs_are_cut) {
     cr_assert_eq(nvdp_tokenizer_specials(tokenizer, true), 4);
     cr_assert_eq(nvdp_tokenizer_specials(tokenizer, false), 2);
     cr_assert_eq(nvdp_tokenizer_encode(tokenizer, "zzzz", 4, "qqqq", 4, 7, &tokens), NVDP_OK);
-    const int32_t want[] = {s, z, z, e, e, q, e};
+    const int32_t want[] = {s, z, e, e, q, q, e};
     cr_assert_eq(tokens.count, 7);
     cr_assert_arr_eq(tokens.ids, want, sizeof want);
     for (size_t i = 0; i < 7; i++)
@@ -292,8 +292,8 @@ Test(tokenizer_json, refused) {
     json_refused(bpe, "model", "type", "\"Unigram\"",
                  "'model.type': expected WordPiece or BPE, found Unigram");
     json_refused(bpe, "model", NULL, "null", "'model.type': expected WordPiece or BPE, found none");
-    json_refused(bpe, "model", "vocab", "null", "'model.vocab': expected pieces");
-    json_refused(bpe, "model", "vocab", "{\"a\": 7}", "'a': expected an integer from 0 to 5");
+    json_refused(bpe, "model", "vocab", "null", "'model.vocab': expected 1 to");
+    json_refused(bpe, "model", "vocab", "{\"a\": 7}", "'a': expected an integer from 0 to 0");
     json_refused(bpe, "model", "merges", "[[\"t\"]]", "'model.merges': entry 0: expected a pair");
     json_refused(bpe, "model", "merges", "[\"h e\", \"t\"]",
                  "'model.merges':2: expected two pieces");
@@ -305,15 +305,19 @@ Test(tokenizer_json, refused) {
                  "'pre_tokenizer': expected type ByteLevel, found Whitespace");
     json_refused(bpe, "pre_tokenizer", "add_prefix_space", "true",
                  "'pre_tokenizer.add_prefix_space': expected false");
-    json_refused(bpe, "post_processor", NULL, "{\"type\": \"ByteLevel\"}",
-                 "'post_processor': expected type RobertaProcessing");
+    json_refused(
+        bpe, "post_processor", NULL, "{\"type\": \"ByteLevel\"}",
+        "'post_processor': expected BertProcessing, RobertaProcessing, or TemplateProcessing");
     json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1, \"content\": \"<s>\"}]",
                  "added token '<s>': expected the id that the vocabulary has, found 1");
     json_refused(bpe, "added_tokens", NULL, "[{\"id\": 1}]",
                  "'added_tokens': entry 0: expected an 'id'");
     json_refused(bpe, "added_tokens", NULL,
-                 "[{\"id\": 0, \"content\": \"<s>\", \"single_word\": true}]",
-                 "'single_word': expected false");
+                 "[{\"id\": 0, \"content\": \"<s>\", \"single_word\": 1}]", "'single_word'");
+    json_refused(bpe, "added_tokens", NULL, "[{\"id\": 900, \"content\": \"<e>\"}]",
+                 "added token '<e>': expected the next id after the");
+    json_refused(bpe, "truncation", NULL, "{\"direction\": \"Left\"}",
+                 "'truncation.direction': expected right");
     json_refused(wordpiece, "normalizer", "type", "\"NFKC\"",
                  "'normalizer': expected type BertNormalizer, found NFKC");
     json_refused(wordpiece, "normalizer", "clean_text", "false",

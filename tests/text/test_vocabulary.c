@@ -22,11 +22,9 @@ static void refuse(const char *text, const char *message) {
 }
 
 Test(vocabulary, refusals) {
-    refuse("", "v.txt:1: empty file: expected a piece a line");
-    refuse("\xEF\xBB\xBF", "v.txt:1: empty file: expected a piece a line");
-    refuse("a\nb\na\n", "v.txt:3: piece 'a' is on line 1 already");
-    refuse("a\n\nb\n", "v.txt:2: expected a piece, found an empty line");
-    refuse("a\n\r\nb\n", "v.txt:2: expected a piece, found an empty line");
+    refuse("", "v.txt: expected one piece per line, found no piece");
+    refuse("\xEF\xBB\xBF", "v.txt: expected one piece per line, found no piece");
+    refuse("\n \r\n", "v.txt: expected one piece per line, found no piece");
     refuse("a\nb\xFF\n", "v.txt:2: expected UTF-8, found piece 'b?'");
     refuse_bytes("a\nb\0c\n", 6, "v.txt:2: expected text, found a NUL byte");
 }
@@ -44,6 +42,21 @@ Test(vocabulary, lines) {
     cr_assert_eq(nvdp__strings_find(&vocabulary, "four", 4), SIZE_MAX);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "on", 2), SIZE_MAX);
     cr_assert_eq(nvdp__strings_find(&vocabulary, "", 0), SIZE_MAX);
+    nvdp__strings_release(&vocabulary);
+}
+
+/* The line number is the id, also after empty lines and of the later of equal lines. */
+Test(vocabulary, lines_without_a_piece) {
+    static const char text[] = "a\n\nb\n\r\na \nc\u2003\n\nb\n\n";
+    struct nvdp__strings vocabulary = {0};
+    cr_assert_eq(nvdp__vocabulary_parse(NULL, "v.txt", text, sizeof text - 1, &vocabulary),
+                 NVDP_OK);
+    cr_assert_eq(vocabulary.count, 9);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "a", 1), 4);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "b", 1), 7);
+    cr_assert_eq(nvdp__strings_find(&vocabulary, "c", 1), 5);
+    for (size_t i = 0; i < vocabulary.count; i++)
+        cr_assert_eq(vocabulary.text[vocabulary.start[i]] == '\0', i != 4 && i != 5 && i != 7);
     nvdp__strings_release(&vocabulary);
 }
 
