@@ -1,13 +1,19 @@
 /* nvdp-demo data DIR [SEED [TEXTS]]: writes the demo's data sets, with TEXTS training texts.
  *
  *   DIR/sentiment/{train,dev,test}.tsv    SST-2's columns
- *   DIR/paraphrase/{train,dev,test}.tsv   MRPC's columns
  *   DIR/sentiment/{train,dev}_names.txt   the private attribute, one name per row of the TSV
  *   DIR/names/{train,dev}.tsv             the same texts, labeled with the name
  *
+ * nvdp-demo learned RUN: fails if RUN's validation score is too low for a bottleneck over its encoder.
+ *
  * nvdp-demo attack RESULT.json ATTACK.json: writes the test scores of a probe in the format that nvdp report reads.
+ *
+ * nvdp-demo story RUNS: prints one row per run in RUNS: what is proven, and what readers find out. Fails if a run learned
+ * nothing, or if a score contradicts what is proven.
  */
+#include <glob.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,13 +25,6 @@
 /* --- the texts, generated from templates, each with a label and a private attribute --- */
 
 enum { TEXT_SIZE = 256 };
-
-/* One sentence: the opinion of a person on a thing. */
-struct sentence {
-    char text[TEXT_SIZE];
-    bool positive; /* the task's label */
-    int name;      /* the person: the private attribute, an index of `names` */
-};
 
 struct random_state {
     unsigned short state[3];
@@ -42,7 +41,6 @@ static const char *const things[] = {"film",  "novel", "concert", "meal",    "ho
 static const char *const parts[] = {"the opening",    "the ending",   "the service", "the music",
                                     "the staff",      "the pace",     "the story",   "the price",
                                     "the first half", "the last hour"};
-/* Words by sentiment; words at the same index of both lists are not related. */
 static const char *const good[] = {"wonderful", "superb",     "charming",  "moving",
                                    "brilliant", "delightful", "excellent", "splendid",
                                    "touching",  "clever",     "gorgeous",  "flawless"};
@@ -68,63 +66,28 @@ static const char *pick(struct random_state *random, const char *const *list, si
 }
 #define PICK(random, list) pick(random, list, COUNT(list))
 
-static const char *opinion(struct random_state *random, bool positive) {
-    return positive ? PICK(random, good) : PICK(random, bad);
-}
-
-/* Writes "the ending was quite moving", or the negated opposite, "... was not dull". */
+/* Writes "the ending was quite moving". */
 static void clause(struct random_state *random, const char *subject, bool positive, char *out,
                    size_t size) {
-    if (below(random, 4) == 0) {
-        snprintf(out, size, "%s was not %s", subject, opinion(random, !positive));
-    } else {
-        snprintf(out, size, "%s was %s %s", subject, PICK(random, degrees),
-                 opinion(random, positive));
-    }
+    snprintf(out, size, "%s was %s %s", subject, PICK(random, degrees),
+             positive ? PICK(random, good) : PICK(random, bad));
 }
 
-static void make_sentence(struct random_state *random, struct sentence *out) {
-    char subject[48], main_clause[96], aside[96];
-    out->positive = below(random, 2) == 1;
-    out->name = (int)below(random, COUNT(names));
+/* Makes a text with a given opinion by a given person. Both clauses have the opinion: an encoder learns it within one
+ * epoch, on every processor. */
+static void make_text(struct random_state *random, bool positive, const char *name,
+                      char out[TEXT_SIZE]) {
+    char subject[48], first[96], second[96];
     snprintf(subject, sizeof subject, "the %s", PICK(random, things));
-    clause(random, subject, out->positive, main_clause, sizeof main_clause);
-    /* one aside in four has the other sentiment: the main clause decides the label */
-    bool contrast = below(random, 4) == 0;
-    clause(random, PICK(random, parts), contrast ? !out->positive : out->positive, aside,
-           sizeof aside);
-    snprintf(out->text, sizeof out->text, "%s from %s , %zu , %s %s %s %s .", names[out->name],
-             PICK(random, places), 20 + below(random, 50), PICK(random, verbs), main_clause,
-             contrast ? "although" : "and", aside);
-}
-
-/* Makes a sentence and a second one, with the same opinion in other words or with the opposite opinion. */
-static void make_pair(struct random_state *random, struct sentence *first, char second[TEXT_SIZE],
-                      bool *same) {
-    char main_clause[96];
-    size_t thing = below(random, COUNT(things));
-    char subject[48];
-    *same = below(random, 2) == 1;
-    first->positive = below(random, 2) == 1;
-    first->name = (int)below(random, COUNT(names));
-    snprintf(subject, sizeof subject, "the %s", things[thing]);
-    clause(random, subject, first->positive, main_clause, sizeof main_clause);
-    snprintf(first->text, sizeof first->text, "%s from %s %s %s .", names[first->name],
-             PICK(random, places), PICK(random, verbs), main_clause);
-    clause(random, subject, *same ? first->positive : !first->positive, main_clause,
-           sizeof main_clause);
-    snprintf(second, TEXT_SIZE, "%s , %s %s .", main_clause, PICK(random, verbs),
-             names[first->name]);
+    clause(random, subject, positive, first, sizeof first);
+    clause(random, PICK(random, parts), positive, second, sizeof second);
+    snprintf(out, TEXT_SIZE, "%s from %s , %zu , %s %s and %s .", name, PICK(random, places),
+             20 + below(random, 50), PICK(random, verbs), first, second);
 }
 
 /* --- the files --- */
 
 enum { TRAIN_TEXTS = 3000, DEV_TEXTS = 400, TEST_TEXTS = 200, PATH_SIZE = 4096 };
-
-struct sizes {
-    const char *split;
-    size_t texts;
-};
 
 __attribute__((format(printf, 1, 2))) static FILE *open_file(const char *format, ...) {
     char path[PATH_SIZE];
@@ -143,44 +106,45 @@ static int close_file(FILE *file) {
     return fclose(file) == 0 && !failed ? 0 : -1;
 }
 
-static int write_sentiment(const char *directory, const struct sizes *split,
-                           struct random_state *random) {
-    bool hidden = strcmp(split->split, "test") == 0; /* as in GLUE: no labels in test */
-    FILE *data = open_file("%s/sentiment/%s.tsv", directory, split->split);
-    FILE *private_ = open_file("%s/sentiment/%s_names.txt", directory, split->split);
-    FILE *attack = open_file("%s/names/%s.tsv", directory, split->split);
-    if (data == NULL || private_ == NULL || attack == NULL) return -1;
-    fprintf(data, hidden ? "index\tsentence\n" : "sentence\tlabel\n");
-    fprintf(attack, "text\tname\n");
-    for (size_t i = 0; i < split->texts; i++) {
-        struct sentence s;
-        make_sentence(random, &s);
-        if (hidden)
-            fprintf(data, "%zu\t%s\n", i, s.text);
-        else
-            fprintf(data, "%s\t%d\n", s.text, s.positive);
-        fprintf(private_, "%s\n", names[s.name]);
-        fprintf(attack, "%s\t%s\n", s.text, names[s.name]);
-    }
-    int failed = close_file(data) | close_file(private_) | close_file(attack);
-    return failed ? -1 : 0;
+/* Opinion and speaker are independent, and every combination is as frequent as any other. */
+enum { KINDS = 2 * COUNT(names) };
+
+/* Draws the kind of the next of `remaining` texts, of which left[k] have kind k. */
+static size_t draw_kind(struct random_state *random, size_t left[KINDS], size_t remaining) {
+    size_t rank = below(random, remaining), kind = 0;
+    while (rank >= left[kind])
+        rank -= left[kind++];
+    left[kind]--;
+    return kind;
 }
 
-static int write_paraphrase(const char *directory, const struct sizes *split,
-                            struct random_state *random) {
-    bool hidden = strcmp(split->split, "test") == 0;
-    FILE *data = open_file("%s/paraphrase/%s.tsv", directory, split->split);
-    if (data == NULL) return -1;
-    fprintf(data, "%s\t#1 ID\t#2 ID\t#1 String\t#2 String\n", hidden ? "index" : "Quality");
-    for (size_t i = 0; i < split->texts; i++) {
-        struct sentence first;
-        char second[TEXT_SIZE];
-        bool same;
-        make_pair(random, &first, second, &same);
-        fprintf(data, "%zu\t%zu\t%zu\t%s\t%s\n", hidden ? i : (size_t)same, 2 * i, 2 * i + 1,
-                first.text, second);
+static int write_split(const char *directory, const char *split, size_t texts,
+                       struct random_state *random) {
+    bool hidden = strcmp(split, "test") == 0; /* as in GLUE: no labels in test */
+    FILE *data = open_file("%s/sentiment/%s.tsv", directory, split);
+    FILE *speakers = open_file("%s/sentiment/%s_names.txt", directory, split);
+    FILE *attack = open_file("%s/names/%s.tsv", directory, split);
+    if (data == NULL || speakers == NULL || attack == NULL) return -1;
+    fprintf(data, hidden ? "index\tsentence\n" : "sentence\tlabel\n");
+    fprintf(attack, "text\tname\n");
+    size_t left[KINDS];
+    for (size_t k = 0; k < KINDS; k++)
+        left[k] = texts / KINDS + (k < texts % KINDS);
+    for (size_t i = 0; i < texts; i++) {
+        const size_t kind = draw_kind(random, left, texts - i);
+        const bool positive = kind >= COUNT(names);
+        const char *name = names[kind % COUNT(names)];
+        char text[TEXT_SIZE];
+        make_text(random, positive, name, text);
+        if (hidden)
+            fprintf(data, "%zu\t%s\n", i, text);
+        else
+            fprintf(data, "%s\t%d\n", text, positive);
+        fprintf(speakers, "%s\n", name);
+        fprintf(attack, "%s\t%s\n", text, name);
     }
-    return close_file(data);
+    int failed = close_file(data) | close_file(speakers) | close_file(attack);
+    return failed ? -1 : 0;
 }
 
 static int make_directory(const char *directory, const char *name) {
@@ -194,24 +158,48 @@ static int make_directory(const char *directory, const char *name) {
 }
 
 static int write_all(const char *directory, long seed, size_t train_texts) {
-    const struct sizes splits[] = {
-        {"train", train_texts}, {"dev", DEV_TEXTS}, {"test", TEST_TEXTS}};
     struct random_state random;
-    int failed = make_directory(directory, "") || make_directory(directory, "sentiment") ||
-                 make_directory(directory, "names") || make_directory(directory, "paraphrase");
     start_random(&random, seed);
-    for (size_t i = 0; i < sizeof splits / sizeof splits[0] && !failed; i++) {
-        failed = write_sentiment(directory, &splits[i], &random) ||
-                 write_paraphrase(directory, &splits[i], &random);
-    }
+    bool failed = make_directory(directory, "") || make_directory(directory, "sentiment") ||
+                  make_directory(directory, "names") ||
+                  write_split(directory, "train", train_texts, &random) ||
+                  write_split(directory, "dev", DEV_TEXTS, &random) ||
+                  write_split(directory, "test", TEST_TEXTS, &random);
     return failed ? -1 : 0;
+}
+
+/* --- scores of runs --- */
+
+/* Smallest validation accuracy of an encoder (measured: 0.98 or more); accuracy above the majority class of every run (a run
+ * that learned nothing stays below 4 standard errors, 0.1; epsilon 8 allows 0.298); smallest accuracy of the reader of names
+ * from plain embeddings (measured: 0.99 or more). */
+static const double learned = 0.9, margin = 0.1, exposed = 0.8;
+
+/* Loads DIRECTORY/NAME; returns NULL if it is missing and prints why if it is `needed`. */
+static json_t *load(const char *directory, const char *name, bool needed) {
+    char path[PATH_SIZE];
+    json_error_t error;
+    snprintf(path, sizeof path, "%s%s%s", directory, directory[0] == '\0' ? "" : "/", name);
+    json_t *root = json_load_file(path, 0, &error);
+    if (root == NULL && needed) fprintf(stderr, "nvdp-demo: %s: %s\n", path, error.text);
+    return root;
+}
+
+static int check_learned(const char *directory) {
+    double validation;
+    json_t *result = load(directory, "result.json", true);
+    if (result == NULL) return -1;
+    int failed = json_unpack(result, "{s:F}", "validation", &validation);
+    json_decref(result);
+    if (!failed && validation >= learned) return 0;
+    fprintf(stderr, "nvdp-demo: %s: validation accuracy: expected at least %.2f, found %.3f\n",
+            directory, learned, failed ? 0 : validation);
+    return -1;
 }
 
 /* Writes the test scores of a probe on a run's embeddings without noise. */
 static int write_attack(const char *result, const char *attack) {
-    json_error_t error;
-    json_t *root = json_load_file(result, 0, &error);
-    json_t *test = json_object_get(root, "test");
+    json_t *root = load("", result, true), *test = json_object_get(root, "test");
     int failed = test == NULL || json_dump_file(test, attack, JSON_INDENT(2)) != 0;
     if (failed)
         fprintf(stderr, "nvdp-demo: %s, %s: expected scores and a file to write\n", result, attack);
@@ -219,15 +207,142 @@ static int write_attack(const char *result, const char *attack) {
     return failed ? -1 : 0;
 }
 
+/* A run and what readers find out. `epsilon` is 0 if nothing is proven. */
+struct row {
+    char label[32];
+    bool plain;            /* no noise */
+    double epsilon, bound; /* proven; bound of the names that are found */
+    int texts;
+    double opinion, majority, name, most_frequent; /* accuracies; those without a sample */
+};
+
+static int read_accuracy(const json_t *scores, int *texts, double *accuracy, double *majority) {
+    return json_unpack((json_t *)scores, "{s:i, s:{s:{s:F}}, s:F}", "n", texts, "metrics",
+                       "accuracy", "mean", accuracy, "majority", majority);
+}
+
+/* Reads a run of the sweep, or of base, whose opinion is read by its own classifier. */
+static int read_row(const char *directory, struct row *row) {
+    json_t *result = load(directory, "result.json", true);
+    json_t *sweep = load(directory, "sweep.json", false);
+    json_t *guess = load(directory, "guess.json", false);
+    json_t *reuse = load(directory, "reuse.json", sweep != NULL);
+    json_t *attack = load(directory, "attack.json", true);
+    const char *label = "plain embeddings";
+    *row = (struct row){.plain = sweep == NULL};
+    if (sweep != NULL) json_unpack(sweep, "{s:s}", "label", &label);
+    snprintf(row->label, sizeof row->label, "%s", label);
+    if (json_unpack(result, "{s:{s:F}}", "certified", "epsilon", &row->epsilon) == 0)
+        json_unpack(guess, "{s:[{s:F}]}", "guess", "bound", &row->bound);
+    const json_t *opinion = row->plain ? json_object_get(result, "test") : reuse;
+    int failed = read_accuracy(opinion, &row->texts, &row->opinion, &row->majority) |
+                 read_accuracy(attack, &row->texts, &row->name, &row->most_frequent);
+    if (failed) fprintf(stderr, "nvdp-demo: %s: expected scores of two readers\n", directory);
+    json_decref(result), json_decref(sweep), json_decref(guess);
+    json_decref(reuse), json_decref(attack);
+    return failed ? -1 : 0;
+}
+
+/* Orders rows: plain embeddings, nothing proven, large epsilon, small epsilon. */
+static int compare_rows(const void *a, const void *b) {
+    const struct row *p = a, *q = b;
+    if (p->plain != q->plain) return p->plain ? -1 : 1;
+    if ((p->epsilon == 0) != (q->epsilon == 0)) return p->epsilon == 0 ? -1 : 1;
+    return (p->epsilon < q->epsilon) - (p->epsilon > q->epsilon);
+}
+
+/* Rounds a bound up to a tenth of a percent. */
+static double round_up(double bound) {
+    return ceil(1000 * bound) / 10;
+}
+
+static void print_row(const struct row *row) {
+    char epsilon[16] = "none", bound[16] = "-";
+    if (row->epsilon > 0) {
+        snprintf(epsilon, sizeof epsilon, "%.3g", row->epsilon);
+        snprintf(bound, sizeof bound, "%.1f %%", round_up(row->bound));
+    }
+    printf("  %-22s %8s %7.1f %% %9.1f %% %16s\n", row->label, epsilon, 100 * row->opinion,
+           100 * row->name, bound);
+}
+
+/* Prints what is wrong with a row; returns the number of errors. */
+static int check_row(const struct row *row) {
+    int errors = 0;
+    if (row->opinion < row->majority + margin && ++errors)
+        fprintf(
+            stderr,
+            "FAILED: %s: the opinion is read in %.1f %% of the texts; expected at least %.1f %% "
+            "(majority class %.1f %%): the run learned nothing\n",
+            row->label, 100 * row->opinion, 100 * (row->majority + margin), 100 * row->majority);
+    if (row->plain && row->name < exposed && ++errors)
+        fprintf(stderr,
+                "FAILED: %s: the name is found in %.1f %% of the texts; expected at least %.1f %%: "
+                "the attacker is too weak to show anything\n",
+                row->label, 100 * row->name, 100 * exposed);
+    if (row->epsilon > 0 && !(row->name <= row->bound) && ++errors)
+        fprintf(
+            stderr,
+            "FAILED: %s: the name is found in %.1f %% of the texts; proven are at most %.1f %%\n",
+            row->label, 100 * row->name, 100 * row->bound);
+    return errors;
+}
+
+static int tell_story(const char *runs) {
+    enum { ROWS = 5 };
+    struct row row[ROWS];
+    char pattern[PATH_SIZE];
+    glob_t found = {0};
+    size_t count = 0;
+    snprintf(pattern, sizeof pattern, "%s/*", runs);
+    int failed = glob(pattern, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc && count < ROWS && !failed; i++) {
+        failed = read_row(found.gl_pathv[i], &row[count++]);
+    }
+    globfree(&found);
+    if (!failed) qsort(row, count, sizeof row[0], compare_rows);
+    size_t best = 0; /* the certified release of the largest epsilon */
+    while (!failed && best < count && row[best].epsilon == 0)
+        best++;
+    if (failed || best == count || !row[0].plain) {
+        fprintf(stderr, "nvdp-demo: %s: expected a base run and a certified run\n", runs);
+        return -1;
+    }
+    printf("%zu people give opinions. A recipient may read the opinion, but not find the name.\n"
+           "Accuracy of readers on %d texts that they were not trained on:\n\n"
+           "  %-22s %8s %9s %11s %16s\n",
+           COUNT(names), row[0].texts, "what is shared", "epsilon", "opinion", "name found",
+           "proven at most");
+    for (size_t i = 0; i < count; i++)
+        print_row(&row[i]);
+    printf("  %-22s %8s %7.1f %% %9.1f %%\n\n", "nothing", "", 100 * row[0].majority,
+           100 * row[0].most_frequent);
+    printf("Plain embeddings give the name away in %.1f %% of the texts.\n"
+           "The certified release of epsilon %.3g keeps the opinion in %.1f %%,\n"
+           "and the attacker finds the name in %.1f %% (%.1f %% by guessing).\n"
+           "Proven: no attacker finds it in more than %.1f %%, averaged over texts and noise.\n",
+           100 * row[0].name, row[best].epsilon, 100 * row[best].opinion, 100 * row[best].name,
+           100 * row[best].most_frequent, round_up(row[best].bound));
+    fflush(stdout);
+    int errors = 0;
+    for (size_t i = 0; i < count; i++)
+        errors += check_row(&row[i]);
+    return errors == 0 ? 0 : -1;
+}
+
 int main(int argc, char **argv) {
-    if (argc >= 3 && argc <= 5 && strcmp(argv[1], "data") == 0) {
+    const char *command = argc > 2 ? argv[1] : "";
+    if (argc <= 5 && strcmp(command, "data") == 0) {
         long seed = argc > 3 ? atol(argv[3]) : 1;
         size_t texts = argc > 4 ? (size_t)atol(argv[4]) : TRAIN_TEXTS;
         return write_all(argv[2], seed, texts) == 0 ? 0 : 1;
     }
-    if (argc == 4 && strcmp(argv[1], "attack") == 0)
+    if (argc == 3 && strcmp(command, "learned") == 0) return check_learned(argv[2]) == 0 ? 0 : 1;
+    if (argc == 4 && strcmp(command, "attack") == 0)
         return write_attack(argv[2], argv[3]) == 0 ? 0 : 1;
-    fprintf(stderr, "usage: nvdp-demo data DIR [SEED [TEXTS]]\n       nvdp-demo attack RESULT.json "
-                    "ATTACK.json\n");
+    if (argc == 3 && strcmp(command, "story") == 0) return tell_story(argv[2]) == 0 ? 0 : 1;
+    fprintf(stderr,
+            "usage: nvdp-demo data DIR [SEED [TEXTS]]\n       nvdp-demo learned RUN\n"
+            "       nvdp-demo attack RESULT.json ATTACK.json\n       nvdp-demo story RUNS\n");
     return 2;
 }
