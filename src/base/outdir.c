@@ -50,7 +50,7 @@ nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) 
     if (!holds(run, "run.json") || holds(run, "result.json")) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_STATE,
                       "%s: expected a run that has ended, found no result.json: it was stopped or "
-                      "killed, or is still training; finish it with: nvdp train --resume %s",
+                      "killed, or is still training; finish it with: nvdp train {resume} %s",
                       run, run);
 }
 

@@ -26,6 +26,7 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
     t->config = *options;
     if (run == NULL) return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
     NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, run, &t->config, &t->config_owner));
+    NVDP_RETURN_IF_FAILED(nvdp__run_check_data(t->ctx, run, &t->config));
     if (given != NULL) {
         NVDP_RETURN_IF_FAILED(
             nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
@@ -271,7 +272,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(t->ctx, status,
                           "interrupted while the trained model was scored; continue with: nvdp "
-                          "train --resume %s",
+                          "train {resume} %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     warn_of_chance(t, &result->test);
@@ -343,7 +344,7 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(ctx, status,
                           "interrupted in the base run that comes first; continue with: nvdp train "
-                          "--resume %s",
+                          "{resume} %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base: %s %.4f; now the bottleneck: %s",
