@@ -32,7 +32,7 @@ class Encoder:
         self.info: Record = record(out[0])
         """hidden_size d, max_length, pooling, normalized, fingerprint."""
         self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer),
-                                                            getattr, (self, "tokenizer"))  # fmt: skip
+                                                            (getattr, (self, "tokenizer")))  # fmt: skip
 
     def __reduce__(self) -> Any:
         return rebuild, (Encoder, (self.path,), self._options)

@@ -21,11 +21,11 @@ class Tokenizer:
     def __init__(self, folder: str | PathLike[str]):
         context, path = Context(), absolute(folder, "folder")
         self._take(context, context.make("struct nvdp_tokenizer", lib.nvdp_tokenizer_free, lib.nvdp_tokenizer_load,
-                                         c_text(path, "folder")), rebuild, (Tokenizer, (path,), {}))  # fmt: skip
+                                         c_text(path, "folder")), (rebuild, (Tokenizer, (path,), {})))  # fmt: skip
 
-    def _take(self, context: Context, tokenizer: Any, *again: Any) -> Tokenizer:
-        """again: a function and the arguments that make the tokenizer again, as pickle keeps it; the owner is among them."""
-        self._context, self._pointer, self._again = context, tokenizer, again
+    def _take(self, context: Context, tokenizer: Any, again: tuple[Any, ...], *keep: Any) -> Tokenizer:
+        """again: a function and the arguments that make the tokenizer again, for pickle; keep: the owner."""
+        self._context, self._pointer, self._again, self._keep = context, tokenizer, again, keep
         return self
 
     def __reduce__(self) -> Any:
