@@ -67,6 +67,7 @@
 #include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     TERMS = 26, /* number of power sums: (1/4)^26 = 2e-16 */
@@ -454,8 +455,10 @@ struct path {
     double epsilon, c, k, b;
     /* 1/c and h/(1 + h c), the inverse distances of the saddle from the poles */
     double inverse_c, inverse_c1;
-    double order; /* 1/(1 + h c) */
-    double error; /* relative error of the integrals */
+    double order;        /* 1/(1 + h c) */
+    double moment, size; /* K(c), and the magnitude that determines its rounding */
+    double end, step;    /* of u */
+    double error;        /* relative error of the integrals */
 };
 
 enum { OF_1, OF_Z, OF_Z_PLUS_1, INTEGRALS };
@@ -491,6 +494,13 @@ static double reach(struct path *path) {
     return INFINITY;
 }
 
+/* The relative difference of two sums. The last integral may cancel: it is compared with the first one's part in it. */
+static double difference(const struct path *path, int g, const double now[INTEGRALS],
+                         double before) {
+    const double smallest = g == OF_Z_PLUS_1 ? fabs(now[OF_1]) * path->order : 0;
+    return now[g] == before ? 0 : fabs(now[g] - before) / fmax(fabs(now[g]), smallest);
+}
+
 /* Computes the integrals of these functions over 2 pi. */
 static bool integrate(struct path *path, double out[INTEGRALS]) {
     const double skew = path->b, bends[] = {skew, 0.5, -0.5, 0};
@@ -518,12 +528,12 @@ static bool integrate(struct path *path, double out[INTEGRALS]) {
         path->error = 0;
         for (int g = 0; g < INTEGRALS; g++) {
             out[g] = sum[g] * step * path->k / M_PI;
-            /* the last integral may cancel: it is compared with the first one's part in it */
-            const double smallest = g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0;
-            const double off = fabs(out[g] - last[g]) / fmax(fabs(out[g]), smallest);
-            if (out[g] != last[g] && !(off <= path->error)) path->error = off;
+            const double off = difference(path, g, out, last[g]);
+            if (!(off <= path->error)) path->error = off;
             last[g] = out[g];
         }
+        path->end = end;
+        path->step = step;
         if (path->error <= (step < fine ? noise : agree)) return true;
     }
     return false;
@@ -622,37 +632,166 @@ static bool is_beyond(const struct nvdp_exact *e, double c, double epsilon) {
     return exponent + 4 * DBL_EPSILON * (size + fabs(inside * epsilon)) < log_underflow;
 }
 
-/* Computes the values by a path on this side of 0. */
-static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out) {
-    struct derivatives k = {0, 0, 0};
-    *out = none;
-    if (!isfinite(e->zero.first) || !isfinite(e->zero.second)) return false;
-    const double h = e->unit, scaled = h * epsilon, c = saddle(e, scaled, right, &k);
-    if (isinf(c)) return true;
-    if (e->mirror != NULL && 1 + h * c < 1e-4) return mirrored(e->mirror, epsilon, out);
-    const double inverse_c = 1 / c, inverse_c1 = h / (1 + h * c);
-    const double second = k.second + inverse_c * inverse_c + inverse_c1 * inverse_c1;
+/* The path through the saddle c, at which k are the derivatives of K. */
+static struct path lay(struct nvdp_exact *e, double scaled, double c, const struct derivatives *k) {
+    const double h = e->unit, inverse_c = 1 / c, inverse_c1 = h / (1 + h * c);
+    const double second = k->second + inverse_c * inverse_c + inverse_c1 * inverse_c1;
     const double third =
-        k.third - 2 * (inverse_c * inverse_c * inverse_c + inverse_c1 * inverse_c1 * inverse_c1);
-    struct path path = {{.of = e, .c = c}, scaled,          c, 1 / sqrt(second), 0, inverse_c,
-                        inverse_c1,        1 / (1 + h * c), 0};
-    double part[INTEGRALS], size;
-    const double moment = log_moment(e, c, &size);
+        k->third - 2 * (inverse_c * inverse_c * inverse_c + inverse_c1 * inverse_c1 * inverse_c1);
+    struct path path = {.at = {.of = e, .c = c},
+                        .epsilon = scaled,
+                        .c = c,
+                        .k = 1 / sqrt(second),
+                        .inverse_c = inverse_c,
+                        .inverse_c1 = inverse_c1,
+                        .order = 1 / (1 + h * c)};
+    path.moment = log_moment(e, c, &path.size);
     if (isfinite(third)) path.b = fmin(fmax(path.k * third / (3 * second), -0.7), 0.7);
-    expand(&path.at, 17 / sqrt(k.second));
-    const bool known = 4 * DBL_EPSILON * (size + fabs(c * scaled)) < rounding;
-    if (!known || !integrate(&path, part)) return right && is_beyond(e, c, scaled);
-    const double order = log1p(h * c), height = moment - log(fabs(c)) - order;
+    expand(&path.at, 17 / sqrt(k->second));
+    return path;
+}
+
+/* True if double precision knows the exponent of W(c). */
+static bool is_known(const struct path *path, double scaled) {
+    return 4 * DBL_EPSILON * (path->size + fabs(path->c * scaled)) < rounding;
+}
+
+/* The values from the integrals `part` along a path that crosses the axis at c. */
+static bool evaluate(const struct path *path, double epsilon, bool right,
+                     const double part[INTEGRALS], struct values *out) {
+    const double h = path->at.of->unit, c = path->c, scaled = h * epsilon;
+    const double order = log1p(h * c), height = path->moment - log(fabs(c)) - order;
     const double of_q = height + log(fabs(part[OF_Z])) + log(h);
     out->right = right;
     out->side = height - c * scaled + log(part[OF_1]);
     out->positive = height - c * scaled + order + log(fmax(part[OF_Z_PLUS_1], 0));
     out->weighed = of_q - c * scaled;
     out->fpr = of_q - (1 + h * c) * epsilon;
-    out->error = path.error;
+    out->error = path->error;
     if (probabilities(out)) return true;
     *out = none;
+    return false;
+}
+
+/* Computes the values by a path on this side of 0. */
+static bool through(struct nvdp_exact *e, double epsilon, bool right, struct values *out) {
+    struct derivatives k = {0, 0, 0};
+    double part[INTEGRALS];
+    *out = none;
+    if (!isfinite(e->zero.first) || !isfinite(e->zero.second)) return false;
+    const double h = e->unit, scaled = h * epsilon, c = saddle(e, scaled, right, &k);
+    if (isinf(c)) return true;
+    if (e->mirror != NULL && 1 + h * c < 1e-4) return mirrored(e->mirror, epsilon, out);
+    struct path path = lay(e, scaled, c, &k);
+    if (is_known(&path, scaled) && integrate(&path, part) &&
+        evaluate(&path, epsilon, right, part, out))
+        return true;
     return right && is_beyond(e, c, scaled);
+}
+
+/* ---- one path for many epsilons ---- */
+
+/* The exponent K(z) - z eps of another epsilon differs by -z (eps' - eps), so one path serves all epsilons for which
+ * its integrals still converge: those within about 3 standard deviations of the loss, as at c, from the epsilon of the
+ * saddle. Beyond, W(c) exceeds the integral so much that digits cancel. */
+enum { POINTS = 1024, WAIT = 32 };
+/* Standard deviations from the first epsilon of a path to that of its saddle. A path that fails is laid nearer. */
+static const double max_ahead = 2.5, min_ahead = 0.1;
+static const double max_cancelled = 1e3; /* sum of magnitudes over the sum */
+static const double max_end = 1e-15;     /* relative size of the last term */
+
+struct shared_path {
+    struct path path;
+    double ahead;
+    size_t points, wait; /* points of the path; epsilons to compute without it, after a failure */
+    double complex t[POINTS];                /* z - c */
+    double complex value[POINTS][INTEGRALS]; /* of the integrand, at half of the path's step */
+};
+
+/* Lays the path that serves from `epsilon` on, up to `last`; without one, points is 0. */
+static void lay_shared(struct nvdp_exact *e, double epsilon, double last, bool right,
+                       struct shared_path *shared) {
+    struct derivatives k = {0, 0, 0};
+    double part[INTEGRALS];
+    const double h = e->unit;
+    shared->points = 0;
+    if (!isfinite(e->zero.first) || !isfinite(e->zero.second)) return;
+    double c = saddle(e, h * epsilon, right, &k);
+    if (isinf(c)) return;
+    const double scaled = fmin(h * epsilon + shared->ahead * sqrt(k.second), h * last);
+    c = saddle(e, scaled, right, &k);
+    if (isinf(c) || (e->mirror != NULL && 1 + h * c < 1e-4)) return;
+    shared->path = lay(e, scaled, c, &k);
+    struct path *path = &shared->path;
+    if (!is_known(path, scaled) || !integrate(path, part)) return;
+    path->step /= 2;
+    if (!(path->end / path->step < POINTS - 1)) return;
+    for (double u = 0; u <= path->end; u += path->step, shared->points++) {
+        const double half = sinh(u / 2);
+        shared->t[shared->points] = path->k * complex_of(2 * path->b * half * half, sinh(u));
+        integrand(path, u, shared->value[shared->points]);
+    }
+    for (int g = 0; g < INTEGRALS; g++)
+        shared->value[0][g] /= 2;
+}
+
+/* Computes the integrals for another epsilon; false if they need a path of their own. */
+static bool integrate_shared(struct shared_path *shared, double scaled, double out[INTEGRALS]) {
+    struct path *path = &shared->path;
+    const double shift = scaled - path->epsilon;
+    double half[INTEGRALS] = {0}, size[INTEGRALS] = {0}, end[INTEGRALS] = {0};
+    for (int g = 0; g < INTEGRALS; g++)
+        out[g] = 0;
+    for (size_t j = 0; j < shared->points; j++) {
+        const double x = creal(shared->t[j]) * shift, y = cimag(shared->t[j]) * shift,
+                     scale = exp(-x);
+        const double real = scale * cos(y),
+                     imaginary = scale * sin(y); /* of e^(-t shift), its conjugate */
+        for (int g = 0; g < INTEGRALS; g++) {
+            const double part =
+                creal(shared->value[j][g]) * real + cimag(shared->value[j][g]) * imaginary;
+            out[g] += part;
+            half[g] += j % 2 == 0 ? 2 * part : 0;
+            size[g] += fabs(part);
+            end[g] = fabs(part);
+        }
+    }
+    path->error = 0;
+    bool good = true;
+    for (int g = 0; g < INTEGRALS; g++) {
+        const double off = difference(path, g, out, half[g]);
+        const double whole =
+            fmax(fabs(out[g]), g == OF_Z_PLUS_1 ? fabs(out[OF_1]) * path->order : 0);
+        good =
+            good && off <= agree && size[g] <= max_cancelled * whole && end[g] <= max_end * whole;
+        path->error = fmax(path->error, off);
+    }
+    for (int g = 0; g < INTEGRALS; g++)
+        out[g] *= path->step * path->k / M_PI;
+    return good;
+}
+
+/* As through(), by the shared paths [left of 0, right of 0], if there are some: they serve epsilons in ascending
+ * order, up to `last`. */
+static bool through_shared(struct nvdp_exact *e, double epsilon, double last, bool right,
+                           struct shared_path *shared, struct values *out) {
+    double part[INTEGRALS];
+    if (shared == NULL) return through(e, epsilon, right, out);
+    shared += right;
+    if (shared->wait > 0) shared->wait--;
+    for (bool fresh = false; shared->wait == 0; fresh = true) {
+        if (shared->points > 0 && is_known(&shared->path, e->unit * epsilon) &&
+            integrate_shared(shared, e->unit * epsilon, part) &&
+            evaluate(&shared->path, epsilon, right, part, out))
+            return true;
+        if (fresh) shared->ahead *= 0.5;
+        if (shared->ahead >= min_ahead) lay_shared(e, epsilon, last, right, shared);
+        if (shared->ahead < min_ahead || shared->points == 0) {
+            shared->ahead = max_ahead;
+            shared->wait = WAIT;
+        }
+    }
+    return through(e, epsilon, right, out);
 }
 
 /* One path gives delta or 1 - delta with all digits, and the other as the complement. It gives 1
@@ -660,14 +799,14 @@ static bool through(struct nvdp_exact *e, double epsilon, bool right, struct val
  * delta is small for every epsilon. The other side of 0 is used if this side was wrong, failed,
  * or gave fewer digits. */
 static nvdp_status values_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
-                             struct values *out) {
+                             double last, struct shared_path *shared, struct values *out) {
     const double h = e->unit;
     const bool near = e->zero.first < h / 2 && epsilon > -0.5;
     const bool right = near || e->zero.first <= h * epsilon;
     struct values other;
-    const bool found = through(e, epsilon, right, out);
+    const bool found = through_shared(e, epsilon, last, right, shared, out);
     if (found && out->error <= agree && out->side < log(0.9)) return NVDP_OK;
-    if (through(e, epsilon, !right, &other)) {
+    if (through_shared(e, epsilon, last, !right, shared, &other)) {
         if (!found || other.error <= fmax(agree, out->error)) *out = other;
     } else if (!found) {
         return nvdp__fail(
@@ -705,8 +844,9 @@ static struct nvdp_exact_point far_point(double mu, double a, double epsilon) {
                                      .fpr = gsl_cdf_ugaussian_Q(a + mu)};
 }
 
-nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
-                             struct nvdp_exact_point *out) {
+/* The point at an epsilon, with `shared` paths or NULL: see through_shared(). */
+static nvdp_status point_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
+                            double last, struct shared_path *shared, struct nvdp_exact_point *out) {
     struct values v;
     const double mu = far_mu(e);
     if (!isfinite(epsilon))
@@ -718,9 +858,62 @@ nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, dou
         *out = far_point(mu, fma(-mu / 2, mu, epsilon) / mu, epsilon);
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(values_at(ctx, e, epsilon, &v));
+    NVDP_RETURN_IF_FAILED(values_at(ctx, e, epsilon, last, shared, &v));
     *out = point_of(epsilon, &v);
     return NVDP_OK;
+}
+
+nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
+                             struct nvdp_exact_point *out) {
+    return point_at(ctx, e, epsilon, epsilon, NULL, out);
+}
+
+struct ranked {
+    double epsilon;
+    size_t at;
+};
+
+static int by_epsilon(const void *left, const void *right) {
+    const struct ranked *a = left, *b = right;
+    return (a->epsilon > b->epsilon) - (a->epsilon < b->epsilon);
+}
+
+nvdp_status nvdp_exact_curve(struct nvdp_context *ctx, struct nvdp_exact *e, size_t count,
+                             const double *epsilon, struct nvdp_exact_point *out) {
+    nvdp_status status = NVDP_OK;
+    struct shared_path *shared = NULL;
+    struct nvdp_exact_point *made = NULL;
+    struct ranked *order = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(epsilon[i]))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "epsilon, number %zu: expected a finite number, found %g", i,
+                              epsilon[i]);
+    NVDP_TRY(NVDP__NEW(ctx, order, count));
+    NVDP_TRY(NVDP__NEW(ctx, made, count));
+    if (count > 2) {
+        NVDP_TRY(NVDP__NEW(ctx, shared, 2));
+        shared[0].ahead = shared[1].ahead = max_ahead;
+    }
+    for (size_t i = 0; i < count; i++)
+        order[i] = (struct ranked){epsilon[i], i};
+    if (count > 0) qsort(order, count, sizeof *order, by_epsilon);
+    for (size_t i = 0; i < count; i++) {
+        const double last = order[count - 1].epsilon, at = order[i].epsilon;
+        struct nvdp_exact_point *point = &made[order[i].at];
+        if (i % 64 == 0) NVDP_TRY(nvdp__check_cancelled(ctx, "interrupted within a privacy curve"));
+        if (i > 0) *point = made[order[i - 1].at];
+        point->epsilon = at;
+        /* the epsilons above one that exceeds every loss do so too */
+        if (i == 0 || point->log_delta > -INFINITY)
+            NVDP_TRY(point_at(ctx, e, at, last, shared, point));
+    }
+    if (count > 0) memcpy(out, made, count * sizeof *out);
+cleanup:
+    free(shared);
+    free(made);
+    free(order);
+    return status;
 }
 
 /* True if 1 - delta(0) <= E e^(-L/2) is 0 in double. */
@@ -739,7 +932,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
     double high = INFINITY, at = fmax(start, low), above = NAN, under = NAN;
     for (int i = 0; i < MAX_STEPS; i++) {
         struct values v;
-        NVDP_RETURN_IF_FAILED(values_at(ctx, e, at, &v));
+        NVDP_RETURN_IF_FAILED(values_at(ctx, e, at, at, NULL, &v));
         *out = point_of(at, &v);
         const double g = (positives ? v.fpr : out->log_delta) - target;
         /* d log delta / d eps = -e^eps fpr / delta; for fpr only values are known */

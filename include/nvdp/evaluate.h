@@ -96,6 +96,19 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *con
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts);
 
+/** Predicts texts with a loaded model and writes the lines of nvdp_predict_texts(). The model and the split of the data
+ * set decide the noise; nvdp_predict_texts() takes the noise of NVDP_SPLIT_TEST.
+ * @param ctx     reports progress, records messages, can cancel
+ * @param model   from nvdp_model_load(), without token-noise
+ * @param dataset texts, tokenized with the model's tokenizer
+ * @param config  from nvdp_predict_config_create(): samples, probabilities, batch, seed, out
+ * @param write   receives the lines without "out"; NULL: "out" is required
+ * @param user    passed to write
+ * @return as nvdp_model_predict(); NVDP_ERR_ARGUMENT for a model that tags words */
+nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *model,
+                                 const struct nvdp_dataset *dataset,
+                                 const struct nvdp_config *config, nvdp_write_fn write, void *user);
+
 /** Computes the posteriors of a split's texts.
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_run_config_create()

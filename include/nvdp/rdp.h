@@ -181,6 +181,18 @@ double nvdp_exact_strip(const struct nvdp_exact *exact);
 nvdp_status nvdp_exact_delta(struct nvdp_context *ctx, struct nvdp_exact *exact, double epsilon,
                              struct nvdp_exact_point *out);
 
+/** Computes the curve at many epsilons, as nvdp_exact_delta() does at each. Nearby epsilons share their path of
+ * integration, so that a point costs a few microseconds and, for each few standard deviations of the loss, one call of
+ * nvdp_exact_delta(). The results of both functions agree to a relative 1e-9.
+ * @param ctx      records messages, can cancel
+ * @param exact    the loss
+ * @param count    number of epsilons
+ * @param epsilon  [count] finite, in any order
+ * @param[out] out [count] points of the curve; untouched on error
+ * @return as nvdp_exact_delta(); NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
+nvdp_status nvdp_exact_curve(struct nvdp_context *ctx, struct nvdp_exact *exact, size_t count,
+                             const double *epsilon, struct nvdp_exact_point *out);
+
 /** Computes the smallest epsilon >= 0 whose delta is at most the given one. Evaluates about ten points of the curve.
  * @param ctx          records messages
  * @param exact        the loss

@@ -6,6 +6,7 @@ of them.
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import math
@@ -17,6 +18,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from os import PathLike
 from pathlib import Path
 from typing import Any, Callable
 
@@ -54,6 +56,7 @@ class NvdpValueError(NvdpError, ValueError):
 def error(status: int, message: str) -> NvdpError:
     name = text(lib.nvdp_status_name(status))
     kind = NvdpValueError if name in ("ERR_ARGUMENT", "ERR_INPUT") else NvdpError
+    message = re.sub(r"nvdp train resume (\S.*)$", lambda found: f"nvdp.resume({found[1]!r})", message)
     return kind(message or text(lib.nvdp_status_text(status)), name)
 
 
@@ -241,7 +244,7 @@ class Context:
     def _set(self, config: Any, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if value is not None:
-                self._call(lib.nvdp_config_set, config, name.encode(), as_text(value).encode())
+                self._call(lib.nvdp_config_set, config, c_text(name, "option"), c_text(as_text(value), name))
 
     def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
         """Creates one configuration with the options of several kinds of work."""
@@ -293,8 +296,45 @@ def owned_text(pointer: Any) -> str:
         lib.free(pointer)
 
 
+def c_text(value: str, name: str) -> bytes:
+    """Returns a text for the library, in which NUL would end it. Paths may have bytes that are not UTF-8."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected str, found {type(value).__name__}")
+    if "\0" in value:
+        raise NvdpValueError(f"{name}: expected a text without NUL, found {value!r}")
+    return value.encode("utf-8", "surrogateescape" if re.search("[\udc80-\udcff]", value) else "surrogatepass")
+
+
+def absolute(path: str | PathLike[str], name: str = "path") -> str:
+    """Returns a path that does not depend on the working directory."""
+    if not isinstance(path, (str, bytes, PathLike)):
+        raise TypeError(f"{name}: expected str or PathLike, found {type(path).__name__}")
+    return os.path.abspath(os.fsdecode(path))
+
+
+def rebuild(kind: Callable[..., Any], arguments: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """Makes an object again from what pickle keeps of it."""
+    return kind(*arguments, **options)
+
+
+def check_callback(function: Any) -> None:
+    """Refuses a progress argument that is not a function of one record."""
+    if function is None or isinstance(function, bool):
+        return
+    if not callable(function):
+        raise TypeError(f"progress: expected True, None or a function of one record, found {type(function).__name__}")
+    try:
+        inspect.signature(function).bind(Record())
+    except TypeError as reason:
+        raise TypeError(f"progress: expected a function of one record: {reason}") from None
+    except ValueError:  # a built-in without a signature
+        pass
+
+
 def as_text(value: Any) -> str:
     """Formats an option's value as on the command line."""
+    if isinstance(value, (bytes, PathLike)):
+        return os.fsdecode(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (float, np.floating)):
@@ -379,25 +419,60 @@ def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = Fa
 
 
 def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> Any:
-    """Returns memory of the library as an array that keeps its owner alive; None for NULL."""
+    """Returns memory of the library as a read-only array that keeps its owner alive; None for NULL."""
     if pointer == ffi.NULL:
         return None
     count = math.prod(shape)
     if count == 0:
         return np.zeros(shape, kind)
     memory = ffi.gc(ffi.cast("char *", pointer), lambda _, _owner=owner: None)
-    return np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
+    out = np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
+    out.flags.writeable = False
+    return out
 
 
-def strings(texts: Iterable[str] | None, name: str = "texts") -> tuple[Any, list[Any]]:
+# --- texts ---
+
+
+def items(values: Any, name: str, of: str) -> list[Any]:
+    """Returns the items of a list, a column or another iterable. A str would be read letter by letter, a table by its columns'
+    names, and a set in any order: they are refused."""
+    kind = type(values).__name__
+    if isinstance(values, (str, bytes, bytearray)):
+        raise TypeError(f"{name}: expected a list of {of}, found one {kind}; a list of one is [{name[:-1]}]")
+    if isinstance(values, Mapping) or hasattr(values, "columns") or hasattr(values, "column_names"):
+        raise TypeError(f"{name}: expected a list of {of}, found a table ({kind}); give one of its columns")
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(f"{name}: expected a list of {of}, found {kind}, which has no order")
+    try:
+        return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    except TypeError:
+        raise TypeError(f"{name}: expected a list of {of}, found {kind}") from None
+
+
+def text_list(texts: Any, name: str = "texts", some: bool = False) -> list[str]:
+    """Returns a list of texts that are valid UTF-8; with `some`, at least one."""
+    found = items(texts, name, "str")
+    for i, item in enumerate(found):
+        if not isinstance(item, str):
+            raise TypeError(f"{name}[{i}]: expected str, found {type(item).__name__}")
+    if some and not found:
+        raise NvdpValueError(f"{name}: expected at least one text, found none")
+    return [item.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for item in found]
+
+
+def text_pairs(texts: Any, pairs: Any, some: bool = False) -> tuple[list[str], list[str] | None]:
+    """Returns texts and their second texts, if there are some."""
+    first = text_list(texts, some=some)
+    second = None if pairs is None else text_list(pairs, "pairs")
+    if second is not None and len(second) != len(first):
+        raise NvdpValueError(f"pairs: expected {len(first)} as texts, found {len(second)}")
+    return first, second
+
+
+def strings(texts: Sequence[str] | None) -> tuple[Any, list[Any]]:
     """Returns a char *[], and the objects that must stay alive while it is used. NUL would end a text, so it becomes U+FFFD."""
     if texts is None:
         return ffi.NULL, []
-    if isinstance(texts, str):
-        raise TypeError(f"{name}: expected a list of str, found one str")
-    keep = []
-    for i, item in enumerate(texts):
-        if not isinstance(item, str):
-            raise TypeError(f"{name}[{i}]: expected str, found {type(item).__name__}")
-        keep.append(ffi.new("char[]", item.replace("\0", "\ufffd").encode("utf-8", "surrogatepass")))
+    keep = [ffi.new("char[]", item.replace("\0", "\ufffd").encode()) for item in texts]
     return ffi.new("char *[]", keep), keep

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike, fspath
+from os import PathLike
+from typing import Any
 
 import numpy as np
 
-from ._lib import Context, Record, ffi, lib, pointer, record, result_of
+from ._lib import Context, Record, absolute, ffi, lib, pointer, rebuild, record, result_of
 from .tokenizer import Tokenizer
 
 
@@ -22,13 +23,22 @@ class Encoder:
     def __init__(self, model: str | PathLike[str], *, threads: int | None = None, **options: object):
         self._context = Context()
         self._context.set_threads(threads)
-        config = self._context.config(lib.nvdp_encoder_config_create, {"model": fspath(model), **options})
+        self.path = absolute(model, "model")
+        self._options = {"threads": threads, **options}
+        config = self._context.config(lib.nvdp_encoder_config_create, {"model": self.path, **options})
         self._pointer = self._context.make("struct nvdp_encoder", lib.nvdp_encoder_free, lib.nvdp_encoder_load, config)
         out = result_of("struct nvdp_encoder_info")
         lib.nvdp_encoder_describe(self._pointer, out)
         self.info: Record = record(out[0])
         """hidden_size d, max_length, pooling, normalized, fingerprint, vector_size p."""
-        self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer), self)
+        self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer),
+                                                            (getattr, (self, "tokenizer")))  # fmt: skip
+
+    def __reduce__(self) -> Any:
+        return rebuild, (Encoder, (self.path,), self._options)
+
+    def __repr__(self) -> str:
+        return f"nvdp.Encoder({self.path!r}): vectors of {self.dim} numbers, not private"
 
     @property
     def dim(self) -> int:
@@ -47,7 +57,7 @@ class Encoder:
     def encode(self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None) -> np.ndarray:
         """Returns [N, p] float32, one vector per text ([p] for a str): the pooled states of its tokens."""
         if isinstance(texts, str):
-            return self._run([texts], None if pairs is None else [str(pairs)], True)[0][0]
+            return self._run([texts], None if pairs is None else [pairs], True)[0][0]
         return self._run(texts, pairs, True)[0]
 
     def states(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, record, result_of, shared
+from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, rebuild, record, result_of, shared
 
 
 def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:
@@ -163,10 +163,14 @@ class ExactLoss:
             raise NvdpValueError(f"alpha_q: expected {weights[0].size} numbers, as many as in alpha_p, found {weights[1].size}")
         self._take(shared(), lib.nvdp_exact_create, rows[0].size, *map(pointer, rows), times,
                    weights[0].size if weights else 0, *(map(pointer, weights) if weights else (ffi.NULL,) * 2), releases)  # fmt: skip
+        self._again = rebuild, (ExactLoss, (*rows, *(weights or (None, None))), {"times": times, "releases": releases})
 
     def _take(self, context: Context, function: Callable[..., int], *arguments: Any) -> None:
         self._context = context
         self._pointer = context.make("struct nvdp_exact", lib.nvdp_exact_free, function, *arguments)
+
+    def __reduce__(self) -> Any:
+        return self._again
 
     @property
     def strip(self) -> float:
@@ -187,8 +191,11 @@ class ExactLoss:
 
     def delta(self, epsilon: Any) -> Any:
         """Computes delta(epsilon) = E (1 - e^(epsilon - L))_+ for [...] epsilons in nats: [...] or a float."""
-        epsilons = array(epsilon)
-        found = np.reshape([self.point(one).delta for one in epsilons.ravel()], epsilons.shape)
+        epsilons = array(epsilon, name="epsilon")
+        out = ffi.new("struct nvdp_exact_point[]", max(epsilons.size, 1))
+        self._context.call(lib.nvdp_exact_curve, self._pointer, epsilons.size, pointer(epsilons), out)
+        points = np.frombuffer(ffi.buffer(out)).reshape(-1, ffi.sizeof("struct nvdp_exact_point") // 8)
+        found = points[: epsilons.size, 1].reshape(epsilons.shape).copy()  # the member after epsilon
         return found if found.ndim else float(found)
 
     def epsilon(self, delta: float) -> float:
@@ -243,10 +250,15 @@ class Accountant:
                  accountant: str = "pld"):  # fmt: skip
         if accountant not in ("pld", "rdp"):
             raise NvdpValueError(f"accountant: expected pld or rdp, found {accountant}")
+        phases, beside = [tuple(one) for one in phases], [tuple(one) for one in beside]
+        self._settings = phases, beside, accountant
         self._kind = lib.NVDP_ACCOUNTANT_PLD if accountant == "pld" else lib.NVDP_ACCOUNTANT_RDP
-        self._phases = ffi.new("struct nvdp_dp_steps[]", [tuple(phase) for phase in phases])
-        self._beside = ffi.new("struct nvdp_dp_guarantee[]", [tuple(one) for one in beside])
+        self._phases = ffi.new("struct nvdp_dp_steps[]", phases)
+        self._beside = ffi.new("struct nvdp_dp_guarantee[]", beside)
         self._run = ffi.new("struct nvdp_dp_run *", (self._phases, len(phases), self._beside, len(beside)))
+
+    def __reduce__(self) -> Any:
+        return rebuild, (Accountant, self._settings, {})
 
     def _ask(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
         out = ffi.new(f"{kind} *")
@@ -264,9 +276,10 @@ class Accountant:
     def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> Record:
         """Bounds what a model reveals about one training example: `mu`, `replaced_epsilon`, `membership` (success of guessing whether
         the model was trained on it; 1/2 without the model) and `guess` (success of any guess, per baseline without the model)."""
+        baselines = list(baselines)
         account, found = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk")
         shared().call(lib.nvdp_account, self._run, delta, account)
-        shared().call(lib.nvdp_account_risk, self._run, account, len(baselines), ffi.new("double[]", list(baselines)), found)
+        shared().call(lib.nvdp_account_risk, self._run, account, len(baselines), ffi.new("double[]", baselines), found)
         risk = record(found[0])
         risk.guess = risk.guess[: len(baselines)]
         return risk

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from operator import index
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, result_of, text, view
+from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, items, lib, pointer, rebuild, result_of, text, view
 from .measures import ExactLoss, _checked
+
+
+def _parts(part: Any, dimensions: int, name: str) -> list[np.ndarray] | None:
+    if part is None:
+        return None
+    return [array(item, dimensions=dimensions, name=f"{name}[{i}]") for i, item in enumerate(items(part, name, "arrays"))]
 
 
 class Posteriors:
@@ -28,12 +35,23 @@ class Posteriors:
                  prior_alpha: float = 1.0, pad_alpha: float = 1.0, kappa: int = 1, clip_sequence: float = 0.0,
                  method: str = "nvdp"):  # fmt: skip
         if offset is None and not hasattr(mu, "ndim"):
-            offset = np.concatenate([[0], np.cumsum([len(item) for item in mu])])
-            mu, logvar = (np.concatenate([array(item) for item in part]) for part in (mu, logvar))
-            alpha = None if alpha is None else np.concatenate([array(item) for item in alpha])
+            rows = [_parts(part, dimensions, name) for part, dimensions, name in ((mu, 2, "mu"), (logvar, 2, "logvar"), (alpha, 1, "alpha"))]
+            if not rows[0]:
+                raise NvdpValueError("mu: expected a list with an [n, p] array per text, found none")
+            for name, part in zip(("logvar", "alpha"), rows[1:]):
+                if part is not None and [len(item) for item in part] != [len(item) for item in rows[0]]:
+                    raise NvdpValueError(f"{name}: expected an array of as many rows as mu per text")
+            offset = np.concatenate([[0], np.cumsum([len(item) for item in rows[0]])])
+            try:
+                mu, logvar, alpha = (None if part is None else np.concatenate(part) for part in rows)
+            except ValueError as reason:
+                raise NvdpValueError(f"mu, logvar: expected [n, p] arrays with the same p: {reason}") from None
         elif offset is None:
-            raise NvdpValueError("offset: expected with arrays of all texts, found none; give offset, or lists with one array per text")
-        offset = array(offset, np.uintp, 1, "offset")
+            raise NvdpValueError("offset: needed with arrays of all texts; or give lists with an array per text")
+        offset = array(offset, np.int64, 1, "offset")
+        if offset.size == 0 or offset[0] != 0 or (np.diff(offset) < 0).any():
+            raise NvdpValueError("offset: expected [N + 1] row numbers from 0, ascending")
+        offset = offset.astype(np.uintp)
         mu, logvar = array(mu, dimensions=2, name="mu"), array(logvar, dimensions=2, name="logvar")
         rows = int(offset[-1]) if offset.size else 0
         if mu.shape != logvar.shape or len(mu) != rows:
@@ -50,7 +68,9 @@ class Posteriors:
         out.prior_alpha, out.pad_alpha, out.kappa, out.clip_sequence = prior_alpha, pad_alpha, kappa, clip_sequence
         out.policy = lib.NVDP_LENGTH_PUBLIC if length is None else lib.NVDP_LENGTH_HIDDEN
         out.length = length or 0
-        out.method = method.encode()
+        if len(c_text(method, "method")) >= len(out.method):
+            raise NvdpValueError(f"method: expected at most {len(out.method) - 1} bytes, found {method!r}")
+        out.method = c_text(method, "method")
         self._keep += [out.offset, out.mu, out.logvar, out.alpha]
         self._take(Context(), out)
 
@@ -68,11 +88,21 @@ class Posteriors:
         """Reads a file of kind posteriors/1."""
         context = Context()
         return cls._of(context, context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free,
-                                             lib.nvdp_posteriors_read, fspath(path).encode()))  # fmt: skip
+                                             lib.nvdp_posteriors_read, c_text(absolute(path), "path")))  # fmt: skip
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes a file of kind posteriors/1."""
-        self._context.call(lib.nvdp_posteriors_write, fspath(path).encode(), self._pointer)
+        self._context.call(lib.nvdp_posteriors_write, c_text(absolute(path), "path"), self._pointer)
+
+    def __reduce__(self) -> Any:
+        of = self._pointer
+        settings = {name: getattr(of, name) for name in ("prior_alpha", "pad_alpha", "kappa", "clip_sequence")}
+        arrays = self.mu, self.logvar, self.alpha
+        return rebuild, (Posteriors, arrays, {**settings, "offset": self.offset, "length": self.length, "method": self.method})
+
+    def __repr__(self) -> str:
+        lengths = "public lengths" if self.length is None else f"lengths hidden in {self.length}"
+        return f"nvdp.Posteriors: {len(self)} texts, {self._rows} vectors of {self.dim} numbers, method {self.method}, {lengths}"
 
     def __len__(self) -> int:
         return self._pointer.texts
@@ -116,9 +146,9 @@ class Posteriors:
         return text(self._pointer.method)
 
     def _text(self, i: int) -> int:
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"text {i}: expected a number below {len(self)}")
-        return i % len(self)
+        if not -len(self) <= index(i) < len(self):
+            raise IndexError(f"text {i} of {len(self)}")
+        return index(i) % len(self)
 
     def renyi(self, i: int, j: int, order: float = 1.1) -> float:
         """Computes D_order between the samples of texts i and j, over everything that one release shares; nats."""
@@ -128,6 +158,7 @@ class Posteriors:
         """Returns the exact privacy loss of the samples of text i against those of text j."""
         loss = ExactLoss.__new__(ExactLoss)
         loss._take(self._context, lib.nvdp_exact_texts, self._pointer, self._text(i), self._text(j), releases)
+        loss._again = Posteriors.exact, (self, i, j, releases)
         return loss
 
     def pairs(self, order: float = 1.1, **options: Any) -> tuple[np.ndarray, Record]:

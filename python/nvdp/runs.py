@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import hashlib
+import inspect
 import json
 import os
+import re
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, check_ended, ffi, from_json, lib, owned_text, record, result_of, shared, text
+from ._lib import (
+    Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
+    rebuild, record, result_of, shared, text, text_list, text_pairs,
+)  # fmt: skip
 from .posteriors import Posteriors
 from .sanitizer import text_mechanism
 from .tokenizer import Tokenizer
@@ -96,6 +103,14 @@ def _file(data: Any) -> Any:
     raise NvdpValueError(f"{path}: expected texts, or a file whose name ends in {_FILES}; for a folder of task files use data= and task=")
 
 
+def _classes(labels: Any, names: Sequence[str]) -> list[Any]:
+    """Returns the names of the numbers of a datasets.ClassLabel, in which unlabelled rows have -1."""
+    for i, label in enumerate(labels):
+        if not isinstance(label, (int, np.integer)) or not 0 <= label < len(names):
+            raise NvdpValueError(f"labels[{i}]: expected a class from 0 to {len(names) - 1}, found {label!r}; {_UNLABELLED}")
+    return [names[label] for label in labels]
+
+
 def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """Returns texts, labels and pairs as lists, from lists, a pandas DataFrame, a datasets.Dataset, a mapping of columns, or a file."""
     data = _file(data)
@@ -111,47 +126,61 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
         found = tuple(data[names[part]] if part in names else None for part in ("text", "label", "pair"))
         classes = getattr(getattr(data, "features", {}).get(names.get("label", ""), None), "names", None)
         if classes:  # datasets' ClassLabel
-            found = found[0], [classes[label] for label in found[1]], found[2]
-    lists: list[Any] = [None if part is None else list(part) for part in found]
+            found = found[0], _classes(found[1], classes), found[2]
+    of = ("texts", "str"), ("labels", "labels"), ("pairs", "str")
+    lists: list[Any] = [None if part is None else items(part, *one) for part, one in zip(found, of)]
     for name, part in zip(("labels", "pairs"), lists[1:]):
         if part is not None and len(part) != len(lists[0]):
             raise NvdpValueError(f"{name}: expected {len(lists[0])} entries, one per text, found {len(part)}")
     return lists[0], lists[1], lists[2]
 
 
-def _text(value: Any, name: str, row: int) -> str:
-    """Returns a text that is valid UTF-8."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name}[{row}]: expected str, found {type(value).__name__}")
-    return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+_UNLABELLED = "a row without a label is never a class: leave it out"
 
 
-def _label(value: Any, regression: bool, row: int) -> str | float:
-    if hasattr(value, "item"):
+def _label(value: Any, regression: bool, row: int) -> Any:
+    """Returns a label as bool, int, str or, with regression, a number. Refuses what stands for a missing one: None, NaN, NA, NaT."""
+    if hasattr(value, "as_py"):  # pyarrow's
+        value = value.as_py()
+    if hasattr(value, "item") and np.ndim(value) == 0:
         value = value.item()
     if regression and isinstance(value, str):  # of a CSV file
-        try:
+        with suppress(ValueError):
             value = float(value)
-        except ValueError:
-            pass
     if regression and isinstance(value, (int, float)) and np.isfinite(value):
         return value
-    if isinstance(value, float) or value is None or regression:
-        wanted = "a finite number" if regression else "a class (or regression=True)"
-        raise NvdpValueError(f"labels[{row}]: expected {wanted}, found {value!r}")
-    return _text(str(value), "labels", row)
+    if not regression and isinstance(value, (bool, int)):
+        return value
+    if not regression and isinstance(value, str) and value != "":
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    wanted = "a finite number" if regression else "a class, that is a str, int or bool (or regression=True)"
+    found = repr(value) if len(repr(value)) < 60 else type(value).__name__
+    raise NvdpValueError(f"labels[{row}]: expected {wanted}, found {found}; {_UNLABELLED}")
 
 
-def _write_table(path: Path, texts: Sequence[Any], labels: Sequence[Any] | None, pairs: Sequence[Any] | None,
+_KINDS: dict[type, Callable[[str], Any]] = {bool: lambda name: name == "True", int: int, str: str}
+"""What makes a label again from the name of its class."""
+
+
+def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tuple[list[Any], type]:
+    """Returns the labels, and the type of all of them."""
+    found = [_label(value, regression, row) for row, value in enumerate(labels)]
+    kinds = {float} if regression else {type(value) for value in found}
+    if len(kinds) > 1:
+        raise NvdpValueError(f"{name}: expected labels of one type, found {' and '.join(sorted(kind.__name__ for kind in kinds))}")
+    return found, kinds.pop() if kinds else str
+
+
+def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None, pairs: Sequence[str] | None,
                  regression: bool = False, names: Sequence[Any] = ("text", "pair", "label")) -> None:  # fmt: skip
     """Writes a file of JSON lines that only its owner can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         for i, one in enumerate(texts):
-            row: dict[str, str | float] = {names[0]: _text(one, "texts", i)}
+            row: dict[str, str | float] = {names[0]: one}
             if pairs is not None:
-                row[names[1]] = _text(pairs[i], "pairs", i)
+                row[names[1]] = pairs[i]
             if labels is not None:
-                row[names[2]] = _label(labels[i], regression, i)
+                row[names[2]] = labels[i] if regression else str(labels[i])
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -204,6 +233,22 @@ def _preset(name: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     return {"preset": "per-nat"}
 
 
+_LABELS = "labels.json"
+"""The type of the labels, beside the texts and in the run, unless it is str: {"type": "int", "created": when the run began}."""
+
+
+def _keep_labels(run: Path) -> None:
+    """Copies the type of the labels from the texts to the finished run."""
+    record = from_json((run / "run.json").read_text("utf-8"))
+    source = Path(record.config.get("data") or "", _LABELS)
+    if not source.is_file():
+        source = Path(f"{run}.data", _LABELS)
+    (run / _LABELS).unlink(missing_ok=True)  # of an earlier run
+    if source.is_file() and record.config.get("data") in (str(source.parent), record.config.get("out", "") + ".data"):
+        kind = from_json(source.read_text("utf-8")).type
+        (run / _LABELS).write_text(json.dumps({"type": kind, "created": record.created}) + "\n", "utf-8")
+
+
 def _begun(out: str) -> tuple[int, int] | None:
     """Identifies the run in a directory; None: there is no run."""
     try:
@@ -223,7 +268,7 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
         if not overwrite:
             raise NvdpValueError(f"{folder}: the folder has the texts of another run; overwrite=True replaces them") from None
         made = False
-    names = "train.jsonl", "dev.jsonl"
+    names = "train.jsonl", "dev.jsonl", _LABELS
     try:
         with tempfile.TemporaryDirectory(dir=folder) as aside:
             old = [name for name in names if (folder / name).exists()]
@@ -247,15 +292,31 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
 def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
     context = _context(progress, threads)
     options.setdefault("cache", _cache())
-    config = context.config(lib.nvdp_train_config_create, options)
-    run = fspath(options.get("resume") or options.get("out") or "")
+    for name in ("data", "representations", "from_base"):
+        if options.get(name):
+            options[name] = absolute(options[name], name)
+    config = _known(lambda: context.config(lib.nvdp_train_config_create, options), train)
+    run = options.get("resume") or options["out"]
     try:
         context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
     except KeyboardInterrupt as stop:
         if _begun(run) is None:
             raise
-        raise KeyboardInterrupt(f"stopped; nvdp.resume({run!r}) continues the run ({stop})") from None
+        raise KeyboardInterrupt(f"stopped; nvdp.resume({run!r}) goes on ({stop})") from None
+    _keep_labels(Path(run))
     return Run(run, threads=threads)
+
+
+def _known(work: Callable[[], Any], function: Callable[..., Any]) -> Any:
+    """Returns work(); adds to the error about an unknown option the function's own argument of a similar name."""
+    try:
+        return work()
+    except NvdpValueError as reason:
+        found = re.match(r"unknown option '(\w+)'$", str(reason))
+        near = difflib.get_close_matches(found[1], inspect.signature(function).parameters, 1) if found else []
+        if near:
+            raise NvdpValueError(f"{reason}; did you mean '{near[0]}'?") from None
+        raise
 
 
 def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: str | PathLike[str] | None = None,
@@ -264,7 +325,8 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
           progress: Progress = None, threads: int | None = None, **options: Any) -> Run:  # fmt: skip
     """Trains an encoder with a bottleneck, and returns the finished run.
 
-    texts: a list of str with `labels` (str, int; numbers with regression=True) and optional second texts, `pairs`; or a pandas
+    texts: a list of str with `labels` (str, int or bool, which predict gives back; numbers with regression=True; every row needs
+        a label) and optional second texts, `pairs`; or a pandas
         DataFrame, a datasets.Dataset or a dict, with the columns `text_column`, `label_column`, `pair_column`; or a file with
         these columns: .csv (RFC 4180), .jsonl, or .parquet (needs pyarrow or pandas).
         None: the options name a task, as task="sst2", data="glue/SST-2".
@@ -281,27 +343,40 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     the same result.
     """
     if model is None and "from_base" not in options:
-        raise TypeError("train() needs model, the folder of an encoder")
-    given: dict[str, Any] = {**_preset(preset, options), "model": model and fspath(model)}
+        raise TypeError("train() needs model, an encoder's folder")
+    check_callback(progress)
+    given: dict[str, Any] = {**_preset(preset, options), "model": None if model is None else absolute(model, "model")}
     if texts is None:
-        given["out"] = fspath(out) if out is not None else _free_name()
+        for name, value in ("labels", labels), ("pairs", pairs):
+            if value is not None:
+                raise NvdpValueError(f"{name}: expected none without texts")
+        given["out"] = absolute(out, "out") if out is not None else _free_name()
         return _train({**given, **options}, progress, threads)
     names = {"text": text_column, "label": label_column, **({"pair": pair_column} if pair_column else {})}
     rows = _columns(texts, labels, pairs, names)
     if rows[1] is None:
-        raise NvdpValueError("labels: expected one per text, found none")
+        raise NvdpValueError("labels: needed")
+    (first, second), (known, kind) = text_pairs(rows[0], rows[2], some=True), _labels(rows[1], regression)
+    rows = first, known, second
     if isinstance(dev, (int, float)):
         rows, held = _hold_out(*rows, float(dev))
     else:
         first, second, third = (*dev, None)[:3] if isinstance(dev, tuple) else (dev, None, None)
         held = _columns(first, second, third, names)
         if held[1] is None:
-            raise NvdpValueError("dev: expected texts with labels, found no labels")
-    given["out"] = fspath(out) if out is not None else _free_name()
-    columns = "text", "pair", "label"
+            raise NvdpValueError("dev: expected texts with labels")
+        (first, second), (known, other) = text_pairs(held[0], held[2], some=True), _labels(held[1], regression)
+        held = first, known, second
+        if other is not kind:
+            raise NvdpValueError(f"dev: expected labels of type {kind.__name__} as for training, found {other.__name__}")
+        if (rows[2] is None) != (second is None):
+            raise NvdpValueError(f"dev: expected {'no pairs' if rows[2] is None else 'pairs'} as for training")
+    given["out"] = absolute(out, "out") if out is not None else _free_name()
     with _texts_beside(given["out"], bool(options.get("overwrite"))) as folder:
-        _write_table(folder / "train.jsonl", rows[0], rows[1], rows[2], regression, columns)
-        _write_table(folder / "dev.jsonl", held[0], held[1], held[2], regression, columns)
+        _write_table(folder / "train.jsonl", *rows, regression)
+        _write_table(folder / "dev.jsonl", *held, regression)
+        if kind in (int, bool):
+            (folder / _LABELS).write_text(json.dumps({"type": kind.__name__}) + "\n", "utf-8")
         given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
                      text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
         return _train({**given, **options}, progress, threads)
@@ -319,7 +394,7 @@ def presets() -> dict[str, Record]:
 def options(kind: str = "train") -> list[Record]:
     """Returns the options of a kind of work: "train", "privacy", "export", "evaluate", "predict", "sanitizer" or "encoder". Each has
     name, type, help, default_value, unit, min, max, group."""
-    create = getattr(lib, f"nvdp_{kind}_config_create", None)
+    create = getattr(lib, f"nvdp_{kind}_config_create", None) if isinstance(kind, str) else None
     if create is None:
         raise NvdpValueError(f"kind: expected the name of a configuration, such as train, privacy or export, found {kind}")
     config = shared().config(create, {})
@@ -329,7 +404,7 @@ def options(kind: str = "train") -> list[Record]:
 
 def result_fields(result: str) -> list[Record]:
     """Returns the numbers of a result, "train" or "scores". Each has name, unit, help; "test.n" is the number n of "test"."""
-    table = lib.nvdp_result_table_find(result.encode())
+    table = lib.nvdp_result_table_find(c_text(result, "result"))
     if table == ffi.NULL:
         raise NvdpValueError(f"result: expected train or scores, found {result}")
     return list(_fields(table))
@@ -346,16 +421,17 @@ def _fields(table: Any, prefix: str = "") -> Iterator[Record]:
 
 
 def _free_name() -> str:
-    name, i = "nvdp-run", 1
+    name, i = absolute("nvdp-run"), 1
     while os.path.exists(name) or os.path.exists(name + ".data"):
         i += 1
-        name = f"nvdp-run-{i}"
+        name = absolute(f"nvdp-run-{i}")
     return name
 
 
 def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int | None = None) -> Run:
     """Continues a run that was stopped or killed, to the result that it would have had."""
-    return _train({"resume": fspath(run)}, progress, threads)
+    check_callback(progress)
+    return _train({"resume": absolute(run, "run")}, progress, threads)
 
 
 # --- texts that are privatized token by token ---
@@ -385,8 +461,9 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
     out: output directory or file; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed
     (only for tests and experiments) ...
     """
+    check_callback(progress)
     context = _context(progress, None)
-    config = context.config(lib.nvdp_sanitize_config_create, {"out": fspath(out), **options})
+    config = context.config(lib.nvdp_sanitize_config_create, {"out": absolute(out, "out"), **options})
     found = result_of("struct nvdp_sanitize_result")
     context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
     return record(found[0])
@@ -404,11 +481,15 @@ class Run:
     """
 
     def __init__(self, path: str | PathLike[str], *, threads: int | None = None):
-        self.path = Path(path)
+        self.path = Path(absolute(path))
         if not (self.path / "run.json").is_file():
             raise NvdpError(f"{self.path}: no such run directory", "ERR_IO")
-        self._context = _context(None, threads)
+        self._context, self._threads = _context(None, threads), threads
         self._loaded: Any = None
+        self._loading = threading.Lock()
+
+    def __reduce__(self) -> Any:
+        return rebuild, (Run, (self.path,), {"threads": self._threads})
 
     def __repr__(self) -> str:
         try:
@@ -420,7 +501,7 @@ class Run:
     def guarantee(self) -> str:
         """The guarantee for this run's samples in one line: proven or measured, and what is not covered."""
         found = result_of("struct nvdp_guarantee")
-        self._context.call(lib.nvdp_run_guarantee, str(self.path).encode(), found)
+        self._context.call(lib.nvdp_run_guarantee, self._folder, found)
         out = ffi.new("char **")
         self._context.call(lib.nvdp_guarantee_line, found, out)
         return owned_text(out[0])
@@ -430,7 +511,7 @@ class Run:
         """The measurements of this run by `nvdp privacy`, the main one first: `file` in the run's directory, `complete` (all texts of
         the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from their defaults)."""
         out = ffi.new("char **")
-        self._context.call(lib.nvdp_measured_list, str(self.path).encode(), out)
+        self._context.call(lib.nvdp_measured_list, self._folder, out)
         return from_json(owned_text(out[0]))
 
     @property
@@ -438,7 +519,7 @@ class Run:
         """The privacy of training for its training texts, recomputed; None: training was not private. `account` has epsilon at delta,
         `risk` has mu, replacement, membership and guesses; adjacency is zero-out of one training text."""
         made = result_of("struct nvdp_training_privacy")
-        self._context.call(lib.nvdp_training_privacy, str(self.path).encode(), made, ffi.NULL)
+        self._context.call(lib.nvdp_training_privacy, self._folder, made, ffi.NULL)
         return record(made[0]) if made.is_private else None
 
     @property
@@ -453,15 +534,36 @@ class Run:
         return from_json((self.path / "result.json").read_text("utf-8"))
 
     @property
+    def _folder(self) -> bytes:
+        return c_text(str(self.path), "path")
+
+    def _privatized(self, config: Record) -> bool:
+        """Whether the run reads texts that their owners privatized, so that the model alone is not the run."""
+        return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
+
+    @property
     def _model(self) -> Any:
-        if self._loaded is None:
-            config = self.config
-            noise = config.get("token_noise", "none")
-            if noise != "none" or config.get("representations"):
-                raise NvdpError(f"{self.path}: this run reads privatized texts ({noise}); use predict(), evaluate() or the program nvdp", "ERR_UNSUPPORTED")
-            self._loaded = self._context.make("struct nvdp_model", lib.nvdp_model_free, lib.nvdp_model_load,
-                                              str(self.path / "model").encode())  # fmt: skip
-        return self._loaded
+        """The model, which stays loaded until another run is trained in the directory."""
+        with self._loading:
+            begun = _begun(str(self.path))
+            if self._loaded is None or self._loaded[0] != begun:
+                config = self.config
+                if self._privatized(config):
+                    noise = config.get("token_noise", "none")
+                    raise NvdpError(f"{self.path}: reads privatized texts ({noise}): use predict, evaluate and the program", "ERR_UNSUPPORTED")
+                self._loaded = begun, self._context.make("struct nvdp_model", lib.nvdp_model_free, lib.nvdp_model_load,
+                                                         c_text(str(self.path / "model"), "path"))  # fmt: skip
+            return self._loaded[1]
+
+    @property
+    def _label(self) -> Callable[[str], Any]:
+        """Makes a label, as it was given to train(), from the name of its class."""
+        try:
+            kept = from_json((self.path / _LABELS).read_text("utf-8"))
+            begun = from_json((self.path / "run.json").read_text("utf-8")).created
+        except FileNotFoundError:
+            return str
+        return next((make for kind, make in _KINDS.items() if kind.__name__ == kept.type and kept.created == begun), str)
 
     @property
     def info(self) -> Record:
@@ -469,21 +571,35 @@ class Run:
         out = result_of("struct nvdp_model_info")
         self._context.call(lib.nvdp_model_info, self._model, out)
         found = record(out[0])
-        found["labels"] = None if out.labels == ffi.NULL else [text(out.labels[c]) for c in range(out.outputs)]
+        label = self._label
+        found["labels"] = None if out.labels == ffi.NULL else [label(text(out.labels[c])) for c in range(out.outputs)]
         return found
 
     @property
     def tokenizer(self) -> Tokenizer:
-        return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(self._model), self)
+        model = self._model
+        return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(model), (getattr, (self, "tokenizer")), model)
 
-    def evaluate(self, split: str = "dev", **options: Any) -> Record:
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Any) -> Record:
         """Scores the model with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
 
-        split: "dev", "train", "validation", "test" ...; options: data, limit, batch, seed, draws.
+        texts: with labels, and with pairs if the run reads pairs; or a split of the run's data, as a str: "dev", "train",
+            "validation", "test" ...
+        options: data, limit, batch, seed, draws.
         """
-        config = self._context.config(lib.nvdp_evaluate_config_create, {"run": str(self.path), "split": split, **options})
+        if isinstance(texts, str):
+            texts, split = None, texts
         out = result_of("struct nvdp_evaluation")
-        self._context.call(lib.nvdp_evaluate, config, out)
+        with tempfile.TemporaryDirectory() as folder:
+            if texts is not None:
+                if labels is None:
+                    raise NvdpValueError("labels: expected a label per text, found none")
+                self._write(Path(folder, "test.jsonl"), *text_pairs(texts, pairs, some=True), labels)
+                options, split = {**options, "data": folder}, "test"
+            elif labels is not None or pairs is not None:
+                raise NvdpValueError("texts: expected texts with labels or pairs, found none")
+            config = self._context.config(lib.nvdp_evaluate_config_create, {"run": self.path, "split": split, **options})
+            self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
         found["scores"] = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
         return found
@@ -492,36 +608,55 @@ class Run:
                 batch: int = 32) -> list[Record]:  # fmt: skip
         """Returns {label, probability, probabilities} or {score} of each text, averaged over `samples` draws of the bottleneck's noise.
         Not private, because the seed repeats the noise; use `export` for samples that are shared."""
-        parts = [list(part) for part in (texts, pairs) if part is not None]
-        if len(parts) == 2 and len(parts[0]) != len(parts[1]):
-            raise NvdpValueError(f"pairs: expected {len(parts[0])} entries, one per text, found {len(parts[1])}")
-        if not parts[0]:
+        first, second = text_pairs(texts, pairs)
+        if not first:
             return []
-        with tempfile.TemporaryDirectory() as folder:
-            source, target, lines = Path(folder, "texts"), Path(folder, "predictions"), []
-            blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as the tokenizer reads them
-            for i, row in enumerate(zip(*parts)):
-                lines.append("\t".join(_text(one, "texts", i).translate(blanks) for one in row) + "\n")
-            source.write_text("".join(lines), encoding="utf-8")
-            config = self._context.config(lib.nvdp_predict_config_create,
-                                          {"run": str(self.path), "input": source, "out": target, "samples": samples,
-                                           "probabilities": True, "seed": seed, "batch": batch})  # fmt: skip
-            self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL, ffi.NULL)
-            # labels are texts: "nan" is not a number, and U+2028 does not end a line
-            found = [json.loads(line, object_pairs_hook=Record) for line in target.read_bytes().splitlines()]
+        blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as a file of texts is read
+        first, second = ([one.translate(blanks) for one in part] if part is not None else None for part in (first, second))
+        options = {"samples": samples, "probabilities": True, "seed": seed, "batch": batch}
+        lines = self._lines_of_file(first, second, options) if self._privatized(self.config) else self._lines(first, second, options)
+        # labels are texts: "nan" is not a number, and U+2028 does not end a line
+        label, found = self._label, [json.loads(line, object_pairs_hook=Record) for line in lines.splitlines()]
         for one in found:
             del one["index"]
+            if "label" in one:
+                one["label"] = label(one["label"])
+                one["probabilities"] = Record((label(name), value) for name, value in one["probabilities"].items())
         return found
+
+    def _lines(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
+        """Predicts with the loaded model; returns lines of JSON."""
+        config = self._context.config(lib.nvdp_predict_config_create, {"run": self.path, **options})
+        data, lines = self.tokenizer._dataset(texts, pairs, self.info.max_length), bytearray()
+        data.split = lib.NVDP_SPLIT_TEST
+
+        @ffi.callback("_Bool(const char *, size_t, void *)")
+        def write(text: Any, size: int, _user: Any) -> bool:
+            lines.extend(ffi.buffer(text, size))
+            return True
+
+        self._context.call(lib.nvdp_predict_dataset, self._model, data, config, write, ffi.NULL)
+        return bytes(lines)
+
+    def _lines_of_file(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
+        """Predicts with the program's function, which privatizes the texts as the run did."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder, "texts"), Path(folder, "predictions")
+            rows = zip(texts) if pairs is None else zip(texts, pairs)
+            source.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+            config = self._context.config(lib.nvdp_predict_config_create, {"run": self.path, "input": source, "out": target, **options})
+            self._context.call(lib.nvdp_predict_texts, config, ffi.NULL, ffi.NULL, ffi.NULL)
+            return target.read_bytes()
 
     def posteriors(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, *, split: str = "dev",
                    batch: int = 32, **options: Any) -> Posteriors:  # fmt: skip
         """Computes the posteriors of texts, or of a split of the run's data (options: data, limit, seed)."""
         if texts is None:
             config = self._context.config(lib.nvdp_run_config_create,
-                                          {"run": str(self.path), "split": split, "batch": batch, **options})  # fmt: skip
+                                          {"run": self.path, "split": split, "batch": batch, **options})  # fmt: skip
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
         else:
-            data = self.tokenizer._dataset(list(texts), None if pairs is None else list(pairs), self.info.max_length)
+            data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_model_posteriors,
                                       self._model, data, batch)  # fmt: skip
         return Posteriors._of(self._context, made)
@@ -533,10 +668,12 @@ class Run:
         For a run with token_noise: the original texts of the split under that noise.
         options: order, delta, releases, exact=True, max_pairs ... (Posteriors.privacy).
         """
+        check_ended(self.path)
+        texts = None if texts is None else text_list(texts, some=True)
         noise = self.config.get("token_noise", "none")
         if noise != "none" and texts is None:
             config = self._context.joined((lib.nvdp_run_config_create, lib.nvdp_privacy_config_create),
-                                          {"run": str(self.path), "split": split, "limit": limit, **options})  # fmt: skip
+                                          {"run": self.path, "split": split, "limit": limit, **options})  # fmt: skip
             kind = "privacy" if text_mechanism(self._context, noise).on_sequence else "dchi"
             measure = lib.nvdp_run_sequence_privacy if kind == "privacy" else lib.nvdp_run_text_privacy
             return measured(self._context, kind, measure, config)
@@ -551,7 +688,7 @@ class Run:
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
         return self._context.json(lib.nvdp_certificate_json, found)
 
-    def _write(self, path: Path, texts: list[str], labels: Sequence[Any] | None, pairs: list[str] | None) -> None:
+    def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any) -> None:
         """Writes a table with the columns of the run's task."""
         config = self.config
         if config.task != "tsv":
@@ -559,11 +696,12 @@ class Run:
                             "ERR_UNSUPPORTED")  # fmt: skip
         columns = config["columns"]
         if (columns.get("pair") is None) != (pairs is None):
-            raise NvdpValueError(f"pairs: expected {'none, because the run has single texts' if columns.get('pair') is None else 'second texts, because the run has pairs'}")
-        if pairs is not None and len(pairs) != len(texts):
-            raise NvdpValueError(f"pairs: expected {len(texts)} entries, one per text, found {len(pairs)}")
-        _write_table(path, texts, labels, pairs, bool(columns.get("regression")),
-                     (columns["text"], columns.get("pair"), columns["label"]))  # fmt: skip
+            raise NvdpValueError(f"pairs: expected {'none' if columns.get('pair') is None else 'second texts'}")
+        regression = bool(columns.get("regression"))
+        known = None if labels is None else _labels(items(labels, "labels", "labels"), regression)[0]
+        if known is not None and len(known) != len(texts):
+            raise NvdpValueError(f"labels: expected {len(texts)} as texts, found {len(known)}")
+        _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]))
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
                pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> Record:  # fmt: skip
@@ -581,12 +719,13 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             if texts is not None:
                 source = Path(folder, "texts.jsonl")
-                kept = None if labels is None else list(labels)
-                self._write(source, list(texts), kept, None if pairs is None else list(pairs))
+                self._write(source, *text_pairs(texts, pairs, some=True), labels)
                 options.update(input=source)
-                if kept is not None:
+                if labels is not None:
                     options.setdefault("with_labels", True)
-            config = self._context.config(lib.nvdp_export_config_create, {"run": str(self.path), "out": fspath(out), **options})
+            elif labels is not None or pairs is not None:
+                raise NvdpValueError("texts: expected texts with labels or pairs, found none")
+            config = self._context.config(lib.nvdp_export_config_create, {"run": self.path, "out": absolute(out, "out"), **options})
             result = result_of("struct nvdp_export_result")
             self._context.call(lib.nvdp_export, config, result)
         found = record(result[0])

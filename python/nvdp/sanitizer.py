@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, ffi, lib, owned_text, pointer, record, result_of, text
+from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, lib, owned_text, pointer, rebuild, record, result_of, text, text_list
 
 UNKNOWN = -1
 """The token of a word without a vector; its output is a uniform draw."""
@@ -16,7 +16,7 @@ UNKNOWN = -1
 def text_mechanism(context: Context, name: str) -> Record:
     """Returns the properties of a mechanism: mechanism (-1: not on tokens), uses_eta, uses_p, gives_vectors, on_sequence ..."""
     found = result_of("struct nvdp_text_mechanism_info")
-    context.call(lib.nvdp_text_mechanism_describe, name.encode(), found)
+    context.call(lib.nvdp_text_mechanism_describe, c_text(name, "mechanism"), found)
     return record(found[0])
 
 
@@ -36,6 +36,7 @@ class Mechanism:
         values = array(vectors, dimensions=2, name="vectors")
         table = context.make("struct nvdp_vectors", lib.nvdp_vectors_free, lib.nvdp_vectors_create, *values.shape,
                              pointer(values))  # fmt: skip
+        self._again = rebuild, (Mechanism, (values, mechanism, eta), {"p": p, "sensitive": sensitive})
         chosen = None if sensitive is None else array(sensitive, np.uint8, 1, "sensitive")
         if known.uses_p and (chosen is None or chosen.size != len(values)):
             raise NvdpValueError(f"sensitive: {mechanism} needs an array of {len(values)} bool, one per token")
@@ -45,6 +46,9 @@ class Mechanism:
 
     def _take(self, context: Context, table: Any, mechanism: Any, *keep: Any) -> None:
         self._context, self._table, self._pointer, self._keep = context, table, mechanism, keep
+
+    def __reduce__(self) -> Any:
+        return self._again
 
     def __len__(self) -> int:
         return lib.nvdp_vectors_count(self._table)
@@ -152,6 +156,10 @@ class Sanitizer(Mechanism):
 
     def __init__(self, **options: Any):
         context = Context()
+        for name in ("model", "vectors"):
+            if options.get(name) is not None:
+                options[name] = absolute(options[name], name)
+        self._again = rebuild, (Sanitizer, (), options)
         config = context.config(lib.nvdp_sanitizer_config_create, options)
         self._sanitizer = context.make("struct nvdp_sanitizer", lib.nvdp_sanitizer_free, lib.nvdp_sanitizer_create, config)
         mechanism = lib.nvdp_sanitizer_dchi(self._sanitizer)
@@ -168,6 +176,8 @@ class Sanitizer(Mechanism):
 
     def tokens(self, text: str) -> np.ndarray:
         """Returns [n] int32 tokens of a text; UNKNOWN for a word without a vector."""
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected str, found {type(text).__name__}")
         source = text.encode("utf-8", "surrogatepass")
         out = ffi.new("struct nvdp_token_list *")
         try:
@@ -188,9 +198,9 @@ class Sanitizer(Mechanism):
 
     def find(self, word: str) -> int:
         """Returns the token of a word or piece, or UNKNOWN."""
-        return lib.nvdp_sanitizer_find(self._sanitizer, word.encode())
+        return lib.nvdp_sanitizer_find(self._sanitizer, c_text(word, "word"))
 
     def sanitize(self, texts: Sequence[str], *, insecure_seed: int | None = None) -> list[str]:
         """Privatizes texts token by token. Not for laplace, which gives vectors (`perturb`). insecure_seed: as in `sample`."""
-        rows = [self.tokens(one) for one in texts]
+        rows = [self.tokens(one) for one in text_list(texts)]
         return [self.text(row) for row in self.sample(rows, insecure_seed=insecure_seed)] if rows else []

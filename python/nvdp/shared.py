@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from os import PathLike, fspath
+from collections.abc import Iterator
+from operator import index
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, Record, ffi, lib, pointer, record, result_of, view
+from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, lib, pointer, rebuild, record, result_of, view
 
 _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 
@@ -15,6 +17,8 @@ _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 class Shared:
     """A shared file, read completely and checked.
 
+    shared[i] is text i: a record of `z` (a [M, p] array per sample), `log_pi` (an [M] array per sample, or None), `label`, `split`
+    and `id`; shared[i, s] is its sample s, as sample(i, s). Iteration gives the texts. All arrays but `rows` are read-only.
     texts: N; samples: S per text; dim: p; kappa, method, task, length_policy.
     rows: [R, p] float32, the vectors of all samples. offset: [N S + 1]; sample s of text i has the rows
     offset[i S + s] to offset[i S + s + 1]: the prior's, the tokens', padding.
@@ -24,9 +28,9 @@ class Shared:
     """
 
     def __init__(self, path: str | PathLike[str]):
-        self.path = fspath(path)
+        self.path = absolute(path)
         self._context = context = Context()
-        file = context.make("struct nvdp_shared", lib.nvdp_shared_free, lib.nvdp_shared_read, self.path.encode())
+        file = context.make("struct nvdp_shared", lib.nvdp_shared_free, lib.nvdp_shared_read, c_text(self.path, "path"))
         out = result_of("struct nvdp_shared_info")
         context.call(lib.nvdp_shared_describe, file, out)
         info = record(out[0])
@@ -51,6 +55,50 @@ class Shared:
         """Returns N."""
         return self.texts
 
+    def __getitem__(self, text: Any) -> Any:
+        if isinstance(text, slice):
+            return [self[i] for i in range(*text.indices(self.texts))]
+        if isinstance(text, tuple):
+            i, s = text
+            return self.sample(self._index(i, self.texts, "text"), self._index(s, self.samples, "sample"))
+        i = self._index(text, self.texts, "text")
+        parts = [self.sample(i, s) for s in range(self.samples)]
+        log_pi = None if self.log_pi is None else [weights for _, weights in parts]
+        split = None if self.split is None or not 0 <= self.split[i] < len(_SPLITS) else _SPLITS[self.split[i]]
+        return Record(z=[z for z, _ in parts], log_pi=log_pi, label=None if self.label is None else float(self.label[i]),
+                      split=split, id=None if self.id is None else int(self.id[i]))  # fmt: skip
+
+    def __iter__(self) -> Iterator[Record]:
+        return (self[i] for i in range(self.texts))
+
+    @staticmethod
+    def _index(i: Any, count: int, name: str) -> int:
+        if not -count <= index(i) < count:
+            raise IndexError(f"{name} {i} of {count}")
+        return index(i) % count
+
+    def __enter__(self) -> Shared:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Does nothing: the file was closed when it had been read."""
+
+    def __reduce__(self) -> Any:
+        return rebuild, (Shared, (self.path,), {})
+
+    def __repr__(self) -> str:
+        try:
+            guarantee = self.guarantee
+        except NvdpError as reason:  # the file is gone, or was changed
+            guarantee = f"not verified: {reason}"
+        return (f"nvdp.Shared({self.path!r}): {self.texts} texts, {self.samples} sample{'s' * (self.samples != 1)} each, vectors of "
+                f"{self.dim} numbers, method {self.method}. {guarantee}")  # fmt: skip
+
+    @property
+    def guarantee(self) -> str:
+        """What is proven of these samples in one line, or why no guarantee is useful; from verify()."""
+        return self.verify().guarantee
+
     @property
     def z(self) -> np.ndarray:
         """[N, S, M, p] vectors, if lengths are hidden; no copy."""
@@ -65,37 +113,44 @@ class Shared:
 
     def _hidden(self) -> int:
         if self._sample_rows == 0:
-            raise ValueError(f"{self.path}: the texts have different lengths; use rows and offset, or sample(i)")
+            raise NvdpValueError(f"{self.path}: lengths are public, and differ: use rows and offset, or sample(i)")
         return self._sample_rows
+
+    def _rows(self, text: int, s: int) -> slice:
+        if not (0 <= index(text) < self.texts and 0 <= index(s) < self.samples):
+            raise IndexError(f"sample {s} of text {text}: there are {self.samples} of {self.texts}")
+        k = text * self.samples + s
+        return slice(int(self.offset[k]), int(self.offset[k + 1]))
 
     def sample(self, text: int, s: int = 0) -> tuple[np.ndarray, np.ndarray | None]:
         """Returns sample s of a text: [M, p] vectors and [M] log weights."""
-        if not (0 <= text < self.texts and 0 <= s < self.samples):
-            raise IndexError(f"sample {s} of text {text}: the file has {self.samples} samples of each of {self.texts} texts")
-        k = text * self.samples + s
-        rows = slice(int(self.offset[k]), int(self.offset[k + 1]))
+        rows = self._rows(text, s)
         return self.rows[rows], None if self.log_pi is None else self.log_pi[rows]
 
     def of_split(self, name: str) -> np.ndarray:
         """Returns [n] indices of the texts of a split: "train", "dev", "test" ..."""
         if self.split is None:
-            raise ValueError(f"{self.path}: the file has no splits")
+            raise NvdpValueError(f"{self.path}: the file has no splits")
+        if name not in _SPLITS:
+            raise NvdpValueError(f"split: expected {', '.join(_SPLITS)}, found {name!r}")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Record:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
-        key = ffi.NULL if public_key is None else ffi.new("char[]", fspath(public_key).encode())
-        found = self._context.result("struct nvdp_verification", lib.nvdp_verify, self.path.encode(), key)
+        key = ffi.NULL if public_key is None else ffi.new("char[]", c_text(absolute(public_key, "public_key"), "public_key"))
+        found = self._context.result("struct nvdp_verification", lib.nvdp_verify, c_text(self.path, "path"), key)
         found["check"] = found.check[: found.checks]
         return found
 
     def torch(self, split: str | None = None) -> Any:
         """Returns a torch.utils.data.Dataset with one item per sample: {"z": [M, p], "log_pi": [M], "label": scalar, "text": index of
-        the text}; keys that the file does not have are missing. The tensors share the file's memory."""
+        the text}; keys that the file does not have are missing. The tensors share the memory of `rows`."""
         from torch import from_numpy, tensor
         from torch.utils.data import Dataset
 
         shared, chosen = self, np.arange(self.texts) if split is None else self.of_split(split)
+        vectors = from_numpy(self.rows)
+        weights = None if self.log_pi is None else from_numpy(self.log_pi.copy())  # of read-only memory
 
         class Samples(Dataset):  # type: ignore[type-arg]
             def __len__(self) -> int:
@@ -106,10 +161,10 @@ class Shared:
                     raise IndexError(k)
                 i, s = divmod(k % len(self), shared.samples)
                 text = int(chosen[i])
-                z, log_pi = shared.sample(text, s)
-                item = {"z": from_numpy(z), "text": tensor(text)}
-                if log_pi is not None:
-                    item["log_pi"] = from_numpy(log_pi)
+                rows = shared._rows(text, s)
+                item = {"z": vectors[rows], "text": tensor(text)}
+                if weights is not None:
+                    item["log_pi"] = weights[rows]
                 if shared.label is not None:
                     item["label"] = tensor(shared.label[text])
                 return item

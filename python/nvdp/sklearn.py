@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ._lib import items, text_list
 from .runs import Progress, Run, train
 from .shared import open as open_shared
 
@@ -48,7 +49,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         elif y is None:
             raise ValueError("y: expected one class per text, found None")
         else:
-            self.run_ = train(list(X), list(y), model=self.model, preset=self.preset, out=self.out, progress=self.progress,
+            self.run_ = train(text_list(X, "X"), items(y, "y", "labels"), model=self.model, preset=self.preset, out=self.out, progress=self.progress,
                               threads=self.threads, **(self.options or {}))  # fmt: skip
         self.classes_ = np.array(self.run_.info.labels or [])
         return self
@@ -59,7 +60,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "run_")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "shared.h5")
-            self.statement_: str = self.run_.export(X, path, measure_texts=2, budget_samples=self.budget_samples).statement
+            self.statement_: str = self.run_.export(text_list(X, "X", some=True), path, measure_texts=2, budget_samples=self.budget_samples).statement
             shared = open_shared(path)
         rows = shared.z[:, 0]
         if shared.log_pi is not None:

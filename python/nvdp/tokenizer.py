@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike, fspath
+from operator import index
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, Record, ffi, lib, strings, text, view
+from ._lib import Context, NvdpValueError, Record, absolute, c_text, ffi, items, lib, rebuild, strings, text, text_pairs, view
 
 _SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
 
@@ -18,13 +19,20 @@ class Tokenizer:
     tokenizer.json."""
 
     def __init__(self, folder: str | PathLike[str]):
-        context = Context()
+        context, path = Context(), absolute(folder, "folder")
         self._take(context, context.make("struct nvdp_tokenizer", lib.nvdp_tokenizer_free, lib.nvdp_tokenizer_load,
-                                         fspath(folder).encode()))  # fmt: skip
+                                         c_text(path, "folder")), (rebuild, (Tokenizer, (path,), {})))  # fmt: skip
 
-    def _take(self, context: Context, tokenizer: Any, *keep: Any) -> Tokenizer:
-        self._context, self._pointer, self._keep = context, tokenizer, keep
+    def _take(self, context: Context, tokenizer: Any, again: tuple[Any, ...], *keep: Any) -> Tokenizer:
+        """again: a function and the arguments that make the tokenizer again, for pickle; keep: the owner."""
+        self._context, self._pointer, self._again, self._keep = context, tokenizer, again, keep
         return self
+
+    def __reduce__(self) -> Any:
+        return self._again
+
+    def __repr__(self) -> str:
+        return f"nvdp.Tokenizer: {len(self)} pieces"
 
     def __len__(self) -> int:
         """Returns the number of pieces of the vocabulary; ids are below it."""
@@ -32,18 +40,21 @@ class Tokenizer:
 
     def id(self, piece: str) -> int:
         """Returns the id of a piece; -1 if the vocabulary has no such piece."""
-        return lib.nvdp_tokenizer_find(self._pointer, piece.encode())
+        return lib.nvdp_tokenizer_find(self._pointer, c_text(piece, "piece"))
 
     def special(self, name: str) -> int:
         """Returns the id of the special token "pad", "unk", "cls", "sep" or "mask"."""
+        if name not in _SPECIAL:
+            raise NvdpValueError(f"name: expected {', '.join(_SPECIAL)}, found {name!r}")
         return lib.nvdp_tokenizer_special(self._pointer, _SPECIAL[name])
 
     def pieces(self, ids: Any) -> list[str]:
         """Returns the pieces of ids, as in the vocabulary."""
-        found = [lib.nvdp_tokenizer_piece(self._pointer, int(id)) for id in ids]
-        if ffi.NULL in found:
-            raise IndexError(f"id {ids[found.index(ffi.NULL)]}: expected an id below {len(self)}")
-        return [text(piece) for piece in found]
+        wanted = [index(id) for id in items(ids, "ids", "int")]
+        for id in wanted:
+            if not 0 <= id < len(self):
+                raise IndexError(f"id {id} of {len(self)}")
+        return [text(lib.nvdp_tokenizer_piece(self._pointer, id)) for id in wanted]
 
     def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> np.ndarray:
         """Returns [n] int32 ids of a text or pair, including special tokens, cut to max_length."""
@@ -63,9 +74,7 @@ class Tokenizer:
         )
 
     def _dataset(self, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int) -> Any:
-        first, keep = strings(texts)
-        second, also = strings(pairs, "pairs")
-        if pairs is not None and len(also) != len(keep):
-            raise ValueError(f"pairs: expected {len(keep)} entries, one per text, found {len(also)}")
+        texts, pairs = text_pairs(texts, pairs)
+        (first, keep), (second, _also) = strings(texts), strings(pairs)
         return self._context.make("struct nvdp_dataset", lib.nvdp_dataset_free, lib.nvdp_dataset_from_texts,
                                   self._pointer, max_length, len(keep), first, second)  # fmt: skip

@@ -377,6 +377,9 @@ nvdp_status nvdp_config_set(struct nvdp_config *config, const char *name, const 
         struct nvdp__guess guess = {.word = name};
         for (size_t i = 0; i < config->entries; i++)
             nvdp__guess(&guess, config->entry[i]->row.name);
+        const bool names = nvdp_context_option_style(config->ctx) == NVDP_OPTION_STYLE_NAME;
+        for (char *c = guess.text; names && *c != '\0'; c++)
+            if (*c == '-') *c = '_';
         return nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT, "unknown option '%s'%s",
                           nvdp__as_option(config->ctx, name).text, guess.text);
     }

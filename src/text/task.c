@@ -422,11 +422,29 @@ static nvdp_status check_numbers(const struct reader *reader, size_t classes,
     return NVDP_OK;
 }
 
+/* Numeric order, for labels that are all numbers: 2 comes before 10. */
+static int by_number(const void *left, const void *right) {
+    double a = 0, b = 0;
+    (void)nvdp__field_number(*(const struct nvdp__field *)left, &a);
+    (void)nvdp__field_number(*(const struct nvdp__field *)right, &b);
+    return a != b ? (a > b) - (a < b) : nvdp__by_field(left, right);
+}
+
+typedef int (*order_fn)(const void *, const void *);
+
+static order_fn label_order(size_t count, const struct nvdp__field *name) {
+    double number;
+    for (size_t i = 0; i < count; i++)
+        if (!nvdp__field_number(name[i], &number)) return nvdp__by_field;
+    return by_number;
+}
+
 /* Turns the distinct values of `count` labels, in order, into classes. */
 static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp__field *name) {
+    const order_fn order = label_order(count, name);
     struct nvdp__rows *rows = reader->rows;
     size_t classes = 0;
-    qsort(name, count, sizeof *name, nvdp__by_field);
+    qsort(name, count, sizeof *name, order);
     for (size_t i = 0; i < count; i++) {
         if (classes > 0 && nvdp__by_field(&name[classes - 1], &name[i]) == 0) continue;
         name[classes++] = name[i];
@@ -453,10 +471,10 @@ static nvdp_status collect_classes(struct reader *reader) {
     for (size_t i = 0; i < rows->count; i++)
         name[i] = rows->row[i].label_text;
     NVDP_TRY(name_classes(reader, rows->count, name));
+    const order_fn order = label_order((size_t)rows->task.classes, name);
     for (size_t i = 0; i < rows->count; i++) {
-        const struct nvdp__field *found =
-            bsearch(&rows->row[i].label_text, name, (size_t)rows->task.classes, sizeof *name,
-                    nvdp__by_field);
+        const struct nvdp__field *found = bsearch(&rows->row[i].label_text, name,
+                                                  (size_t)rows->task.classes, sizeof *name, order);
         rows->row[i].label = (float)(found - name);
     }
 cleanup:

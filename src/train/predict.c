@@ -217,14 +217,15 @@ static void add_softmax(size_t classes, const float *outputs, double *probabilit
 }
 
 /* Returns the prediction for text i from outputs [draws, count, classes]; NULL if out of memory. */
-static json_t *prediction(const struct nvdp__run *run, const struct nvdp__run_options *options,
-                          size_t i, const float *outputs, double *probability) {
-    const struct nvdp_task *task = &run->model->info.task;
-    const size_t classes = run->model->info.outputs, count = run->dataset->count;
+static json_t *prediction(const struct nvdp_model *model, const struct nvdp_dataset *dataset,
+                          const struct nvdp__run_options *options, size_t i, const float *outputs,
+                          double *probability) {
+    const struct nvdp_task *task = &model->info.task;
+    const size_t classes = model->info.outputs, count = dataset->count;
     const size_t draws = options->draws;
-    const char *id = run->dataset->id != NULL ? run->dataset->id[i] : NULL;
+    const char *id = dataset->id != NULL ? dataset->id[i] : NULL;
     json_t *object = id != NULL ? json_pack("{s:s}", "id", id)
-                                : json_pack("{s:I}", "index", (json_int_t)run->dataset->index[i]);
+                                : json_pack("{s:I}", "index", (json_int_t)dataset->index[i]);
     int failed = object == NULL;
     memset(probability, 0, classes * sizeof *probability);
     for (size_t d = 0; d < draws; d++) {
@@ -256,13 +257,14 @@ static json_t *prediction(const struct nvdp__run *run, const struct nvdp__run_op
     return NULL;
 }
 
-static nvdp_status write_predictions(struct nvdp_context *ctx, const struct nvdp__run *run,
+static nvdp_status write_predictions(struct nvdp_context *ctx, struct nvdp_model *model,
+                                     const struct nvdp_dataset *dataset,
                                      const struct nvdp__run_options *options, const float *outputs,
                                      const char *path, FILE *to) {
-    double *probability = nvdp__calloc(ctx, run->model->info.outputs, sizeof *probability);
+    double *probability = nvdp__calloc(ctx, model->info.outputs, sizeof *probability);
     nvdp_status status = NVDP__MADE(probability);
-    for (size_t i = 0; i < run->dataset->count && status == NVDP_OK; i++) {
-        json_t *object = prediction(run, options, i, outputs, probability);
+    for (size_t i = 0; i < dataset->count && status == NVDP_OK; i++) {
+        json_t *object = prediction(model, dataset, options, i, outputs, probability);
         errno = 0;
         if (object == NULL)
             status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -276,16 +278,45 @@ static nvdp_status write_predictions(struct nvdp_context *ctx, const struct nvdp
     return status;
 }
 
+/* Predicts the texts and writes the predictions to options->out, or without it to the sink. */
+static nvdp_status predict_texts(struct nvdp_context *ctx, struct nvdp_model *model,
+                                 const struct nvdp_dataset *dataset,
+                                 struct nvdp__run_options *options,
+                                 const struct nvdp__writing *sink) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__output file = {0};
+    FILE *to = NULL;
+    float *outputs = NULL;
+    size_t values = 0;
+    if (!nvdp_method_is_private(model->info.method)) options->draws = 1;
+    if (!nvdp__mul(dataset->count * model->info.outputs, options->draws, &values))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: %zu of %zu texts are too many",
+                            options->draws, dataset->count));
+    NVDP_TRY(NVDP__NEW(ctx, outputs, values));
+    NVDP_TRY(nvdp__model_predict(model, dataset, options->batch, options->seed, 0, options->draws,
+                                 outputs));
+    if (options->out != NULL) {
+        NVDP_TRY(nvdp__output_open(ctx, options->out, &file));
+        NVDP_TRY(write_predictions(ctx, model, dataset, options, outputs, options->out, file.file));
+        NVDP_TRY(nvdp__output_commit(&file, true));
+    } else {
+        to = nvdp__writing_open(ctx, sink);
+        if (to == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        NVDP_TRY(write_predictions(ctx, model, dataset, options, outputs, "standard output", to));
+    }
+cleanup:
+    if (to != NULL) (void)fclose(to);
+    nvdp__output_abort(&file);
+    free(outputs);
+    return status;
+}
+
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run run = {0};
     struct nvdp__run_options options;
-    struct nvdp__output file = {0};
     const struct nvdp__writing sink = {write, user};
-    FILE *to = NULL;
-    float *outputs = NULL;
-    size_t values = 0;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.input == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input}: expected a file, found none"));
@@ -294,29 +325,31 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
     NVDP_TRY(open_texts(ctx, &options, &run));
-    if (!nvdp_method_is_private(run.model->info.method)) options.draws = 1;
-    if (!nvdp__mul(run.dataset->count * run.model->info.outputs, options.draws, &values))
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                       "samples: expected fewer; %zu samples of %zu texts do not fit into memory",
-                       options.draws, run.dataset->count));
-    NVDP_TRY(NVDP__NEW(ctx, outputs, values));
-    NVDP_TRY(nvdp__model_predict(run.model, run.dataset, options.batch, options.seed, 0,
-                                 options.draws, outputs));
-    if (options.out != NULL) {
-        NVDP_TRY(nvdp__output_open(ctx, options.out, &file));
-        NVDP_TRY(write_predictions(ctx, &run, &options, outputs, options.out, file.file));
-        NVDP_TRY(nvdp__output_commit(&file, true));
-    } else {
-        to = nvdp__writing_open(ctx, &sink);
-        if (to == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-        NVDP_TRY(write_predictions(ctx, &run, &options, outputs, "standard output", to));
-    }
+    NVDP_TRY(predict_texts(ctx, run.model, run.dataset, &options, &sink));
     if (texts != NULL) *texts = run.dataset->count;
 cleanup:
-    if (to != NULL) (void)fclose(to);
-    nvdp__output_abort(&file);
-    free(outputs);
     nvdp__run_close(&run);
     return status;
+}
+
+nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *model,
+                                 const struct nvdp_dataset *dataset,
+                                 const struct nvdp_config *config, nvdp_write_fn write,
+                                 void *user) {
+    struct nvdp__run_options options;
+    const struct nvdp__writing sink = {write, user};
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
+    if (options.out == NULL && write == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file, found none");
+    if (model->info.task.tags)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "predictions: expected a model that reads texts, found one that tags words");
+    if (model->info.task.pair != dataset->task.pair)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected %s, found %s",
+                          model->info.task.pair
+                              ? "a second text for each text"
+                              : "none, as the run reads single texts (in a file: no tab)",
+                          dataset->task.pair ? "second texts" : "none");
+    return predict_texts(ctx, model, dataset, &options, &sink);
 }

@@ -19,6 +19,55 @@
 
 /* --- opening --- */
 
+/* Replaces the path of a key by `found` if that exists and is another file than `given`. */
+static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char *key,
+                           const char *given, char *found) {
+    nvdp_status status = NVDP__MADE(found);
+    if (status == NVDP_OK && nvdp__exists(found) && !nvdp__same_file(given, found) &&
+        json_object_set_new(config, key, json_string(found)) != 0)
+        status = nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
+    free(found);
+    return status;
+}
+
+/* Finds the files that run.json names: a relative path from the working directory of the training, which is known if
+ * `out` was relative too, and the texts in OUT.data beside a run that was moved with them. */
+static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, json_t *config) {
+    static const char *const keys[] = {"data",      "representations", "model",
+                                       "from_base", "sensitive_from",  "sensitive_list"};
+    nvdp_status status = NVDP_OK;
+    const char *out = json_string_value(json_object_get(config, "out"));
+    char *run = realpath(directory, NULL);
+    if (run == NULL || out == NULL) goto cleanup; /* the caller reports a missing run */
+    const size_t length = strlen(out), all = strlen(run);
+    const bool known = length > 0 && out[0] != '/' && all > length &&
+                       run[all - length - 1] == '/' && strcmp(run + all - length, out) == 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *given = json_string_value(json_object_get(config, keys[i]));
+        if (given == NULL || given[0] == '\0') continue;
+        if (i == 0 && !nvdp__exists(given) && strncmp(given, out, length) == 0 &&
+            strcmp(given + length, ".data") == 0)
+            NVDP_TRY(replace(ctx, config, keys[i], given, nvdp__format(ctx, "%s.data", run)));
+        else if (known && given[0] != '/')
+            NVDP_TRY(replace(ctx, config, keys[i], given,
+                             nvdp__format(ctx, "%.*s%s", (int)(all - length), run, given)));
+    }
+cleanup:
+    free(run);
+    return status;
+}
+
+nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory,
+                                 const struct nvdp__train_options *config) {
+    if (config->representations != NULL || config->data == NULL || nvdp__exists(config->data))
+        return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_IO,
+        "%s: the data of the run is gone: expected %s (run.json, key 'data'), found nothing there; "
+        "put it back, or name another place with {data} to measure the run",
+        directory, config->data);
+}
+
 nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__train_options *config, json_t **owner) {
     nvdp_status status = NVDP_OK;
@@ -26,11 +75,12 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
     char *path = nvdp__join(ctx, directory, "run.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
-    const json_t *object = json_object_get(root, "config");
+    json_t *object = json_object_get(root, "config");
     if (!json_is_object(object))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a run of nvdp train, but the object 'config' is missing",
                             path));
+    NVDP_TRY(find_files(ctx, directory, object));
     *config = nvdp__train_defaults();
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
     if (config->noise.mechanism != NVDP__NOISE_NONE &&
@@ -185,6 +235,7 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
         NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
                                        &opened.given, &opened.noise));
     if (config->split != NULL) {
+        if (config->data == NULL) NVDP_TRY(nvdp__run_check_data(ctx, config->run, &opened.config));
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));
         NVDP_TRY(nvdp__run_privatize(ctx, &opened));

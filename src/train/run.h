@@ -21,6 +21,9 @@ struct nvdp__run {
 /* Reads the configuration in RUN/run.json; *owner owns its strings. */
 nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__train_options *config, json_t **owner);
+/* Fails if the data that the configuration names is gone. */
+nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory,
+                                 const struct nvdp__train_options *config);
 /* Divides the train file's texts as a run does, into those for training and those for
  * validation. */
 nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,

@@ -26,6 +26,7 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
     t->config = *options;
     if (run == NULL) return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
     NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, run, &t->config, &t->config_owner));
+    NVDP_RETURN_IF_FAILED(nvdp__run_check_data(t->ctx, run, &t->config));
     if (given != NULL) {
         NVDP_RETURN_IF_FAILED(
             nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
@@ -269,10 +270,10 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     status = nvdp__score_whole(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed,
                                t->config.eval_draws, &result->test, NULL);
     if (status == NVDP_ERR_CANCELLED)
-        return nvdp__fail(
-            t->ctx, status,
-            "interrupted while the trained model was scored; continue with: nvdp train --resume %s",
-            t->config.out);
+        return nvdp__fail(t->ctx, status,
+                          "interrupted while the trained model was scored; continue with: nvdp "
+                          "train {resume} %s",
+                          t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     warn_of_chance(t, &result->test);
     result->epochs_run = t->job.epoch;
@@ -344,7 +345,7 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(ctx, status,
                           "interrupted in the base run, the first of two steps; continue with: "
-                          "nvdp train --resume %s",
+                          "nvdp train {resume} %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base run: %s %.4f; step 2 of 2, training of the bottleneck: %s",

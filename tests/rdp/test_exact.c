@@ -620,6 +620,52 @@ Test(exact, epsilons_where_false_positives_underflow) {
     nvdp_context_free(ctx);
 }
 
+/* Points along shared paths equal those along paths of their own. The epsilons come in descending order, reach past
+ * every loss and past the end of the losses below, and need both sides of 0. */
+Test(exact, curve) {
+    struct nvdp_context *ctx = support_context();
+    enum { COUNT = 300 };
+    static double epsilon[COUNT];
+    static struct nvdp_exact_point curve[COUNT];
+    const struct pair pairs[] = {{.n = 1, .mu = {{1.5}}, .var = {{1}, {1}}},
+                                 {.n = 3,
+                                  .m = 3,
+                                  .mu = {{.5, .2}},
+                                  .var = {{1.1, .9, 1}, {1, 1, 1}},
+                                  .alpha = {{1, 2, 3}, {1.5, 2, 2}}},
+                                 {.n = 2,
+                                  .m = 2,
+                                  .mu = {{.1, 1}, {0, .5}},
+                                  .var = {{5, 1}, {1, 2}},
+                                  .alpha = {{.1, .2}, {.2, .05}}},
+                                 {.n = 2,
+                                  .mu = {{.1, 1}, {0, .5}},
+                                  .var = {{1e-6, 1}, {1, 2}}}, /* so narrow that it is mirrored */
+                                 {.n = 1, .var = {{1}, {4}}},  /* no loss is above log 2 */
+                                 {.n = 1, .var = {{1}, {1}}}};
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        struct nvdp_exact *exact = open(ctx, &pairs[k], 0, 1, 1);
+        for (size_t i = 0; i < COUNT; i++)
+            epsilon[i] = 30 - 40. * (double)i / COUNT;
+        cr_assert_eq(nvdp_exact_curve(ctx, exact, COUNT, epsilon, curve), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        for (size_t i = 0; i < COUNT; i++) {
+            const struct nvdp_exact_point want = at(ctx, exact, epsilon[i]);
+            cr_expect_eq(curve[i].epsilon, epsilon[i]);
+            cr_expect_float_eq(curve[i].delta, want.delta, 1e-11 * want.delta);
+            cr_expect_float_eq(curve[i].rest, want.rest, 1e-11 * want.rest);
+            cr_expect_float_eq(curve[i].fpr, want.fpr, 1e-11 * want.fpr);
+            cr_expect_float_eq(curve[i].tpr, want.tpr, 1e-11 * want.tpr);
+        }
+        cr_expect_eq(nvdp_exact_curve(ctx, exact, 0, NULL, NULL), NVDP_OK);
+        epsilon[7] = INFINITY;
+        cr_expect_eq(nvdp_exact_curve(ctx, exact, COUNT, epsilon, curve), NVDP_ERR_ARGUMENT);
+        support_contains(nvdp_context_error(ctx), "epsilon, number 7");
+        nvdp_exact_free(exact);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(exact, edges) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_exact *exact = NULL;
