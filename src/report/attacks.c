@@ -126,7 +126,7 @@ static void note_attacks(struct report_table *table) {
     }
     report_table_note(
         table,
-        "%s: %s. without noise: the attacker sees the posteriors' means. without samples: the "
+        "%s: %s. without noise: the attacker sees the posteriors' means. of nothing: the "
         "attacker guesses by frequency. AUC: times 100. proven at most: no attacker exceeds this "
         "value (docs/attacks.md). Other attackers may find more than these.",
         said, before != NULL ? before : "");

@@ -244,7 +244,7 @@ Test(mask_inference, bad_input) {
     cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.drawn,
                                      0, &found),
                  NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(b.ctx), "token 1000 at 3");
+    support_contains(nvdp_context_error(b.ctx), "token 1000 at position 3");
     found.struct_size = 0;
     cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,
                                      0, &found),

@@ -993,7 +993,8 @@ Test(sanitize, analyses_of_a_task) {
     } bad[] = {
         {"--analyse geometry --data x", "option --task is needed with --data"},
         {"--analyse geometry --task rte", "data: expected the folder"},
-        {"--analyse geometry --task rte --data x --text y", "expected one, found both"},
+        {"--analyse geometry --task rte --data x --text y",
+         "expected exactly one of these options, found both"},
         {"--analyse geometry --limit 3", "option --task is needed with --limit"},
         {"--mechanism random --split dev", "option --split needs --analyse"},
     };
@@ -1040,7 +1041,8 @@ Test(sanitize, mask_inference) {
     } bad[] = {
         {2, "--text x", "option --mask-model is needed"},
         {2, "--mask-model x", "option --text or --task is needed"},
-        {2, "--text x --mask-model x --mechanism laplace --eta 1", "laplace outputs vectors"},
+        {2, "--text x --mask-model x --mechanism laplace --eta 1",
+         "found laplace, which outputs vectors"},
         {2, "--text x --mask-model x --precision int8", "expected f32 or bf16, found int8"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

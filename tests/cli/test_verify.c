@@ -42,10 +42,10 @@ Test(verify, signs_and_verifies) {
         "--budget-samples 100",
         run, shared, key, key);
     support_contains(
-        o.out, "run/ledger: at most 2 samples of a text in all, epsilon 15.46 at delta 1e-05\n");
+        o.out, "run/ledger: in total at most 2 samples of a text, epsilon 15.46 at delta 1e-05\n");
     program_release(&o);
     o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
-    support_contains(o.out, "\nyes  its release is in the ledger: ");
+    support_contains(o.out, "\nyes  the ledger lists the file's release: ");
     support_contains(o.out, "\nyes  no text of the file has exceeded the budget");
     support_contains(o.out, ": at most 2 samples (budget: 100), epsilon ");
     support_contains(o.out, " (budget: none) at delta 1e-05\n");

@@ -895,7 +895,7 @@ Test(dp, what_is_not_private_is_refused) {
         struct nvdp__dp_options dp;
         const char *what;
     } cases[] = {
-        {{.clip = 1, .noise = 1}, "--dp-noise: expected --dp-batch or --dp-sample-rate"},
+        {{.clip = 1, .noise = 1}, "--dp-noise needs --dp-batch or --dp-sample-rate"},
         {{.clip = 1, .batch = 8},
          "--dp-noise: expected a number above 0, or --target-epsilon in its place, found 0"},
         {{.clip = 1, .noise = -1, .batch = 8}, "dp_noise: expected 0 to"},
@@ -904,11 +904,12 @@ Test(dp, what_is_not_private_is_refused) {
         {{.clip = 1, .noise = 1, .sample_rate = 1.5}, "found 1.5"},
         {{.clip = 1, .noise = 1, .sample_rate = 0.5, .batch = 8}, "exclude each other"},
         {{.clip = INFINITY, .target_epsilon = 3, .batch = 8}, "noise cannot hide"},
-        {{.clip = 1, .target_epsilon = 3}, "--target-epsilon: expected --dp-batch"},
+        {{.clip = 1, .target_epsilon = 3}, "--target-epsilon needs --dp-batch"},
         {{.clip = 1, .noise = 1, .batch = 8, .target_delta = 0.1}, "expected less than 1/N"},
         {{.clip = 1, .noise = 0.5, .batch = 90, .target_epsilon = 0.1},
          "a budget for at least one step"},
-        {{.clip = 1, .noise = 1, .batch = 5000}, "expected at most the"},
+        {{.clip = 1, .noise = 1, .batch = 5000},
+         "expected at most 111, the number of training examples"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         refused(ctx, &task, &cases[i].dp, cases[i].what);

@@ -168,7 +168,7 @@ Test(corpus, is_cached_by_text_and_vocabulary) {
         NVDP_OK);
     cr_assert_eq(corpus.tokens, toy.corpus.tokens);
     nvdp__corpus_close(&corpus);
-    cr_assert_not_null(strstr(notice, "tokens are not kept"), "%s", notice);
+    cr_assert_not_null(strstr(notice, "tokens are not cached"), "%s", notice);
     toy_close(&toy);
 }
 

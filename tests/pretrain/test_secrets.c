@@ -78,7 +78,7 @@ Test(secrets, bad_files_are_refused_by_field) {
         {"{\"seed\": 1, \"secrets\": []}", "found an empty list"},
         {"{\"seed\": 1, \"secret\": []}", "secrets.json: unknown key 'secret'"},
         {"{\"seed\": 1, \"nvdp_format\": \"x/1\", \"secrets\": [1]}", "expected secrets/1"},
-        {"{\"seed\": 1, \"secrets\": [1]}", "secrets[0]: expected an object"},
+        {"{\"seed\": 1, \"secrets\": [1]}", "secrets[0]: expected a JSON object"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurences\": 1}]}",
          "secrets[0]: unknown key 'occurences'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\"}]}",

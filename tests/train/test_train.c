@@ -286,7 +286,7 @@ Test(train, bad_configurations_name_field_value_and_range) {
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "lr: expected 0");
     config = good;
     config.max_length = 64;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "max_position_embeddings 16");
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "16, the model's max_position_embeddings");
     config = good;
     config.nvib.length = 4;
     refuses(&config, ctx, NVDP_ERR_ARGUMENT,
