@@ -320,7 +320,7 @@ static int tell_story(const char *runs) {
     printf("Plain embeddings give the name away in %.1f %% of the texts.\n"
            "The certified release of epsilon %.3g keeps the opinion in %.1f %%,\n"
            "and the attacker finds the name in %.1f %% (%.1f %% by guessing).\n"
-           "Proven: no attacker finds it in more than %.1f %%, averaged over texts and noise.\n",
+           "Proven: any attacker finds it in at most %.1f %%, averaged over texts and noise.\n",
            100 * row[0].name, row[best].epsilon, 100 * row[best].opinion, 100 * row[best].name,
            100 * row[best].most_frequent, round_up(row[best].bound));
     fflush(stdout);

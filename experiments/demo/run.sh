@@ -50,7 +50,7 @@ for run in "$runs"/sst2-*; do
 done
 "$nvdp" report "$out/sweep" --quiet >"$out/report.txt"
 shared=$(dirname "$(grep -l '"certified_epsilon": 16' "$runs"/*/run.json)")/shared.h5
-"$nvdp" verify "$shared" >"$out/verify.txt"
+"$nvdp" verify "$shared" >"$out/verify.txt" || { cat "$out/verify.txt" >&2 && exit 1; }
 
 printf '\n'
 "$build/nvdp-demo" story "$runs"

@@ -9,7 +9,7 @@ scratch=${3:?scratch directory}
 rm -rf "$scratch"
 mkdir -p "$scratch"
 cd "$scratch"
-env -u XDG_CACHE_HOME "$source/experiments/demo/run.sh" "$build" demo 800 </dev/null | tee screen.txt
+"$source/experiments/demo/run.sh" "$build" demo 640 </dev/null | tee screen.txt
 for line in 'plain embeddings  *none' 'NVDP, published loss  *none' 'NVDP, certified  *16 .* 61\.9 %$' 'NVDP, certified  *8 .* 37\.6 %$' \
     '^Plain embeddings give the name away' '^Proven: ' '^All that can be checked holds' '  report  *demo/sweep/report/index.html$'; do
     grep -q -- "$line" screen.txt || { echo "demo.sh: the screen lacks '$line'" >&2 && exit 1; }
