@@ -27,6 +27,9 @@ struct nvdp_encoder_info {
     /** SHA-256 of the file of weights, or of the list of the shards' names and SHA-256s; hexadecimal */
     char fingerprint[65];
     size_t vector_size; /**< p, length of a vector; 0 without a pooling */
+    /** Text that the caller puts before each text for the vectors of sentence-transformers; NULL: nothing. Owned by the
+     * encoder. */
+    const char *prompt;
 };
 
 /** Creates the options of nvdp_encoder_load(): model, max-length, pool, normalize, batch, as in nvdp_encode().
