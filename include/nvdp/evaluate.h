@@ -136,7 +136,7 @@ struct nvdp_encoding {
  *
  * The defaults of pool, normalize and the length to which texts are cut come from a sentence-transformers directory:
  * modules.json, the folders of its modules (Pooling, Dense, Normalize) and sentence_bert_config.json. The result then
- * equals that of sentence-transformers (Reimers & Gurevych 2019). So does a default prompt, which is put before each
+ * equals that of sentence-transformers (Reimers & Gurevych 2019). The directory's default prompt is put before each
  * text. Another "pool" leaves Dense modules and the prompt out.
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_encode_config_create()
