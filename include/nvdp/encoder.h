@@ -20,8 +20,8 @@ struct nvdp_encoder_info {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t hidden_size; /**< d, length of a state */
     size_t max_length;  /**< length to which texts should be cut, including special tokens */
-    /** Pooling of states to a vector: "none", "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken";
-     * several are concatenated and written as "cls+mean". */
+    /** Pooling of states to a vector: "none", "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean" or
+     * "lasttoken"; several are concatenated and written as "cls+mean". */
     char pooling[64];
     bool normalized; /**< the vectors have unit length */
     /** SHA-256 of the file of weights, or of the list of the shards' names and SHA-256s; hexadecimal */
