@@ -20,13 +20,16 @@ struct nvdp_encoder_info {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t hidden_size; /**< d, length of a state */
     size_t max_length;  /**< length to which texts should be cut, including special tokens */
-    /** Pooling of states to a vector: "none", "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken";
-     * several are concatenated and written as "cls+mean". */
+    /** Pooling of states to a vector: "none", "mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean" or
+     * "lasttoken"; several are concatenated and written as "cls+mean". */
     char pooling[64];
     bool normalized; /**< the vectors have unit length */
     /** SHA-256 of the file of weights, or of the list of the shards' names and SHA-256s; hexadecimal */
     char fingerprint[65];
     size_t vector_size; /**< p, length of a vector; 0 without a pooling */
+    /** Text that the caller puts before each text for the vectors of sentence-transformers; NULL: nothing. Owned by the
+     * encoder. */
+    const char *prompt;
 };
 
 /** Creates the options of nvdp_encoder_load(): model, max-length, pool, normalize, batch, as in nvdp_encode().

@@ -149,7 +149,8 @@ struct nvdp_encoding {
  *
  * The defaults of pool, normalize and the length to which texts are cut come from a sentence-transformers directory:
  * modules.json, the folders of its modules (Pooling, Dense, Normalize) and sentence_bert_config.json. The result then
- * equals that of sentence-transformers (Reimers & Gurevych 2019). Another "pool" leaves Dense modules out.
+ * equals that of sentence-transformers (Reimers & Gurevych 2019). The directory's default prompt is put before each
+ * text. Another "pool" leaves Dense modules and the prompt out.
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_encode_config_create()
  * @param out    the result; NULL: not wanted

@@ -30,7 +30,7 @@ class Encoder:
         out = result_of("struct nvdp_encoder_info")
         lib.nvdp_encoder_describe(self._pointer, out)
         self.info: Record = record(out[0])
-        """hidden_size d, max_length, pooling, normalized, fingerprint, vector_size p."""
+        """hidden_size d, max_length, pooling, normalized, fingerprint, vector_size p, prompt."""
         self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer),
                                                             (getattr, (self, "tokenizer")))  # fmt: skip
 
@@ -46,6 +46,8 @@ class Encoder:
         return self.info.vector_size or self.info.hidden_size
 
     def _run(self, texts: Sequence[str], pairs: Sequence[str] | None, pooled: bool) -> tuple[np.ndarray, np.ndarray]:
+        if pooled and self.info.prompt:
+            texts = [self.info.prompt + text for text in texts]
         data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
         offset = np.array(ffi.unpack(data.offset, data.count + 1), np.intp) if data.count else np.zeros(1, np.intp)
         shape = (data.count, self.dim) if pooled else (int(offset[-1]), self.info.hidden_size)
@@ -55,7 +57,8 @@ class Encoder:
         return out, offset
 
     def encode(self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None) -> np.ndarray:
-        """Returns [N, p] float32, one vector per text ([p] for a str): the pooled states of its tokens."""
+        """Returns [N, p] float32, one vector per text ([p] for a str): the pooled states of its tokens, behind the folder's
+        default prompt if it has one."""
         if isinstance(texts, str):
             return self._run([texts], None if pairs is None else [pairs], True)[0][0]
         return self._run(texts, pairs, True)[0]

@@ -241,10 +241,21 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
     if (reader->tokenizer == NULL)
         NVDP_RETURN_IF_FAILED(
             load_tokenizer(reader->ctx, limits->directory, limits->config, &reader->tokenizer));
+    const char *first_text = json_string_value(text);
+    size_t length = json_string_length(text);
+    char *prompted = NULL;
+    if (limits->prompt != NULL) {
+        const size_t prompt = strlen(limits->prompt);
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(reader->ctx, prompted, prompt + length + 1));
+        memcpy(prompted, limits->prompt, prompt);
+        memcpy(prompted + prompt, first_text, length);
+        first_text = prompted;
+        length += prompt;
+    }
     nvdp_status status = nvdp_tokenizer_encode(
-        reader->tokenizer, json_string_value(text), json_string_length(text),
-        pair != NULL ? json_string_value(pair) : NULL, pair != NULL ? json_string_length(pair) : 0,
-        max_length, &reader->tokens);
+        reader->tokenizer, first_text, length, pair != NULL ? json_string_value(pair) : NULL,
+        pair != NULL ? json_string_length(pair) : 0, max_length, &reader->tokens);
+    free(prompted);
     if (status != NVDP_OK)
         return nvdp__fail(reader->ctx, status, "%s:%zu: the text could not be tokenized: %s",
                           reader->path, reader->line, nvdp_status_text(status));
@@ -801,8 +812,12 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, options->input));
     NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     NVDP_TRY(open_model(ctx, &encode));
-    const struct nvdp__encode_limits limits = {&encode.config, encode.max_length, options->model};
+    const struct nvdp__encode_limits limits = {&encode.config, encode.max_length, options->model,
+                                               encode.sentence.prompt};
     NVDP_TRY(nvdp__encode_input_read(ctx, options->input, &limits, &input));
+    if (encode.sentence.prompt != NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: its default prompt '%.100s' is put before each text",
+                  options->model, encode.sentence.prompt);
     encode.data = &input.data;
     NVDP_TRY(allocate(&encode, true));
     NVDP_TRY(create_file(&encode));
@@ -854,6 +869,7 @@ nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
                                      .normalized = nvdp__sentence_normalizes(&encoder->sentence)};
     nvdp__pooling_text(&encoder->sentence, info.pooling);
     if (encoder->sentence.poolings > 0) info.vector_size = encoder->sentence.width;
+    info.prompt = encoder->sentence.prompt;
     nvdp__snprintf(info.fingerprint, sizeof info.fingerprint, "%s", encoder->fingerprint);
     NVDP__GIVE(out, &info);
     return NVDP_OK;

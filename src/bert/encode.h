@@ -19,6 +19,7 @@ struct nvdp__encode_limits {
     const struct nvdp_bert_config *config;
     size_t max_length;     /* of texts that do not state one; at most max_position_embeddings */
     const char *directory; /* of the tokenizer, which is loaded at the first line with a text */
+    const char *prompt;    /* put before each text; NULL: nothing */
 };
 
 /* Reads a whole file: one JSON object per line, blank lines are skipped.

@@ -1,4 +1,5 @@
-/* The weights of a model folder (weights.h): finds their files, reads indexes of shards, and names what else is there. */
+/* The weights of a model folder (weights.h): finds their files, reads indexes of shards, and names
+ * files of other formats. */
 #include "bert/weights.h"
 
 #include "base/digest.h"

@@ -336,19 +336,36 @@ cleanup:
     return status;
 }
 
-/* Logs a notice about a default prompt: sentence-transformers puts it before every text, we do
- * not. */
-static nvdp_status log_prompt(struct nvdp_context *ctx, const char *directory) {
+/* Reads the default prompt. Its tokens belong to the vector, so a pooling without them is refused. */
+static nvdp_status read_prompt(struct nvdp_context *ctx, const char *directory, bool pooled,
+                               struct nvdp__sentence *out) {
+    nvdp_status status = NVDP_OK;
     static const char file[] = "config_sentence_transformers.json";
     json_t *config = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, file, &config));
+    NVDP_TRY(nvdp__json_read_optional(ctx, directory, file, &config));
     const char *name = json_string_value(json_object_get(config, "default_prompt_name"));
-    if (name != NULL)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s/%s: its default prompt '%.100s' is not put before the texts", directory, file,
-                  name);
+    if (name == NULL) goto cleanup;
+    const char *prompt =
+        json_string_value(json_object_get(json_object_get(config, "prompts"), name));
+    if (prompt == NULL)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s/%s: 'default_prompt_name': expected a name with a text in 'prompts', "
+                       "found '%.100s'",
+                       directory, file, name));
+    if (prompt[0] == '\0') goto cleanup;
+    if (!pooled)
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: 'include_prompt' of the Pooling module: expected true, as the default "
+                       "prompt '%.100s' is put before each text, found false ({pool} pools without "
+                       "a prompt)",
+                       directory, name));
+    out->prompt = nvdp__strdup(ctx, prompt);
+    NVDP_TRY(NVDP__MADE(out->prompt));
+cleanup:
     json_decref(config);
-    return NVDP_OK;
+    return status;
 }
 
 static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *directory,
@@ -356,6 +373,7 @@ static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *direct
     nvdp_status status = NVDP_OK;
     json_t *modules = NULL;
     const json_t *entry;
+    bool include_prompt = true;
     size_t i;
     NVDP_TRY(read_modules(ctx, directory, &modules));
     json_array_foreach(modules, i, entry) {
@@ -371,13 +389,16 @@ static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *direct
         if (i == 0) continue;
         struct module module = {.ctx = ctx, .directory = directory};
         status = read_module(&module, i, entry, out);
+        if (status == NVDP_OK && i == 1)
+            status = nvdp__json_bool(ctx, module.path, module.config, "include_prompt", true,
+                                     &include_prompt);
         json_decref(module.config);
         free(module.folder);
         free(module.path);
         NVDP_TRY(status);
     }
     if (modules != NULL) NVDP_TRY(check_transformer(ctx, directory));
-    if (modules != NULL) NVDP_TRY(log_prompt(ctx, directory));
+    if (modules != NULL) NVDP_TRY(read_prompt(ctx, directory, include_prompt, out));
 cleanup:
     json_decref(modules);
     return status;
@@ -417,6 +438,7 @@ void nvdp__sentence_normalize(struct nvdp__sentence *sentence, bool normalize) {
 void nvdp__sentence_release(struct nvdp__sentence *sentence) {
     for (size_t i = 0; i < sentence->steps; i++)
         free(sentence->step[i].folder);
+    free(sentence->prompt);
     *sentence = (struct nvdp__sentence){0};
 }
 

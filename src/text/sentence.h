@@ -37,13 +37,15 @@ struct nvdp__sentence {
     size_t steps;
     size_t width;      /* of the vector after all steps */
     size_t max_length; /* tokens to which a text is truncated; 0: not stated */
+    char *prompt;      /* put before each text; NULL: nothing */
 };
 /* "none", "mean", or "cls+mean" for several. */
 const char *nvdp__pooling_text(const struct nvdp__sentence *sentence,
                                char text[NVDP__POOLING_TEXT]);
 /* True if the vectors have unit length. */
 bool nvdp__sentence_normalizes(const struct nvdp__sentence *sentence);
-/* Replaces the poolings by one, without further steps, and sets whether vectors have unit length. */
+/* Replaces the poolings by one, without further steps and without a prompt. The second function sets
+ * whether vectors have unit length. */
 void nvdp__sentence_pool(struct nvdp__sentence *sentence, enum nvdp__pooling pooling,
                          size_t hidden_size);
 void nvdp__sentence_normalize(struct nvdp__sentence *sentence, bool normalize);

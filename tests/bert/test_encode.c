@@ -397,6 +397,63 @@ Test(encode, a_dense_layer_over_several_poolings) {
     nvdp_context_free(ctx);
 }
 
+/* With a default prompt a text is the prompt and the text. */
+Test(encode, the_default_prompt_is_put_before_each_text) {
+    static const struct {
+        const char *pooling, *config, *pool, *message;
+        int tokens; /* of both texts */
+    } cases[] = {
+        {"{}", "{\"default_prompt_name\": null, \"prompts\": {\"q\": \"of the \"}}", "auto", NULL,
+         8},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"of the \"}}", "auto", NULL,
+         12},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"\"}}", "auto", NULL, 8},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"of the \"}}", "cls", NULL,
+         8},
+        {"{}", "{\"default_prompt_name\": \"q\", \"prompts\": {}}", "auto",
+         "config_sentence_transformers.json: 'default_prompt_name': expected a name with a text in "
+         "'prompts', found 'q'",
+         0},
+        {"{\"include_prompt\": false}",
+         "{\"default_prompt_name\": \"q\", \"prompts\": {\"q\": \"of the \"}}", "auto",
+         "'include_prompt' of the Pooling module: expected true", 0},
+        {"{\"include_prompt\": false}", "{\"default_prompt_name\": null}", "auto", NULL, 8},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_context *ctx = support_context();
+        struct nvdp_config *config = NULL;
+        struct nvdp__h5 *file = NULL;
+        char path[4096];
+        const char *folder = sentence_folder("[" BOTH "]", cases[i].pooling);
+        snprintf(path, sizeof path, "%s/config_sentence_transformers.json", folder);
+        support_write_text(path, cases[i].config);
+        snprintf(path, sizeof path, "%s/0_Transformer/vocab.txt", folder);
+        support_write_text(path, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nof\n");
+        cr_assert_eq(nvdp_encode_config_create(ctx, &config), NVDP_OK);
+        support_set(ctx, config, "model", folder);
+        support_set(ctx, config, "pool", cases[i].pool);
+        support_set(ctx, config, "jsonl", support_scratch_path("in.jsonl"));
+        support_set(ctx, config, "out", support_scratch_path("prompt.h5"));
+        support_write_text(nvdp_config_get(config, "jsonl"),
+                           "{\"text\": \"the of\"}\n{\"text\": \"of of\"}\n");
+        cr_assert_eq(nvdp_encode(ctx, config, NULL),
+                     cases[i].message == NULL ? NVDP_OK : NVDP_ERR_INPUT, "%s: %s", cases[i].config,
+                     nvdp_context_error(ctx));
+        if (cases[i].message == NULL) {
+            size_t shape[2];
+            cr_assert_eq(nvdp__h5_open(ctx, nvdp_config_get(config, "out"), "encoding", 1, &file),
+                         NVDP_OK);
+            cr_assert_eq(nvdp__h5_shape(file, "hidden", NVDP__H5_F32, 2, shape), NVDP_OK);
+            cr_expect_eq((int)shape[0], cases[i].tokens, "%zu: %zu", i, shape[0]);
+            nvdp__h5_free(file);
+        } else {
+            support_contains(nvdp_context_error(ctx), cases[i].message);
+        }
+        nvdp_config_free(config);
+        nvdp_context_free(ctx);
+    }
+}
+
 /* The folder's files limit the length of texts; an option has priority. */
 Test(encode, length_is_what_the_folder_says) {
     struct nvdp_context *ctx = support_context();
@@ -442,7 +499,7 @@ static const struct nvdp_bert_config small_config = {
 static nvdp_status read_input(struct nvdp_context *ctx, const char *text, const char *directory,
                               struct nvdp__encode_input *input) {
     const char *path = support_scratch_path("input.jsonl");
-    struct nvdp__encode_limits limits = {&small_config, 8, directory};
+    struct nvdp__encode_limits limits = {&small_config, 8, directory, NULL};
     support_write_text(path, text);
     return nvdp__encode_input_read(ctx, path, &limits, input);
 }

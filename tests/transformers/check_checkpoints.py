@@ -168,6 +168,10 @@ def poolings():
                     torch.save(safetensors.torch.load_file(file), os.path.join(saved, step, "pytorch_model.bin"))
                     os.unlink(file)
             compare(found, f"{'+'.join(mode)}, {name}, bin", saved, made_here)
+    prompted = SentenceTransformer(modules=[models.Transformer(folder), models.Pooling(SIZES["hidden_size"])], device="cpu",
+                                   prompts={"query": "The dog: ", "none": ""}, default_prompt_name="query")
+    prompted.save(os.path.join(SCRATCH, "prompted"))
+    compare(found, "default prompt", os.path.join(SCRATCH, "prompted"), prompted)
     finish(found)
 
 

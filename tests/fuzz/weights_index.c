@@ -1,0 +1,45 @@
+/* Reads any bytes as an index of shards beside two shards with the tensors a, b and c, d. If the
+ * index is accepted, the tensors of the shards that it names are found. */
+#include "bert/weights.h"
+#include "fuzz.h"
+
+static const char *const names[] = {"model.safetensors.index.json", "1.safetensors",
+                                    "2.safetensors", NULL};
+
+static void write_shard(struct nvdp_context *ctx, const char *folder, const char *file,
+                        const char *first, const char *second) {
+    static const float value = 1;
+    const struct nvdp_tensor_source source[] = {{first, NVDP_DTYPE_F32, 1, {1}, &value},
+                                                {second, NVDP_DTYPE_F32, 1, {1}, &value}};
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    if (nvdp_safetensors_write(ctx, path, 2, source, NULL) != NVDP_OK) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    char folder[] = "/tmp/nvdp-fuzz-weights-XXXXXX";
+    struct nvdp_context *ctx = NULL;
+    struct nvdp__weights *weights = NULL;
+    if (mkdtemp(folder) == NULL || nvdp_context_create(&ctx) != NVDP_OK) abort();
+    write_shard(ctx, folder, names[1], "a", "b");
+    write_shard(ctx, folder, names[2], "c", "d");
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, names[0]);
+    FILE *file = fopen(path, "wbe");
+    if (file == NULL || fwrite(data, 1, size, file) != size || fclose(file) != 0) abort();
+    nvdp_status status = nvdp__weights_open(ctx, folder, &weights);
+    if (status == NVDP_OK) {
+        const size_t count = nvdp__weights_count(weights);
+        if (count != 2 && count != 4) abort();
+        for (size_t i = 0; i < count; i++) {
+            const struct nvdp__weight *weight = nvdp__weights_at(weights, i);
+            if (nvdp__weights_find_tensor(weights, weight->info.name) != weight) abort();
+        }
+    } else {
+        fuzz_refused(ctx, status);
+    }
+    nvdp__weights_close(weights);
+    nvdp_context_free(ctx);
+    fuzz_remove(folder, names);
+    return 0;
+}
