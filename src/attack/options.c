@@ -108,8 +108,11 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
 static const struct nvdp_option text_options[] = {
     NVDP__SEED_ROW(AT(seed)),
     {"public", NVDP_OPTION_TEXT, "FILE",
-     "texts that the attacker has, with the task's columns: not those that are attacked", NULL,
-     AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
+     "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
+     "as TSV): not those that are attacked; --input is the same",
+     NULL, AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
+    {"input", NVDP_OPTION_TEXT, "FILE", "the same as --public",
+     .sets = (const char *const[]){"public", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {"public-limit", NVDP_OPTION_INTEGER, "N", "at most so many of them, drawn; 0: all", "5000",
      AT(known_limit), .unit = "texts", .max = 1e9},
     {"seeds", NVDP_OPTION_INTEGER, "N", "times that the noise is drawn anew, and learned from", "3",

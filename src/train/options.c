@@ -40,8 +40,9 @@ static const struct nvdp_option task_options[] = {
      "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (files of your own: TSV, CSV or JSON "
      "lines), or ner (words and BIO tags in columns)",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
-    {"data", NVDP_OPTION_TEXT, "DIR", "folder with train.tsv and dev.tsv; tsv: .csv or .jsonl too",
-     NULL, AT(data), .traits = NVDP_TRAIT_BASIC},
+    {"data", NVDP_OPTION_TEXT, "DIR",
+     "folder with train.tsv and dev.tsv; tsv: .csv, .jsonl or .json too", NULL, AT(data),
+     .traits = NVDP_TRAIT_BASIC},
     {"representations", NVDP_OPTION_TEXT, "F.h5",
      "in place of --data: noised word vectors, labels and splits that nvdp sanitize --mechanism "
      "laplace wrote over --model; for base and reg, whose word embeddings then stay as they are",
@@ -477,7 +478,7 @@ static const struct nvdp_option prediction_options[] = {
     {"input", NVDP_OPTION_TEXT, "F",
      "in place of a split: new texts, one per line (a pair is two, separated by a tab), - for "
      "standard "
-     "input; or a table (.tsv, .csv, .jsonl) with the task's columns.  A JSON object a text comes "
+     "input; or a table (.tsv, .csv, .json) with the task's columns.  A JSON object a text comes "
      "out",
      NULL, RUN(input), .group = "New texts:"},
     {"samples", NVDP_OPTION_INTEGER, "S",
