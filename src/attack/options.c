@@ -113,8 +113,11 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
 static const struct nvdp_option text_options[] = {
     NVDP__SEED_ROW(AT(seed)),
     {"public", NVDP_OPTION_TEXT, "FILE",
-     "texts that the attacker has, with the task's columns; they must not be the attacked texts",
+     "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
+     "as TSV); they must not be the attacked texts; --input is the same",
      NULL, AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
+    {"input", NVDP_OPTION_TEXT, "FILE", "another name of --public",
+     .sets = (const char *const[]){"public", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {"public-limit", NVDP_OPTION_INTEGER, "N",
      "maximum number of these texts, drawn at random; 0: all", "5000", AT(known_limit),
      .unit = "texts", .max = 1e9},

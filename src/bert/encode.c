@@ -11,6 +11,7 @@
 #include "options/rows.h"
 #include "text/batch.h"
 #include "text/sentence.h"
+#include "text/task.h"
 #include <errno.h>
 #include <math.h>
 #include <nvdp/encoder.h>
@@ -25,6 +26,7 @@
 enum {
     NAME_SIZE = 32,
     LINE_LIMIT = 1 << 26,
+    LOOK_BYTES = 4096,
     MIN_SINGLE = 2, /* with the special tokens */
     MIN_PAIR = 3,
     MIN_LENGTH = MIN_PAIR /* fits every text */
@@ -47,7 +49,8 @@ struct options {
     size_t batch;
     enum nvdp__pooling pooling;
     enum normalize normalize;
-    const char *input; /* JSON lines */
+    const char *input, *jsonl; /* texts in any format; JSON lines. One is NULL */
+    const char *text_column, *text_pair_column;
     const char *out;
     bool all_layers;
 };
@@ -61,12 +64,16 @@ static const struct nvdp_option model_rows[] = {
     {0},
 };
 static const struct nvdp_option file_rows[] = {
-    {"jsonl", NVDP_OPTION_TEXT, "F.jsonl",
-     "JSON lines with text, pair, max_length, or with input_ids, token_type_ids; --input is the "
-     "same",
-     NULL, AT(input), .traits = NVDP_TRAIT_REQUIRED},
-    {"input", NVDP_OPTION_TEXT, "F.jsonl", "the same as --jsonl",
-     .sets = (const char *const[]){"jsonl", NULL}, .traits = NVDP_TRAIT_HIDDEN},
+    {"input", NVDP_OPTION_TEXT, "FILE",
+     "texts: one per line; or JSON lines with text, pair, max_length, or with input_ids, "
+     "token_type_ids; or a table (.tsv, .csv, .json) with --text-column; -: standard input",
+     NULL, AT(input)},
+    {"jsonl", NVDP_OPTION_TEXT, "F.jsonl", "the same, but only JSON lines are accepted", NULL,
+     AT(jsonl)},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the table's column with the text", "text",
+     AT(text_column)},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "header of the second text's column", NULL,
+     AT(text_pair_column)},
     {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
@@ -107,7 +114,7 @@ nvdp_status nvdp_encoder_config_create(struct nvdp_context *ctx, struct nvdp_con
     return nvdp__config_create(ctx, &encoder_schema, out);
 }
 
-/* --- the texts: JSON lines --- */
+/* --- the texts: JSON lines, other tables, lines --- */
 
 struct reader {
     struct nvdp_context *ctx;
@@ -227,34 +234,24 @@ static nvdp_status read_max_length(struct reader *reader, const json_t *object, 
     return NVDP_OK;
 }
 
-static nvdp_status read_text(struct reader *reader, const json_t *object) {
-    const json_t *text = json_object_get(object, "text");
-    const json_t *pair = json_object_get(object, "pair");
-    if (json_is_null(pair)) pair = NULL;
-    if (!json_is_string(text))
-        return FAIL(reader, "'%s': expected a string, found another type", "text");
-    if (pair != NULL && !json_is_string(pair))
-        return FAIL(reader, "'%s': expected a string or null, found another type", "pair");
-    size_t max_length = 0;
-    NVDP_RETURN_IF_FAILED(read_max_length(reader, object, pair != NULL, &max_length));
+/* Adds a text, or a pair of texts if pair.text is not NULL. */
+static nvdp_status encode_text(struct reader *reader, struct nvdp__field text,
+                               struct nvdp__field pair, size_t max_length) {
     const struct nvdp__encode_limits *limits = reader->limits;
     if (reader->tokenizer == NULL)
         NVDP_RETURN_IF_FAILED(
             load_tokenizer(reader->ctx, limits->directory, limits->config, &reader->tokenizer));
-    const char *first_text = json_string_value(text);
-    size_t length = json_string_length(text);
     char *prompted = NULL;
     if (limits->prompt != NULL) {
         const size_t prompt = strlen(limits->prompt);
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(reader->ctx, prompted, prompt + length + 1));
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(reader->ctx, prompted, prompt + text.size + 1));
         memcpy(prompted, limits->prompt, prompt);
-        memcpy(prompted + prompt, first_text, length);
-        first_text = prompted;
-        length += prompt;
+        memcpy(prompted + prompt, text.text, text.size);
+        text.text = prompted;
+        text.size += prompt;
     }
-    nvdp_status status = nvdp_tokenizer_encode(
-        reader->tokenizer, first_text, length, pair != NULL ? json_string_value(pair) : NULL,
-        pair != NULL ? json_string_length(pair) : 0, max_length, &reader->tokens);
+    nvdp_status status = nvdp_tokenizer_encode(reader->tokenizer, text.text, text.size, pair.text,
+                                               pair.size, max_length, &reader->tokens);
     free(prompted);
     if (status != NVDP_OK)
         return nvdp__fail(reader->ctx, status, "%s:%zu: the text could not be tokenized: %s",
@@ -271,6 +268,21 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
         data->types[first + i] = tokens->types[i];
     }
     return NVDP_OK;
+}
+
+static nvdp_status read_text(struct reader *reader, const json_t *object) {
+    const json_t *text = json_object_get(object, "text");
+    const json_t *pair = json_object_get(object, "pair");
+    if (json_is_null(pair)) pair = NULL;
+    if (!json_is_string(text))
+        return FAIL(reader, "'%s': expected a string, found another type", "text");
+    if (pair != NULL && !json_is_string(pair))
+        return FAIL(reader, "'%s': expected a string or null, found another type", "pair");
+    size_t max_length = 0;
+    NVDP_RETURN_IF_FAILED(read_max_length(reader, object, pair != NULL, &max_length));
+    return encode_text(
+        reader, (struct nvdp__field){json_string_value(text), json_string_length(text)},
+        (struct nvdp__field){json_string_value(pair), json_string_length(pair)}, max_length);
 }
 
 static nvdp_status read_line(struct reader *reader, const char *line, size_t size) {
@@ -302,6 +314,61 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
     return status;
 }
 
+/* Reads the rest of the open file as JSON lines. */
+static nvdp_status read_objects(struct reader *reader, struct nvdp__lines *lines) {
+    struct nvdp__line line;
+    for (bool found;;) {
+        NVDP_RETURN_IF_FAILED(nvdp__lines_next(lines, &line, &found));
+        if (!found) return NVDP_OK;
+        reader->line = lines->line;
+        NVDP_RETURN_IF_FAILED(read_line(reader, line.text, line.size));
+    }
+}
+
+/* Reads a table, or lines. `lines`: the open file, or NULL to open it. */
+static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
+                             enum nvdp__table_format format) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__encode_limits *limits = reader->limits;
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp__row_chunks *chunks = NULL;
+    const struct nvdp__rows *rows;
+    config.task = NVDP_TASK_TSV;
+    config.columns.text_column = limits->text_column != NULL ? limits->text_column : "text";
+    config.columns.text_pair_column = limits->text_pair_column;
+    if (lines == NULL)
+        NVDP_TRY(nvdp__table_chunks_format(reader->ctx, nvdp__task_layout(config.task),
+                                           reader->path, &format));
+    NVDP_TRY(nvdp__row_chunks_open(reader->ctx, &config, NVDP__LABELS_IGNORED, reader->path, lines,
+                                   format, &chunks));
+    do {
+        NVDP_TRY(nvdp__row_chunks_next(chunks, &rows));
+        for (size_t i = 0; i < rows->count; i++)
+            NVDP_TRY(encode_text(reader, rows->row[i].text, rows->row[i].pair, limits->max_length));
+    } while (rows->count > 0);
+cleanup:
+    nvdp__row_chunks_close(chunks);
+    return status;
+}
+
+/* Finds the format by the name, or else by the first byte that is not blank. */
+static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
+    const char *const path = reader->path;
+    const bool json = nvdp__table_format_of(path) == NVDP__TABLE_JSONL;
+    struct nvdp__line head;
+    size_t at = 0;
+    if (nvdp__is_table(path) && !json) return read_rows(reader, NULL, NVDP__TABLE_TSV);
+    NVDP_RETURN_IF_FAILED(nvdp__lines_open(reader->ctx, path, lines));
+    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, LOOK_BYTES, &head));
+    at = nvdp__byte_order_mark(head.text, head.size);
+    while (at < head.size && memchr(" \t\r\n", head.text[at], 4) != NULL)
+        at++;
+    const char first = at < head.size ? head.text[at] : '\0';
+    if (reader->limits->only_objects || first == '{' || (json && first != '['))
+        return read_objects(reader, lines);
+    return read_rows(reader, lines, json ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES);
+}
+
 nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__encode_limits *limits,
                                     struct nvdp__encode_input *out) {
@@ -309,17 +376,10 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     struct nvdp__encode_input input = {0};
     struct reader reader = {.ctx = ctx, .path = path, .limits = limits, .input = &input};
     struct nvdp__lines lines = {0};
-    struct nvdp__line line;
-    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
-    for (bool found;;) {
-        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
-        if (!found) break;
-        reader.line = lines.line;
-        NVDP_TRY(read_line(&reader, line.text, line.size));
-    }
+    NVDP_TRY(read_any(&reader, &lines));
     if (input.data.count == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one JSON line, found none",
-                            path));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one %s, found none", path,
+                            limits->only_objects ? "JSON line" : "text"));
     NVDP__HAND_OVER(out, input);
 cleanup:
     nvdp__lines_close(&lines);
@@ -809,12 +869,21 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     const struct options *options = &encode.options;
     if (out != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &encode_schema, &encode.options));
-    NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, options->input));
+    const char *path = options->jsonl != NULL ? options->jsonl : options->input;
+    if ((options->jsonl != NULL) == (options->input != NULL))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{input} or {jsonl}: expected one, found %s",
+                            path != NULL ? "both" : "neither"));
+    NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, path));
     NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     NVDP_TRY(open_model(ctx, &encode));
-    const struct nvdp__encode_limits limits = {&encode.config, encode.max_length, options->model,
-                                               encode.sentence.prompt};
-    NVDP_TRY(nvdp__encode_input_read(ctx, options->input, &limits, &input));
+    const struct nvdp__encode_limits limits = {.config = &encode.config,
+                                               .max_length = encode.max_length,
+                                               .directory = options->model,
+                                               .prompt = encode.sentence.prompt,
+                                               .only_objects = options->jsonl != NULL,
+                                               .text_column = options->text_column,
+                                               .text_pair_column = options->text_pair_column};
+    NVDP_TRY(nvdp__encode_input_read(ctx, path, &limits, &input));
     if (encode.sentence.prompt != NULL)
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: its default prompt '%.100s' is put before each text",
                   options->model, encode.sentence.prompt);

@@ -1,5 +1,5 @@
-/* Hidden states of texts from a plain encoder, in a file or in memory; and the JSON lines with
- * texts or token ids that `encode` reads. */
+/* Hidden states of texts from a plain encoder, in a file or in memory; and the files with texts or token
+ * ids that `encode` reads. */
 #ifndef NVDP_SRC_BERT_ENCODE_H
 #define NVDP_SRC_BERT_ENCODE_H
 
@@ -20,9 +20,12 @@ struct nvdp__encode_limits {
     size_t max_length;     /* of texts that do not state one; at most max_position_embeddings */
     const char *directory; /* of the tokenizer, which is loaded at the first line with a text */
     const char *prompt;    /* put before each text; NULL: nothing */
+    bool only_objects;     /* refuse everything but JSON lines */
+    const char *text_column, *text_pair_column; /* of tables; NULL: "text", and none */
 };
 
-/* Reads a whole file: one JSON object per line, blank lines are skipped.
+/* Reads a whole file: a table by its name (.tsv, .csv), one text per line, or one JSON object per line, where blank
+ * lines are skipped. An array of objects in a file named .json is a table.
  *   {"text": "...", "pair": "..." or null, "max_length": 128}   pair and max_length are optional
  *   {"input_ids": [...], "token_type_ids": [...]}               types are optional, default 0
  * Other members are ignored; token ids take precedence over a text. Errors name PATH:LINE. */

@@ -241,7 +241,8 @@ int cli_begin(struct cli *cli, void *values) {
     for (size_t i = 0; i < cli->settings; i++) { /* - is standard input, where texts are named */
         const char *name = cli->setting[i].option->name, *value = cli->setting[i].value;
         if (cli->config == NULL || value == NULL || strcmp(value, "-") != 0) continue;
-        if (strcmp(name, "input") == 0 || strcmp(name, "text") == 0 || strcmp(name, "jsonl") == 0)
+        if (strcmp(name, "input") == 0 || strcmp(name, "text") == 0 || strcmp(name, "jsonl") == 0 ||
+            strcmp(name, "public") == 0)
             CLI_DO(cli, nvdp_config_set(cli->config, name, "/dev/stdin"));
     }
     if (!cli_given(cli, "threads")) return CLI_SUCCESS;

@@ -6,6 +6,8 @@
 static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, NULL));
     CLI_TRY(cli_need(cli));
+    if (!cli_given(cli, "input") && !cli_given(cli, "jsonl"))
+        return cli_usage(cli, "option --input is needed");
     struct nvdp_encoding done = NVDP_RESULT(struct nvdp_encoding);
     CLI_DO(cli, nvdp_encode(cli->ctx, cli->config, &done));
     const char *out = nvdp_config_get(cli->config, "out");
@@ -30,9 +32,10 @@ const struct cli_command cli_command_encode = {
                    "sentence-transformers, also their sentence embeddings. The values are not "
                    "private: use them for analysis and comparison, and do not give them away.",
     .examples = "Examples:\n"
-                "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5\n"
-                "  nvdp encode --model bert --jsonl texts.jsonl --out hidden.h5 --all-layers\n"
-                "  nvdp encode --model models/minilm --jsonl texts.jsonl --out sentences.h5\n",
+                "  nvdp encode --model bert --input texts.jsonl --out hidden.h5 --all-layers\n"
+                "  nvdp encode --model models/minilm --input reviews.csv --text-column review \\\n"
+                "    --out sentences.h5\n"
+                "  grep -v '^#' texts.txt | nvdp encode --model bert --input - --out hidden.h5\n",
     .create = nvdp_encode_config_create,
     .heading = "Options:",
     .takes_precision = true,

@@ -43,8 +43,10 @@ bool cli_given(const struct cli *cli, const char *name) {
 
 const char *cli_given_one(const struct cli *cli, const char *const *names, bool among) {
     for (size_t i = 0; i < nvdp_config_count(cli->config); i++) {
-        const char *name = nvdp_config_option(cli->config, i)->name;
+        const struct nvdp_option *option = nvdp_config_option(cli->config, i);
+        const char *name = option->name;
         const char *const *known = names;
+        if (option->sets != NULL && option->sets[1] == NULL) continue; /* a second name */
         if (is_common(name) || !cli_given(cli, name)) continue;
         while (*known != NULL && strcmp(*known, name) != 0)
             known++;

@@ -42,9 +42,10 @@ static void put_file(FILE *list, const char *file) {
     }
 }
 
-/* Sets a list of file names, which may hold commas. Takes the values from the command line, else from files, and
- * appends `more`. */
-static int set_files(struct cli *cli, const char *name, char *const *more, int count) {
+/* Sets a list of file names, which may hold commas. Takes the values from the command line, where the option may have
+ * a second name, else from files, and appends `more`. */
+static int set_files(struct cli *cli, const char *name, const char *second, char *const *more,
+                     int count) {
     char *text = NULL;
     size_t size = 0;
     const char *joined = nvdp_config_get(cli->config, name);
@@ -52,8 +53,18 @@ static int set_files(struct cli *cli, const char *name, char *const *more, int c
     FILE *list = open_memstream(&text, &size);
     if (list == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
     for (size_t i = 0; i < cli->settings; i++) {
-        if (strcmp(cli->setting[i].option->name, name) != 0) continue;
+        const char *as = cli->setting[i].option->name;
+        if (strcmp(as, name) != 0 && (second == NULL || strcmp(as, second) != 0)) continue;
+        if (strcmp(cli->setting[i].value, "-") == 0) {
+            (void)fclose(list);
+            free(text);
+            return cli_usage(cli,
+                             "option --%s: expected a file, found standard input: the texts are "
+                             "read several times; write them to a file first",
+                             as);
+        }
         put_file(list, cli->setting[i].value);
+        name = as;
         given = true;
     }
     if (!given && joined != NULL) fputs(joined, list);
@@ -249,8 +260,8 @@ static int pretrain(struct cli *cli, const struct values *values) {
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
-    CLI_TRY(set_files(cli, "text", cli->arg, cli->args));
-    CLI_TRY(set_files(cli, "eval-text", NULL, 0));
+    CLI_TRY(set_files(cli, "text", "input", cli->arg, cli->args));
+    CLI_TRY(set_files(cli, "eval-text", NULL, NULL, 0));
     CLI_TRY(cli_resolve_cache(cli, values.no_cache));
     return values.eval ? evaluate(cli, &values) : pretrain(cli, &values);
 }

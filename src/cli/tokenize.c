@@ -1,7 +1,7 @@
-/* nvdp tokenize: prints the word pieces or ids of the lines on stdin. Input is plain lines or JSON lines. */
+/* nvdp tokenize: prints the word pieces or ids of texts. Input is plain lines, JSON lines or a table. */
 #include "common.h"
 
-#include <errno.h>
+#include "base/file.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 enum { MAX_TOKENS = 1 << 20 };
 
 struct values {
-    const char *model, *input;
+    const char *model, *input, *text_column, *text_pair_column;
     size_t max_length;
     bool jsonl;
     bool special;
@@ -22,7 +22,14 @@ static const struct nvdp_option options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
      "directory with a vocabulary: vocab.txt, or vocab.json and merges.txt,\nor tokenizer.json",
      AT(model), .group = "Options:"},
-    {"input", NVDP_OPTION_TEXT, "FILE", "file to read; -: standard input", "-", AT(input)},
+    {"input", NVDP_OPTION_TEXT, "FILE",
+     "file with one text per line, or a table (.tsv, .csv, .json, .jsonl) with --text-column; also "
+     ".gz or .xz; -: standard input",
+     "-", AT(input)},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the table's column with the text", "text",
+     AT(text_column)},
+    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "header of the second text's column",
+     AT(text_pair_column)},
     {"jsonl", NVDP_OPTION_FLAG, NULL,
      "each line is a JSON object with text, pair, max_length; print input_ids and types",
      AT(jsonl)},
@@ -52,16 +59,35 @@ __attribute__((format(printf, 2, 3))) static int bad_line(const struct tokenize 
 
 /* --- plain lines --- */
 
-static int plain_line(struct tokenize *work, const char *text, size_t size) {
-    const struct nvdp_tokenizer *tokenizer = work->tokenizer;
-    struct nvdp_tokens *tokens = &work->tokens;
-    CLI_DO(work->cli,
-           nvdp_tokenizer_encode(tokenizer, text, size, NULL, 0, work->values->max_length, tokens));
-    size_t first = work->values->special ? 0 : 1;
-    size_t end = work->values->special ? tokens->count : tokens->count - 1;
+static void print_pieces(const struct tokenize *work, size_t count, const int32_t *ids) {
+    const size_t first = work->values->special ? 0 : 1,
+                 end = work->values->special ? count : count - 1;
     for (size_t i = first; i < end; i++)
-        printf("%s%s", i > first ? " " : "", nvdp_tokenizer_piece(tokenizer, tokens->ids[i]));
+        printf("%s%s", i > first ? " " : "", nvdp_tokenizer_piece(work->tokenizer, ids[i]));
     putchar('\n');
+}
+
+static int plain_line(struct tokenize *work, const char *text, size_t size) {
+    CLI_DO(work->cli, nvdp_tokenizer_encode(work->tokenizer, text, size, NULL, 0,
+                                            work->values->max_length, &work->tokens));
+    print_pieces(work, work->tokens.count, work->tokens.ids);
+    return CLI_SUCCESS;
+}
+
+/* --- tables --- */
+
+static int table(struct tokenize *work) {
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset *texts = NULL;
+    config.task = NVDP_TASK_TSV;
+    config.max_length = work->values->max_length;
+    config.columns.text_column = work->values->text_column;
+    config.columns.text_pair_column = work->values->text_pair_column;
+    CLI_DO(work->cli, nvdp_dataset_load_file(work->cli->ctx, work->tokenizer, &config,
+                                             work->values->input, &texts));
+    for (size_t i = 0; i < texts->count; i++)
+        print_pieces(work, texts->offset[i + 1] - texts->offset[i], texts->ids + texts->offset[i]);
+    nvdp_dataset_free(texts);
     return CLI_SUCCESS;
 }
 
@@ -121,7 +147,10 @@ static int encode_object(struct tokenize *work, const json_t *object) {
 }
 
 static int json_line(struct tokenize *work, const char *line, size_t size) {
-    if (strspn(line, " \t\r") == size) return CLI_SUCCESS; /* an empty line, mostly the last */
+    size_t blank = 0; /* the line does not end with a NUL */
+    while (blank < size && memchr(" \t\r", line[blank], 3) != NULL)
+        blank++;
+    if (blank == size) return CLI_SUCCESS; /* mostly the last line */
     json_error_t error;
     json_t *object =
         json_loadb(line, size, JSON_ALLOW_NUL | JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
@@ -131,45 +160,48 @@ static int json_line(struct tokenize *work, const char *line, size_t size) {
     return code;
 }
 
-static int all_lines(struct tokenize *work) {
-    char *line = NULL;
-    size_t room = 0;
+static int all_lines(struct tokenize *work, const char *path) {
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
     int code = CLI_SUCCESS;
-    while (code == CLI_SUCCESS) {
-        ssize_t read = getline(&line, &room, stdin);
-        if (cli_interrupted()) {
-            code = cli_fail(work->cli, NVDP_ERR_CANCELLED);
-            break;
-        }
-        if (read < 0) {
-            if (ferror(stdin))
-                code = cli_error(work->cli, CLI_FAILURE, "%s: cannot read: %s", work->values->input,
-                                 strerror(errno));
-            break;
-        }
-        work->line++;
-        size_t size = (size_t)read;
-        if (size > 0 && line[size - 1] == '\n') line[--size] = '\0';
-        code = work->values->jsonl ? json_line(work, line, size) : plain_line(work, line, size);
+    nvdp_status status = nvdp__lines_open(work->cli->ctx, path, &lines);
+    while (status == NVDP_OK && code == CLI_SUCCESS) {
+        bool found;
+        status = cli_interrupted() ? NVDP_ERR_CANCELLED : nvdp__lines_next(&lines, &line, &found);
+        if (status != NVDP_OK || !found) break;
+        work->line = lines.line;
+        code = work->values->jsonl ? json_line(work, line.text, line.size)
+                                   : plain_line(work, line.text, line.size);
     }
-    free(line);
-    return code;
+    nvdp__lines_close(&lines);
+    return status != NVDP_OK ? cli_fail(work->cli, status) : code;
+}
+
+/* The name of the file ends as a table's does. */
+static bool is_table(const char *path) {
+    static const char *const ends[] = {".tsv", ".csv", ".json", ".jsonl", ".ndjson"};
+    static const char *const packed[] = {"", ".gz", ".xz"};
+    char end[16];
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
+            snprintf(end, sizeof end, "%s%s", ends[i], packed[k]);
+            if (nvdp__ends_with(path, end)) return true;
+        }
+    return false;
 }
 
 static int run(struct cli *cli) {
-    struct values values = {.input = "-", .max_length = 512};
+    struct values values = {.input = "-", .max_length = 512, .text_column = "text"};
     CLI_TRY(cli_begin(cli, &values));
     if (values.model == NULL) return cli_usage(cli, "option --model is needed");
     if (values.max_length < 3 || values.max_length > MAX_TOKENS)
         return cli_usage(cli, "option --max-length: expected a whole number from 3 to %d",
                          MAX_TOKENS);
-    if (strcmp(values.input, "-") == 0)
-        values.input = "stdin";
-    else if (freopen(values.input, "r", stdin) == NULL)
-        return cli_error(cli, CLI_FAILURE, "%s: cannot read: %s", values.input, strerror(errno));
+    const char *path = strcmp(values.input, "-") == 0 ? "/dev/stdin" : values.input;
+    if (path != values.input) values.input = "stdin";
     struct tokenize work = {.cli = cli, .values = &values};
     CLI_DO(cli, nvdp_tokenizer_load(cli->ctx, values.model, &work.tokenizer));
-    int code = all_lines(&work);
+    int code = !values.jsonl && is_table(path) ? table(&work) : all_lines(&work, path);
     nvdp_tokens_free(&work.tokens);
     nvdp_tokenizer_free(work.tokenizer);
     return code;
@@ -177,11 +209,13 @@ static int run(struct cli *cli) {
 
 const struct cli_command cli_command_tokenize = {
     .name = "tokenize",
-    .summary = "print the word pieces or ids of the lines of a file or of stdin",
+    .summary = "print the word pieces or ids of the texts of a file or of stdin",
     .description = "Prints the word pieces of every line of a file or of stdin, separated by "
-                   "spaces; with --jsonl the ids and types of every object.",
+                   "spaces, or of every text of a table; with --jsonl the ids and types of every "
+                   "object.",
     .examples = "Examples:\n"
                 "  echo 'An unaffable text' | nvdp tokenize --model bert\n"
+                "  nvdp tokenize --model bert --input reviews.csv --text-column review\n"
                 "  echo '{\"text\": \"one\", \"pair\": \"two\", \"max_length\": 16}' | \\\n"
                 "    nvdp tokenize --model bert --jsonl\n",
     .options = options,

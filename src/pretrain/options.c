@@ -60,11 +60,19 @@ static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
             NULL, AT(whole_word)                                                                   \
     }
 
+#define INPUT_ROW                                                                                  \
+    {                                                                                              \
+        "input", NVDP_OPTION_LIST, "FILE", "another name of --text",                                   \
+            .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN               \
+    }
+
 static const struct nvdp_option pretrain_options[] = {
     {"text", NVDP_OPTION_LIST, "FILE",
-     "text to train on, plain or .xz, with documents separated by blank lines or between <doc ...> "
-     "and </doc>; more files may follow, or repeat --text",
+     "text to train on, plain, .gz or .xz, with documents separated by blank lines or between "
+     "<doc ...> and </doc>, or JSON with the key text; more files may follow, or repeat --text; "
+     "--input is the same",
      NULL, AT(text_list), .group = "Text:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
+    INPUT_ROW,
     {"eval-text", NVDP_OPTION_LIST, "FILE", "held-out text; repeat the option for more files", NULL,
      AT(eval_text_list), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_UNSAVED},
     NVDP__CACHE_ROW("tokenized texts", AT(cache),
@@ -324,7 +332,9 @@ nvdp_status nvdp_pretrain_config_create(struct nvdp_context *ctx, struct nvdp_co
 
 static const struct nvdp_option mlm_options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR", "directory with the masked-LM head", NULL, AT(model)},
-    {"text", NVDP_OPTION_LIST, "FILE", "held-out text, plain or .xz", NULL, AT(text_list)},
+    {"text", NVDP_OPTION_LIST, "FILE", "held-out text, as that of training; --input is the same",
+     NULL, AT(text_list)},
+    INPUT_ROW,
     LENGTH_ROW(),
     NVDP__BATCH_ROW("windows per batch", "32", AT(batch), .unit = "windows",
                     .traits = NVDP_TRAIT_NO_EFFECT),

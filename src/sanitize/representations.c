@@ -179,7 +179,7 @@ static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
     uint64_t texts = 0;
     writer->empty = 0;
     NVDP_RETURN_IF_FAILED(nvdp__row_chunks_open(writer->ctx, &writer->config, use, of->path[s],
-                                                writer->format[s], &writer->file_rows));
+                                                NULL, writer->format[s], &writer->file_rows));
     do {
         NVDP_RETURN_IF_FAILED(nvdp__row_chunks_next(writer->file_rows, &rows));
         writer->columns = rows->task.pair ? 2 : 1;

@@ -105,8 +105,10 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 static const struct nvdp_option option_rows[] = {
     NVDP__RUN_ROW(AT(run)),
 
-    {"input", NVDP_OPTION_TEXT, "F.tsv", "file with the task's text columns to export", NULL,
-     AT(input), .group = "Texts:"},
+    {"input", NVDP_OPTION_TEXT, "F.tsv",
+     "file with the task's text columns to export (.tsv, .csv, .json, also .gz or .xz); -: standard "
+     "input, as TSV",
+     NULL, AT(input), .group = "Texts:"},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
      NULL, AT(splits)},
     NVDP__MOVED_DATA_ROW(AT(data)),

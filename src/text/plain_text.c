@@ -89,7 +89,6 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
     NVDP_RETURN_IF_FAILED(nvdp__lines_peek(&plain->lines, LOOK_BYTES, &head));
     const size_t mark = nvdp__byte_order_mark(head.text, head.size);
     if (!is_json(head.text + mark, head.size - mark)) return NVDP_OK;
-    plain->lines.used += mark;
     nvdp__table_chunks_adopt(&plain->lines, NVDP__TABLE_JSONL, &plain->objects);
     NVDP_RETURN_IF_FAILED(next_object(plain, &found)); /* the names */
     NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));

@@ -33,6 +33,7 @@ void nvdp__table_chunks_adopt(struct nvdp__lines *lines, enum nvdp__table_format
                                      .format = format,
                                      .at = lines->buffer + lines->used,
                                      .end = lines->buffer + lines->have};
+    chunks->tsv.at += nvdp__byte_order_mark(chunks->tsv.at, lines->have - lines->used);
     *lines = (struct nvdp__lines){0};
 }
 

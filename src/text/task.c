@@ -651,7 +651,8 @@ struct nvdp__row_chunks {
 nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
-                                  enum nvdp__table_format format, struct nvdp__row_chunks **out) {
+                                  struct nvdp__lines *begun, enum nvdp__table_format format,
+                                  struct nvdp__row_chunks **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__row_chunks *of = nvdp__calloc(ctx, 1, sizeof *of);
     if (of == NULL) return NVDP_ERR_MEMORY;
@@ -659,7 +660,10 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
     of->labels.ctx = ctx;
     of->more = true;
     of->reader = (struct reader){.ctx = ctx, .config = &of->config, .use = use, .rows = &of->rows};
-    NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.chunks));
+    if (begun != NULL)
+        nvdp__table_chunks_adopt(begun, format, &of->reader.chunks);
+    else
+        NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.chunks));
     if (format == NVDP__TABLE_LINES) {
         of->reader.columns = 1;
         of->reader.pair = of->reader.label = of->reader.id = NO_COLUMN;

@@ -223,12 +223,13 @@ void nvdp__rows_release(struct nvdp__rows *rows);
 void nvdp__rows_log_skipped(struct nvdp_context *ctx, const char *path, size_t skipped);
 
 /* The rows of a file of any size, in parts; `path` must outlive it. NVDP__TABLE_LINES: one text
- * per line; the configuration is not used. */
+ * per line; the configuration is not used. `begun` NULL: opens the file; else as nvdp__table_chunks_adopt. */
 struct nvdp__row_chunks;
 nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   const struct nvdp_dataset_config *config,
                                   enum nvdp__label_use use, const char *path,
-                                  enum nvdp__table_format format, struct nvdp__row_chunks **out);
+                                  struct nvdp__lines *begun, enum nvdp__table_format format,
+                                  struct nvdp__row_chunks **out);
 /* Returns the next rows, valid until the next call; count 0 at the end. If a user's file defines
  * its own classes, labels are NaN, and (*out)->task has the classes at the end. */
 nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out);

@@ -41,7 +41,7 @@ static const struct nvdp_option task_options[] = {
      "or ner (columns with words and BIO tags)",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
     {"data", NVDP_OPTION_TEXT, "DIR",
-     "folder with train.tsv and dev.tsv; for task tsv also .csv or .jsonl", NULL, AT(data),
+     "folder with train.tsv and dev.tsv; for task tsv also .csv, .jsonl or .json", NULL, AT(data),
      .traits = NVDP_TRAIT_BASIC},
     {"representations", NVDP_OPTION_TEXT, "F.h5",
      "file to read in place of --data: noisy word vectors, labels and splits, written by nvdp "
@@ -483,7 +483,7 @@ static const struct nvdp_option draws_options[] = {
 static const struct nvdp_option prediction_options[] = {
     {"input", NVDP_OPTION_TEXT, "F",
      "file of new texts to predict in place of a split, one per line (a pair is two texts "
-     "separated by a tab), - for standard input; or a table (.tsv, .csv, .jsonl) with the task's "
+     "separated by a tab), - for standard input; or a table (.tsv, .csv, .json) with the task's "
      "columns; prints one JSON object per text",
      NULL, RUN(input), .group = "New texts:"},
     {"samples", NVDP_OPTION_INTEGER, "S",

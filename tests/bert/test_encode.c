@@ -499,7 +499,8 @@ static const struct nvdp_bert_config small_config = {
 static nvdp_status read_input(struct nvdp_context *ctx, const char *text, const char *directory,
                               struct nvdp__encode_input *input) {
     const char *path = support_scratch_path("input.jsonl");
-    struct nvdp__encode_limits limits = {&small_config, 8, directory, NULL};
+    struct nvdp__encode_limits limits = {
+        .config = &small_config, .max_length = 8, .directory = directory};
     support_write_text(path, text);
     return nvdp__encode_input_read(ctx, path, &limits, input);
 }

@@ -351,7 +351,7 @@ Test(usage, needed_options_are_named) {
     refused("train --task tsv --text-column t --data d --model m --out o",
             "option --label-column is needed for --task tsv", "--help");
     refused("encode --jsonl f --out o", "option --model is needed", "--help");
-    refused("encode --model m --out o", "option --jsonl is needed", "--help");
+    refused("encode --model m --out o", "option --input is needed", "--help");
     refused("encode --model m --jsonl f", "option --out is needed", "--help");
     refused("export run --split dev", "option --out is needed", "--help");
     refused("export run --input f --split dev --out o", "exactly one of --input and --split",
