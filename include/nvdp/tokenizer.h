@@ -1,13 +1,14 @@
 /** @file
  * Tokenizers: texts as the pieces that an encoder reads.
  *
- * BERT's WordPiece tokenizer, exactly as published: control characters are dropped, ideographs get spaces, text is
- * lower case, accents are stripped (NFD without category Mn), punctuation marks are separate. Then the longest piece
- * of the vocabulary is taken first (Wu et al. 2016). Words over 200 characters are unknown.
+ * BERT's WordPiece tokenizer: control characters are dropped, ideographs get spaces, text is lower case, accents are
+ * stripped (NFD without category Mn), punctuation marks are separate. Then the longest piece of the vocabulary is
+ * taken first (Wu et al. 2016). Words over 100 characters are unknown.
  *
  * RoBERTa's byte-level byte-pair encoding (Radford et al. 2019; Liu et al. 2019): words by GPT-2's pattern, whose
- * bytes are merged in pairs by rank (Sennrich, Haddow & Birch 2016). As in other implementations, names of special
- * tokens in a text become these tokens.
+ * bytes are merged in pairs by rank (Sennrich, Haddow & Birch 2016).
+ *
+ * Token ids are those of transformers 5. Names of special and added tokens in a text become these tokens.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_TOKENIZER_H
@@ -30,26 +31,26 @@ enum nvdp_special {
     NVDP_TOKEN_MASK /**< "[MASK]", "\<mask>": a token to predict in pretraining */
 };
 
-/** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], for RoBERTa \<s> a \</s> or \<s> a
+/** Token ids of a text or pair: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], for RoBERTa and MPNet \<s> a \</s> or \<s> a
  * \</s>\</s> b \</s>. Zero the struct before its first use; nvdp_tokens_free() frees its content. */
 struct nvdp_tokens {
     size_t count;    /**< number of tokens, including special ones */
     size_t capacity; /**< number of tokens that fit the allocated memory */
     int32_t *ids;    /**< [count] rows of the vocabulary */
-    /** [count] 0 for the first text and its [SEP], 1 for the second text; always 0 for RoBERTa. */
+    /** [count] 0 for the first text and its [SEP], 1 for the second text; always 0 for RoBERTa and MPNet. */
     int32_t *types;
 };
 
-/** Reads the tokenizer of a Hugging Face directory. Uses the first that exists: vocab.txt (WordPiece); vocab.json
- * and merges.txt (byte-level BPE); tokenizer.json, which has either. Also reads tokenizer_config.json if it exists:
- * the special tokens, and with vocab.txt do_lower_case, strip_accents, tokenize_chinese_chars. O(bytes).
+/** Reads the tokenizer of a Hugging Face directory. The tokenizer class decides which files count, as in transformers:
+ * tokenizer.json; vocab.txt (WordPiece); vocab.json and merges.txt (byte-level BPE); tokenizer_config.json,
+ * special_tokens_map.json and added_tokens.json. docs/formats.md has the rules. O(bytes).
  * @param ctx       records errors; may be NULL
  * @param directory directory of the files
  * @param out       the tokenizer; nvdp_tokenizer_free(); untouched on error
  * @return NVDP_ERR_IO if a file is missing (the message names the possible files) or cannot be read; NVDP_ERR_INPUT,
- *         whose message names the file and line or piece, for a line that is empty, repeated or not UTF-8, a merge
- *         that is not a pair of pieces, ids that are not 0 to n - 1, or a missing special token;
- *         NVDP_ERR_UNSUPPORTED for unsupported features of tokenizer.json; NVDP_ERR_MEMORY */
+ *         whose message names the file and line, key or piece, for a line that is not UTF-8, a merge that is not a
+ *         pair of pieces, ids that are not 0 to n - 1, or a missing special token; NVDP_ERR_UNSUPPORTED for a key
+ *         with an unsupported value that would change ids; NVDP_ERR_MEMORY */
 nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_tokenizer **out);
 
@@ -84,13 +85,13 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 /** Returns the number of special tokens of a text or pair: the minimum of max_length. O(1).
  * @param tokenizer a tokenizer
  * @param pair      true for a pair of texts
- * @return 2; 3 for a pair, 4 for a pair with RoBERTa */
+ * @return 2; 3 for a pair, 4 for a pair with RoBERTa or MPNet */
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair);
 
 /** Encodes a text or a pair of texts, and replaces the content of `tokens`. If they are longer than max_length,
- * drops tokens from the end of the longer text, one at a time, and from the second text for a tie. This is the rule
- * of Devlin et al.; the `tokenizers` library instead leaves the shorter of two long texts half of the room, rounded
- * down. Several threads may encode at the same time into different `tokens`. O(bytes).
+ * drops tokens from the end of the longer text until both have the same length, then from both. An odd token remains
+ * in the text that was longer, or in the second one if both had the same length, as in the `tokenizers` library.
+ * Several threads may encode at the same time into different `tokens`. O(bytes).
  * @param tokenizer  a tokenizer
  * @param text       UTF-8; invalid bytes count as U+FFFD, which WordPiece drops
  * @param text_size  bytes of `text`

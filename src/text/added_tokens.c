@@ -6,23 +6,14 @@
 #include <utf8proc.h>
 
 nvdp_status nvdp__added_put(struct nvdp_context *ctx, struct nvdp__added *added,
-                            const struct nvdp__added_token *token,
-                            const struct nvdp__normalization *normalization) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__normalized name = {0};
+                            const struct nvdp__added_token *token) {
     struct nvdp__added_token made = *token;
     size_t at = 0;
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &added->token, &added->capacity, added->count + 1,
                                         sizeof *added->token));
-    if (token->normalized && normalization != NULL) {
-        NVDP_TRY(nvdp__normalize(ctx, normalization, token->name, token->size, &name));
-        made.name = name.text;
-        made.size = name.size;
-    }
-    const char *from = made.name;
     made.name = nvdp__calloc(ctx, made.size + 1, 1);
-    if (made.name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    memcpy(made.name, from, made.size);
+    if (made.name == NULL) return NVDP_ERR_MEMORY;
+    memcpy(made.name, token->name, made.size);
     while (at < added->count && added->token[at].id != made.id)
         at++;
     if (at < added->count)
@@ -46,9 +37,7 @@ nvdp_status nvdp__added_put(struct nvdp_context *ctx, struct nvdp__added *added,
         }
         added->only[n] = bytes == 1 ? first : -1;
     }
-cleanup:
-    nvdp__normalized_release(&name);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__added_release(struct nvdp__added *added) {

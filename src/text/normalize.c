@@ -245,6 +245,19 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     return NVDP_OK;
 }
 
+/* Composes the runes (NFC) into *composed. */
+static nvdp_status compose(struct nvdp_context *ctx, const struct nvdp__runes *run,
+                           struct nvdp__runes *composed) {
+    composed->count = 0;
+    for (size_t i = 0; i < run->count; i++)
+        NVDP_RETURN_IF_FAILED(push_decomposed(ctx, run->at[i], composed));
+    NVDP_RETURN_IF_FAILED(order_marks(ctx, composed));
+    if (composed->count > 0)
+        composed->count = (size_t)utf8proc_normalize_utf32(
+            composed->at, (utf8proc_ssize_t)composed->count, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__normalize(struct nvdp_context *ctx,
                             const struct nvdp__normalization *normalization, const char *text,
                             size_t size, struct nvdp__normalized *out) {
@@ -252,6 +265,10 @@ nvdp_status nvdp__normalize(struct nvdp_context *ctx,
     run->count = 0;
     for (size_t at = 0, bytes; at < size; at += bytes) {
         int32_t rune = nvdp__decode(text + at, size - at, &bytes);
+        if (normalization == NULL) {
+            NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, rune >= 0 ? rune : REPLACEMENT));
+            continue;
+        }
         const bool space = rune >= 0 && is_space(rune);
         const bool alone = normalization->chinese_characters && nvdp__is_chinese(rune);
         if (!space && nvdp__is_dropped(rune)) continue;
@@ -259,7 +276,9 @@ nvdp_status nvdp__normalize(struct nvdp_context *ctx,
         NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, space ? ' ' : rune));
         if (alone) NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, ' '));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, normalization, run, &out->folded));
+    NVDP_RETURN_IF_FAILED(normalization == NULL
+                              ? compose(ctx, run, &out->folded)
+                              : nvdp__fold(ctx, normalization, run, &out->folded));
     NVDP_RETURN_IF_FAILED(
         nvdp__reserve(ctx, &out->text, &out->capacity, 4 * out->folded.count + 1, 1));
     out->size = 0;

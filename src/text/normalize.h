@@ -69,7 +69,8 @@ struct nvdp__normalized {
     size_t size, capacity;
 };
 /* Normalizes text[0..size) as a whole: drops characters, replaces white space by spaces, puts
- * spaces around ideographs, and folds. */
+ * spaces around ideographs, and folds. `normalization` NULL: composes (NFC) alone, with U+FFFD for
+ * bytes that are not UTF-8. */
 nvdp_status nvdp__normalize(struct nvdp_context *ctx,
                             const struct nvdp__normalization *normalization, const char *text,
                             size_t size, struct nvdp__normalized *out);

@@ -36,6 +36,8 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
     nvdp__digest_number(&digest, rules->lower_case);
     nvdp__digest_number(&digest, rules->strip_accents);
     nvdp__digest_number(&digest, rules->chinese_characters);
+    nvdp__digest_number(&digest, tokenizer->compose);
+    nvdp__digest_number(&digest, tokenizer->prefix_space);
     nvdp__digest_number(&digest, tokenizer->longest_word);
     nvdp__digest_number(&digest, tokenizer->separators);
     nvdp__digest_number(&digest, tokenizer->types);
@@ -78,7 +80,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
     for (int i = 0; i < NVDP__SPECIALS; i++) {
         struct nvdp__added_token token = {.id = tokenizer->special[i], .special = true};
         token.name = (char *)nvdp__string(&tokenizer->pieces, (size_t)token.id, &token.size);
-        NVDP_TRY(nvdp__added_put(ctx, &tokenizer->added, &token, NULL));
+        NVDP_TRY(nvdp__added_put(ctx, &tokenizer->added, &token));
     }
     nvdp__tokenizer_finish(tokenizer);
     NVDP__HAND_OVER(out, tokenizer);
@@ -175,7 +177,15 @@ static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
 /* Adds the ids of text[0..size), which names no added token, until there are `limit` or more. */
 static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, size_t size,
                               size_t limit) {
-    if (encoder->tokenizer->bpe != NULL) return nvdp__bpe_encode(encoder, text, size, limit);
+    if (encoder->tokenizer->bpe != NULL && (!encoder->tokenizer->prefix_space || *text == ' '))
+        return nvdp__bpe_encode(encoder, text, size, limit);
+    if (encoder->tokenizer->bpe != NULL) {
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity, size + 1, 1));
+        encoder->spaced[0] = ' ';
+        memcpy(encoder->spaced + 1, text, size);
+        return nvdp__bpe_encode(encoder, encoder->spaced, size + 1, limit);
+    }
     struct nvdp__words *words = &encoder->words;
     const struct nvdp__word *word = &words->word;
     words->rules = &encoder->tokenizer->rules;
@@ -209,13 +219,14 @@ static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, co
         const struct nvdp__added_token *token = nvdp__added_find(
             added, normalized, names_are_text, text, size, start, &at, &end, &next);
         if (token == NULL) at = size;
-        if (at > start && (normalized || added->normalized == 0)) {
+        const bool raw = tokenizer->bpe != NULL && !tokenizer->compose;
+        if (at > start && (normalized || (added->normalized == 0 && !tokenizer->compose))) {
             NVDP_RETURN_IF_FAILED(take_words(encoder, text + start, at - start, limit));
-        } else if (at > start && tokenizer->bpe != NULL) {
+        } else if (at > start && raw) {
             NVDP_RETURN_IF_FAILED(take_range(encoder, true, text + start, at - start, limit));
         } else if (at > start) {
             struct nvdp__normalized *made = &encoder->normalized;
-            NVDP_RETURN_IF_FAILED(nvdp__normalize(encoder->ctx, &tokenizer->rules.normalization,
+            NVDP_RETURN_IF_FAILED(nvdp__normalize(encoder->ctx, nvdp__normalization_of(tokenizer),
                                                   text + start, at - start, made));
             NVDP_RETURN_IF_FAILED(take_range(encoder, true, made->text, made->size, limit));
         }
@@ -293,6 +304,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
 
 void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     free(encoder->ids);
+    free(encoder->spaced);
     nvdp__words_release(&encoder->words);
     nvdp__normalized_release(&encoder->normalized);
     nvdp__bpe_work_release(&encoder->bpe);

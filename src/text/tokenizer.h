@@ -73,11 +73,9 @@ struct nvdp__added {
     bool begins[2][NVDP__BYTE_VALUES];
     int only[2]; /* -1: none or several */
 };
-/* Adds a token, or replaces the one with its id; copies the name. `normalization` NULL: texts are
- * not normalized. */
+/* Adds a token, or replaces the one with its id; copies the name. */
 nvdp_status nvdp__added_put(struct nvdp_context *ctx, struct nvdp__added *added,
-                            const struct nvdp__added_token *token,
-                            const struct nvdp__normalization *normalization);
+                            const struct nvdp__added_token *token);
 void nvdp__added_release(struct nvdp__added *added);
 /* Finds the first name in text[*at..size) and sets *at and *end to its place, including white
  * space; the white space before `start` belongs to another token. *next is where to look for the
@@ -94,6 +92,8 @@ struct nvdp_tokenizer {
     struct nvdp__strings pieces; /* an id that no piece has is an empty string */
     size_t vocabulary;           /* pieces of words; those from here on are added tokens */
     struct nvdp__bpe *bpe;       /* NULL: WordPiece */
+    bool prefix_space; /* BPE: a space before every range of text that begins without one */
+    bool compose;      /* BPE: texts are normalized to NFC */
     /* WordPiece */
     struct nvdp__word_rules rules;
     size_t longest_word; /* characters, at most NVDP__WORD_CHARACTERS; longer words are unknown */
@@ -119,6 +119,11 @@ extern const char *const nvdp__special_keys[NVDP__SPECIALS];
 nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
                                      const char *const special[NVDP__SPECIALS],
                                      struct nvdp_tokenizer *tokenizer);
+/* Returns the rules for nvdp__normalize, which BPE needs only if it composes. */
+static inline const struct nvdp__normalization *
+nvdp__normalization_of(const struct nvdp_tokenizer *tokenizer) {
+    return tokenizer->compose ? NULL : &tokenizer->rules.normalization;
+}
 /* Completes a tokenizer that has everything but its digest. */
 void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer);
 /* Reads names of special tokens in texts as text. Code that replaces or predicts the tokens of a
@@ -150,7 +155,7 @@ extern const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES];
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,
                                   const char *files[NVDP__TOKENIZER_FILES + 1], const char **class);
 
-/* What the files hold, by enum nvdp__tokenizer_file. */
+/* The contents of the files, by enum nvdp__tokenizer_file. */
 struct nvdp__tokenizer_source {
     char *path[NVDP__TOKENIZER_FILES];   /* for messages */
     json_t *json[NVDP__TOKENIZER_FILES]; /* NULL: there is no such file, or it is no JSON */
@@ -180,6 +185,8 @@ struct nvdp__encoder {
     struct nvdp__words words;
     struct nvdp__normalized normalized;
     struct nvdp__bpe_work bpe;
+    char *spaced; /* a range of text behind a space */
+    size_t spaced_capacity;
 };
 
 /* nvdp_tokenizer_encode into the encoder; the caller has checked max_length. */

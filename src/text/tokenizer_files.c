@@ -203,8 +203,17 @@ static nvdp_status add_token(struct maker *m, enum nvdp__tokenizer_file file,
         m->made->plain = false;
     }
     token.id = (int32_t)found;
-    return nvdp__added_put(m->ctx, &m->made->added, &token,
-                           m->bpe ? NULL : &m->made->rules.normalization);
+    struct nvdp__normalized normal = {0};
+    nvdp_status status = NVDP_OK;
+    if (token.normalized && (!m->bpe || m->made->compose)) {
+        status = nvdp__normalize(m->ctx, nvdp__normalization_of(m->made), token.name, token.size,
+                                 &normal);
+        token.name = normal.text;
+        token.size = normal.size;
+    }
+    if (status == NVDP_OK) status = nvdp__added_put(m->ctx, &m->made->added, &token);
+    nvdp__normalized_release(&normal);
+    return status;
 }
 
 static int compare_ids(const void *left, const void *right) {
@@ -622,9 +631,10 @@ static nvdp_status merges_text(const struct maker *m, const json_t *merges, char
 
 static nvdp_status bpe_of_json(struct maker *m) {
     static const char *const expected[][3] = {
-        {"normalizer", NULL, "null"},           {"pre_tokenizer", "add_prefix_space", "false"},
-        {"pre_tokenizer", "use_regex", "true"}, {"model", "byte_fallback", "false"},
-        {"model", "ignore_merges", "false"},    {"model", "dropout", "null"},
+        {"pre_tokenizer", "use_regex", "true"},
+        {"model", "byte_fallback", "false"},
+        {"model", "ignore_merges", "false"},
+        {"model", "dropout", "null"},
     };
     nvdp_status status = NVDP_OK;
     const json_t *model;
@@ -632,6 +642,12 @@ static nvdp_status bpe_of_json(struct maker *m) {
     char *merges = NULL, *merges_path = NULL;
     size_t size;
     if (m->kind == BACKEND) {
+        const json_t *normalizer = json_object_get(root_of(m, NVDP__FILE_TOKENIZER), "normalizer");
+        const char *type = json_string_value(json_object_get(normalizer, "type"));
+        m->made->compose = type != NULL && strcmp(type, "NFC") == 0;
+        if (!m->made->compose && normalizer != NULL && !json_is_null(normalizer))
+            NVDP_TRY(
+                refuse(m, NVDP__FILE_TOKENIZER, "normalizer", "null or NFC with BPE", normalizer));
         NVDP_TRY(require_type(m, "pre_tokenizer", "ByteLevel"));
         NVDP_TRY(expect_all(m, expected, sizeof expected / sizeof expected[0]));
     }
@@ -649,14 +665,12 @@ cleanup:
 
 static nvdp_status make_bpe(struct maker *m) {
     bool set = false;
-    if (m->kind != BACKEND)
-        NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path_of(m, NVDP__FILE_CONFIG),
-                                              root_of(m, NVDP__FILE_CONFIG), "add_prefix_space",
-                                              false, &set));
-    if (set)
-        return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
-                          "%s: 'add_prefix_space': expected false, found true",
-                          path_of(m, NVDP__FILE_CONFIG));
+    const bool backend = m->kind == BACKEND;
+    const enum nvdp__tokenizer_file from = backend ? NVDP__FILE_TOKENIZER : NVDP__FILE_CONFIG;
+    const json_t *spaces = root_of(m, from);
+    if (backend) spaces = json_object_get(spaces, "pre_tokenizer");
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path_of(m, from), spaces, "add_prefix_space",
+                                          backend, &m->made->prefix_space));
     NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path_of(m, NVDP__FILE_SENTENCE),
                                           root_of(m, NVDP__FILE_SENTENCE), "do_lower_case", false,
                                           &set));

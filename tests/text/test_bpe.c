@@ -257,8 +257,8 @@ Test(bpe, bad_vocabulary) {
     snprintf(text, sizeof text, "{%s}", specials);
     refused("vocab.json", text, NVDP_ERR_INPUT,
             "expected a piece for every byte, found none for 0x00");
-    refused("tokenizer_config.json", "{\"add_prefix_space\": true}", NVDP_ERR_UNSUPPORTED,
-            "tokenizer_config.json: 'add_prefix_space': expected false");
+    refused("tokenizer_config.json", "{\"add_prefix_space\": 3}", NVDP_ERR_INPUT,
+            "tokenizer_config.json: 'add_prefix_space'");
     refused("tokenizer_config.json", "{\"mask_token\": \"<blank>\"}", NVDP_ERR_INPUT,
             "vocab.json: mask_token: expected '<blank>'");
 }
@@ -300,11 +300,12 @@ Test(tokenizer_json, refused) {
     json_refused(bpe, "model", "ignore_merges", "true",
                  "'model.ignore_merges': expected false, found true");
     json_refused(bpe, "model", "byte_fallback", "true", "'model.byte_fallback': expected false");
-    json_refused(bpe, "normalizer", NULL, "{\"type\": \"NFC\"}", "'normalizer': expected null");
+    json_refused(bpe, "normalizer", NULL, "{\"type\": \"NFD\"}", "'normalizer': expected null");
     json_refused(bpe, "pre_tokenizer", "type", "\"Whitespace\"",
                  "'pre_tokenizer': expected type ByteLevel, found Whitespace");
-    json_refused(bpe, "pre_tokenizer", "add_prefix_space", "true",
-                 "'pre_tokenizer.add_prefix_space': expected false");
+    json_refused(bpe, "pre_tokenizer", "add_prefix_space", "3", "'add_prefix_space'");
+    json_refused(bpe, "pre_tokenizer", "use_regex", "false",
+                 "'pre_tokenizer.use_regex': expected true");
     json_refused(
         bpe, "post_processor", NULL, "{\"type\": \"ByteLevel\"}",
         "'post_processor': expected BertProcessing, RobertaProcessing, or TemplateProcessing");

@@ -48,6 +48,10 @@ static struct fixture setup(const struct nvdp__token_noise_options *options) {
     struct fixture f = {.ctx = support_context()};
     f.task = task_make(f.ctx);
     cr_assert_eq(nvdp_tokenizer_load(f.ctx, f.task.model, &f.tokenizer), NVDP_OK);
+    cr_assert_eq(
+        nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise),
+        NVDP_ERR_STATE, "names of special tokens must be text");
+    nvdp__tokenizer_read_names_as_text(f.tokenizer);
     load(&f, NVDP_SPLIT_TRAIN, 0, &f.data);
     cr_assert_eq(
         nvdp__token_noise_create(f.ctx, options, SEED, f.task.model, f.tokenizer, &f.noise),

@@ -1,6 +1,7 @@
-/* The program beside `transformers`, `tokenizers` and `sentence-transformers` themselves, where
- * $NVDP_PYTHON (else /usr/bin/python3) has them, torch, numpy and h5py, and `make encoder` was called.
- * check_transformers.py compares, and tells the tolerances. */
+/* Compares the program with `transformers`, `tokenizers` and `sentence-transformers` if $NVDP_PYTHON
+ * (default /usr/bin/python3) has them. check_folders.py needs no more: it writes its own model
+ * folders. check_transformers.py, which states its tolerances, also needs torch, numpy and h5py, and
+ * the folder that `make encoder` writes. */
 #include "base/file.h"
 #include "support.h"
 
@@ -12,7 +13,15 @@
 /* Texts a file whose tokens are compared; 0 in $NVDP_ROWS: all (150,000, minutes). */
 #define ROWS "1000"
 
-static void run(const char *command) {
+/* Folders and texts per folder whose tokens are compared: "50 2000" in `make long`. */
+#define FOLDERS "10 300"
+
+/* Runs a script of this folder and skips the test if the script lacks packages. */
+static void run_script(const char *arguments) {
+    const char *python = getenv("NVDP_PYTHON");
+    char command[16384];
+    snprintf(command, sizeof command, "'%s' " NVDP_SOURCE_DIR "/tests/transformers/%s >&2",
+             python != NULL ? python : "/usr/bin/python3", arguments);
     int status = system(command); /* NOLINT(cert-env33-c): a test's own command */
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127))
         cr_skip_test("needs NVDP_PYTHON=, a Python with torch, transformers, sentence-transformers "
@@ -22,26 +31,20 @@ static void run(const char *command) {
 
 static void check(const char *what, const char *rows) {
     static const char model[] = NVDP_SOURCE_DIR "/models/minilm";
-    const char *python = getenv("NVDP_PYTHON");
-    char command[16384];
-    if (python == NULL) python = "/usr/bin/python3";
+    char arguments[16384];
     if (!nvdp__exists(model)) cr_skip_test("needs models/minilm: make encoder");
-    snprintf(command, sizeof command,
-             "'%s' " NVDP_SOURCE_DIR "/tests/transformers/check_transformers.py %s " NVDP_BINARY_DIR
-             "/nvdp %s '%s' '%s' %s >&2",
-             python, what, model, support_shared("data/glue"), support_scratch(), rows);
-    run(command);
+    snprintf(arguments, sizeof arguments,
+             "check_transformers.py %s " NVDP_BINARY_DIR "/nvdp %s '%s' '%s' %s", what, model,
+             support_shared("data/glue"), support_scratch(), rows);
+    run_script(arguments);
 }
 
 /* Small random models in the forms that people have; needs no model. */
 static void check_made(const char *what) {
-    const char *python = getenv("NVDP_PYTHON");
-    char command[16384];
-    snprintf(command, sizeof command,
-             "'%s' " NVDP_SOURCE_DIR "/tests/transformers/check_checkpoints.py %s " NVDP_BINARY_DIR
-             "/nvdp '%s' >&2",
-             python != NULL ? python : "/usr/bin/python3", what, support_scratch());
-    run(command);
+    char arguments[16384];
+    snprintf(arguments, sizeof arguments, "check_checkpoints.py %s " NVDP_BINARY_DIR "/nvdp '%s'",
+             what, support_scratch());
+    run_script(arguments);
 }
 
 Test(transformers, weights_in_all_forms_give_their_states) {
@@ -75,4 +78,13 @@ Test(transformers, other_encoders_are_theirs) {
 
 Test(transformers, our_models_are_read_and_score_the_same) {
     check("saved", "");
+}
+
+/* Folders whose tokenizer files are permuted: equal ids, or refused by name. */
+Test(transformers, folders_are_read_as_theirs) {
+    const char *folders = getenv("NVDP_FOLDERS");
+    char arguments[16384];
+    snprintf(arguments, sizeof arguments, "check_folders.py " NVDP_BINARY_DIR "/nvdp '%s' %s",
+             support_scratch(), folders != NULL ? folders : FOLDERS);
+    run_script(arguments);
 }
