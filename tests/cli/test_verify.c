@@ -75,7 +75,7 @@ Test(verify, signs_and_verifies) {
     support_contains(o.out, "\nyes  the stated mu follows from the certificate: stated 2.829, "
                             "computed 2.829, for all 2 samples of a text together\n");
     support_contains(o.out, "\nyes  the file is signed and unchanged since: by key ");
-    support_contains(o.out, "seen or not.");
+    support_contains(o.out, "measured or not.");
     support_contains(
         o.out, "signed by the given key.\nProven: epsilon 15.46 at delta 1e-05, 2 samples, any two "
                "texts. Not covered:\nthe texts that the encoder was trained on.\n");
