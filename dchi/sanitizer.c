@@ -704,7 +704,6 @@ cleanup:
 static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitizer_options *options,
                             const char *directory, struct nvdp_sanitizer *made) {
     nvdp_status status = NVDP_OK;
-    static const char suffix[] = "embeddings.word_embeddings.weight";
     struct nvdp_bert_config config;
     struct nvdp_safetensors *file = NULL;
     float *table = NULL;
@@ -714,9 +713,10 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
     NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
     NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
-    nvdp__snprintf(name, sizeof name, "%s.%s", nvdp__names(config.model_type)->prefix, suffix);
+    const struct nvdp__names *names = nvdp__names(config.model_type);
+    nvdp__snprintf(name, sizeof name, "%s.%s.weight", names->prefix, nvdp__words_name(names));
     const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
-    if (info == NULL) info = nvdp_safetensors_find(file, suffix);
+    if (info == NULL) info = nvdp_safetensors_find(file, name + strlen(names->prefix) + 1);
     if (info == NULL)
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected, not found", path, name));

@@ -22,7 +22,7 @@ struct choice {
     double clip_sequence;
     enum nvdp__vtdp_pool vtdp_pool;
     enum nvdp_precision precision;
-    bool regression, tags, bilstm, words_stay;
+    bool regression, tags, bilstm, words_stay, biases;
     enum nvdp_model_type type; /* with word embeddings narrower than the states, if it can */
 };
 
@@ -47,7 +47,10 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.initializer_range = 0.3;
     info.bert.model_type = choice->type;
     info.bert.embedding_size = WIDTH - 5;
-    info.bert.pad_token_id = nvdp__encoder_row(choice->type)->pad_token_id;
+    info.bert.pad_token_id = nvdp__encoder_row(choice->type)->pad_token_id % PIECES;
+    info.bert.local_attention = 9;
+    info.bert.norm_bias = info.bert.attention_bias = info.bert.mlp_bias = choice->biases;
+    info.bert.classifier_bias = info.bert.classifier_mean = choice->biases;
     if (choice->bilstm)
         info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
     info.nvib = nvdp__nvib_config_default();
@@ -341,6 +344,14 @@ Test(per_example, relatives_of_bert) {
             .method = NVDP_METHOD_BASE, .type = types[i], .precision = NVDP_PRECISION_BF16});
         leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .type = types[i]});
     }
+}
+
+/* Pairs of products read halves of one matrix, and LayerNorms have no biases. */
+Test(per_example, modernbert) {
+    const enum nvdp_model_type type = NVDP_MODEL_MODERNBERT;
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type, .biases = true});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .type = type});
 }
 
 /* The BiLSTM computes the positions of all texts in one product, in float32 on every device. */
