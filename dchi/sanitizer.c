@@ -709,7 +709,6 @@ cleanup:
 static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitizer_options *options,
                             const char *directory, struct nvdp_sanitizer *made) {
     nvdp_status status = NVDP_OK;
-    static const char suffix[] = "embeddings.word_embeddings.weight";
     struct nvdp_bert_config config;
     struct nvdp__weights *weights = NULL;
     float *table = NULL;
@@ -718,9 +717,11 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
     NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
     NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
-    nvdp__snprintf(name, sizeof name, "%s.%s", nvdp__names(config.model_type)->prefix, suffix);
+    const struct nvdp__names *names = nvdp__names(config.model_type);
+    nvdp__snprintf(name, sizeof name, "%s.%s.weight", names->prefix, nvdp__words_name(names));
     const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
-    if (found == NULL) found = nvdp__weights_find_tensor(weights, suffix);
+    if (found == NULL)
+        found = nvdp__weights_find_tensor(weights, name + strlen(names->prefix) + 1);
     if (found == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none",
                             nvdp__weights_path(weights), name));

@@ -236,14 +236,14 @@ void nvdp__nvib_posterior_backward(struct nvdp__nvib *nvib, const struct nvdp__e
 
 /* ---- initial values ---- */
 
-/* Initializes the block as a copy of BERT's last layer if it fits, else at random. With a
- * residual it is always random: the block then begins as little more than the query's own row,
- * whereas a trained layer would mix the noise of all rows into it. */
+/* Initializes the block as a copy of the encoder's last layer if that is a layer of BERT's family
+ * and fits, else at random. With a residual it is always random: the block then begins as little
+ * more than the query's own row, whereas a trained layer would mix the noise of all rows into it. */
 static void initialize_block(struct nvdp__nvib *nvib, const struct nvdp__device *dev,
                              struct nvdp__params *params, uint64_t seed) {
     struct nvdp__sealed_block *block = &nvib->block;
     const struct nvdp_bert_config *config = &nvib->bert->config;
-    if (nvib->dim != nvib->hidden_size || config->num_hidden_layers == 0 || block->residual) {
+    if (nvib->dim != nvib->hidden_size || nvib->bert->layer == NULL || block->residual) {
         nvdp__block_initialize(block, dev, params, 0.02, seed);
         return;
     }

@@ -1,10 +1,10 @@
 /** @file
  * BERT configurations, as in config.json of a Hugging Face directory, and new models with random weights. Also its
- * relatives: DistilBERT, RoBERTa, XLM-RoBERTa, MPNet and ELECTRA.
+ * relatives: DistilBERT, RoBERTa, XLM-RoBERTa, MPNet, ELECTRA and ModernBERT.
  *
  * Devlin, Chang, Lee & Toutanova (2019), BERT: pre-training of deep bidirectional transformers. Sanh, Debut,
  * Chaumond & Wolf (2019), DistilBERT. Liu et al. (2019), RoBERTa. Conneau et al. (2020), XLM-RoBERTa. Song et al.
- * (2020), MPNet. Clark et al. (2020), ELECTRA.
+ * (2020), MPNet. Clark et al. (2020), ELECTRA. Warner et al. (2024), ModernBERT.
  *
  * Stable: later versions add to it. */
 #ifndef NVDP_BERT_H
@@ -37,7 +37,9 @@ enum nvdp_model_type {
     NVDP_MODEL_BILSTM,
     NVDP_MODEL_MPNET,      /**< "mpnet": no token types; biases of attention by distance */
     NVDP_MODEL_ELECTRA,    /**< "electra": word embeddings of another width than the states */
-    NVDP_MODEL_XLM_ROBERTA /**< "xlm-roberta": RoBERTa over 100 languages */
+    NVDP_MODEL_XLM_ROBERTA, /**< "xlm-roberta": RoBERTa over 100 languages */
+    /** "modernbert": LayerNorm before the layers, rotary positions, gated inner layers, local attention */
+    NVDP_MODEL_MODERNBERT
 };
 
 /** Members of config.json, with BERT's names. */
@@ -60,6 +62,13 @@ struct nvdp_bert_config {
     enum nvdp_model_type model_type;     /**< model type */
     /** Length of a word embedding, for a BiLSTM and ELECTRA; 1 to 65536; at most ELECTRA's hidden_size. */
     size_t embedding_size;
+    /** Bases of ModernBERT's rotary positions, in layers with attention to all tokens and to near ones; over 1. */
+    double global_rope_theta, local_rope_theta;
+    size_t local_attention; /**< for ModernBERT: tokens that a local layer attends to, both sides; 1 to 1048576 */
+    /** For ModernBERT: layers 0, n, 2n, ... attend to all tokens; 1 to 1024. */
+    size_t global_attn_every_n_layers;
+    bool norm_bias, attention_bias, mlp_bias, classifier_bias; /**< for ModernBERT: these layers have biases */
+    bool classifier_mean; /**< for ModernBERT: the head reads the mean of the states, not the first one */
 };
 
 /** Returns the configuration of BERT-base-uncased.
@@ -82,7 +91,8 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
 
 /** Returns the name of a model type.
  * @param type one of enum nvdp_model_type
- * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta" */
+ * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta",
+ *         "modernbert" */
 const char *nvdp_model_type_name(enum nvdp_model_type type);
 
 /** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa, XLM-RoBERTa and MPNet: 1). hidden_size,

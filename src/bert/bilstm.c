@@ -48,7 +48,7 @@ static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from, s
     enum { LAYERS = 2, LONGEST = 1 << 20 };
     struct nvdp_bert_config config = *from;
     config.model_type = NVDP_MODEL_BILSTM;
-    config.embedding_size = from->hidden_size;
+    config.embedding_size = nvdp__word_width(from);
     config.hidden_size = DIRECTIONS * units;
     config.num_hidden_layers = LAYERS;
     config.max_position_embeddings = LONGEST;

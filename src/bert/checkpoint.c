@@ -132,12 +132,15 @@ static const struct nvdp__weight *find(const struct nvdp__weights *file, const c
         if (found != NULL) return found;
     }
     const struct nvdp__encoder_row *row = row_of(name);
-    if (row == NULL || row->over_words == NULL) return NULL;
+    static const char words[] = ".word_embeddings.weight";
+    if (row == NULL || row->over_words == NULL || strstr(name, words) == NULL) return NULL;
     for (size_t i = 0; nvdp__encoders[i] != NULL; i++) {
         char other[NAME_SIZE];
-        nvdp__snprintf(other, sizeof other, "%s.%s", nvdp__encoders[i]->names.prefix,
-                       bare_name(name));
+        const struct nvdp__names *names = &nvdp__encoders[i]->names;
+        nvdp__snprintf(other, sizeof other, "%s.%s.weight", names->prefix, nvdp__words_name(names));
         const struct nvdp__weight *found = nvdp__weights_find_tensor(file, other);
+        if (found == NULL)
+            found = nvdp__weights_find_tensor(file, other + strlen(names->prefix) + 1);
         if (found != NULL) return found;
     }
     return NULL;

@@ -118,6 +118,10 @@ struct nvdp_bert_config nvdp_bert_config_default(void) {
         .attention_probs_dropout_prob = 0.1,
         .initializer_range = 0.02,
         .pad_token_id = 0,
+        .global_rope_theta = 160000,
+        .local_rope_theta = 10000,
+        .local_attention = 128,
+        .global_attn_every_n_layers = 3,
     };
 }
 
@@ -258,7 +262,9 @@ static nvdp_status check_only(struct nvdp_context *ctx, const char *path, const 
         json_t *expected = json_loads(only->json, JSON_DECODE_ANY, NULL);
         if (expected == NULL)
             return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: the JSON could not be made", path);
-        const bool same = found == NULL || json_is_null(found) || json_equal(found, expected);
+        const bool numbers = json_is_number(found) && json_is_number(expected);
+        const bool same = found == NULL || json_is_null(found) || json_equal(found, expected) ||
+                          (numbers && json_number_value(found) == json_number_value(expected));
         json_decref(expected);
         if (same) continue;
         char *text = json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -328,6 +334,8 @@ nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *pa
     NVDP_TRY(read_type(ctx, path, json, &config));
     NVDP_TRY(check_variant(ctx, path, json));
     NVDP_TRY(check_only(ctx, path, json, nvdp__encoder_row(config.model_type)));
+    const struct nvdp__encoder_row *row = nvdp__encoder_row(config.model_type);
+    if (row->read != NULL) NVDP_TRY(row->read(ctx, path, json, &config));
     NVDP_TRY(read_activation(ctx, path, json, &config));
     NVDP_TRY(read_numbers(ctx, path, json, &config));
     if (nvdp_bert_config_check(ctx, &config) != NVDP_OK)
@@ -382,6 +390,7 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
         if (name != NULL) failed |= json_object_set_new(json, name, value);
     }
     failed |= json_object_set_new(json, "pad_token_id", json_integer(config->pad_token_id));
+    if (row->write != NULL) failed |= row->write(json, config);
     if (row->position_vectors)
         failed |= json_object_set_new(json, "position_embedding_type", json_string("absolute"));
     failed |= json_object_set_new(json, "torch_dtype", json_string("float32"));

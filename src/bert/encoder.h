@@ -33,17 +33,21 @@ struct nvdp__names {
     const char *layers; /* after the prefix, before ".N." */
     const char *query, *key, *value, *attention_output, *attention_norm;
     const char *intermediate, *output, *output_norm;
+    const char *words;               /* after the prefix; NULL: "embeddings.word_embeddings" */
     const char *relative;            /* after the prefix; NULL: no biases by distance */
     const char *projection;          /* after the prefix, of the embeddings; NULL: none */
     const char *pooler, *classifier; /* whole names */
 };
 const struct nvdp__names *nvdp__names(enum nvdp_model_type type);
+/* The name of the table of word embeddings after the prefix. */
+const char *nvdp__words_name(const struct nvdp__names *names);
 /* The position of a text's first token. */
 size_t nvdp__first_position(const struct nvdp_bert_config *config);
 /* Numbers per word embedding. */
 size_t nvdp__word_width(const struct nvdp_bert_config *config);
 
-/* Indices into the parameter table. */
+/* Indices into the parameter table; bias NVDP__NO_BIAS: none. */
+#define NVDP__NO_BIAS SIZE_MAX
 struct nvdp__dense {
     size_t weight, bias;
 };
@@ -117,6 +121,8 @@ struct nvdp__pooler {
     float *first, *pooled; /* [B,D] states of the first tokens; act(W first + b) */
     float *inner;          /* [B,D] W first + b, if act' needs it */
     float *d_first;        /* [B,D] */
+    /* of a head that ends in a LayerNorm: its input [B,D], statistics [B], and zeros [D] */
+    float *normed, *mean, *rstd, *zeros;
     int32_t *ends; /* [2B] a BiLSTM's rows of states; a BiLSTM uses only `ends` and `pooled` */
 };
 struct nvdp__bert_cache {

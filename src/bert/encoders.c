@@ -62,6 +62,10 @@ const char *nvdp_model_type_name(enum nvdp_model_type type) {
     return nvdp__names(type)->type;
 }
 
+const char *nvdp__words_name(const struct nvdp__names *names) {
+    return names->words != NULL ? names->words : "embeddings.word_embeddings";
+}
+
 size_t nvdp__first_position(const struct nvdp_bert_config *config) {
     const bool after = nvdp__encoder_row(config->model_type)->position_after_pad;
     return after ? (size_t)config->pad_token_id + 1 : 0;

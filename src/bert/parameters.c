@@ -45,13 +45,14 @@ nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, 
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows) {
     const struct nvdp__param *weight = &params->entry[dense->weight];
+    const bool biased = dense->bias != NVDP__NO_BIAS;
     return (struct nvdp__linear){.rows = rows,
                                  .in = weight->shape[1],
                                  .out = weight->shape[0],
                                  .w = nvdp__value(params, dense->weight),
-                                 .b = nvdp__value(params, dense->bias),
+                                 .b = biased ? nvdp__value(params, dense->bias) : NULL,
                                  .dw = nvdp__grad(params, dense->weight),
-                                 .db = nvdp__grad(params, dense->bias),
+                                 .db = biased ? nvdp__grad(params, dense->bias) : NULL,
                                  .set = (weight->flags & NVDP__PARAM_SET) != 0};
 }
 

@@ -4,6 +4,7 @@
 #define NVDP_SRC_BERT_ROW_H
 
 #include "bert/encoder.h"
+#include <jansson.h>
 
 /* Members of struct nvdp_bert_config that have keys in config.json. */
 enum nvdp__config_key {
@@ -89,6 +90,12 @@ struct nvdp__encoder_row {
      * of `from`; `units` returns the units of a configuration. */
     struct nvdp_bert_config (*over_words)(const struct nvdp_bert_config *from, size_t units);
     size_t (*units)(const struct nvdp_bert_config *config);
+
+    /* Sets the type's defaults and reads members without a place in `key`, before the others are
+     * read; writes them (0, or -1 if jansson has no memory). NULL: there are none. */
+    nvdp_status (*read)(struct nvdp_context *ctx, const char *path, const json_t *json,
+                        struct nvdp_bert_config *config);
+    int (*write)(json_t *json, const struct nvdp_bert_config *config);
 
     /* Checks relations between members. NVDP_ERR_ARGUMENT */
     nvdp_status (*check)(struct nvdp_context *ctx, const struct nvdp_bert_config *config);

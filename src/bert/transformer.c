@@ -698,6 +698,12 @@ const struct nvdp__encoder_pass nvdp__transformer_pass = {.lanes = true,
 
 nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
                                 const char *prefix, struct nvdp__params *params) {
+    if (below->row->pass != &nvdp__transformer_pass)
+        return nvdp__fail(
+            params->ctx, NVDP_ERR_ARGUMENT,
+            "method: expected one without an additional layer of the encoder with %s, "
+            "found %s",
+            below->row->title, prefix);
     extra->bert.row = below->row;
     extra->bert.config = below->config;
     extra->bert.config.num_hidden_layers = 1;

@@ -154,6 +154,15 @@ void nvdp__relative_add(const struct nvdp__device *dev, size_t groups, size_t he
                           d_table + at);
 }
 
+void nvdp__window_fill(size_t heads, size_t window, const struct nvdp__relative *relative) {
+    const size_t width = 2 * relative->reach + 1;
+    for (size_t h = 0; h < heads; h++)
+        for (size_t d = 0; d < width; d++) {
+            const size_t distance = d > relative->reach ? d - relative->reach : relative->reach - d;
+            relative->bias[h * width + d] = distance <= window ? 0 : -INFINITY;
+        }
+}
+
 double *nvdp__relative_begin(const struct nvdp__attention *att) {
     const struct nvdp__relative *relative = att->relative;
     if (relative == NULL || relative->gradient == NULL) return NULL;

@@ -43,6 +43,14 @@ static void scale_block(size_t n, float a, const float *x, const float *u, float
         y[i] *= a;
 }
 
+NVDP__CLONES
+static void multiply_block(size_t n, float a, const float *x, const float *u, float *y) {
+    (void)a, (void)u;
+#pragma omp simd
+    for (size_t i = 0; i < n; i++)
+        y[i] *= x[i];
+}
+
 void nvdp__zero(const struct nvdp__device *dev, size_t n, float *x) {
     run(dev, zero_block, n, 0, x, x, x);
 }
@@ -57,6 +65,10 @@ void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *
 
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x) {
     run(dev, scale_block, n, a, x, x, x);
+}
+
+void nvdp__multiply(const struct nvdp__device *dev, size_t n, const float *x, float *y) {
+    run(dev, multiply_block, n, 0, x, x, y);
 }
 
 /* ---- activations ---- */

@@ -132,7 +132,7 @@ static void param_columns(size_t rows, size_t stride, size_t count, const float 
     }
     for (size_t c = 0; c < count; c++) {
         dgamma[c] = (float)((double)dgamma[c] + to_gamma[c]);
-        dbeta[c] = (float)((double)dbeta[c] + to_beta[c]);
+        if (dbeta != NULL) dbeta[c] = (float)((double)dbeta[c] + to_beta[c]);
     }
 }
 
@@ -189,7 +189,7 @@ static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm 
     float *gamma = nvdp__per_example_vectors(dev, norm->dgamma, dim);
     float *beta = nvdp__per_example_vectors(dev, norm->dbeta, dim);
     const float *dy = d.data;
-    if (gamma == NULL || beta == NULL) return;
+    if (gamma == NULL || (beta == NULL && norm->dbeta != NULL)) return;
     int team = nvdp__team(dev, d.rows * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t i = 0; i < texts * blocks; i++) {
@@ -198,7 +198,8 @@ static void param_texts(const struct nvdp__device *dev, const struct nvdp__norm 
         size_t end = norm->offset != NULL ? (size_t)norm->offset[text + 1] : text + 1;
         size_t at = first * dim + column;
         param_columns(end - first, dim, nvdp__block_length(dim, NVDP__COLUMNS, i % blocks), s + at,
-                      norm->mean + first, norm->rstd + first, dy + at, gamma + to, beta + to);
+                      norm->mean + first, norm->rstd + first, dy + at, gamma + to,
+                      beta != NULL ? beta + to : NULL);
     }
 }
 
@@ -217,7 +218,8 @@ void nvdp__norm_backward(const struct nvdp__device *dev, const struct nvdp__norm
         for (size_t b = 0; b < blocks; b++) {
             size_t at = b * NVDP__COLUMNS;
             param_columns(rows, dim, nvdp__block_length(dim, NVDP__COLUMNS, b), s + at, norm->mean,
-                          norm->rstd, dy + at, norm->dgamma + at, norm->dbeta + at);
+                          norm->rstd, dy + at, norm->dgamma + at,
+                          norm->dbeta != NULL ? norm->dbeta + at : NULL);
         }
 #pragma omp for schedule(static)
         for (size_t r = 0; r < rows; r++) {

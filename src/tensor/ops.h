@@ -88,6 +88,9 @@ void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float 
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 
+void nvdp__multiply(const struct nvdp__device *dev, size_t n, const float *x,
+                    float *y); /* y *= x */
+
 /* y = act(x), x and y of the same type; y may be x. bfloat16 (not tanh) is widened, computed in
  * float32 and rounded. */
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
@@ -116,7 +119,7 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
 struct nvdp__norm {
     float eps;
     const float *gamma, *beta;    /* [dim] */
-    float *dgamma, *dbeta;        /* [dim] backward adds to them */
+    float *dgamma, *dbeta;        /* [dim] backward adds to them; dbeta NULL: not computed */
     float *mean, *rstd;           /* [rows] kept for backward */
     struct nvdp__dropout dropout; /* on x, with elements numbered (row, column) */
     const int32_t *offset; /* [texts+1] rows of each text (per_example.h); NULL: one row per text */
@@ -177,6 +180,19 @@ size_t nvdp__attend_scratch(const struct nvdp__device *dev, enum nvdp__type type
 void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__attention *att);
 void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                            const struct nvdp__attention_gradient *d);
+/* Rotary position embeddings (Su et al. 2021), in place: turns the pair (x_i, x_(i+h/2)) of each
+ * head of x [rows, heads*h], any stride, by the angle of position[r] and i. cosine and sine
+ * [positions, h/2]. */
+void nvdp__rotate(const struct nvdp__device *dev, size_t heads, const int32_t *position,
+                  const float *cosine, const float *sine, struct nvdp__tensor x);
+/* Turns gradients back. */
+void nvdp__rotate_backward(const struct nvdp__device *dev, size_t heads, const int32_t *position,
+                           const float *cosine, const float *sine, struct nvdp__tensor dx);
+/* Fills cosine and sine: angle(p, i) = p theta^(-2i/h). Host memory. */
+void nvdp__rotary_fill(size_t positions, size_t head_dim, double theta, float *cosine,
+                       float *sine);
+/* Sets relative->bias to 0 within `window` of a query, to -inf beyond it. */
+void nvdp__window_fill(size_t heads, size_t window, const struct nvdp__relative *relative);
 /* Sets relative->bias from the table [buckets, heads]. */
 void nvdp__relative_fill(const struct nvdp__device *dev, size_t heads, const float *table,
                          const struct nvdp__relative *relative);
@@ -191,7 +207,8 @@ static inline bool nvdp__attention_fits_bf16(size_t head_dim) {
 
 struct nvdp__embedding {
     const int32_t *ids, *positions, *types; /* [rows] */
-    float *word, *position, *type; /* tables [.., dim], or their gradients; type NULL: none */
+    /* tables [.., dim], or their gradients; type NULL: none; position NULL: no gradient */
+    float *word, *position, *type;
     const float *given;    /* [rows, dim] vectors that replace the rows of word; NULL: none */
     const int32_t *offset; /* [texts+1] rows of each text (per_example.h) */
 };

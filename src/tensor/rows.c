@@ -72,7 +72,8 @@ void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__emb
         return;
     }
     if (g->word != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->ids, dy.data, g->word);
-    nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->positions, dy.data, g->position);
+    if (g->position != NULL)
+        nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->positions, dy.data, g->position);
     if (g->type != NULL) nvdp__rows_scatter_add(dev, dy.rows, dy.cols, g->types, dy.data, g->type);
 }
 

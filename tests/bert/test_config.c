@@ -38,13 +38,50 @@ Test(config, missing_members_take_defaults_and_unknown_ones_are_passed_over) {
     nvdp_context_free(ctx);
 }
 
+#define MODERN "\"model_type\": \"modernbert\", \"pad_token_id\": 0, "
+
+/* Both forms of transformers' members are read; what is written is read again. */
+Test(config, modernbert) {
+    static const char *const forms[] = {
+        MODERN "\"global_rope_theta\": 1000.0, \"local_rope_theta\": 20, "
+               "\"global_attn_every_n_layers\": 2, \"local_attention\": 6, \"mlp_bias\": true",
+        MODERN "\"layer_types\": [\"full_attention\", \"sliding_attention\"], "
+               "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 1000.0, \"rope_type\": "
+               "\"default\"}, \"sliding_attention\": {\"rope_theta\": 20.0}}, \"local_attention\": "
+               "6, \"mlp_bias\": true"};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp_bert_config config = {0};
+        char *members = NULL;
+        cr_assert_gt(asprintf(&members, "%s, %s", minimal, forms[i]), 0);
+        cr_assert_eq(nvdp_bert_config_read(ctx, write_config(members), &config), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        for (int again = 0; again < 2; again++) {
+            cr_expect_eq(config.model_type, NVDP_MODEL_MODERNBERT);
+            cr_expect_eq(config.global_rope_theta, 1000);
+            cr_expect_eq(config.local_rope_theta, 20);
+            cr_expect_eq(config.global_attn_every_n_layers, 2);
+            cr_expect_eq(config.local_attention, 6);
+            cr_expect(config.mlp_bias && !config.norm_bias && !config.attention_bias);
+            cr_expect_eq(config.hidden_dropout_prob, 0);
+            cr_expect_eq(config.layer_norm_eps, 1e-5);
+            cr_expect_eq(config.max_position_embeddings, 8192);
+            cr_assert_eq(nvdp__bert_config_write(ctx, support_scratch(), &config, NULL, NULL),
+                         NVDP_OK);
+            cr_assert_eq(nvdp_bert_config_read(ctx, support_scratch(), &config), NVDP_OK);
+        }
+        free(members);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* Members that replace or join the minimal ones, and the expected part of the message. */
 static const struct {
     const char *member;
     const char *part;
 } broken[] = {
     {"\"model_type\": \"luke\"", "'model_type': expected bert, distilbert, roberta, bilstm, mpnet, "
-                                 "electra or xlm-roberta, found 'luke'"},
+                                 "electra, xlm-roberta or modernbert, found 'luke'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
      "'max_position_embeddings': expected more than 2"},
     {"\"model_type\": 3", "'model_type'"},
@@ -82,6 +119,23 @@ static const struct {
     {"\"model_type\": \"electra\", \"embedding_size\": 9",
      "'embedding_size': expected at most 'hidden_size' 8, found 9"},
     {"\"model_type\": \"electra\"", "'embedding_size'"},
+    {MODERN "\"rope_scaling\": {\"factor\": 2}",
+     "'rope_scaling': expected null with a ModernBERT, found {\"factor\":2}"},
+    {MODERN "\"embedding_dropout\": 0.1", "'embedding_dropout': expected 0"},
+    {MODERN "\"classifier_pooling\": \"max\"",
+     "'classifier_pooling': expected cls or mean, found 'max'"},
+    {MODERN "\"classifier_activation\": \"silu\"",
+     "'classifier_activation': expected \"gelu\" with a ModernBERT, found \"silu\""},
+    {MODERN "\"hidden_activation\": \"quick\"", "'hidden_activation'"},
+    {MODERN "\"layer_types\": [\"full_attention\", \"mamba\"]",
+     "'layer_types': expected full_attention in layers 0, n, 2n, ... and sliding_attention in the "
+     "others, found mamba in layer 1"},
+    {MODERN "\"layer_types\": [3]", "found no text in layer 0"},
+    {MODERN "\"rope_parameters\": {\"sliding_attention\": {\"rope_type\": \"yarn\"}}",
+     "'rope_parameters.sliding_attention.rope_type': expected default, found 'yarn'"},
+    {MODERN "\"local_attention\": 0", "'local_attention'"},
+    {MODERN "\"norm_bias\": 1", "'norm_bias'"},
+    {MODERN "\"global_rope_theta\": 0.5", "'global_rope_theta'"},
     {"\"hidden_size\": 8", "duplicate"},
 };
 

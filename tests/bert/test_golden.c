@@ -180,6 +180,14 @@ Test(golden, xlm_roberta) {
     check_forward("xlm_roberta");
     check_gradients("xlm_roberta");
 }
+Test(golden, modernbert) {
+    check_forward("modernbert");
+    check_gradients("modernbert");
+}
+Test(golden, modernbert_with_biases) {
+    check_forward("modernbert_biases");
+    check_gradients("modernbert_biases");
+}
 
 /* Distances -200 to 200 cover all buckets and the limit of 128. */
 Test(golden, mpnet_buckets_of_distances) {

@@ -133,6 +133,21 @@ Test(gradient, relatives_of_bert) {
     }
 }
 
+/* Windows of 2 tokens on either side, in every second layer. */
+Test(gradient, modernbert) {
+    struct nvdp_bert_config config = encoder_of_type(NVDP_MODEL_MODERNBERT, encoder_config());
+    config.local_attention = 4;
+    config.num_hidden_layers = 3;
+    config.global_attn_every_n_layers = 2;
+    struct nvdp__pass pass = {.training = true};
+    check_all(&config, &pass);
+    config.norm_bias = config.attention_bias = config.mlp_bias = config.classifier_bias = true;
+    config.classifier_mean = true;
+    pass = (struct nvdp__pass){
+        .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
+    check_all(&config, &pass);
+}
+
 /* Backward replaces given word vectors by their gradient. */
 static void check_given_words(struct nvdp_bert_config config) {
     struct encoder *encoder = encoder_create(&config, 3, true, false);
@@ -170,6 +185,7 @@ static void check_given_words(struct nvdp_bert_config config) {
 Test(gradient, of_given_words) {
     check_given_words(encoder_config());
     check_given_words(encoder_of_type(NVDP_MODEL_ELECTRA, encoder_config()));
+    check_given_words(encoder_of_type(NVDP_MODEL_MODERNBERT, encoder_config()));
 }
 
 Test(gradient, bilstm_with_dropout) {

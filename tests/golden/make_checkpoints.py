@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from tokenizers import AddedToken, ByteLevelBPETokenizer, BertWordPieceTokenizer
 from tokenizers.processors import BertProcessing
 from transformers import (AutoModelForSequenceClassification, DistilBertConfig, ElectraConfig, DistilBertForSequenceClassification,
-                          MPNetConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer,
+                          ModernBertConfig, MPNetConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaForSequenceClassification, RobertaTokenizer,
                           XLMRobertaConfig)
 from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
 
@@ -97,11 +97,17 @@ def randomise(model):
 # Checkpoints whose texts are random ids. Those with special tokens also get a vocab.txt of letters.
 SMALL = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20, "vocab_size": 29,
          "num_labels": 3}
+MODERN = {**{key: size for key, size in SMALL.items() if key != "num_hidden_layers"}, "max_position_embeddings": 32,
+          "local_attention": 8, "pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2, "bos_token_id": 1, "eos_token_id": 2}
 IDS = {"mpnet": lambda: MPNetConfig(**SMALL, max_position_embeddings=34, layer_norm_eps=1e-5),
        "electra": lambda: ElectraConfig(**SMALL, max_position_embeddings=32, embedding_size=7),
-       "xlm_roberta": lambda: XLMRobertaConfig(**SMALL, max_position_embeddings=34, type_vocab_size=1, layer_norm_eps=1e-5)}
+       "xlm_roberta": lambda: XLMRobertaConfig(**SMALL, max_position_embeddings=34, type_vocab_size=1, layer_norm_eps=1e-5),
+       "modernbert": lambda: ModernBertConfig(**MODERN, num_hidden_layers=4, classifier_pooling="mean"),
+       "modernbert_biases": lambda: ModernBertConfig(**MODERN, num_hidden_layers=2, layer_types=["full_attention"] * 2, norm_bias=True,
+                                                     attention_bias=True, mlp_bias=True, classifier_bias=True)}
 SPECIALS = {"mpnet": {"cls_token": "<s>", "pad_token": "<pad>", "sep_token": "</s>", "unk_token": "[UNK]", "mask_token": "<mask>"},
             "electra": {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}}
+SPECIALS["modernbert"] = SPECIALS["electra"]
 
 
 def random_batch(config):

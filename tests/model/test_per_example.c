@@ -23,7 +23,7 @@ struct choice {
     enum nvdp__vtdp_pool vtdp_pool;
     enum nvdp_precision precision;
     enum nvdp_activation act;
-    bool regression, tags, bilstm, words_stay;
+    bool regression, tags, bilstm, words_stay, biases;
     enum nvdp_model_type type; /* with word embeddings narrower than the states, if it can */
 };
 
@@ -49,7 +49,10 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.hidden_act = choice->act;
     info.bert.model_type = choice->type;
     info.bert.embedding_size = WIDTH - 5;
-    info.bert.pad_token_id = nvdp__encoder_row(choice->type)->pad_token_id;
+    info.bert.pad_token_id = nvdp__encoder_row(choice->type)->pad_token_id % PIECES;
+    info.bert.local_attention = 9;
+    info.bert.norm_bias = info.bert.attention_bias = info.bert.mlp_bias = choice->biases;
+    info.bert.classifier_bias = info.bert.classifier_mean = choice->biases;
     if (choice->bilstm)
         info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
     info.nvib = nvdp__nvib_config_default();
@@ -349,6 +352,14 @@ Test(per_example, relatives_of_bert) {
             .method = NVDP_METHOD_BASE, .type = types[i], .precision = NVDP_PRECISION_BF16});
         leaves_out(&(struct choice){.method = NVDP_METHOD_BASE, .type = types[i]});
     }
+}
+
+/* Pairs of products read halves of one matrix, and LayerNorms have no biases. */
+Test(per_example, modernbert) {
+    const enum nvdp_model_type type = NVDP_MODEL_MODERNBERT;
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .type = type, .biases = true});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_NVDP, .type = type});
 }
 
 /* The BiLSTM computes the positions of all texts in one product, in float32 on every device. */

@@ -24,7 +24,7 @@ struct nvdp_bert_config encoder_config(void) {
 
 struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_bert_config config) {
     config.model_type = type;
-    config.pad_token_id = nvdp__encoder_row(type)->pad_token_id;
+    config.pad_token_id = nvdp__encoder_row(type)->pad_token_id % (int64_t)config.vocab_size;
     config.embedding_size = config.hidden_size - 5;
     return config;
 }

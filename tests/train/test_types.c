@@ -17,22 +17,26 @@ struct type {
     const char *files[4];   /* the tokenizer's files */
     const char *tensors[3]; /* of the encoder, the head's inner and outer layer */
 };
-static const struct type types[] = {{"roberta",
-                                     {"vocab.json", "merges.txt"},
-                                     {"roberta.encoder.layer.1.attention.self.query.weight",
-                                      "classifier.dense.weight", "classifier.out_proj.weight"}},
-                                    {"distilbert",
-                                     {"tokenizer.json"},
-                                     {"distilbert.transformer.layer.1.attention.q_lin.weight",
-                                      "pre_classifier.weight", "classifier.weight"}},
-                                    {"mpnet",
-                                     {"vocab.txt"},
-                                     {"mpnet.encoder.relative_attention_bias.weight",
-                                      "classifier.dense.weight", "classifier.out_proj.weight"}},
-                                    {"electra",
-                                     {"vocab.txt"},
-                                     {"electra.embeddings_project.weight",
-                                      "classifier.dense.weight", "classifier.out_proj.weight"}}};
+static const struct type types[] = {
+    {"roberta",
+     {"vocab.json", "merges.txt"},
+     {"roberta.encoder.layer.1.attention.self.query.weight", "classifier.dense.weight",
+      "classifier.out_proj.weight"}},
+    {"distilbert",
+     {"tokenizer.json"},
+     {"distilbert.transformer.layer.1.attention.q_lin.weight", "pre_classifier.weight",
+      "classifier.weight"}},
+    {"mpnet",
+     {"vocab.txt"},
+     {"mpnet.encoder.relative_attention_bias.weight", "classifier.dense.weight",
+      "classifier.out_proj.weight"}},
+    {"electra",
+     {"vocab.txt"},
+     {"electra.embeddings_project.weight", "classifier.dense.weight",
+      "classifier.out_proj.weight"}},
+    {"modernbert",
+     {"vocab.txt"},
+     {"model.layers.3.attn.Wqkv.weight", "head.dense.weight", "classifier.weight"}}};
 enum { TYPES = sizeof types / sizeof types[0] };
 
 static char *in_run(const char *run, const char *name) {
@@ -103,6 +107,17 @@ Test(types, private_runs) {
         struct nvdp_evaluation score = task_evaluate(ctx, config.out, 2);
         cr_expect(score.scores.mean[0] >= 0 && score.scores.mean[0] <= 1);
     }
+    nvdp_context_free(ctx);
+}
+
+/* VTDP's additional layer is one of BERT's family. */
+Test(types, an_additional_layer_of_another_kind_is_refused) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    struct nvdp__train_options config = config_of(&task, &types[TYPES - 1], NVDP_METHOD_VTDP);
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "layer of the encoder with a ModernBERT, found vtdp");
     nvdp_context_free(ctx);
 }
 

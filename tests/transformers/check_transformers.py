@@ -227,6 +227,9 @@ def random_models():
     roberta = ("<pad>", "[UNK]", "<s>", "</s>", "<mask>")
     return {"mpnet": (transformers.MPNetConfig(**small, max_position_embeddings=200), roberta),
             "electra": (transformers.ElectraConfig(**small, embedding_size=40), bert),
+            "modernbert": (transformers.ModernBertConfig(**small, max_position_embeddings=200, local_attention=32, pad_token_id=0,
+                                                         cls_token_id=101, sep_token_id=102, bos_token_id=101, eos_token_id=102,
+                                                         classifier_pooling="mean"), bert),
             "xlm-roberta": (transformers.XLMRobertaConfig(**small, max_position_embeddings=200, type_vocab_size=1), None)}
 
 
@@ -284,7 +287,8 @@ def trained(name, folder):
     model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(run + "/model", output_loading_info=True)
     if any(loading.values()):
         sys.exit(f"{run}/model: {loading}")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(run + "/model")
+    kind = transformers.BertTokenizerFast if name == "modernbert" else transformers.AutoTokenizer  # its own is no WordPiece
+    tokenizer = kind.from_pretrained(run + "/model")
     with open(f"{data}/dev.tsv", encoding="utf-8") as lines:
         texts = [row.split("\t")[0] for row in list(lines)[1:]]
     with open(path("predict.txt"), "w") as out:

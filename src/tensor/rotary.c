@@ -1,0 +1,58 @@
+/* Rotary position embeddings (Su et al. 2021): a query at position m and a key at position n, each
+ * turned by its position's angles, have a product that depends on n - m only.
+ *
+ *     angle(p, i) = p theta^(-2i/h),  0 <= i < h/2
+ *     y_i         = x_i cos - x_(i+h/2) sin
+ *     y_(i+h/2)   = x_(i+h/2) cos + x_i sin
+ *
+ * A rotation's gradient is the inverse rotation. Frequencies and angles are rounded to float32, as
+ * in transformers, whose checkpoints were trained with them. */
+#include "tensor/kernels.h"
+
+NVDP__CLONES
+static void rotate_head(size_t half, float sign, const float *restrict cosine,
+                        const float *restrict sine, float *restrict x, float *restrict y) {
+    for (size_t i = 0; i < half; i++) {
+        const float a = x[i], b = y[i], s = sign * sine[i];
+        x[i] = a * cosine[i] - b * s;
+        y[i] = b * cosine[i] + a * s;
+    }
+}
+
+static void rotate(const struct nvdp__device *dev, size_t heads, const int32_t *position,
+                   const float *cosine, const float *sine, struct nvdp__tensor x, float sign) {
+    const size_t half = x.cols / heads / 2;
+    const int team = nvdp__team(dev, x.rows * x.cols);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < x.rows; r++) {
+        const size_t at = (size_t)position[r] * half;
+        for (size_t h = 0; h < heads; h++) {
+            float *head = (float *)x.data + r * x.stride + h * 2 * half;
+            rotate_head(half, sign, cosine + at, sine + at, head, head + half);
+        }
+    }
+}
+
+void nvdp__rotate(const struct nvdp__device *dev, size_t heads, const int32_t *position,
+                  const float *cosine, const float *sine, struct nvdp__tensor x) {
+    rotate(dev, heads, position, cosine, sine, x, 1);
+}
+
+void nvdp__rotate_backward(const struct nvdp__device *dev, size_t heads, const int32_t *position,
+                           const float *cosine, const float *sine, struct nvdp__tensor dx) {
+    rotate(dev, heads, position, cosine, sine, dx, -1);
+}
+
+void nvdp__rotary_fill(size_t positions, size_t head_dim, double theta, float *cosine,
+                       float *sine) {
+    const size_t half = head_dim / 2;
+    for (size_t i = 0; i < half; i++) {
+        const float frequency =
+            1.0f / (float)pow(theta, (double)((float)(2 * i) / (float)head_dim));
+        for (size_t p = 0; p < positions; p++) {
+            const double angle = (double)((float)p * frequency);
+            cosine[p * half + i] = (float)cos(angle);
+            sine[p * half + i] = (float)sin(angle);
+        }
+    }
+}
