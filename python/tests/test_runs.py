@@ -14,32 +14,7 @@ import numpy as np
 import pytest
 
 import nvdp
-
-WORDS = ["film", "story", "plot", "end", "day", "way", "man", "time"]
-
-
-def texts_of(rng, n):
-    """Texts that say their label."""
-    labels = rng.integers(0, 2, n)
-    texts = [" ".join(["good" if label else "bad", *rng.choice(WORDS, 4)]) for label in labels]
-    return texts, ["pos" if label else "neg" for label in labels]
-
-
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory, compact):
-    """A run of some seconds, and the progress that was told."""
-    rng = np.random.default_rng(2)
-    texts, labels = texts_of(rng, 96)
-    texts[0] = 'good\tfilm\n"of the day'  # as it is, in a file too
-    told = []
-    run = nvdp.train(texts, labels, model=compact, out=tmp_path_factory.mktemp("runs") / "run", dev=texts_of(rng, 24), epochs=2, batch=16,
-                     max_length=10, latent_dim=8, lr=3e-4, cache=None, progress=told.append, threads=2)  # fmt: skip
-    return run, told
-
-
-@pytest.fixture(scope="session")
-def run(trained):
-    return trained[0]
+from conftest import texts_of
 
 
 def test_train(trained):
@@ -330,7 +305,7 @@ def decimal_comma(tmp_path, monkeypatch):
 def test_numbers_have_points(run, tmp_path, decimal_comma):
     assert run.privacy(order=1.5).order == 1.5
     out = tmp_path / "shared.safetensors"
-    assert "multiple of 0.00" in run.export(split="dev", out=out, ledger=tmp_path / "ledger").statement
+    assert "a grid of 0.00" in run.export(split="dev", out=out, ledger=tmp_path / "ledger").statement
     assert nvdp.open(out).verify().holds
 
 

@@ -328,6 +328,8 @@ static nvdp_status load_texts(struct export *export) {
                                         &config, options->input, &export->part[0].data));
         export->parts = 1;
     } else {
+        if (options->data == NULL)
+            NVDP_TRY(nvdp__run_check_data(export->ctx, options->run, &export->run.config));
         names = nvdp__strdup(export->ctx, options->splits);
         if (names == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         for (char *name = strtok_r(names, ",", &rest); name != NULL;
