@@ -164,12 +164,12 @@ Test(input, damaged_gzip) {
     struct bytes gz = {0};
     add_gzip(&gz, "one two three four five\n", 24);
     struct bytes cut = of(gz.at, gz.count - 1), tail = gz, bent = gz;
-    refused(&cut, "expected a whole gzip file, found an early end of the file");
+    refused(&cut, "expected a complete gzip file, found an early end of the file");
     memcpy(tail.at + tail.count, "tail", 4);
     tail.count += 4;
-    refused(&tail, "expected a whole gzip file, found damaged data");
+    refused(&tail, "expected a complete gzip file, found damaged data");
     bent.at[bent.count - 6] ^= 1; /* the checksum */
-    refused(&bent, "expected a whole gzip file, found damaged data");
+    refused(&bent, "expected a complete gzip file, found damaged data");
 }
 
 Test(input, other_data_are_named) {
