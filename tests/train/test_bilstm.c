@@ -88,8 +88,8 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     config.overwrite = true;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "expected --encoder bilstm --lstm-hidden 9");
-    static const char *const types[] = {"roberta", "distilbert"};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const types[] = {"roberta", "distilbert", "mpnet", "electra", "modernbert"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         config = config_of(&task, types[i]);
         config.model = support_golden(types[i]);
         config.max_length = 24;
