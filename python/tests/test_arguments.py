@@ -1,8 +1,10 @@
 """Wrong arguments: each gets an error that names it, and none makes the interpreter crash."""
 
+import dataclasses
 import math
 import pickle
 import time
+import typing
 
 import numpy as np
 import pytest
@@ -232,8 +234,25 @@ def test_no_input_crashes(compact, posteriors, tmp_path):
         done += 1
     assert done == 10000 and failed < done and sorted(tmp_path.iterdir()) == before
     assert time.monotonic() - start < 60  # 20 s on an idle machine
-    assert nvdp.gdp_delta(1.0, 1.0) == pytest.approx(0.1269367) and loss_still_works(posteriors)
+    assert nvdp.gdp_delta(1.0, 1.0) == pytest.approx(0.1269367) and posteriors.exact(0, 1).epsilon(1e-5) > 0
+    with pytest.raises(TypeError, match="prior: expected"):
+        nvdp.Mechanism(np.eye(4), "santext", 2.0).inversion(None)
 
 
-def loss_still_works(posteriors):
-    return posteriors.exact(0, 1).epsilon(1e-5) > 0
+def test_training_options(tmp_path, options):
+    """Made of the option table: every option but Python's keywords, with the type of its row."""
+    rows = {one.name.replace("-", "_"): one for one in nvdp.options("train")}
+    fields = {one.name: one for one in dataclasses.fields(nvdp.TrainingOptions)}
+    assert set(rows) - set(fields) == {"lambda"} and set(fields) <= set(rows)
+    assert typing.get_args(fields["epochs"].type) == (int, type(None)) and fields["epochs"].metadata["default_value"] == rows["epochs"].default_value
+    made = nvdp.TrainingOptions(epochs=2, lr=1e-3, clip_mu="inf", overwrite=True, method="nvdp")
+    assert dict(made) == {"epochs": 2, "lr": 1e-3, "clip_mu": "inf", "overwrite": True, "method": "nvdp"}
+    assert pickle.loads(pickle.dumps(made)) == made and "epochs=2" in repr(made)
+    for wrong in dict(epochs=-1), dict(epochs=1.5), dict(method="none"), dict(overwrite="maybe"), dict(lr="fast"):
+        with pytest.raises(ValueError, match=f"option {list(wrong)[0]}: expected "):
+            nvdp.TrainingOptions(**wrong)
+    with pytest.raises(TypeError, match="epoch"):
+        nvdp.TrainingOptions(epoch=1)
+    rows = texts_of(np.random.default_rng(1), 12)
+    run = nvdp.train(*rows, out=tmp_path / "run", **nvdp.TrainingOptions(**{**options, "model": str(options["model"])}))
+    assert run.config.epochs == 1 and run.config.method == "base"
