@@ -118,6 +118,10 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
     if columns is None and isinstance(data, Mapping):
         columns = list(data)
     if columns is None:
+        features = getattr(getattr(labels, "source", None), "features", None) or {}  # of a datasets.Column
+        classes = getattr(features.get(getattr(labels, "column_name", ""), None), "names", None)
+        if classes:
+            _classes(labels, classes)
         found: tuple[Any, ...] = data, labels, pairs
     else:
         needed = [name for name in names.values() if name not in list(columns)]
@@ -159,7 +163,7 @@ def _label(value: Any, regression: bool, row: int) -> Any:
 
 
 _KINDS: dict[type, Callable[[str], Any]] = {bool: lambda name: name == "True", int: int, str: str}
-"""What makes a label again from the name of its class."""
+"""Functions that make a label again from the name of its class."""
 
 
 def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tuple[list[Any], type]:
@@ -538,7 +542,7 @@ class Run:
         return c_text(str(self.path), "path")
 
     def _privatized(self, config: Record) -> bool:
-        """Whether the run reads texts that their owners privatized, so that the model alone is not the run."""
+        """Returns whether the run reads texts that their owners privatized, for which the model alone does not suffice."""
         return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
 
     @property

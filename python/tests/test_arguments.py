@@ -95,7 +95,12 @@ def test_class_labels_of_datasets(tmp_path, options):
 
     names = {"text": "text", "label": "label"}
     assert _columns(Table(text=["a", "b"], label=[1, 0]), None, None, names)[1] == ["good", "bad"]
+    class Column(list):
+        source, column_name = Table(), "label"
+
     for wrong in -1, 2, None, 0.0:
+        with pytest.raises(ValueError, match=r"labels\[1\]: expected a class from 0 to 1, found"):
+            nvdp.train(["a"] * 4, Column([0, wrong, 1, 1]), out=tmp_path / "run", **options)
         with pytest.raises(ValueError, match=r"labels\[1\]: expected a class from 0 to 1, found"):
             nvdp.train(Table(text=["a"] * 4, label=[0, wrong, 1, 1]), out=tmp_path / "run", **options)
     assert not any(tmp_path.iterdir())
