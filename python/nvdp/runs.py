@@ -296,8 +296,8 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
 def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
     context = _context(progress, threads)
     options.setdefault("cache", _cache())
-    for name in ("data", "representations", "from_base"):
-        if options.get(name):
+    for name in ("data", "representations", "from_base", "sensitive_from", "sensitive_list"):
+        if isinstance(options.get(name), (str, PathLike)) and os.path.exists(options[name]):
             options[name] = absolute(options[name], name)
     config = _known(lambda: context.config(lib.nvdp_train_config_create, options), train)
     run = options.get("resume") or options["out"]
