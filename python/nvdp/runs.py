@@ -660,6 +660,7 @@ class Run:
                                           {"run": self.path, "split": split, "batch": batch, **options})  # fmt: skip
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
         else:
+            self._check_pairs(pairs)
             data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_model_posteriors,
                                       self._model, data, batch)  # fmt: skip
@@ -692,6 +693,13 @@ class Run:
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
         return self._context.json(lib.nvdp_certificate_json, found)
 
+    def _check_pairs(self, pairs: Any) -> None:
+        """Refuses second texts for a run on single texts, and single texts for a run on pairs. Only a task of the user's own has columns."""
+        config = self.config
+        single = (config.get("columns") or {}).get("pair") is None
+        if config.task == "tsv" and single != (pairs is None):
+            raise NvdpValueError(f"pairs: expected {'none, as the run reads single texts' if single else 'a second text for each text'}")
+
     def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any) -> None:
         """Writes a table with the columns of the run's task."""
         config = self.config
@@ -699,8 +707,7 @@ class Run:
             raise NvdpError(f"{self.path}: texts in memory need a run on texts in memory, or of task tsv, found {config.task}",
                             "ERR_UNSUPPORTED")  # fmt: skip
         columns = config["columns"]
-        if (columns.get("pair") is None) != (pairs is None):
-            raise NvdpValueError(f"pairs: expected {'none' if columns.get('pair') is None else 'second texts'}")
+        self._check_pairs(pairs)
         regression = bool(columns.get("regression"))
         known = None if labels is None else _labels(items(labels, "labels", "labels"), regression)[0]
         if known is not None and len(known) != len(texts):

@@ -1,6 +1,7 @@
 """Wrong arguments: each gets an error that names it, and none makes the interpreter crash."""
 
 import dataclasses
+import json
 import math
 import pickle
 import time
@@ -48,6 +49,31 @@ def test_no_text_is_read_by_letters(run, compact, tmp_path, texts, options):
         with pytest.raises((TypeError, ValueError), match=name):
             nvdp.train(**{"texts": rows[0], "labels": rows[1], name: texts}, out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists() and not (tmp_path / "run.data").exists()
+
+
+def test_pairs_for_a_run_on_single_texts(run, tmp_path):
+    two = ["good film"], ["bad end"]
+    for use in run.predict, run.posteriors, run.privacy, lambda *x: run.evaluate(x[0], ["pos"], x[1]), lambda *x: run.export(x[0], tmp_path / "a.h5", pairs=x[1]):
+        with pytest.raises(ValueError, match="^pairs: expected none, as the run reads single texts"):
+            use(*two)
+        with pytest.raises(ValueError, match="^pairs: expected 1 as texts, found 2|^pairs: expected none"):
+            use(two[0], two[1] * 2)
+
+
+def test_run_on_pairs(tmp_path, options):
+    """The loaded model and the program's function read pairs alike; single texts and regression too."""
+    texts, labels = texts_of(np.random.default_rng(1), 24)
+    run = nvdp.train(texts, labels, pairs=texts[::-1], out=tmp_path / "run", **options)
+    settings = {"samples": 5, "probabilities": True, "seed": 1, "batch": 32}
+    want = [json.loads(line) for line in run._lines_of_file(texts[:3], texts[3:6], settings).splitlines()]
+    assert [dict(one, index=i) for i, one in enumerate(run.predict(texts[:3], texts[3:6]))] == want
+    assert run.evaluate(texts, labels, texts).scores.n == 24
+    for use in run.predict, lambda x: run.evaluate(x, labels), lambda x: run.export(x, tmp_path / "a.h5"):
+        with pytest.raises(ValueError, match="^pairs: expected a second text for each text"):
+            use(texts)
+    scores = nvdp.train(texts, [i / 4 for i in range(24)], regression=True, out=tmp_path / "scores", **options)
+    want = [json.loads(line)["score"] for line in scores._lines_of_file(texts, None, settings).splitlines()]
+    assert [one.score for one in scores.predict(texts)] == want and scores.evaluate(texts, list(range(24))).scores.n == 24
 
 
 def test_nothing_to_do(run, compact, tmp_path, options):
