@@ -244,13 +244,15 @@ _LABELS = "labels.json"
 def _keep_labels(run: Path) -> None:
     """Copies the type of the labels from the texts to the finished run."""
     record = from_json((run / "run.json").read_text("utf-8"))
-    source = Path(record.config.get("data") or "", _LABELS)
-    if not source.is_file():
-        source = Path(f"{run}.data", _LABELS)
+    data = record.config.get("data")
     (run / _LABELS).unlink(missing_ok=True)  # of an earlier run
-    if source.is_file() and record.config.get("data") in (str(source.parent), record.config.get("out", "") + ".data"):
-        kind = from_json(source.read_text("utf-8")).type
-        (run / _LABELS).write_text(json.dumps({"type": kind, "created": record.created}) + "\n", "utf-8")
+    if data != f"{record.config.get('out')}.data":
+        return  # not texts in memory
+    for source in Path(data, _LABELS), Path(f"{run}.data", _LABELS):
+        if source.is_file():
+            kind = from_json(source.read_text("utf-8")).type
+            (run / _LABELS).write_text(json.dumps({"type": kind, "created": record.created}) + "\n", "utf-8")
+            return
 
 
 def _begun(out: str) -> tuple[int, int] | None:

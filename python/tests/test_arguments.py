@@ -6,6 +6,7 @@ import math
 import pickle
 import time
 import typing
+import warnings
 
 import numpy as np
 import pytest
@@ -53,7 +54,8 @@ def test_no_text_is_read_by_letters(run, compact, tmp_path, texts, options):
 
 def test_pairs_for_a_run_on_single_texts(run, tmp_path):
     two = ["good film"], ["bad end"]
-    for use in run.predict, run.posteriors, run.privacy, lambda *x: run.evaluate(x[0], ["pos"], x[1]), lambda *x: run.export(x[0], tmp_path / "a.h5", pairs=x[1]):
+    for use in (run.predict, run.posteriors, run.privacy, lambda *x: run.evaluate(x[0], ["pos"], x[1]),
+                lambda *x: run.export(x[0], tmp_path / "a.h5", pairs=x[1])):  # fmt: skip
         with pytest.raises(ValueError, match="^pairs: expected none, as the run reads single texts"):
             use(*two)
         with pytest.raises(ValueError, match="^pairs: expected 1 as texts, found 2|^pairs: expected none"):
@@ -257,7 +259,8 @@ def test_no_input_crashes(compact, posteriors, tmp_path):
         function = functions[i % len(functions)]
         arguments = [values[k] for k in rng.integers(len(values), size=rng.integers(1, 6))]
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 function(*arguments)
         except Exception as reason:
             assert str(reason) or isinstance(reason, (IndexError, StopIteration, MemoryError)), (function, arguments)
