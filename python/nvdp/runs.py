@@ -695,11 +695,19 @@ class Run:
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
         return self._context.json(lib.nvdp_certificate_json, found)
 
+    @property
+    def _described(self) -> Record:
+        """The model's task, as in its config.json: pair, labels ..."""
+        check_ended(self.path)
+        path = self.path / "model" / "config.json"
+        if not path.is_file():
+            raise NvdpError(f"{path}: expected the run's model, found no file: a sweep that keeps only results removes it", "ERR_STATE")
+        return from_json(path.read_text("utf-8")).nvdp
+
     def _check_pairs(self, pairs: Any) -> None:
-        """Refuses second texts for a run on single texts, and single texts for a run on pairs. Only a task of the user's own has columns."""
-        config = self.config
-        single = (config.get("columns") or {}).get("pair") is None
-        if config.task == "tsv" and single != (pairs is None):
+        """Refuses second texts for a run on single texts, and single texts for a run on pairs."""
+        single = not self._described.get("pair")
+        if single != (pairs is None):
             raise NvdpValueError(f"pairs: expected {'none, as the run reads single texts' if single else 'a second text for each text'}")
 
     def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any) -> None:
@@ -714,6 +722,11 @@ class Run:
         known = None if labels is None else _labels(items(labels, "labels", "labels"), regression)[0]
         if known is not None and len(known) != len(texts):
             raise NvdpValueError(f"labels: expected {len(texts)} as texts, found {len(known)}")
+        if known is not None and not regression:
+            names = self._described.labels
+            for i, label in enumerate(known):
+                if str(label) not in names:
+                    raise NvdpValueError(f"labels[{i}]: expected one of {', '.join(names[:20])}, found {label!r}")
         _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]))
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,

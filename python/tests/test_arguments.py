@@ -106,6 +106,8 @@ def test_unlabelled_rows_are_no_class(wrong, run, tmp_path, options):
     for use in run.evaluate, lambda *x: run.export(x[0], tmp_path / "a.h5", labels=x[1]):
         with pytest.raises(ValueError, match=r"^labels\[1\]"):
             use(["a", "b"], ["pos", wrong])
+        with pytest.raises(ValueError, match=r"^labels\[1\]: expected one of neg, pos, found 'good'"):
+            use(["a", "b"], ["pos", "good"])
     assert not any(tmp_path.iterdir())
 
 
