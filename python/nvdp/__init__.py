@@ -23,9 +23,18 @@ from .shared import Shared
 from .shared import open as open
 from .tokenizer import Tokenizer
 
+
+def __getattr__(name: str) -> object:
+    if name == "TrainingOptions":  # reads the option table, which most programs need not do
+        from .training_options import TrainingOptions
+
+        return TrainingOptions
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
-           "Sanitizer", "Shared", "Tokenizer", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
+           "Sanitizer", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

@@ -93,10 +93,11 @@ class _Life:
 
     def __init__(self, pointer: Any, free: Callable[[Any], object], parents: Iterable[_Life] = ()):
         self.pointer, self.free, self.users, self.parents = pointer, free, 1, list(parents)
+        self.key = self.address(pointer)  # at exit, cffi may be gone before the last object
         with self.lock:
             for parent in self.parents:
                 parent.users += 1
-            self.by_address[self.address(pointer)] = self
+            self.by_address[self.key] = self
 
     @staticmethod
     def address(pointer: Any) -> int:
@@ -112,7 +113,7 @@ class _Life:
             self.users -= 1
             if self.users > 0:
                 return
-            del self.by_address[self.address(self.pointer)]
+            del self.by_address[self.key]
             self.free(self.pointer)
             for parent in self.parents:
                 parent.drop()

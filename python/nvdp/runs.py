@@ -118,6 +118,10 @@ def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tu
     if columns is None and isinstance(data, Mapping):
         columns = list(data)
     if columns is None:
+        features = getattr(getattr(labels, "source", None), "features", None) or {}  # of a datasets.Column
+        classes = getattr(features.get(getattr(labels, "column_name", ""), None), "names", None)
+        if classes:
+            _classes(labels, classes)
         found: tuple[Any, ...] = data, labels, pairs
     else:
         needed = [name for name in names.values() if name not in list(columns)]
@@ -159,7 +163,7 @@ def _label(value: Any, regression: bool, row: int) -> Any:
 
 
 _KINDS: dict[type, Callable[[str], Any]] = {bool: lambda name: name == "True", int: int, str: str}
-"""What makes a label again from the name of its class."""
+"""Functions that make a label again from the name of its class."""
 
 
 def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tuple[list[Any], type]:
@@ -240,13 +244,15 @@ _LABELS = "labels.json"
 def _keep_labels(run: Path) -> None:
     """Copies the type of the labels from the texts to the finished run."""
     record = from_json((run / "run.json").read_text("utf-8"))
-    source = Path(record.config.get("data") or "", _LABELS)
-    if not source.is_file():
-        source = Path(f"{run}.data", _LABELS)
+    data = record.config.get("data")
     (run / _LABELS).unlink(missing_ok=True)  # of an earlier run
-    if source.is_file() and record.config.get("data") in (str(source.parent), record.config.get("out", "") + ".data"):
-        kind = from_json(source.read_text("utf-8")).type
-        (run / _LABELS).write_text(json.dumps({"type": kind, "created": record.created}) + "\n", "utf-8")
+    if data != f"{record.config.get('out')}.data":
+        return  # not texts in memory
+    for source in Path(data, _LABELS), Path(f"{run}.data", _LABELS):
+        if source.is_file():
+            kind = from_json(source.read_text("utf-8")).type
+            (run / _LABELS).write_text(json.dumps({"type": kind, "created": record.created}) + "\n", "utf-8")
+            return
 
 
 def _begun(out: str) -> tuple[int, int] | None:
@@ -292,8 +298,8 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
 def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
     context = _context(progress, threads)
     options.setdefault("cache", _cache())
-    for name in ("data", "representations", "from_base"):
-        if options.get(name):
+    for name in ("data", "representations", "from_base", "sensitive_from", "sensitive_list"):
+        if isinstance(options.get(name), (str, PathLike)) and os.path.exists(options[name]):
             options[name] = absolute(options[name], name)
     config = _known(lambda: context.config(lib.nvdp_train_config_create, options), train)
     run = options.get("resume") or options["out"]
@@ -538,7 +544,7 @@ class Run:
         return c_text(str(self.path), "path")
 
     def _privatized(self, config: Record) -> bool:
-        """Whether the run reads texts that their owners privatized, so that the model alone is not the run."""
+        """Returns whether the run reads texts that their owners privatized, for which the model alone does not suffice."""
         return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
 
     @property
@@ -656,6 +662,7 @@ class Run:
                                           {"run": self.path, "split": split, "batch": batch, **options})  # fmt: skip
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
         else:
+            self._check_pairs(pairs)
             data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_model_posteriors,
                                       self._model, data, batch)  # fmt: skip
@@ -688,6 +695,21 @@ class Run:
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
         return self._context.json(lib.nvdp_certificate_json, found)
 
+    @property
+    def _described(self) -> Record:
+        """The model's task, as in its config.json: pair, labels ..."""
+        check_ended(self.path)
+        path = self.path / "model" / "config.json"
+        if not path.is_file():
+            raise NvdpError(f"{path}: expected the run's model, found no file: a sweep that keeps only results removes it", "ERR_STATE")
+        return from_json(path.read_text("utf-8")).nvdp
+
+    def _check_pairs(self, pairs: Any) -> None:
+        """Refuses second texts for a run on single texts, and single texts for a run on pairs."""
+        single = not self._described.get("pair")
+        if single != (pairs is None):
+            raise NvdpValueError(f"pairs: expected {'none, as the run reads single texts' if single else 'a second text for each text'}")
+
     def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any) -> None:
         """Writes a table with the columns of the run's task."""
         config = self.config
@@ -695,12 +717,16 @@ class Run:
             raise NvdpError(f"{self.path}: texts in memory need a run that was trained on texts in memory or on task tsv, found task {config.task}",
                             "ERR_UNSUPPORTED")  # fmt: skip
         columns = config["columns"]
-        if (columns.get("pair") is None) != (pairs is None):
-            raise NvdpValueError(f"pairs: expected {'none' if columns.get('pair') is None else 'second texts'}")
+        self._check_pairs(pairs)
         regression = bool(columns.get("regression"))
         known = None if labels is None else _labels(items(labels, "labels", "labels"), regression)[0]
         if known is not None and len(known) != len(texts):
             raise NvdpValueError(f"labels: expected {len(texts)} as texts, found {len(known)}")
+        if known is not None and not regression:
+            names = self._described.labels
+            for i, label in enumerate(known):
+                if str(label) not in names:
+                    raise NvdpValueError(f"labels[{i}]: expected one of {', '.join(names[:20])}, found {label!r}")
         _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]))
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,

@@ -133,6 +133,8 @@ class Mechanism:
     def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Record:
         """Measures how often an attacker who knows the prior, [V] weights, names a token from its output: `nearest`, `bayes` ...; as
         `nvdp sanitize --analyse inversion`."""
+        if prior is None:
+            raise TypeError("prior: expected [V] weights, found None")
         return self._measure("nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
 
     def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:

@@ -96,7 +96,7 @@ class Shared:
 
     @property
     def guarantee(self) -> str:
-        """What is proven of these samples in one line, or why no guarantee is useful; from verify()."""
+        """The guarantee of these samples in one line, or why no guarantee is useful; from verify()."""
         return self.verify().guarantee
 
     @property

@@ -1,8 +1,12 @@
 """Wrong arguments: each gets an error that names it, and none makes the interpreter crash."""
 
+import dataclasses
+import json
 import math
 import pickle
 import time
+import typing
+import warnings
 
 import numpy as np
 import pytest
@@ -48,6 +52,32 @@ def test_no_text_is_read_by_letters(run, compact, tmp_path, texts, options):
     assert not (tmp_path / "run").exists() and not (tmp_path / "run.data").exists()
 
 
+def test_pairs_for_a_run_on_single_texts(run, tmp_path):
+    two = ["good film"], ["bad end"]
+    for use in (run.predict, run.posteriors, run.privacy, lambda *x: run.evaluate(x[0], ["pos"], x[1]),
+                lambda *x: run.export(x[0], tmp_path / "a.h5", pairs=x[1])):  # fmt: skip
+        with pytest.raises(ValueError, match="^pairs: expected none, as the run reads single texts"):
+            use(*two)
+        with pytest.raises(ValueError, match="^pairs: expected 1 as texts, found 2|^pairs: expected none"):
+            use(two[0], two[1] * 2)
+
+
+def test_run_on_pairs(tmp_path, options):
+    """The loaded model and the program's function read pairs alike; single texts and regression too."""
+    texts, labels = texts_of(np.random.default_rng(1), 24)
+    run = nvdp.train(texts, labels, pairs=texts[::-1], out=tmp_path / "run", **options)
+    settings = {"samples": 5, "probabilities": True, "seed": 1, "batch": 32}
+    want = [json.loads(line) for line in run._lines_of_file(texts[:3], texts[3:6], settings).splitlines()]
+    assert [dict(one, index=i) for i, one in enumerate(run.predict(texts[:3], texts[3:6]))] == want
+    assert run.evaluate(texts, labels, texts).scores.n == 24
+    for use in run.predict, lambda x: run.evaluate(x, labels), lambda x: run.export(x, tmp_path / "a.h5"):
+        with pytest.raises(ValueError, match="^pairs: expected a second text for each text"):
+            use(texts)
+    scores = nvdp.train(texts, [i / 4 for i in range(24)], regression=True, out=tmp_path / "scores", **options)
+    want = [json.loads(line)["score"] for line in scores._lines_of_file(texts, None, settings).splitlines()]
+    assert [one.score for one in scores.predict(texts)] == want and scores.evaluate(texts, list(range(24))).scores.n == 24
+
+
 def test_nothing_to_do(run, compact, tmp_path, options):
     assert run.predict([]) == [] and len(run.posteriors([])) == 0
     assert nvdp.Encoder(compact, threads=1).states([]) == [] and nvdp.Tokenizer(compact)([]).ids.size == 0
@@ -76,6 +106,8 @@ def test_unlabelled_rows_are_no_class(wrong, run, tmp_path, options):
     for use in run.evaluate, lambda *x: run.export(x[0], tmp_path / "a.h5", labels=x[1]):
         with pytest.raises(ValueError, match=r"^labels\[1\]"):
             use(["a", "b"], ["pos", wrong])
+        with pytest.raises(ValueError, match=r"^labels\[1\]: expected one of neg, pos, found 'good'"):
+            use(["a", "b"], ["pos", "good"])
     assert not any(tmp_path.iterdir())
 
 
@@ -93,7 +125,12 @@ def test_class_labels_of_datasets(tmp_path, options):
 
     names = {"text": "text", "label": "label"}
     assert _columns(Table(text=["a", "b"], label=[1, 0]), None, None, names)[1] == ["good", "bad"]
+    class Column(list):
+        source, column_name = Table(), "label"
+
     for wrong in -1, 2, None, 0.0:
+        with pytest.raises(ValueError, match=r"labels\[1\]: expected a class from 0 to 1, found"):
+            nvdp.train(["a"] * 4, Column([0, wrong, 1, 1]), out=tmp_path / "run", **options)
         with pytest.raises(ValueError, match=r"labels\[1\]: expected a class from 0 to 1, found"):
             nvdp.train(Table(text=["a"] * 4, label=[0, wrong, 1, 1]), out=tmp_path / "run", **options)
     assert not any(tmp_path.iterdir())
@@ -224,7 +261,8 @@ def test_no_input_crashes(compact, posteriors, tmp_path):
         function = functions[i % len(functions)]
         arguments = [values[k] for k in rng.integers(len(values), size=rng.integers(1, 6))]
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 function(*arguments)
         except Exception as reason:
             assert str(reason) or isinstance(reason, (IndexError, StopIteration, MemoryError)), (function, arguments)
@@ -232,8 +270,25 @@ def test_no_input_crashes(compact, posteriors, tmp_path):
         done += 1
     assert done == 10000 and failed < done and sorted(tmp_path.iterdir()) == before
     assert time.monotonic() - start < 60  # 20 s on an idle machine
-    assert nvdp.gdp_delta(1.0, 1.0) == pytest.approx(0.1269367) and loss_still_works(posteriors)
+    assert nvdp.gdp_delta(1.0, 1.0) == pytest.approx(0.1269367) and posteriors.exact(0, 1).epsilon(1e-5) > 0
+    with pytest.raises(TypeError, match="prior: expected"):
+        nvdp.Mechanism(np.eye(4), "santext", 2.0).inversion(None)
 
 
-def loss_still_works(posteriors):
-    return posteriors.exact(0, 1).epsilon(1e-5) > 0
+def test_training_options(tmp_path, options):
+    """Made of the option table: every option but Python's keywords, with the type of its row."""
+    rows = {one.name.replace("-", "_"): one for one in nvdp.options("train")}
+    fields = {one.name: one for one in dataclasses.fields(nvdp.TrainingOptions)}
+    assert set(rows) - set(fields) == {"lambda"} and set(fields) <= set(rows)
+    assert typing.get_args(fields["epochs"].type) == (int, type(None)) and fields["epochs"].metadata["default_value"] == rows["epochs"].default_value
+    made = nvdp.TrainingOptions(epochs=2, lr=1e-3, clip_mu="inf", overwrite=True, method="nvdp")
+    assert dict(made) == {"epochs": 2, "lr": 1e-3, "clip_mu": "inf", "overwrite": True, "method": "nvdp"}
+    assert pickle.loads(pickle.dumps(made)) == made and "epochs=2" in repr(made)
+    for wrong in dict(epochs=-1), dict(epochs=1.5), dict(method="none"), dict(overwrite="maybe"), dict(lr="fast"):
+        with pytest.raises(ValueError, match=f"option {list(wrong)[0]}: expected "):
+            nvdp.TrainingOptions(**wrong)
+    with pytest.raises(TypeError, match="epoch"):
+        nvdp.TrainingOptions(epoch=1)
+    rows = texts_of(np.random.default_rng(1), 12)
+    run = nvdp.train(*rows, out=tmp_path / "run", **nvdp.TrainingOptions(**{**options, "model": str(options["model"])}))
+    assert run.config.epochs == 1 and run.config.method == "base"

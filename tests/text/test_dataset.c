@@ -213,6 +213,26 @@ Test(dataset, named_files) {
     nvdp_dataset_free(dataset);
 }
 
+/* Classes are in numeric order if all labels are numbers, else in the order of their bytes. */
+Test(dataset, order_of_classes) {
+    static const struct {
+        const char *text, *labels[4];
+        float last; /* class of the last row */
+    } cases[] = {{"t\ty\ncat\t10\ncat\t-1\ncat\t2\ncat\t02\n", {"-1", "02", "2", "10"}, 1},
+                 {"t\ty\ncat\t10\ncat\tx\ncat\t2\ncat\t2\n", {"10", "2", "x"}, 1}};
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp_dataset *dataset = NULL;
+        text_file("train.tsv", cases[i].text);
+        cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset), NVDP_OK);
+        for (int c = 0; c < dataset->task.classes; c++)
+            cr_expect_str_eq(dataset->task.labels[c], cases[i].labels[c]);
+        cr_expect_eq(dataset->label[3], cases[i].last);
+        nvdp_dataset_free(dataset);
+    }
+}
+
 #define SKIPS "; training with --skip-bad-rows skips such rows"
 
 static void refuse(const struct nvdp_dataset_config *config, const char *text,
