@@ -33,9 +33,8 @@ const struct nvdp_option nvdp__sanitizer_rows[] = {
 
 const struct nvdp_option nvdp__sanitizer_table_rows[] = {
     {"vectors", NVDP_OPTION_TEXT, "FILE",
-     "word vectors, `word v1 ... vn` a line or word2vec's .bin, also .gz or .xz: tokens are words; "
-     "else --model's pieces",
-     NULL, AT(vectors), .traits = NVDP_TRAIT_BASIC},
+     "word vectors (GloVe, .vec, .bin, also .gz or .xz): tokens are words", NULL, AT(vectors),
+     .traits = NVDP_TRAIT_BASIC},
     {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
      "with --vectors: only their words that this public text, one text per line, has, or, under "
      "the "

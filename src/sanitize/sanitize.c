@@ -40,9 +40,8 @@ const struct nvdp_option nvdp__sanitize_source_rows[] = {
     NVDP__TEXT_COLUMN_ROW(SOURCE(columns.text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
     {"text", NVDP_OPTION_TEXT, "FILE",
-     "in place of a task: a file with one text per line (-: standard input), or a table (.tsv, "
-     ".csv, .json), whose texts are in --text-column, else in text",
-     NULL, SOURCE(text), .traits = NVDP_TRAIT_BASIC},
+     "in place of a task: one text per line (-: stdin), or a .tsv, .csv or .json table", NULL,
+     SOURCE(text), .traits = NVDP_TRAIT_BASIC},
     {"input", NVDP_OPTION_TEXT, "FILE", "the same as --text",
      .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {0},
