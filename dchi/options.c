@@ -33,8 +33,8 @@ const struct nvdp_option nvdp__sanitizer_rows[] = {
 
 const struct nvdp_option nvdp__sanitizer_table_rows[] = {
     {"vectors", NVDP_OPTION_TEXT, "FILE",
-     "word vectors, one `word v1 ... vn` per line or word2vec's .bin, also .gz or .xz, whose words "
-     "are the tokens; without this file the tokens are the word pieces of --model",
+     "word vectors (GloVe, .vec, .bin, also .gz or .xz), whose words are the tokens; without this "
+     "file the tokens are the word pieces of --model",
      NULL, AT(vectors), .traits = NVDP_TRAIT_BASIC},
     {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
      "with --vectors: keep only the words that occur in this public text (one text per line); with "

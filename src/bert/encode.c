@@ -66,14 +66,13 @@ static const struct nvdp_option model_rows[] = {
 static const struct nvdp_option file_rows[] = {
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts: one per line; or JSON lines with text, pair, max_length, or with input_ids, "
-     "token_type_ids; or a table (.tsv, .csv, .json) with --text-column; -: standard input",
+     "token_type_ids; or a table (.tsv, .csv, .json), whose texts are in --text-column, else in "
+     "text; -: standard input",
      NULL, AT(input)},
     {"jsonl", NVDP_OPTION_TEXT, "F.jsonl", "the same, but only JSON lines are accepted", NULL,
      AT(jsonl)},
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the table's column with the text", "text",
-     AT(text_column)},
-    {"text-pair-column", NVDP_OPTION_TEXT, "NAME", "header of the second text's column", NULL,
-     AT(text_pair_column)},
+    NVDP__TEXT_COLUMN_ROW(AT(text_column)),
+    NVDP__TEXT_PAIR_COLUMN_ROW(AT(text_pair_column)),
     {"out", NVDP_OPTION_TEXT, "FILE.h5", "file to write", NULL, AT(out),
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"all-layers", NVDP_OPTION_FLAG, NULL, "write the hidden states of every layer", NULL,
@@ -379,7 +378,9 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(read_any(&reader, &lines));
     if (input.data.count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one %s, found none", path,
-                            limits->only_objects ? "JSON line" : "text"));
+                            limits->only_objects || nvdp__table_format_of(path) == NVDP__TABLE_JSONL
+                                ? "JSON line"
+                                : "text"));
     NVDP__HAND_OVER(out, input);
 cleanup:
     nvdp__lines_close(&lines);

@@ -40,8 +40,8 @@ const struct nvdp_option nvdp__sanitize_source_rows[] = {
     NVDP__TEXT_COLUMN_ROW(SOURCE(columns.text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
     {"text", NVDP_OPTION_TEXT, "FILE",
-     "file with one text per line, in place of a task; -: standard input", NULL, SOURCE(text),
-     .traits = NVDP_TRAIT_BASIC},
+     "file in place of a task: one text per line (-: standard input), or a .tsv, .csv or .json table",
+     NULL, SOURCE(text), .traits = NVDP_TRAIT_BASIC},
     {"input", NVDP_OPTION_TEXT, "FILE", "another name of --text",
      .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {0},
@@ -73,6 +73,14 @@ static const struct nvdp_option noise_rows[] = {
      .max = 1 << 24},
     {0},
 };
+
+struct nvdp_dataset_config nvdp__sanitize_table(const struct nvdp__sanitize_source *source) {
+    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    config.task = NVDP_TASK_TSV;
+    config.columns = source->columns;
+    if (config.columns.text_column == NULL) config.columns.text_column = "text";
+    return config;
+}
 
 nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source) {
@@ -297,6 +305,13 @@ static nvdp_status put_cell(struct sanitize *work, const struct part *part,
                : put(work, cell.text, cell.size);
 }
 
+/* Writes what was put: to the part's file, or without one to the caller. */
+static nvdp_status emit(struct sanitize *work, struct part *part) {
+    if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
+    if (work->write(work->text, work->size, work->user)) return NVDP_OK;
+    return nvdp__fail(work->ctx, NVDP_ERR_IO, "standard output: cannot write");
+}
+
 /* Writes the header.  Quoted TSV is recognized by quotes around its names, so they are always quoted. */
 static nvdp_status write_header(struct sanitize *work, struct part *part) {
     const struct nvdp__tsv *tsv = &work->input.tsv;
@@ -308,7 +323,7 @@ static nvdp_status write_header(struct sanitize *work, struct part *part) {
                                   : put_cell(work, part, tsv->field[c]));
     }
     NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
-    return nvdp__output_write(&part->output, work->text, work->size);
+    return emit(work, part);
 }
 
 static nvdp_status put_json_string(struct sanitize *work, const char *text) {
@@ -445,9 +460,7 @@ static nvdp_status write_rows(struct sanitize *work, struct part *part) {
         NVDP_RETURN_IF_FAILED(write_row(work, part, i, work->batch.out + i * part->texts));
         NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
     }
-    if (part->output.file != NULL) return nvdp__output_write(&part->output, work->text, work->size);
-    if (work->write(work->text, work->size, work->user)) return NVDP_OK;
-    return nvdp__fail(work->ctx, NVDP_ERR_IO, "standard output: cannot write");
+    return emit(work, part);
 }
 
 static void copy_example(struct nvdp__field from, char to[NVDP_SANITIZE_EXAMPLE_SIZE]) {
@@ -618,12 +631,24 @@ static nvdp_status find_splits(struct sanitize *work) {
                       options->source.data, work->layout.dev, work->layout.test);
 }
 
-/* Finds the files of the task or the file of lines. */
+/* Finds the files of the task, or the file of lines or of a table. */
 static nvdp_status find_sources(struct sanitize *work) {
+    struct part *part = &work->part[0];
     if (work->options->source.task != NULL) return find_splits(work);
-    work->part[0].format = NVDP__TABLE_LINES;
-    work->part[0].path = nvdp__strdup(work->ctx, work->options->source.text);
-    return work->part[0].path != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
+    part->format = NVDP__TABLE_LINES;
+    part->path = nvdp__strdup(work->ctx, work->options->source.text);
+    NVDP_RETURN_IF_FAILED(NVDP__MADE(part->path));
+    if (!nvdp__is_table(part->path)) return NVDP_OK;
+    if (work->vectors)
+        return nvdp__fail(
+            work->ctx, NVDP_ERR_ARGUMENT,
+            "%s: expected one text per line, or {task} and {data}, for vectors; found "
+            "a table",
+            part->path);
+    part->name = base_name(part->path);
+    work->config = nvdp__sanitize_table(&work->options->source);
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(work->ctx, &work->config, &work->layout));
+    return nvdp__table_chunks_format(work->ctx, &work->layout, part->path, &part->format);
 }
 
 static nvdp_status open_outputs(struct sanitize *work) {

@@ -62,6 +62,8 @@ extern const struct nvdp_option
     nvdp__sanitize_source_rows[]; /* of that struct, except label-column */
 nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source);
+/* Returns the configuration for a table that is source->text: a task of one's own; the text is in column `text` unless named. */
+struct nvdp_dataset_config nvdp__sanitize_table(const struct nvdp__sanitize_source *source);
 /* Counts the tokens of everything that nvdp_sanitize() would privatize, in all splits.  V_S is chosen from these
  * counts. */
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,

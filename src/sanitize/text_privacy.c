@@ -213,6 +213,11 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
         NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
         NVDP_TRY(nvdp__task_path(ctx, &layout, options->source.data, split, &path));
     }
+    if (path == NULL && nvdp__is_table(name)) {
+        config = nvdp__sanitize_table(&options->source);
+        path = nvdp__strdup(ctx, name);
+        NVDP_TRY(NVDP__MADE(path));
+    }
     NVDP_TRY(choose_sensitive(ctx, &options->source, sanitizer));
     NVDP_TRY(nvdp__read_stream(ctx, path != NULL ? path : name, NVDP__DATA_LIMIT, &bytes, &size));
     NVDP_TRY(path != NULL

@@ -13,7 +13,7 @@ struct nvdp__conll_word {
     size_t line;
 };
 
-/* How a file writes its tags. */
+/* Describes the tags of a file. */
 struct nvdp__tag_scheme {
     size_t first[256];  /* line of the first tag with this letter; 0: none */
     size_t typed, bare; /* lines of the first tags with and without a type */

@@ -33,6 +33,47 @@ Test(tokenize, pieces_of_plain_lines) {
     gives("--max-length 4", "the film was good\n", "the film\n");
 }
 
+/* encode and sanitize take the same files. */
+Test(tokenize, tables) {
+    static const char *const files[][3] = {
+        {"t.tsv", "x\treview\n1\tthe film\n\n2\tgood\n", "--text-column review"},
+        {"t.csv", "text,x\n\"the film\",1\ngood,2\n", ""},
+        {"t.json", "[{\"text\": \"the film\"},\n {\"text\": \"good\"}]\n", ""},
+        {"t.jsonl", "{\"text\": \"the film\"}\n{\"text\": \"good\"}\n", ""},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *path = support_scratch_path(files[i][0]);
+        support_write_text(path, files[i][1]);
+        struct outcome o = program_expect(0, "tokenize --model %s --input %s %s", program_model(),
+                                          path, files[i][2]);
+        cr_expect_str_eq(o.out, "the film\ngood\n", "%s: %s", files[i][0], o.out);
+        program_release(&o);
+        o = program_expect(0, "encode --quiet --model %s --input %s %s --out %s", program_model(),
+                           path, files[i][2], support_scratch_path("t.h5"));
+        support_contains(o.out, "texts             2,");
+        program_release(&o);
+        o = program_expect(
+            0, "sanitize --quiet --input %s %s --mechanism laplace-nearest --eta 1e6 --model %s",
+            path, files[i][2], program_model());
+        support_contains(o.out, "the film");
+        support_contains(o.out, i == 0 ? "x\treview\n" : i == 1 ? "text,x\n" : "{\"text\":");
+        program_release(&o);
+    }
+    struct outcome o = program_expect(3, "tokenize --model %s --input %s", program_model(),
+                                      support_scratch_path("t.tsv"));
+    support_contains(o.err, "t.tsv:1: missing column 'text': found columns 'x', 'review'");
+    program_release(&o);
+    support_write_text(support_scratch_path("lines"), "the film\ngood\n");
+    o = program_expect(0, "encode --quiet --model %s --input - --out %s <%s", program_model(),
+                       support_scratch_path("t.h5"), support_scratch_path("lines"));
+    support_contains(o.out, "texts             2,");
+    program_release(&o);
+    o = program_expect(3, "encode --quiet --model %s --jsonl - --out %s <%s", program_model(),
+                       support_scratch_path("t.h5"), support_scratch_path("lines"));
+    support_contains(o.err, "expected a JSON object");
+    program_release(&o);
+}
+
 Test(tokenize, a_file) {
     const char *path = support_scratch_path("lines.txt");
     support_write_text(path, "the film\n");

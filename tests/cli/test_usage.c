@@ -30,7 +30,7 @@ Test(usage, what_users_try_first) {
                                   "(no hub is asked) with config.json");
     program_release(&outcome);
     outcome = program_expect(0, "encode --help");
-    support_contains(outcome.out, "--input is the");
+    support_contains(outcome.out, "--input=FILE");
     program_release(&outcome);
 }
 

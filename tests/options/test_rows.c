@@ -47,7 +47,7 @@ static const struct {
     {"freeze-layers", 2, "a masked language model freezes its decoder too"},
     {"heads", 2, "of an encoder, of a reader of samples"},
     {"init", 2, "a checkpoint, or the public part of a model"},
-    {"input", 2, "new texts in any format, or a table"},
+    {"input", 3, "new texts of a run or of an encoder in any format, or a table"},
     {"insecure-seed", 2, "private training has 0 for the operating system, to which it returns"},
     {"length", 3, "rows of a sample; windows, whose range a finished model limits"},
     {"limit", 2, "texts, or windows"},
