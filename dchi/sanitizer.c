@@ -714,7 +714,7 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp_bert_config_read(ctx, directory, &config));
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
-    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
+    NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
     NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
     nvdp__snprintf(name, sizeof name, "%s.%s", nvdp__names(config.model_type)->prefix, suffix);
     const struct nvdp_tensor_info *info = nvdp_safetensors_find(file, name);
