@@ -859,9 +859,8 @@ static void close_source(struct nvdp__tokenizer_source *source) {
 static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory, enum kind kind,
                                 const char *class) {
     static const char *const wanted[] = {
-        [NO_KIND] =
-            "vocab.txt, or vocab.json and merges.txt, or tokenizer.json (beside config.json "
-            "and model.safetensors)",
+        [NO_KIND] = ("vocab.txt, or vocab.json and merges.txt, or tokenizer.json (beside "
+                     "config.json and model.safetensors)"),
         [BERT] = "vocab.txt or tokenizer.json",
         [MPNET] = "vocab.txt or tokenizer.json",
         [ROBERTA] = "vocab.json and merges.txt, or tokenizer.json",
