@@ -929,7 +929,8 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
     const bool lower =
         json_is_true(json_object_get(source.json[NVDP__FILE_SENTENCE], "do_lower_case"));
     for (int i = 0; status == NVDP_OK && i < NVDP__FILE_MODEL; i++) {
-        if (there[i] && (i != NVDP__FILE_SENTENCE || lower))
+        const bool exists = there[i] || nvdp__exists(source.path[i]);
+        if (exists && (i != NVDP__FILE_SENTENCE || lower))
             files[count++] = nvdp__tokenizer_file_names[i];
     }
     files[count] = NULL;
