@@ -880,12 +880,15 @@ static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory,
                                            used > 0 ? ", " : "", others[i]);
         free(path);
     }
+    const char *next = "";
+    if (strstr(found, ".model") != NULL)
+        next = ": SentencePiece is not supported; use an encoder with WordPiece or byte-level BPE";
+    else if (used > 0)
+        next = ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers "
+               "writes tokenizer.json";
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected %s%s%s, found %s%s", directory, wanted[kind],
                       class != NULL ? " for the tokenizer class " : "", class != NULL ? class : "",
-                      used > 0 ? found : "none",
-                      used == 0 ? ""
-                                : ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) "
-                                  "of transformers writes tokenizer.json");
+                      used > 0 ? found : "none", next);
 }
 
 /* Reads the files of a folder except the vocabulary, and sets `files` to those of the tokenizer. */
