@@ -37,6 +37,10 @@ nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char 
 /* nvdp_bert_config_read for a named file. */
 nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
                                         struct nvdp_bert_config *out);
+/* Checks that the table of word embeddings has a row for every piece. Further rows pad it to a round
+ * size. Code that draws from all rows needs nvdp_bert_check_vocabulary. */
+nvdp_status nvdp__bert_check_rows(struct nvdp_context *ctx, const char *directory,
+                                  const struct nvdp_bert_config *config, size_t tokenizer_size);
 /* Writes DIR/config.json from the configuration; adds the members of `extra` (may be NULL) at
  * the top level. */
 nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *directory,

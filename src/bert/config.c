@@ -366,6 +366,15 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
                       directory, config->vocab_size, tokenizer_size);
 }
 
+nvdp_status nvdp__bert_check_rows(struct nvdp_context *ctx, const char *directory,
+                                  const struct nvdp_bert_config *config, size_t tokenizer_size) {
+    if (tokenizer_size <= config->vocab_size) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "%s: vocabulary: expected at most %zu pieces (config.json's 'vocab_size'), "
+                      "found %zu",
+                      directory, config->vocab_size, tokenizer_size);
+}
+
 /* Returns 0, or -1 if jansson has no memory. */
 static int fill(json_t *json, const struct nvdp_bert_config *config, const char *architecture) {
     int failed = 0;

@@ -194,24 +194,18 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
     return NVDP_OK;
 }
 
-/* Loads a tokenizer whose pieces all have a row in the table. Additional rows, which pad tables
- * to a round size, are harmless here. Pretraining and token noise draw from all rows, so they
- * require equal sizes (nvdp_bert_check_vocabulary). */
+/* Loads a tokenizer whose pieces all have a row in the table. */
 static nvdp_status load_tokenizer(struct nvdp_context *ctx, const char *directory,
                                   const struct nvdp_bert_config *config,
                                   struct nvdp_tokenizer **out) {
     struct nvdp_tokenizer *made = NULL;
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, &made));
-    const size_t size = nvdp_tokenizer_size(made);
-    if (size <= config->vocab_size) {
+    nvdp_status status = nvdp__bert_check_rows(ctx, directory, config, nvdp_tokenizer_size(made));
+    if (status == NVDP_OK)
         *out = made;
-        return NVDP_OK;
-    }
-    nvdp_tokenizer_free(made);
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: vocabulary: expected at most %zu pieces ('vocab_size' in config.json), "
-                      "found %zu",
-                      directory, config->vocab_size, size);
+    else
+        nvdp_tokenizer_free(made);
+    return status;
 }
 
 static nvdp_status read_max_length(struct reader *reader, const json_t *object, bool pair,

@@ -288,8 +288,8 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
     NVDP_TRY(nvdp__checkpoint_load(&model->dev, directory, &model->params));
     NVDP_TRY(fingerprint(model, directory));
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &model->tokenizer));
-    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, &model->info.bert,
-                                        nvdp_tokenizer_size(model->tokenizer)));
+    NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &model->info.bert,
+                                   nvdp_tokenizer_size(model->tokenizer)));
     NVDP__HAND_OVER(out, model);
 cleanup:
     nvdp_model_free(model);

@@ -11,6 +11,7 @@ enum {
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
     FIRST_DECOMPOSABLE = 0xC0,
+    NEWER_COMPOSITE = 0x11938,  /* the only one that is newer than Unicode 8 */
     LONGEST_DECOMPOSITION = 32, /* more than the 4 of any canonical decomposition */
     COMBINING_CLASSES = 256,
     SHORT_RUN = 16 /* up to this length, insertion sort is faster than counting sort */
@@ -82,11 +83,12 @@ bool nvdp__is_dropped(int32_t rune) {
            (has_category(rune, IN(CF)) && !is_newer(rune));
 }
 
+/* The last but one range begins 0x100 late, as in the `tokenizers` library. */
 bool nvdp__is_chinese(int32_t rune) {
     static const struct {
         int32_t first, last;
-    } block[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},   {0x20000, 0x2A6DF},
-                 {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B820, 0x2CEAF}, {0x2F800, 0x2FA1F}};
+    } block[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
+                 {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
     for (size_t i = 0; i < sizeof block / sizeof block[0]; i++) {
         if (rune < block[i].first) return false;
         if (rune <= block[i].last) return true;
@@ -154,7 +156,8 @@ static size_t lower(int32_t rune, int32_t out[2]) {
 
 static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune,
                                    struct nvdp__runes *out) {
-    if (rune < FIRST_DECOMPOSABLE || is_newer(rune)) return nvdp__runes_push(ctx, out, rune);
+    if (rune < FIRST_DECOMPOSABLE || rune == NEWER_COMPOSITE)
+        return nvdp__runes_push(ctx, out, rune);
     utf8proc_int32_t part[LONGEST_DECOMPOSITION];
     int boundary = 0;
     utf8proc_ssize_t parts =

@@ -50,7 +50,7 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
                                                 4 * token->single_word + 8 * token->left_spaces +
                                                 16 * token->right_spaces));
     }
-    if (bpe != NULL) {
+    if (bpe != NULL && bpe->merges.count > 0) {
         nvdp__digest_bytes(&digest, bpe->merges.text, bpe->merges.start[bpe->merges.count]);
         nvdp__digest_bytes(&digest, (const char *)bpe->merged,
                            bpe->merges.count * sizeof *bpe->merged);

@@ -149,7 +149,8 @@ enum nvdp__tokenizer_file {
     NVDP__TOKENIZER_FILES
 };
 extern const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES];
-/* The files that the tokenizer of a folder is read from, except config.json, then NULL. *class is
+/* The files of a folder's tokenizer except config.json, then NULL; they include vocabularies that
+ * its class does not read. *class is
  * the tokenizer class if tokenizer_config.json does not state it, otherwise NULL.
  * NVDP_ERR_IO, naming what is there and what is missing, if there is no vocabulary. */
 nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *directory,

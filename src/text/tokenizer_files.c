@@ -859,9 +859,8 @@ static void close_source(struct nvdp__tokenizer_source *source) {
 static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory, enum kind kind,
                                 const char *class) {
     static const char *const wanted[] = {
-        [NO_KIND] =
-            "vocab.txt, or vocab.json and merges.txt, or tokenizer.json (beside config.json "
-            "and model.safetensors)",
+        [NO_KIND] = ("vocab.txt, or vocab.json and merges.txt, or tokenizer.json (beside "
+                     "config.json and model.safetensors)"),
         [BERT] = "vocab.txt or tokenizer.json",
         [MPNET] = "vocab.txt or tokenizer.json",
         [ROBERTA] = "vocab.json and merges.txt, or tokenizer.json",
@@ -881,12 +880,15 @@ static nvdp_status fail_missing(struct nvdp_context *ctx, const char *directory,
                                            used > 0 ? ", " : "", others[i]);
         free(path);
     }
+    const char *next = "";
+    if (strstr(found, ".model") != NULL)
+        next = ": SentencePiece is not supported; use an encoder with WordPiece or byte-level BPE";
+    else if (used > 0)
+        next = ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) of transformers "
+               "writes tokenizer.json";
     return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected %s%s%s, found %s%s", directory, wanted[kind],
                       class != NULL ? " for the tokenizer class " : "", class != NULL ? class : "",
-                      used > 0 ? found : "none",
-                      used == 0 ? ""
-                                : ": AutoTokenizer.from_pretrained(folder).save_pretrained(folder) "
-                                  "of transformers writes tokenizer.json");
+                      used > 0 ? found : "none", next);
 }
 
 /* Reads the files of a folder except the vocabulary, and sets `files` to those of the tokenizer. */
@@ -930,7 +932,8 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
     const bool lower =
         json_is_true(json_object_get(source.json[NVDP__FILE_SENTENCE], "do_lower_case"));
     for (int i = 0; status == NVDP_OK && i < NVDP__FILE_MODEL; i++) {
-        if (there[i] && (i != NVDP__FILE_SENTENCE || lower))
+        const bool exists = there[i] || nvdp__exists(source.path[i]);
+        if (exists && (i != NVDP__FILE_SENTENCE || lower))
             files[count++] = nvdp__tokenizer_file_names[i];
     }
     files[count] = NULL;

@@ -294,8 +294,8 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     NVDP__RANK_0_FIRST(t->ctx, status, load_data(t));
     NVDP_RETURN_IF_FAILED(status);
     NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
-    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, t->config.model, &bert,
-                                                     nvdp_tokenizer_size(t->tokenizer)));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__bert_check_rows(t->ctx, t->config.model, &bert, nvdp_tokenizer_size(t->tokenizer)));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
     NVDP_RETURN_IF_FAILED(weigh_classes(t));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_take_lineage(t));

@@ -199,7 +199,7 @@ Test(bad_input, vocabulary) {
     append(path, "\xff\xfe\n", 3);
     model_refused(PARTS("vocab.txt:41: expected UTF-8, found piece"));
     support_write_text(path, "");
-    model_refused(PARTS("vocab.txt:1: empty file: expected a piece a line"));
+    model_refused(PARTS("vocab.txt: expected one piece per line, found no piece"));
     support_write_text(path, "[PAD]\nword\n");
     model_refused(PARTS("vocab.txt: ", "expected", "[UNK]", "found none"));
 }

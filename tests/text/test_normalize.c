@@ -75,6 +75,8 @@ Test(normalize, classes) {
     cr_assert_not(nvdp__is_punctuation('a') || nvdp__is_punctuation(0x20AC)); /* euro: Sc */
     cr_assert(nvdp__is_chinese(0x4E00) && nvdp__is_chinese(0x9FFF) && nvdp__is_chinese(0x2FA1F));
     cr_assert_not(nvdp__is_chinese(0x3042) || nvdp__is_chinese(0xAC00) || nvdp__is_chinese(0xA000));
+    cr_assert(nvdp__is_chinese(0x2B81F) && nvdp__is_chinese(0x2B920));
+    cr_assert_not(nvdp__is_chinese(0x2B820) || nvdp__is_chinese(0x2B91F)); /* as in tokenizers */
     cr_assert(nvdp__is_dropped(0) && nvdp__is_dropped(0xFFFD) && nvdp__is_dropped(-1));
     cr_assert(nvdp__is_dropped(0xAD) && nvdp__is_dropped(0x85)); /* Cf, Cc */
     cr_assert(nvdp__is_dropped(0xE000));                         /* private */

@@ -246,12 +246,11 @@ Test(tokenizer_files, refused_keys) {
 }
 
 Test(tokenizer_files, missing_vocabulary) {
-    refuse(FOLDER({"config.json", BERT}, {"tokenizer.model", ""}, {"sentencepiece.bpe.model", ""}),
-           NVDP_ERR_IO,
-           "expected vocab.txt or tokenizer.json, found tokenizer.model, sentencepiece.bpe.model: "
-           "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
     refuse(FOLDER({"config.json", "{}"}, {"tokenizer_config.json", FAST}, {"vocab.txt", PIECES}),
            NVDP_ERR_IO,
            "expected tokenizer.json for the tokenizer class PreTrainedTokenizerFast, found "
-           "vocab.txt, tokenizer.model");
+           "vocab.txt: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
+    refuse(FOLDER({"tokenizer.model", ""}, {"sentencepiece.bpe.model", ""}), NVDP_ERR_IO,
+           "found vocab.txt, tokenizer.model, sentencepiece.bpe.model: SentencePiece is not "
+           "supported; use an encoder with");
 }
