@@ -22,7 +22,7 @@ notebooks: install-deps ## install missing packages, build; write the files that
 
 test: install-deps ## install missing packages, build, run all tests
 	@scripts/build.sh release -j$(JOBS)
-	@scripts/test.sh release -j$(JOBS)
+	@scripts/test.sh release -j$(JOBS) -LE notebooks
 
 check: ## run the checks beyond `make test`: sanitizers, both compilers, layout, clang-tidy, documentation
 	@scripts/install-deps.sh --check

@@ -749,7 +749,7 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
     struct nvdp_sanitizer *made = NULL;
     NVDP_TRY(nvdp__sanitizer_check(ctx, options));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true});
+    made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true, false});
     if (options->vectors != NULL) {
         struct nvdp__word_vectors read;
         NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &read));

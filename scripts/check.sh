@@ -24,6 +24,11 @@ wording() {
             --ignore-words-list fpr,dout,nd,ot,te,ore,bu,ther,each,ody,lamda,modle,trian,arithmetics,extit,seach,occurences
 }
 
+# Takes as long as all other tests that train, so it is not part of `make test`.
+notebooks() {
+    scripts/build.sh release -j"$jobs" nvdp nvdp_shared nvdp_demo && scripts/test.sh release -L notebooks
+}
+
 layout() { sources | xargs clang-format --dry-run -Werror; }
 
 # Checks the sources of the clang build with their compiler options. base.c defines the functions that analyzer.h redefines, so
@@ -56,6 +61,7 @@ sanitized() {
 part "wording (prose.py, codespell)" wording
 part "layout (clang-format)" layout
 part "documentation (Doxygen)" scripts/docs.sh
+part "notebooks, where Jupyter is installed" notebooks
 part "gcc, warnings are errors" scripts/build.sh gcc -j"$jobs"
 part "clang, warnings are errors" scripts/build.sh clang -j"$jobs"
 part "clang-tidy" tidy

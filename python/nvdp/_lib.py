@@ -53,6 +53,9 @@ class NvdpValueError(NvdpError, ValueError):
     """An argument out of its range, or an invalid input."""
 
 
+_RESUME = re.compile(r"nvdp (?:train|pretrain) --resume (.+)$")  # a command in a message, as Python spells it
+
+
 def error(status: int, message: str) -> NvdpError:
     name = text(lib.nvdp_status_name(status))
     kind = NvdpValueError if name in ("ERR_ARGUMENT", "ERR_INPUT") else NvdpError
@@ -181,7 +184,7 @@ class Context:
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         status = function(*arguments)
         if status != 0:
-            raise error(status, text(lib.nvdp_context_error(self.pointer)))
+            raise error(status, _RESUME.sub(r"nvdp.resume('\1')", text(lib.nvdp_context_error(self.pointer))))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(context, *arguments); raises an error if it fails."""

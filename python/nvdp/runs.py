@@ -361,7 +361,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     names = {"text": text_column, "label": label_column, **({"pair": pair_column} if pair_column else {})}
     rows = _columns(texts, labels, pairs, names)
     if rows[1] is None:
-        raise NvdpValueError("labels: needed")
+        raise NvdpValueError("labels: expected one per text, found none")
     (first, second), (known, kind) = text_pairs(rows[0], rows[2], some=True), _labels(rows[1], regression)
     rows = first, known, second
     if isinstance(dev, (int, float)):
@@ -370,7 +370,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         first, second, third = (*dev, None)[:3] if isinstance(dev, tuple) else (dev, None, None)
         held = _columns(first, second, third, names)
         if held[1] is None:
-            raise NvdpValueError("dev: expected texts with labels")
+            raise NvdpValueError("dev: expected texts with labels, found no labels")
         (first, second), (known, other) = text_pairs(held[0], held[2], some=True), _labels(held[1], regression)
         held = first, known, second
         if other is not kind:

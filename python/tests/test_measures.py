@@ -60,7 +60,7 @@ def test_guess_bound():
 
 
 def test_refusals(rng):
-    with pytest.raises(ValueError, match="out of its range"):
+    with pytest.raises(ValueError, match="within their ranges"):
         nvdp.renyi_gaussian(1.1, [0.0], [-1.0], [0.0], [1.0])
     with pytest.raises(nvdp.NvdpError) as caught:
         nvdp.account(-1, 0.1, 10, 1e-5)

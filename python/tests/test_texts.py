@@ -15,7 +15,7 @@ def test_tokenizer(compact):
     assert tokenizer.pieces(ids)[1:3] == ["a", "film"] and tokenizer.id("film") == ids[2]
     both = tokenizer(["a film", "a"], ["the end", "of it all"], max_length=6)
     assert both.offset.tolist() == [0, 6, 12] and both.truncated == 2 and both.longest == 6
-    assert both.types.tolist()[:6] == [0, 0, 0, 0, 1, 1]
+    assert both.types.tolist()[:6] == [0, 0, 0, 1, 1, 1]
     del tokenizer
     assert both.ids.size == 12  # lives on
     assert len(nvdp.Tokenizer(compact).encode("nul\0 \ud800 end")) >= 4

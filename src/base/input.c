@@ -126,7 +126,7 @@ static nvdp_status check_ratio(const struct nvdp__input *input) {
     if (nvdp__may_unpack(stored, input->total_out)) return NVDP_OK;
     const char *name = input->packing == XZ ? "xz" : "gzip";
     return nvdp__fail(input->ctx, NVDP_ERR_INPUT,
-                      "%s: expected %s data that unpack to 16 MiB, or to %d times their %" PRIu64
+                      "%s: expected %s data that decompress to at most 16 MiB, or to %d times their %" PRIu64
                       " bytes, found more: unpack them first with %s -d",
                       input->path, name, NVDP__MAX_UNPACK_RATIO, stored, name);
 }

@@ -52,7 +52,7 @@ nvdp_status nvdp__outdir_check_ended(struct nvdp_context *ctx, const char *run) 
     if (!holds(run, "run.json") || holds(run, "result.json")) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_STATE,
                       "%s: expected a finished run, but result.json is missing, because the run "
-                      "was stopped or is still training; finish it with: nvdp train {resume} %s",
+                      "was stopped or is still training; finish it with: nvdp train --resume %s",
                       run, run);
 }
 

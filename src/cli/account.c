@@ -127,12 +127,13 @@ static int account_run(struct cli *cli) {
             other);
     CLI_DO(cli, nvdp_training_privacy(cli->ctx, cli->arg[0], &training, &statement));
     if (!training.is_private)
-        return cli_error(cli, CLI_FAILURE,
-                         "%s: the training texts have no guarantee, because the run was trained "
-                         "without --dp-batch or without noise. How much a sample reveals about a "
-                         "text: nvdp privacy %s. How much noise private training needs: nvdp "
-                         "account --epsilon E --sample-rate Q --steps N --delta D",
-                         cli->arg[0], cli->arg[0]);
+        return cli_error(
+            cli, CLI_FAILURE,
+            "%s: the training texts have no guarantee, because the run was trained "
+            "without noise (nvdp train --dp-batch adds it). How much a sample reveals about a "
+            "text: nvdp privacy %s. How much noise private training needs: nvdp "
+            "account --epsilon E --sample-rate Q --steps N --delta D",
+            cli->arg[0], cli->arg[0]);
     int code = CLI_SUCCESS;
     if (cli->json) {
         json_t *object = cli_training_json(&training);

@@ -78,13 +78,16 @@ static void print(const struct nvdp_verification *found) {
     }
     putchar('\n');
     nvdp__print_wrapped(
-        stdout, !found->holds     ? "Do not trust this file: the checks marked NO failed."
-                : found->is_known ? "All checks passed, and the file is signed by the given key."
-                : found->is_signed
-                    ? "All checks passed. The file is signed; to check by whom, give the sender's "
-                      "key with --public-key."
-                    : "All checks passed. Only the sender knows whether the values were drawn as "
-                      "the file states, and no signature identifies the sender.");
+        stdout,
+        !found->holds ? "Do not trust this file: the checks marked NO failed."
+        : found->is_known
+            ? "All checks that could be made passed, and the file is signed by the given key."
+        : found->is_signed ? "All checks that could be made passed. The file is signed; to check "
+                             "by whom, give the sender's "
+                             "key with --public-key."
+                           : "All checks that could be made passed. Only the sender knows whether "
+                             "the values were drawn as "
+                             "the file states, and no signature identifies the sender.");
     if (found->holds || !found->useful) nvdp__print_wrapped(stdout, found->guarantee);
 }
 

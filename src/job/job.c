@@ -118,7 +118,7 @@ nvdp_status nvdp__job_keep(struct nvdp__job *job, nvdp_status status) {
         return status;
     nvdp__snprintf(message, sizeof message, "%s", nvdp_context_error(job->ctx));
     if (nvdp__job_save(job) != NVDP_OK) return nvdp__fail(job->ctx, status, "%s", message);
-    return nvdp__fail(job->ctx, status, "%s; the state was saved; continue with: %s {resume} %s",
+    return nvdp__fail(job->ctx, status, "%s; the state was saved; continue with: %s --resume %s",
                       message, job->kind->command, job->out);
 }
 
@@ -126,7 +126,7 @@ nvdp_status nvdp__job_stop(struct nvdp__job *job) {
     NVDP_RETURN_IF_FAILED(nvdp__job_save(job));
     return nvdp__fail(job->ctx, NVDP_ERR_CANCELLED,
                       "interrupted after step %" PRIu64 " of %" PRIu64
-                      "; continue with: %s {resume} %s",
+                      "; continue with: %s --resume %s",
                       job->step, job->steps, job->kind->command, job->out);
 }
 

@@ -14,7 +14,7 @@
 
 nvdp_status nvdp__seen_texts_add(struct nvdp_context *ctx, struct nvdp__seen_texts *texts,
                                  size_t row, const char *text, size_t size) {
-    static const struct nvdp__normalization folded = {true, true, true};
+    static const struct nvdp__normalization folded = {true, true, true, false};
     nvdp_status status = NVDP_OK;
     const struct nvdp__word_rules rules = nvdp__word_rules(&folded);
     struct nvdp__words words = {.rules = &rules, .ctx = ctx};

@@ -11,6 +11,8 @@ enum {
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
     FIRST_DECOMPOSABLE = 0xC0,
+    CAPITAL_SIGMA = 0x3A3,
+    FINAL_SIGMA = 0x3C2,
     NEWER_COMPOSITE = 0x11938,  /* the only one that is newer than Unicode 8 */
     LONGEST_DECOMPOSITION = 32, /* more than the 4 of any canonical decomposition */
     COMBINING_CLASSES = 256,
@@ -141,10 +143,52 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
     return NVDP_OK;
 }
 
-/* The lower-case form of a character, at most two characters. As in the `tokenizers` library it
- * does not depend on the characters around it: a capital sigma at a word's end becomes the one of
- * the middle of a word. */
-static size_t lower(int32_t rune, int32_t out[2]) {
+/* Unicode's Case_Ignorable: categories Mn, Me, Cf, Lm, Sk, and the marks that occur within
+ * words. */
+static bool is_case_ignorable(int32_t rune) {
+    static const int32_t within[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55F,
+                                     0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
+                                     0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
+    for (size_t i = 0; i < sizeof within / sizeof within[0]; i++) {
+        if (rune == within[i]) return true;
+    }
+    return has_category(rune, IN(MN) | IN(ME) | IN(CF) | IN(LM) | IN(SK));
+}
+
+/* Unicode's Cased, for characters that are not case-ignorable: categories Lu, Ll, Lt, ordinal
+ * indicators, Roman numerals, letters in circles and squares. */
+static bool is_cased(int32_t rune) {
+    return has_category(rune, IN(LU) | IN(LL) | IN(LT)) || rune == 0xAA || rune == 0xBA ||
+           (rune >= 0x2160 && rune <= 0x217F) || (rune >= 0x24B6 && rune <= 0x24E9) ||
+           (rune >= 0x1F130 && rune <= 0x1F149) || (rune >= 0x1F150 && rune <= 0x1F169) ||
+           (rune >= 0x1F170 && rune <= 0x1F189);
+}
+
+/* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before and none
+ * after, ignoring case-ignorable ones. A sigma is itself cased, so the sigmas of a run together
+ * visit each character a bounded number of times. */
+static bool is_final(const struct nvdp__runes *run, size_t at) {
+    size_t before = at;
+    while (before > 0 && is_case_ignorable(run->at[before - 1])) {
+        before--;
+    }
+    if (before == 0 || !is_cased(run->at[before - 1])) return false;
+    size_t after = at + 1;
+    while (after < run->count && is_case_ignorable(run->at[after])) {
+        after++;
+    }
+    return after == run->count || !is_cased(run->at[after]);
+}
+
+/* The lower-case form of a character, at most two characters. In the `tokenizers` library it does
+ * not depend on the characters around it: a capital sigma at a word's end becomes the one of the
+ * middle of a word. */
+static size_t lower(const struct nvdp__runes *run, size_t at, bool published, int32_t out[2]) {
+    const int32_t rune = run->at[at];
+    if (published && rune == CAPITAL_SIGMA && is_final(run, at)) {
+        out[0] = FINAL_SIGMA;
+        return 1;
+    }
     if (rune == CAPITAL_I_DOT) {
         out[0] = 'i';
         out[1] = DOT_ABOVE;
@@ -235,7 +279,8 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     folded->count = 0;
     for (size_t at = 0; at < run->count; at++) {
         int32_t rune[2] = {run->at[at]};
-        size_t runes = normalization->lower_case ? lower(run->at[at], rune) : 1;
+        size_t runes =
+            normalization->lower_case ? lower(run, at, normalization->published, rune) : 1;
         for (size_t i = 0; i < runes; i++) {
             NVDP_RETURN_IF_FAILED(normalization->strip_accents
                                       ? push_decomposed(ctx, rune[i], folded)

@@ -47,6 +47,8 @@ struct nvdp__normalization {
     bool lower_case;
     bool strip_accents;
     bool chinese_characters; /* each becomes a word */
+    bool
+        published; /* as published with BERT: a capital sigma that ends a word becomes a final one */
 };
 
 /* A growing list of code points. */
@@ -57,7 +59,7 @@ struct nvdp__runes {
 nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes, int32_t rune);
 
 /* Folds a run without separators into *folded. Lower case is Unicode's mapping of single
- * characters. Stripping accents is NFD without the characters of category Mn. */
+ * characters, unless `published`. Stripping accents is NFD without the characters of category Mn. */
 nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalization *normalization,
                        const struct nvdp__runes *run, struct nvdp__runes *folded);
 

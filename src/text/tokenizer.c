@@ -36,6 +36,7 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
     nvdp__digest_number(&digest, rules->lower_case);
     nvdp__digest_number(&digest, rules->strip_accents);
     nvdp__digest_number(&digest, rules->chinese_characters);
+    nvdp__digest_number(&digest, rules->published);
     nvdp__digest_number(&digest, tokenizer->compose);
     nvdp__digest_number(&digest, tokenizer->prefix_space);
     nvdp__digest_number(&digest, tokenizer->longest_word);
@@ -256,6 +257,15 @@ void nvdp__shorten(size_t limit, size_t *a, size_t *b) {
     *longer = limit - *shorter;
 }
 
+/* As published with BERT: the longer text loses one token at a time, the second one on a tie. An
+ * odd token remains in the first text. */
+static void shorten_as_published(size_t limit, size_t *a, size_t *b) {
+    if (*a + *b <= limit) return;
+    const size_t first = nvdp__max(limit - nvdp__min(*b, limit), (limit + 1) / 2);
+    *a = nvdp__min(*a, first);
+    *b = nvdp__min(*b, limit - *a);
+}
+
 /* Sets encoder->ids to [CLS], at most `max` ids of the first text and as many of the second;
  * *middle is where the second begins. */
 static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, size_t text_size,
@@ -284,7 +294,9 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     size_t a = middle - 1;
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
-    if (pair != NULL)
+    if (pair != NULL && tokenizer->rules.normalization.published)
+        shorten_as_published(limit, &a, &b);
+    else if (pair != NULL)
         nvdp__shorten(limit, &a, &b);
     else
         a = nvdp__min(a, limit);

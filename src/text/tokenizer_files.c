@@ -538,6 +538,17 @@ static void settle_pieces(struct maker *m) {
     m->made->vocabulary = pieces->count;
 }
 
+/* Whether vocab.txt stands alone, as BERT was published in 2018, without a file of transformers. Then
+ * the tokenizer of that publication counts: words of up to 200 characters, final sigmas, names of
+ * special tokens as text, and pairs that lose one token at a time. */
+static bool as_published(const struct maker *m) {
+    bool other = m->kind != BERT;
+    for (int i = 0; i < NVDP__FILE_MODEL; i++)
+        other |= i != NVDP__FILE_VOCAB_TXT && i != NVDP__FILE_SENTENCE &&
+                 (m->source->json[i] != NULL || m->source->text[i] != NULL);
+    return !other;
+}
+
 static nvdp_status make_wordpiece(struct maker *m) {
     static const char *const expected[][3] = {{"model", "continuing_subword_prefix", "\"##\""},
                                               {"normalizer", "clean_text", "true"}};
@@ -546,8 +557,8 @@ static nvdp_status make_wordpiece(struct maker *m) {
     const json_t *model = NULL, *json = root_of(m, NVDP__FILE_TOKENIZER);
     const json_t *rules = backend ? json_object_get(json, "normalizer") : root_of(m, from);
     const char *path = path_of(m, from);
-    struct nvdp__normalization normalization;
-    int64_t longest = NVDP__USUAL_WORD_CHARACTERS;
+    struct nvdp__normalization normalization = {.published = as_published(m)};
+    int64_t longest = normalization.published ? NVDP__WORD_CHARACTERS : NVDP__USUAL_WORD_CHARACTERS;
     bool lower;
     if (json == NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__vocabulary_parse(
@@ -838,6 +849,7 @@ nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG], source->json[NVDP__FILE_CONFIG],
                              "split_special_tokens", false, &m.made->names_are_text));
     m.made->plain = m.made->plain && m.kind == BERT && !m.made->names_are_text;
+    m.made->names_are_text = m.made->names_are_text || as_published(&m);
     nvdp__tokenizer_finish(m.made);
     NVDP__HAND_OVER(out, m.made);
 cleanup:

@@ -408,7 +408,7 @@ static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_datase
     NVDP__RANK_0_FIRST(t->ctx, status,
                        nvdp__prefix_keep(*out, t->config.cache, dataset, t->config.eval_batch));
     if (status != NVDP_ERR_CANCELLED) return status;
-    return nvdp__fail(t->ctx, status, "%s; continue with: nvdp train {resume} %s",
+    return nvdp__fail(t->ctx, status, "%s; continue with: nvdp train --resume %s",
                       nvdp_context_error(t->ctx), t->config.out);
 }
 

@@ -272,7 +272,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(t->ctx, status,
                           "interrupted while the trained model was scored; continue with: nvdp "
-                          "train {resume} %s",
+                          "train --resume %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     warn_of_chance(t, &result->test);
@@ -345,7 +345,7 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(ctx, status,
                           "interrupted in the base run, the first of two steps; continue with: "
-                          "nvdp train {resume} %s",
+                          "nvdp train --resume %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base run: %s %.4f; step 2 of 2, training of the bottleneck: %s",

@@ -442,7 +442,7 @@ enum { WRITERS = sizeof writers / sizeof *writers };
 static const char *writer(size_t index, const char *run, const char *folder) {
     static char args[16000];
     static const char *const word[] = {"RUN", "MODEL", "TEXTS", "%s"};
-    const char *const value[] = {run, program_model(), support_scratch_path("texts.jsonl"), folder};
+    const char *const value[] = {run, program_model(), support_scratch_path("texts.lines"), folder};
     support_write_text(value[2], "{\"text\": \"good\"}\n");
     args[0] = '\0';
     for (const char *at = writers[index]; *at != '\0';) {

@@ -97,7 +97,7 @@ Test(bench, sanitize_prints_one_object) {
     program_release(&outcome);
     outcome = program_expect(
         0, "bench sanitize --mechanism laplace --model %s --texts 3 --length 4", program_model());
-    support_contains(outcome.out, "table             35 tokens of 16 dimensions");
+    support_contains(outcome.out, "table             35 tokens with 16 dimensions");
     support_lacks(outcome.out, "changed");
     program_release(&outcome);
 }

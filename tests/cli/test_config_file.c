@@ -138,7 +138,7 @@ Test(config_file, a_preset_stands_behind_files_and_flags) {
     struct outcome outcome =
         program_expect(0, "train %s --dry-run --delta 4 --preset %s", program_train_options(),
                        support_scratch_path("ours.json"));
-    support_contains(outcome.out, "ours.json, of which:\n  --kappa 2\n  --lr-head 0.5\n");
+    support_contains(outcome.out, "ours.json, which sets:\n  --kappa 2\n  --lr-head 0.5\n");
     support_lacks(outcome.out, "--delta");
     program_release(&outcome);
     outcome = program_expect(2, "train --preset nothing");

@@ -22,7 +22,7 @@ static const char *folder(void) {
                 seed = seed * 1664525U + 1013904223U;
                 const char *word = words[(seed >> 16) % 5];
                 const char *tag = strcmp(word, "good") == 0  ? "B-Q"
-                                  : strcmp(word, "bad") == 0 ? "I-Q"
+                                  : strcmp(word, "bad") == 0 ? "B-R"
                                                              : "O";
                 sprintf(text + strlen(text), "%s\t%s\n", word, tag);
             }

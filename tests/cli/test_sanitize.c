@@ -612,7 +612,7 @@ Test(sanitize, representations) {
     struct outcome outcome = program_expect(
         0, "sanitize --task rte --data %s --vectors %s --mechanism laplace --eta 50 --out %s", data,
         table(), out);
-    support_contains(outcome.out, "mechanism laplace (a noisy vector");
+    support_contains(outcome.out, "laplace (a noisy\n  vector in place of the token");
     support_lacks(outcome.out, "changed ");
     program_release(&outcome);
     struct nvdp_context *ctx = support_context();

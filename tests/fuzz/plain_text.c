@@ -45,7 +45,7 @@ static void train(struct nvdp_context *ctx, const struct nvdp__normalization *ru
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fuzz_file file = fuzz_open(data, size);
     for (int cased = 0; cased < 2; cased++) {
-        const struct nvdp__normalization rules = {!cased, !cased, true};
+        const struct nvdp__normalization rules = {!cased, !cased, true, false};
         train(file.ctx, &rules, file.path);
     }
     fuzz_close(&file);

@@ -8,7 +8,7 @@ enum { MAX_SECRETS = 1 << 14 };
 static struct nvdp_tokenizer *tokenizer_of(struct nvdp_context *ctx) {
     static const char pieces[] =
         "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ncat\ndog\n##s\n.\n\xc3\xa9t\n";
-    static const struct nvdp__normalization rules = {true, true, true};
+    static const struct nvdp__normalization rules = {true, true, true, false};
     struct nvdp_tokenizer *made = NULL;
     if (nvdp__tokenizer_create(ctx, "vocab.txt", pieces, sizeof pieces - 1, nvdp__special_names,
                                &rules, &made) != NVDP_OK)

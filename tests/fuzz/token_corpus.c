@@ -41,7 +41,7 @@ static void use(struct nvdp_context *ctx, const struct nvdp__corpus *corpus,
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static const struct nvdp__normalization rules = {true, true, true};
+    static const struct nvdp__normalization rules = {true, true, true, false};
     struct nvdp_tokenizer *tokenizer = NULL;
     struct nvdp__piece_table pieces = {0};
     struct nvdp__corpus corpus;

@@ -51,8 +51,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (vocabulary == NULL) return 0;
     memcpy(vocabulary, specials, sizeof specials - 1);
     memcpy(vocabulary + sizeof specials - 1, bytes, lines);
-    const struct nvdp__normalization normalization = {
-        (options & LOWER_CASE) != 0, (options & STRIP_ACCENTS) != 0, (options & CHINESE) != 0};
+    const struct nvdp__normalization normalization = {(options & LOWER_CASE) != 0,
+                                                      (options & STRIP_ACCENTS) != 0,
+                                                      (options & CHINESE) != 0, false};
     struct nvdp_tokenizer *tokenizer = NULL;
     if (nvdp__tokenizer_create(NULL, "vocab.txt", vocabulary, sizeof specials - 1 + lines,
                                nvdp__special_names, &normalization, &tokenizer) == NVDP_OK)

@@ -155,8 +155,13 @@ def make_ids(name):
         with open(os.path.join(folder, "vocab.txt"), "w") as file:
             file.writelines(f"{piece}\n" for piece in (*SPECIALS[name].values(), *"aeinorst", *(f"##{c}" for c in "abcdehilmnoprstu")))
         with open(os.path.join(folder, "tokenizer_config.json"), "w") as file:
-            json.dump({**SPECIALS[name], "do_lower_case": True}, file, indent=2)
+            json.dump({**SPECIALS[name], **({"tokenizer_class": "PreTrainedTokenizerFast"} if name == "modernbert" else {"do_lower_case": True})},
+                      file, indent=2)
             file.write("\n")
+        if name == "modernbert":  # its class reads tokenizer.json alone
+            pieces = open(os.path.join(folder, "vocab.txt")).read().split("\n")[:-1]
+            BertWordPieceTokenizer({piece: i for i, piece in enumerate(pieces)}, lowercase=True).save(os.path.join(folder, "tokenizer.json"), pretty=False)
+            os.remove(os.path.join(folder, "vocab.txt"))
     more = {}
     if name == "mpnet":  # the bucket of each distance
         more["buckets"] = MPNetEncoder.relative_position_bucket(torch.arange(-200, 201))

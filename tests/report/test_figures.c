@@ -307,7 +307,7 @@ Test(figures, gnuplot_fails) {
     mkdir(support_scratch_path("fails/report/figures"), 0777);
     support_write_text(support_scratch_path("fails/report/figures/fig2_bdp.svg"), "old");
     struct heard heard = write_with("fails", program);
-    support_contains(heard.text, "failed on fig2_bdp: line 3: no such terminal");
+    support_contains(heard.text, "failed on figure fig2_bdp: line 3: no such terminal");
     cr_expect(!exists_in("fails", "figures/fig2_bdp.svg"));
 }
 
@@ -407,11 +407,12 @@ Test(figures, a_sentence_per_method) {
     char *page = report_written("sentences", "index.html");
     support_contains(page, "<h3>sst2 <span class=\"soft\">(the majority class scores 50.0)</span>");
     support_contains(page, "<li><strong>base</strong> scores 90.0 (accuracy); its embeddings are "
-                           "shared without noise, so the texts are not private; no attack on it "
-                           "was measured.</li>");
-    support_contains(page, "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no "
-                           "proven bound was recorded, and the measured divergence is infinite for "
-                           "50.0 % of the pairs of texts; no attack on it was measured.</li>");
+                           "shared without noise, so the texts are not private; no attack on this "
+                           "method was measured.</li>");
+    support_contains(page,
+                     "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no "
+                     "proven bound was recorded, and the measured divergence is infinite for "
+                     "50.0 % of the pairs of texts; no attack on this method was measured.</li>");
     support_contains(page, "<li><strong>vib-fixed</strong> at C 3");
     support_contains(page, "; for one sample of any two texts, epsilon is proven to be at most ");
     size_t sentences = 0;

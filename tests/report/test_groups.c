@@ -409,12 +409,12 @@ Test(groups, remarks) {
                        "{\"message\": \"no memory\"}");
     struct report *report = made_report(ctx, "remarks");
     cr_expect_eq(report->runs, 4);
-    support_contains(made_note(report, "begun"), "no result.json");
+    support_contains(made_note(report, "begun"), "result.json is missing");
     support_contains(made_note(report, "broken"), "run.json: line 1: expected JSON");
     support_contains(made_note(report, "same"), "the same configuration and seed as good");
     support_contains(made_note(report, "unmeasured"), "nvdp privacy ");
     support_contains(made_note(report, "strange"), "expected a number at 'rd.sum.max', found none");
-    support_contains(made_note(report, "empty"), "no run.json");
+    support_contains(made_note(report, "empty"), "run.json is missing");
     support_contains(made_note(report, "gone.json"), "failed: no memory");
     cr_expect_eq(report->groups, 1);
     cr_expect_eq(report->group[0].runs, 3);

@@ -430,11 +430,11 @@ Test(embeddings_file, refuses_offsets_that_do_not_rise) {
     static const struct {
         int64_t offset[4];
         const char *message;
-    } cases[] = {{{0, 2, 2, 5}, "rising"},
-                 {{0, 4, 3, 5}, "rising"},
+    } cases[] = {{{0, 2, 2, 5}, "increasing"},
+                 {{0, 4, 3, 5}, "increasing"},
                  {{1, 2, 3, 5}, "0 to 5"},
                  {{0, 2, 3, 4}, "0 to 5"},
-                 {{0, -3, 3, 5}, "rising"}};
+                 {{0, -3, 3, 5}, "increasing"}};
     struct nvdp_context *ctx = support_context();
     struct nvdp__embeddings_shape shape = {.texts = 3,
                                            .samples = 1,

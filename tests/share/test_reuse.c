@@ -103,7 +103,7 @@ Test(reuse, learns_scores) {
     cr_assert_gt(result.scores.mean[0], 0.8, "Pearson %g", result.scores.mean[0]);
     cr_assert(isnan(result.scores.majority));
     set(&bench, "regression", "false"); /* halves are not classes */
-    refused(&bench, NVDP_ERR_INPUT, "need --regression");
+    refused(&bench, NVDP_ERR_INPUT, "use --regression");
     file.task = "stsb"; /* a file may state that its labels are scores */
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);

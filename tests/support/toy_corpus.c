@@ -58,7 +58,7 @@ const char *toy_vocabulary(void) {
 }
 
 struct toy toy_open(size_t documents) {
-    static const struct nvdp__normalization rules = {true, true, true};
+    static const struct nvdp__normalization rules = {true, true, true, false};
     struct toy toy = {.ctx = support_context(), .text = toy_text("toy.txt", documents, 7)};
     char *bytes = support_read(toy_vocabulary());
     cr_assert_eq(nvdp__tokenizer_create(toy.ctx, "vocab.txt", bytes, strlen(bytes),

@@ -113,7 +113,7 @@ static nvdp_status attempt_batch(struct nvdp_context *ctx, struct nvdp_tokenizer
 
 static nvdp_status attempt_fold(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
     (void)tokenizer;
-    const struct nvdp__normalization how = {true, true, true};
+    const struct nvdp__normalization how = {true, true, true, false};
     struct nvdp__runes run = {0};
     struct nvdp__runes folded = {0};
     nvdp_status status = NVDP_OK;

@@ -23,8 +23,8 @@ static void expect_fold(struct nvdp__normalization how, const int32_t *from, siz
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 #define FOLD(how, from, want) expect_fold(how, from, COUNT(from), want, COUNT(want))
 
-static const struct nvdp__normalization uncased = {true, true, true};
-static const struct nvdp__normalization lower_only = {true, false, true};
+static const struct nvdp__normalization uncased = {true, true, true, false};
+static const struct nvdp__normalization lower_only = {true, false, true, false};
 
 Test(normalize, decomposition) {
     const int32_t from[] = {0xC5, 0x1E69, 0xAC01, 0x212B, 0x37E};

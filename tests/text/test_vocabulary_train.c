@@ -241,7 +241,7 @@ Test(vocabulary_train, agrees_with_the_plain_rule_and_forgets_the_order_of_words
 /* The trainer sees the tokenizer's words: folded, marks separate, ideographs alone. */
 Test(vocabulary_train, words_are_the_tokenizers) {
     struct nvdp_context *ctx = support_context();
-    const struct nvdp__normalization normalization = {true, true, true};
+    const struct nvdp__normalization normalization = {true, true, true, false};
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
     struct nvdp__word_counts counts = {.ctx = ctx};
     const char *path =

@@ -28,7 +28,8 @@ const char *text_model(const char *folder, const char *vocabulary, const char *c
 
 struct nvdp_tokenizer *text_tiny(struct nvdp_context *ctx) {
     struct nvdp_tokenizer *tokenizer = NULL;
-    nvdp_status status = nvdp_tokenizer_load(ctx, text_model("tiny", NULL, NULL), &tokenizer);
+    nvdp_status status = nvdp_tokenizer_load(
+        ctx, text_model("tiny", NULL, "{\"tokenizer_class\": \"BertTokenizer\"}"), &tokenizer);
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     return tokenizer;
 }

@@ -132,9 +132,9 @@ Test(options, texts_that_no_json_file_holds_are_named) {
     support_set(ctx, config, "model", "m");
     support_set(ctx, config, "out", "run-\xe9");
     cr_expect_eq(nvdp_config_check(config), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "out: expected UTF-8");
+    support_contains(nvdp_context_error(ctx), "out: expected a value in UTF-8");
     cr_expect_eq(nvdp_config_json(config, &text), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "out: expected UTF-8");
+    support_contains(nvdp_context_error(ctx), "out: expected a value in UTF-8");
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

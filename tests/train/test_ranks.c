@@ -229,7 +229,7 @@ static nvdp_status train_until_lost(struct nvdp_context *ctx, int rank, void *us
     nvdp_context_set_ranks(ctx, &ranks);
     nvdp_context_set_error(ctx, "rank 2 stopped");
     nvdp_status status = nvdp__train(ctx, &job->config, &job->result[rank]);
-    bool kept = strstr(nvdp_context_error(ctx), "continue; the state was saved") != NULL;
+    bool kept = strstr(nvdp_context_error(ctx), "the state was saved; continue with") != NULL;
     return status == NVDP_ERR_IO && kept == (rank == 0) ? NVDP_OK : NVDP_ERR_STATE;
 }
 

@@ -35,7 +35,7 @@ static const struct type types[] = {
      {"electra.embeddings_project.weight", "classifier.dense.weight",
       "classifier.out_proj.weight"}},
     {"modernbert",
-     {"vocab.txt"},
+     {"tokenizer.json", "tokenizer_config.json"},
      {"model.layers.3.attn.Wqkv.weight", "head.dense.weight", "classifier.weight"}}};
 enum { TYPES = sizeof types / sizeof types[0] };
 

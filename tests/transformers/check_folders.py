@@ -155,7 +155,8 @@ def wordpiece(rng, kind):
         text += rng.choice(([], ["", ""]))
     if kind != "fast" or rng.random() < 0.5:
         files["vocab.txt"] = rng.choice(("\n", "\n", "\r\n")).join(text + [""] * rng.choice((0, 1)))
-    if rng.random() < 0.9 or kind == "fast":
+    others = {"tokenizer.json", "special_tokens_map.json", "added_tokens.json"}
+    if rng.random() < 0.9 or kind == "fast" or not others & set(files):  # vocab.txt alone is read as published with BERT
         files["tokenizer_config.json"] = config
     return files
 
