@@ -538,7 +538,7 @@ static void settle_pieces(struct maker *m) {
     m->made->vocabulary = pieces->count;
 }
 
-/* Whether vocab.txt stands alone, as BERT was published in 2018, without a file of transformers. Then
+/* Returns true if vocab.txt stands alone, as BERT was published in 2018, without a file of transformers. Then
  * the tokenizer of that publication counts: words of up to 200 characters, final sigmas, names of
  * special tokens as text, and pairs that lose one token at a time. */
 static bool as_published(const struct maker *m) {
