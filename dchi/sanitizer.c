@@ -720,8 +720,7 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     const struct nvdp__names *names = nvdp__names(config.model_type);
     nvdp__snprintf(name, sizeof name, "%s.%s.weight", names->prefix, nvdp__words_name(names));
     const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
-    if (found == NULL)
-        found = nvdp__weights_find_tensor(weights, name + strlen(names->prefix) + 1);
+    if (found == NULL) found = nvdp__weights_find_tensor(weights, name + strlen(names->prefix) + 1);
     if (found == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none",
                             nvdp__weights_path(weights), name));

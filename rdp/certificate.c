@@ -464,10 +464,11 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
                   from->releases == 1 ? "a sample carries" : "all samples together carry",
                   nvdp__bound(a, from->information / M_LN2, NVDP__UP));
     say_why(from, to);
-    fputs("The proof assumes exact arithmetic, which our noise sampler provides. The attacker may "
-          "know the model.\nNot covered: the texts that the encoder was trained on, labels, and the "
-          "number and order of texts.",
-          to);
+    fputs(
+        "The proof assumes exact arithmetic, which our noise sampler provides. The attacker may "
+        "know the model.\nNot covered: the texts that the encoder was trained on, labels, and the "
+        "number and order of texts.",
+        to);
 }
 
 static void print_statement(const void *certificate, FILE *to) {

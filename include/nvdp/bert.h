@@ -35,8 +35,8 @@ enum nvdp_model_type {
     /** "bilstm": bidirectional LSTM layers over word embeddings that are never trained; only in this library, not in
      * transformers. */
     NVDP_MODEL_BILSTM,
-    NVDP_MODEL_MPNET,      /**< "mpnet": no token types; biases of attention by distance */
-    NVDP_MODEL_ELECTRA,    /**< "electra": word embeddings of another width than the states */
+    NVDP_MODEL_MPNET,       /**< "mpnet": no token types; biases of attention by distance */
+    NVDP_MODEL_ELECTRA,     /**< "electra": word embeddings of another width than the states */
     NVDP_MODEL_XLM_ROBERTA, /**< "xlm-roberta": RoBERTa over 100 languages */
     /** "modernbert": LayerNorm before the layers, rotary positions, gated inner layers, local attention */
     NVDP_MODEL_MODERNBERT
@@ -52,10 +52,10 @@ struct nvdp_bert_config {
     size_t vocab_size;          /**< number of pieces; 1 to 16777216 */
     /** Maximum length of a text in tokens; 1 to 1048576. RoBERTa's config.json has pad_token_id + 1 more. */
     size_t max_position_embeddings;
-    size_t type_vocab_size;          /**< number of token types; 1 to 1024; unused by DistilBERT and MPNet */
-    double layer_norm_eps;           /**< added to the variances of LayerNorm; 1e-30 to 1 */
-    enum nvdp_activation hidden_act; /**< activation function of the inner layers */
-    double hidden_dropout_prob;      /**< dropout probability of states; 0 to 0.99 */
+    size_t type_vocab_size; /**< number of token types; 1 to 1024; unused by DistilBERT and MPNet */
+    double layer_norm_eps;  /**< added to the variances of LayerNorm; 1e-30 to 1 */
+    enum nvdp_activation hidden_act;     /**< activation function of the inner layers */
+    double hidden_dropout_prob;          /**< dropout probability of states; 0 to 0.99 */
     double attention_probs_dropout_prob; /**< dropout probability of attention weights; 0 to 0.99 */
     double initializer_range;            /**< standard deviation of initial weights; 0 to 10 */
     int64_t pad_token_id;                /**< padding piece; 0 to vocab_size - 1 */
@@ -64,11 +64,14 @@ struct nvdp_bert_config {
     size_t embedding_size;
     /** Bases of ModernBERT's rotary positions, in layers with attention to all tokens and to near ones; over 1. */
     double global_rope_theta, local_rope_theta;
-    size_t local_attention; /**< for ModernBERT: tokens that a local layer attends to, both sides; 1 to 1048576 */
+    size_t
+        local_attention; /**< for ModernBERT: tokens that a local layer attends to, both sides; 1 to 1048576 */
     /** For ModernBERT: layers 0, n, 2n, ... attend to all tokens; 1 to 1024. */
     size_t global_attn_every_n_layers;
-    bool norm_bias, attention_bias, mlp_bias, classifier_bias; /**< for ModernBERT: these layers have biases */
-    bool classifier_mean; /**< for ModernBERT: the head reads the mean of the states, not the first one */
+    bool norm_bias, attention_bias, mlp_bias,
+        classifier_bias; /**< for ModernBERT: these layers have biases */
+    bool
+        classifier_mean; /**< for ModernBERT: the head reads the mean of the states, not the first one */
 };
 
 /** Returns the configuration of BERT-base-uncased.

@@ -130,8 +130,9 @@ struct nvdp_verification {
     double mu;
     size_t checks;                        /**< number of checks made */
     struct nvdp_check check[NVDP_CHECKS]; /**< the checks, in the order in which they were made */
-    char statement[NVDP_STATEMENT_SIZE];  /**< the file's statement; printable ASCII, at most ten lines */
-    bool useful;                          /**< as in nvdp_export_result */
+    char statement
+        [NVDP_STATEMENT_SIZE]; /**< the file's statement; printable ASCII, at most ten lines */
+    bool useful;               /**< as in nvdp_export_result */
     /** The recomputed guarantee, or why there is no useful one. */
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */

@@ -175,7 +175,7 @@ def test_near_names(run, posteriors, compact, tmp_path, options):
         (lambda: posteriors.privacy(max_pair=3), "max_pairs"),
         (lambda: posteriors.pairs(adjacensy="all"), "adjacency"),
         (lambda: nvdp.train(*rows, out=tmp_path / "run", epoch=3, **options), "epochs"),
-        (lambda: nvdp.train(*rows, out=tmp_path / "run", progres=True, **options), "progress"),
+        (lambda: nvdp.train(*rows, out=tmp_path / "run", progressx=True, **options), "progress"),
         (lambda: nvdp.train(*rows, out=tmp_path / "run", text_colum="a", **options), "text_column"),
         (lambda: run.export(["a"], tmp_path / "a.h5", budget_sample=2), "budget_samples"),
         (lambda: nvdp.Encoder(compact, max_lenght=3), "max_length"),

@@ -62,8 +62,8 @@ nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
     while (nvdp__attacks[count] != NULL)
         count++;
     if (attack >= count)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "attack: expected 0 to %zu, found %zu", count - 1, attack);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "attack: expected 0 to %zu, found %zu", count - 1,
+                          attack);
     const struct nvdp__attack *row = nvdp__attacks[attack];
     const struct nvdp_attack_info made = {.struct_size = sizeof made,
                                           .name = nvdp__attack_names[attack],

@@ -44,7 +44,8 @@ static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, i
     for (int waits = 0; !ready; waits++) {
         NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
         if (!ready && waits == MAX_WAITS)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: no process has opened this pipe for writing", path);
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: no process has opened this pipe for writing", path);
     }
     return NVDP_OK;
 }
@@ -125,10 +126,11 @@ static nvdp_status check_ratio(const struct nvdp__input *input) {
     const uint64_t stored = input->size > 0 ? input->size : input->total_in;
     if (nvdp__may_unpack(stored, input->total_out)) return NVDP_OK;
     const char *name = input->packing == XZ ? "xz" : "gzip";
-    return nvdp__fail(input->ctx, NVDP_ERR_INPUT,
-                      "%s: expected %s data that decompress to at most 16 MiB, or to %d times their %" PRIu64
-                      " bytes, found more: unpack them first with %s -d",
-                      input->path, name, NVDP__MAX_UNPACK_RATIO, stored, name);
+    return nvdp__fail(
+        input->ctx, NVDP_ERR_INPUT,
+        "%s: expected %s data that decompress to at most 16 MiB, or to %d times their %" PRIu64
+        " bytes, found more: unpack them first with %s -d",
+        input->path, name, NVDP__MAX_UNPACK_RATIO, stored, name);
 }
 
 static nvdp_status step_xz(struct nvdp__input *input, size_t room, uint8_t *bytes, size_t *made) {

@@ -138,7 +138,7 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
  * directory had learned from without privacy, and how these were compared with the texts of the
  * training. `own`: individual texts of the training are known. free() the result. */
 nvdp_status nvdp__lineage_sentences(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
-                                size_t entries, const char *model, bool own, char **out);
+                                    size_t entries, const char *model, bool own, char **out);
 /* Writes the digests into the folder of the record that has the list. */
 nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                 const char *directory);

@@ -89,8 +89,7 @@ nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     const struct nvdp__encoder_row *row = model->bert.row;
     if (!row->freezable)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
-                          "freeze_layers: expected 0 with %s, found %zu", row->title,
-                          layers);
+                          "freeze_layers: expected 0 with %s, found %zu", row->title, layers);
     if (layers < 1 || layers > all)
         return nvdp__fail(
             model->ctx, NVDP_ERR_ARGUMENT,

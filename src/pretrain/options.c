@@ -62,7 +62,7 @@ static const enum nvdp_dtype dtype_of[] = {[NVDP__WEIGHTS_F32] = NVDP_DTYPE_F32,
 
 #define INPUT_ROW                                                                                  \
     {                                                                                              \
-        "input", NVDP_OPTION_LIST, "FILE", "another name of --text",                                   \
+        "input", NVDP_OPTION_LIST, "FILE", "another name of --text",                               \
             .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN               \
     }
 

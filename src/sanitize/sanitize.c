@@ -40,7 +40,8 @@ const struct nvdp_option nvdp__sanitize_source_rows[] = {
     NVDP__TEXT_COLUMN_ROW(SOURCE(columns.text_column)),
     NVDP__TEXT_PAIR_COLUMN_ROW(SOURCE(columns.text_pair_column)),
     {"text", NVDP_OPTION_TEXT, "FILE",
-     "file in place of a task: one text per line (-: standard input), or a .tsv, .csv or .json table",
+     "file in place of a task: one text per line (-: standard input), or a .tsv, .csv or .json "
+     "table",
      NULL, SOURCE(text), .traits = NVDP_TRAIT_BASIC},
     {"input", NVDP_OPTION_TEXT, "FILE", "another name of --text",
      .sets = (const char *const[]){"text", NULL}, .traits = NVDP_TRAIT_HIDDEN},

@@ -106,7 +106,8 @@ static const struct nvdp_option option_rows[] = {
     NVDP__RUN_ROW(AT(run)),
 
     {"input", NVDP_OPTION_TEXT, "F.tsv",
-     "file with the task's text columns to export (.tsv, .csv, .json, also .gz or .xz); -: standard "
+     "file with the task's text columns to export (.tsv, .csv, .json, also .gz or .xz); -: "
+     "standard "
      "input, as TSV",
      NULL, AT(input), .group = "Texts:"},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",

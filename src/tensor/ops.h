@@ -189,8 +189,7 @@ void nvdp__rotate(const struct nvdp__device *dev, size_t heads, const int32_t *p
 void nvdp__rotate_backward(const struct nvdp__device *dev, size_t heads, const int32_t *position,
                            const float *cosine, const float *sine, struct nvdp__tensor dx);
 /* Fills cosine and sine: angle(p, i) = p theta^(-2i/h). Host memory. */
-void nvdp__rotary_fill(size_t positions, size_t head_dim, double theta, float *cosine,
-                       float *sine);
+void nvdp__rotary_fill(size_t positions, size_t head_dim, double theta, float *cosine, float *sine);
 /* Sets relative->bias to 0 within `window` of a query, to -inf beyond it. */
 void nvdp__window_fill(size_t heads, size_t window, const struct nvdp__relative *relative);
 /* Sets relative->bias from the table [buckets, heads]. */

@@ -12,8 +12,8 @@ enum nvdp__param_flags {
     NVDP__PARAM_OPTIONAL = 2, /* initialized, with a notice, if a checkpoint lacks it */
     NVDP__PARAM_FROZEN = 4,   /* no gradient, no moments, no update */
     NVDP__PARAM_JOINED = 8,   /* follows the previous tensor without padding */
-    NVDP__PARAM_SET = 16,   /* each backward pass overwrites its gradient, which is never zeroed */
-    NVDP__PARAM_ROWS = 32,  /* an embedding table: most rows have no gradient in a step */
+    NVDP__PARAM_SET = 16,    /* each backward pass overwrites its gradient, which is never zeroed */
+    NVDP__PARAM_ROWS = 32,   /* an embedding table: most rows have no gradient in a step */
     NVDP__PARAM_LINEAR = 64, /* the matrix of a linear map */
     NVDP__PARAM_SHARED = 128 /* a small tensor that several layers read (per_example.h) */
 };

@@ -136,14 +136,14 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%zu: expected a text, found a NUL byte",
                           lines->path, lines->line);
     if (pair ? tab == NULL || second != NULL : tab != NULL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_INPUT,
-            "%s:%zu: expected %s, found %s; the name of a table ends in .tsv, .csv, .jsonl or .json",
-            lines->path, lines->line,
-            pair ? "two texts separated by a tab" : "one text without a tab",
-            tab == NULL      ? "no tab"
-            : second != NULL ? "several"
-                             : "one");
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected %s, found %s; the name of a table ends in .tsv, .csv, "
+                          ".jsonl or .json",
+                          lines->path, lines->line,
+                          pair ? "two texts separated by a tab" : "one text without a tab",
+                          tab == NULL      ? "no tab"
+                          : second != NULL ? "several"
+                                           : "one");
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
                                         sizeof *texts->text));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,

@@ -128,66 +128,57 @@ static void print_time(const void *result, struct nvdp_result_lines *to) {
                      r->tokens_per_second, r->score_seconds);
 }
 
-const struct nvdp_result_table
-    nvdp__result_train = {.name = "train",
-                          .help = "results of a finished run of nvdp train",
-                          .sized = true,
-                          .rows =
-                              (const struct nvdp_result_row[]){
-                                  TRAIN(epochs_run, "epochs", NVDP_SCOPE_RUN, 0, "finished"),
-                                  TRAIN(best_epoch, NULL, NVDP_SCOPE_RUN, 0,
-                                        "epoch whose weights were kept, from 1",
-                                        .print = print_best),
-                                  TRAIN(steps, "steps", NVDP_SCOPE_RUN, 0,
-                                        "number of optimizer steps"),
-                                  TRAIN(best_validation, NULL, NVDP_SCOPE_FILE, 1,
-                                        "the first metric at the best epoch",
-                                        .print = print_validation),
-                                  TRAIN(early_stopped, NULL, NVDP_SCOPE_RUN, 0,
-                                        "patience ran out before the last epoch"),
-                                  {"test", NVDP_RESULT_TABLE,
-                                   .scope = NVDP_SCOPE_FILE, .help = "scores on the dev file",
-                                   NVDP_RESULT_AT(struct nvdp_train_result, test),
-                                   .of = &nvdp__result_scores},
-                                  TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
-                                        "Gaussian regularizer, mean over the last epoch, before "
-                                        "lambda"),
-                                  TRAIN(loss_d, "nats", NVDP_SCOPE_RUN, 0,
-                                        "Dirichlet regularizer, mean over the last epoch, before "
-                                        "lambda"),
-                                  TRAIN(seconds, "s",
-                                        NVDP_SCOPE_RUN, -1, "time of the training steps",
-                                        .print = print_time),
-                                  TRAIN(
-                                      score_seconds, "s",
-                                      NVDP_SCOPE_RUN, -1, "time of the validation and the final score"),
-                                  TRAIN(tokens_per_second, "tokens/s",
-                                        NVDP_SCOPE_RUN, 1, "speed of the training steps"),
-                                  TRAIN(bound, "nats", NVDP_SCOPE_MODEL, -1,
-                                        "upper bound on the divergence of order 1.1 between any "
-                                        "two texts; "
-                                        "+inf: no "
-                                        "bound is proven"),
-                                  {"certified", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
-                                   .help = "proven over all texts", .of = &certified_table,
-                                   .present = is_certified},
-                                  {0}},
-                          .views = (const struct nvdp_result_view[]){
-                              {"file", NVDP_ABSENT_ERROR,
-                               (const struct nvdp_result_key[]){
-                                   {.row = "epochs_run", .key = "epochs"},
-                                   {.row = "best_epoch"},
-                                   {.row = "steps"},
-                                   {.row = "best_validation", .key = "validation"},
-                                   {.row = "bound", .absent = NVDP_ABSENT_HIDDEN},
-                                   {.row = "certified", .absent = NVDP_ABSENT_HIDDEN},
-                                   {0}}},
-                              {"json",
-                               .keys = (const struct nvdp_result_key[]){{.row = "epochs_run"},
-                                                                        {.row = "best_epoch"},
-                                                                        {.row = "steps"},
-                                                                        {.row = "early_stopped"},
-                                                                        {.row = "best_validation",
-                                                                         .key = "validation"},
-                                                                        {0}}},
-                              {0}}};
+const struct nvdp_result_table nvdp__result_train = {
+    .name = "train",
+    .help = "results of a finished run of nvdp train",
+    .sized = true,
+    .rows = (const struct nvdp_result_row
+                 []){TRAIN(epochs_run, "epochs", NVDP_SCOPE_RUN, 0, "finished"),
+                     TRAIN(best_epoch, NULL, NVDP_SCOPE_RUN, 0,
+                           "epoch whose weights were kept, from 1", .print = print_best),
+                     TRAIN(steps, "steps", NVDP_SCOPE_RUN, 0, "number of optimizer steps"),
+                     TRAIN(best_validation, NULL, NVDP_SCOPE_FILE, 1,
+                           "the first metric at the best epoch", .print = print_validation),
+                     TRAIN(early_stopped, NULL, NVDP_SCOPE_RUN, 0,
+                           "patience ran out before the last epoch"),
+                     {"test", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
+                      .help = "scores on the dev file",
+                      NVDP_RESULT_AT(struct nvdp_train_result, test), .of = &nvdp__result_scores},
+                     TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
+                           "Gaussian regularizer, mean over the last epoch, before "
+                           "lambda"),
+                     TRAIN(loss_d, "nats", NVDP_SCOPE_RUN, 0,
+                           "Dirichlet regularizer, mean over the last epoch, before "
+                           "lambda"),
+                     TRAIN(seconds, "s", NVDP_SCOPE_RUN, -1, "time of the training steps",
+                           .print = print_time),
+                     TRAIN(score_seconds, "s", NVDP_SCOPE_RUN, -1,
+                           "time of the validation and the final score"),
+                     TRAIN(tokens_per_second, "tokens/s", NVDP_SCOPE_RUN, 1,
+                           "speed of the training steps"),
+                     TRAIN(bound, "nats", NVDP_SCOPE_MODEL, -1,
+                           "upper bound on the divergence of order 1.1 between any "
+                           "two texts; "
+                           "+inf: no "
+                           "bound is proven"),
+                     {"certified", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
+                      .help = "proven over all texts", .of = &certified_table,
+                      .present = is_certified},
+                     {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"file", NVDP_ABSENT_ERROR,
+         (const struct nvdp_result_key[]){{.row = "epochs_run", .key = "epochs"},
+                                          {.row = "best_epoch"},
+                                          {.row = "steps"},
+                                          {.row = "best_validation", .key = "validation"},
+                                          {.row = "bound", .absent = NVDP_ABSENT_HIDDEN},
+                                          {.row = "certified", .absent = NVDP_ABSENT_HIDDEN},
+                                          {0}}},
+        {"json",
+         .keys = (const struct nvdp_result_key[]){{.row = "epochs_run"},
+                                                  {.row = "best_epoch"},
+                                                  {.row = "steps"},
+                                                  {.row = "early_stopped"},
+                                                  {.row = "best_validation", .key = "validation"},
+                                                  {0}}},
+        {0}}};

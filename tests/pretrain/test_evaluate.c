@@ -86,7 +86,8 @@ Test(evaluate, bad_input_is_refused) {
     struct nvdp_mlm_scores scores;
     eval.length = 500;
     cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_ERR_ARGUMENT);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "expected 4 to 128, the model's max_position_embeddings, found 500"));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx),
+                              "expected 4 to 128, the model's max_position_embeddings, found 500"));
     /* A model without the masked-LM head. */
     struct nvdp_bert_config bert;
     cr_assert_eq(nvdp_bert_config_read(ctx, eval.model, &bert), NVDP_OK);

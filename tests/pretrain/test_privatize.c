@@ -400,8 +400,9 @@ Test(privatize, resumes_to_the_same_bits) {
     struct nvdp_pretrain_result result;
     const struct nvdp__pretrain_options variant = {.resume = support_scratch_path("parts")};
     cr_expect_eq(nvdp__pretrain(ctx, &variant, &result), NVDP_ERR_INPUT);
-    cr_expect_not_null(strstr(nvdp_context_error(ctx), "expected the same word embeddings as at the beginning of the run"), "%s",
-                       nvdp_context_error(ctx));
+    cr_expect_not_null(strstr(nvdp_context_error(ctx),
+                              "expected the same word embeddings as at the beginning of the run"),
+                       "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
 }
 

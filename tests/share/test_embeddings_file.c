@@ -342,10 +342,10 @@ Test(embeddings_file, refuses_more_than_a_file_can_hold) {
     cr_assert_eq(nvdp__h5_commit(written, true), NVDP_OK);
     nvdp__h5_free(written);
     cr_assert_eq(nvdp__embeddings_read(ctx, path, &read), NVDP_ERR_INPUT);
-    cr_assert_not_null(
-        strstr(nvdp_context_error(ctx), "dataset 'z': expected datasets that decompress to at most "
-                                        "16 MiB, or to 32 times the "),
-        "%s", nvdp_context_error(ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx),
+                              "dataset 'z': expected datasets that decompress to at most "
+                              "16 MiB, or to 32 times the "),
+                       "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
 }
 

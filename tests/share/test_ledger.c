@@ -523,7 +523,8 @@ Test(ledger, runs_keep_one_by_default) {
                      "Nothing was drawn; --budget-samples 2 allows the export");
     cr_assert_not(nvdp__exists(support_scratch_path("b.h5")));
     support_set(ctx, bench.config, "insecure-seed", "7"); /* a seed does not avoid the ledger */
-    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL), "expected in total at most 1");
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL),
+            "expected in total at most 1");
     support_set(ctx, bench.config, "insecure-seed", NULL);
 
     support_set(ctx, bench.config, "budget-samples", "2");

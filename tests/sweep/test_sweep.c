@@ -390,7 +390,8 @@ Test(sweep, on_cancel_states_are_saved_and_leases_given_back) {
     struct sweep_result result;
     nvdp_context_set_cancel(ctx, stop, &when);
     cr_assert_eq(run_sweep(ctx, &config, &result), NVDP_ERR_CANCELLED);
-    cr_assert_not_null(strstr(nvdp_context_error(ctx), "run the same command again to continue"), "%s", nvdp_context_error(ctx));
+    cr_assert_not_null(strstr(nvdp_context_error(ctx), "run the same command again to continue"),
+                       "%s", nvdp_context_error(ctx));
     nvdp_context_set_cancel(ctx, NULL, NULL);
     struct sweep_plan *plan = NULL;
     cr_assert_eq(sweep_plan(ctx, &config, true, &plan), NVDP_OK);
