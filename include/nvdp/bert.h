@@ -62,16 +62,16 @@ struct nvdp_bert_config {
     enum nvdp_model_type model_type;     /**< model type */
     /** Length of a word embedding, for a BiLSTM and ELECTRA; 1 to 65536; at most ELECTRA's hidden_size. */
     size_t embedding_size;
-    /** Bases of ModernBERT's rotary positions, in layers with attention to all tokens and to near ones; over 1. */
-    double global_rope_theta, local_rope_theta;
-    size_t
-        local_attention; /**< for ModernBERT: tokens that a local layer attends to, both sides; 1 to 1048576 */
-    /** For ModernBERT: layers 0, n, 2n, ... attend to all tokens; 1 to 1024. */
+    double global_rope_theta; /**< ModernBERT: base of rotary positions in global layers; over 1 */
+    double local_rope_theta;  /**< ModernBERT: base of rotary positions in local layers; over 1 */
+    size_t local_attention;   /**< ModernBERT: tokens of a local layer, both sides; 1 to 1048576 */
+    /** ModernBERT: layers 0, n, 2n, ... attend to all tokens; 1 to 1024. */
     size_t global_attn_every_n_layers;
-    bool norm_bias, attention_bias, mlp_bias,
-        classifier_bias; /**< for ModernBERT: these layers have biases */
-    bool
-        classifier_mean; /**< for ModernBERT: the head reads the mean of the states, not the first one */
+    bool norm_bias;       /**< ModernBERT: LayerNorms have biases */
+    bool attention_bias;  /**< ModernBERT: attention has biases */
+    bool mlp_bias;        /**< ModernBERT: inner layers have biases */
+    bool classifier_bias; /**< ModernBERT: the head's dense layer has a bias */
+    bool classifier_mean; /**< ModernBERT: the head reads the mean of the states, not the first */
 };
 
 /** Returns the configuration of BERT-base-uncased.
