@@ -274,8 +274,9 @@ static void write_adjacency(FILE *to, const struct statement *of) {
         [NVDP_DP_PUBLIC_NOT_TOLD] =
             "If any of these follows from the number of examples N, then N is public",
         [NVDP_DP_PUBLIC_RATE] = "The number of examples N is public, since the probability is B/N",
-        [NVDP_DP_PUBLIC_DIVISOR] = "The number of examples N is public, since sums and their noise "
-                                   "are divided by Q N"};
+        [NVDP_DP_PUBLIC_DIVISOR] =
+            ("The number of examples N is public, since sums and their noise "
+             "are divided by Q N")};
     const struct nvdp_account_risk *risk = of->facts->risk;
     char replaced[NVDP__BOUND_TEXT];
     nvdp__fprintf(
