@@ -324,10 +324,10 @@ static void print(const struct values *v, double nats) {
     snprintf(text, sizeof text, "name the right one of %zu texts", v->texts);
     row(text, 1 / texts, nvdp_renyi_most(v->order, nats, 1 / texts), named(texts, mu));
     printf("\nOn average (geometric mean), samples favor the right text over another by a factor "
-           "of at most e^%g = %.3g. Of\n%zu texts, %s may be named from %.3g nats on, and all from "
-           "log %zu = %.3g on. If NATS is a mean or a maximum\nover pairs, these bounds do not "
-           "cover pairs that are closer together.\n\n",
-           nats, exp(nats), v->texts, share(some, a),
+           "of at most e^%g = %.3g. Naming\n%s of %zu texts needs at least %.3g nats, naming all "
+           "of them log %zu = %.3g. If NATS is a mean over pairs,\nsome pairs are farther apart; a "
+           "maximum over measured pairs is no bound for other texts.\n\n",
+           nats, exp(nats), share(some, a), v->texts,
            nvdp_renyi_discrete(v->order, 2, log_some, log_one), v->texts, log(texts));
     char clip[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
     const double radius = sqrt(nats / (2 * v->order));

@@ -344,7 +344,7 @@ static int tries(int usual) {
 }
 
 Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
-    const int pairs = tries(120);
+    const int pairs = tries(40);
     size_t compared = 0;
     gsl_set_error_handler_off();
     struct nvdp_context *ctx = support_context();
