@@ -54,7 +54,7 @@ static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, i
  * descriptor does not block, so that waiting for a writer can be cancelled. */
 static nvdp_status open_stream(struct nvdp_context *ctx, const char *path, int *fd) {
     nvdp_status status = NVDP_OK;
-    struct stat info;
+    struct stat info = {0};
     int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (opened < 0 && errno == ENXIO && stat(path, &info) == 0)
         return nvdp__not_regular(ctx, path, info.st_mode);

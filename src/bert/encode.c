@@ -344,6 +344,10 @@ cleanup:
     return status;
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* Finds the format by the name, or else by the first byte that is not blank. */
 static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     const char *const path = reader->path;
@@ -354,7 +358,7 @@ static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     NVDP_RETURN_IF_FAILED(nvdp__lines_open(reader->ctx, path, lines));
     NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, LOOK_BYTES, &head));
     at = nvdp__byte_order_mark(head.text, head.size);
-    while (at < head.size && memchr(" \t\r\n", head.text[at], 4) != NULL)
+    while (at < head.size && is_blank(head.text[at]))
         at++;
     const char first = at < head.size ? head.text[at] : '\0';
     if (reader->limits->only_objects || first == '{' || (json && first != '['))

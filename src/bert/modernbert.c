@@ -460,12 +460,13 @@ static struct nvdp__attention attention_of(const struct run *run, size_t index) 
     const struct nvdp_bert_config *config = config_of(run->bert);
     const struct activations *a = &cache_of(run)->layer[index];
     const size_t d = config->hidden_size;
+    const size_t width = d / config->num_attention_heads;
     const struct nvdp__tensor qkv = nvdp__f32(run->batch->tokens, 3 * d, a->qkv);
     const bool all = is_global(config, index) || run->batch->longest <= config->local_attention / 2;
     return (struct nvdp__attention){
         .groups = run->batch->texts,
         .heads = config->num_attention_heads,
-        .scale = (float)(1 / sqrt((double)(d / config->num_attention_heads))),
+        .scale = (float)(1 / sqrt((double)width)),
         .q_offset = run->batch->offset,
         .k_offset = run->batch->offset,
         .dropout = dropout_at(run, run->pass->attention_dropout, index, SITE_PROBABILITIES, 1),

@@ -699,7 +699,7 @@ static nvdp_status name_tensors(struct nvdp__torch_file *file) {
 }
 
 static nvdp_status run(struct nvdp__torch_file *file) {
-    struct text op = {0};
+    struct text op = {"", 0};
     do {
         file->op = file->at;
         NVDP_RETURN_IF_FAILED(take(file, 1, &op));

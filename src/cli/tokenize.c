@@ -148,7 +148,7 @@ static int encode_object(struct tokenize *work, const json_t *object) {
 
 static int json_line(struct tokenize *work, const char *line, size_t size) {
     size_t blank = 0; /* the line does not end with a NUL */
-    while (blank < size && memchr(" \t\r", line[blank], 3) != NULL)
+    while (blank < size && (line[blank] == ' ' || line[blank] == '\t' || line[blank] == '\r'))
         blank++;
     if (blank == size) return CLI_SUCCESS; /* mostly the last line */
     json_error_t error;

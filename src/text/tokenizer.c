@@ -96,11 +96,9 @@ nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__s
     if (text == NULL) return NVDP_ERR_MEMORY;
     *size = 0;
     for (size_t i = 0; i < pieces->count; i++) {
-        const char *piece = pieces->text + pieces->start[i];
-        size_t bytes = strlen(piece);
-        memcpy(text + *size, piece, bytes);
-        text[*size + bytes] = '\n';
-        *size += bytes + 1;
+        for (const char *at = pieces->text + pieces->start[i]; *at != '\0'; at++)
+            text[(*size)++] = *at;
+        text[(*size)++] = '\n';
     }
     *out = text;
     return NVDP_OK;

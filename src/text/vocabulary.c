@@ -322,7 +322,9 @@ static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uin
 
 static void remove_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
     const struct key key = {left, right};
-    size_t index = nvdp__strings_find(&t->keys, (const char *)&key, sizeof key);
+    char bytes[sizeof key];
+    memcpy(bytes, &key, sizeof key);
+    const size_t index = nvdp__strings_find(&t->keys, bytes, sizeof key);
     t->pair[index].times -= (int64_t)t->counts->times[word];
 }
 

@@ -420,7 +420,7 @@ nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(nvdp__check_regular(ctx, path)); /* it is read several times */
     NVDP_TRY(nvdp__lines_open(ctx, path, &reader.lines));
     NVDP_TRY(find_form(&reader));
-    if (reader.binary) NVDP_TRY(NVDP__NEW(ctx, word, LONGEST_WORD));
+    NVDP_TRY(NVDP__NEW(ctx, word, LONGEST_WORD));
     NVDP_TRY(count_rows(&reader, word));
     NVDP_TRY(NVDP__NEW(ctx, rows, reader.count * reader.dim));
     NVDP_TRY(read_rows(&reader, word, words, rows));
