@@ -265,10 +265,11 @@ static nvdp_status find_pickle(struct nvdp__torch_file *file) {
             return FAIL(file, "zip archive: expected one FOLDER/data.pkl, found %s", "several");
         file->prefix = (struct text){name.at, (size_t)(slash + 1 - name.at)};
     }
-    if (file->prefix.at == NULL)
+    if (file->prefix.at != NULL)
+        NVDP_RETURN_IF_FAILED(find_entry(file, "", (struct text){"data.pkl", 8}, &file->pickle));
+    if (file->pickle.at == NULL)
         return FAIL(file, "zip archive: expected an entry data.pkl of torch.save, found %s",
                     "none");
-    NVDP_RETURN_IF_FAILED(find_entry(file, "", (struct text){"data.pkl", 8}, &file->pickle));
     NVDP_RETURN_IF_FAILED(find_entry(file, "", (struct text){"byteorder", 9}, &order));
     if (order.at != NULL && !is(order, "little"))
         return FAIL(file, "byteorder: expected little, found '%s'", SHOW(order));
