@@ -30,7 +30,7 @@ Test(explain, bounds_stand_above_the_example) {
     }
     struct outcome o = program_expect(0, "explain 23 nats");
     support_contains(o.out, "name the right one of 872 texts");
-    support_contains(o.out, "all from log 872 = 6.77");
+    support_contains(o.out, "naming all of them log 872 = 6.77");
     support_lacks(o.out, "was read as nats");
     program_release(&o);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
