@@ -253,6 +253,10 @@ def write_random(name, config, specials):
         with open(folder + "/tokenizer_config.json", "w") as file:
             json.dump({**dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), specials)),
                        "do_lower_case": True}, file)
+        if name == "modernbert":  # its class reads tokenizer.json alone
+            fast = transformers.BertTokenizerFast.from_pretrained(folder)
+            os.remove(folder + "/vocab.txt")
+            transformers.PreTrainedTokenizerFast(tokenizer_object=fast.backend_tokenizer, **fast.special_tokens_map).save_pretrained(folder)
     return folder, model.base_model.eval()
 
 
@@ -287,8 +291,7 @@ def trained(name, folder):
     model, loading = transformers.AutoModelForSequenceClassification.from_pretrained(run + "/model", output_loading_info=True)
     if any(loading.values()):
         sys.exit(f"{run}/model: {loading}")
-    kind = transformers.BertTokenizerFast if name == "modernbert" else transformers.AutoTokenizer  # its own is no WordPiece
-    tokenizer = kind.from_pretrained(run + "/model")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(run + "/model")
     with open(f"{data}/dev.tsv", encoding="utf-8") as lines:
         texts = [row.split("\t")[0] for row in list(lines)[1:]]
     with open(path("predict.txt"), "w") as out:
