@@ -284,16 +284,8 @@ static struct nvdp__attention attention_of(const struct nvdp__sealed_block *bloc
 static struct nvdp__norm norm_of(const struct nvdp__sealed_block *block,
                                  const struct nvdp__params *params, const struct nvdp__dense *norm,
                                  float *mean, float *rstd) {
-    struct nvdp__norm made = {.eps = block->eps,
-                              .offset = block->cache->q_offset,
-                              .gamma = nvdp__value(params, norm->weight),
-                              .beta = nvdp__value(params, norm->bias),
-                              .mean = mean,
-                              .rstd = rstd};
-    if (params->grad != NULL) {
-        made.dgamma = nvdp__grad(params, norm->weight);
-        made.dbeta = nvdp__grad(params, norm->bias);
-    }
+    struct nvdp__norm made = nvdp__dense_norm(params, norm, block->eps, mean, rstd);
+    made.offset = block->cache->q_offset;
     return made;
 }
 

@@ -86,6 +86,11 @@ void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *param
 /* Returns a declared dense layer for `rows` rows, with its gradients if the table has any. */
 struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                        const struct nvdp__dense *dense, size_t rows);
+/* Returns a declared LayerNorm, with its gradients if the table has any, and without dropout and
+ * texts. `beta` is NULL if the layer has no bias. */
+struct nvdp__norm nvdp__dense_norm(const struct nvdp__params *params,
+                                   const struct nvdp__dense *norm, float eps, float *mean,
+                                   float *rstd);
 
 /* Creates a device in the context's precision for an encoder of this configuration. bf16 needs an
  * encoder that computes in it and heads of whole vectors (a multiple of 32; BERT's are 64); others

@@ -9,6 +9,7 @@
  * to those within local_attention/2, and rotate with another base. The configuration says which
  * layers have biases. */
 #include "bert/row.h"
+#include "bert/run.h"
 
 #include "base/json.h"
 #include "tensor/per_example.h"
@@ -385,45 +386,24 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
 
 /* ---- passes ---- */
 
-struct run {
-    const struct nvdp__bert *bert;
-    const struct nvdp__device *dev;
-    const struct nvdp__params *params;
-    const struct nvdp__batch *batch;
-    const struct nvdp__pass *pass;
-    struct nvdp__bert_cache *cache;
-};
+/* Sites of dropout. */
+enum { SITE_PROBABILITIES = 1, SITE_ATTENTION = 2, SITE_INNER = 3 };
 
-enum { SITE_PROBABILITIES = 1, SITE_ATTENTION = 2, SITE_INNER = 3, SITES_PER_LAYER = 3 };
-
-/* `width`: numbers per row, for masks of elements; 1 for those of attention's rows. */
-static struct nvdp__dropout dropout_at(const struct run *run, float rate, size_t layer,
-                                       uint32_t site, size_t width) {
-    return (struct nvdp__dropout){.rate = run->pass->training ? rate : 0,
-                                  .seed = run->pass->seed,
-                                  .step = run->pass->step,
-                                  .site = (uint32_t)layer * SITES_PER_LAYER + site,
-                                  .first = run->pass->part.tokens * width};
-}
-
-static struct own_cache *cache_of(const struct run *run) {
+static struct own_cache *cache_of(const struct nvdp__encoder_run *run) {
     return run->cache->own;
 }
 
-static size_t state_size(const struct run *run) {
+static size_t state_size(const struct nvdp__encoder_run *run) {
     return run->batch->tokens * config_of(run->bert)->hidden_size;
 }
 
-/* [T, D] and [T, I] */
-static struct nvdp__tensor state(const struct run *run, const float *x) {
-    return nvdp__f32(run->batch->tokens, config_of(run->bert)->hidden_size, x);
-}
-
-static struct nvdp__tensor wide(const struct run *run, const float *x) {
+/* [T, I] */
+static struct nvdp__tensor wide(const struct nvdp__encoder_run *run, const float *x) {
     return nvdp__f32(run->batch->tokens, config_of(run->bert)->intermediate_size, x);
 }
 
-static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__dense *dense) {
+static struct nvdp__linear dense_of(const struct nvdp__encoder_run *run,
+                                    const struct nvdp__dense *dense) {
     struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
     layer.int8 = true;
     layer.offset = run->batch->offset;
@@ -431,8 +411,8 @@ static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__de
 }
 
 /* W_u (half 0) or W_g (half 1). */
-static struct nvdp__linear half_of(const struct run *run, const struct nvdp__dense *dense,
-                                   size_t half) {
+static struct nvdp__linear half_of(const struct nvdp__encoder_run *run,
+                                   const struct nvdp__dense *dense, size_t half) {
     struct nvdp__linear layer = dense_of(run, dense);
     layer.out /= 2;
     layer.w += half * layer.out * layer.in;
@@ -442,45 +422,38 @@ static struct nvdp__linear half_of(const struct run *run, const struct nvdp__den
     return layer;
 }
 
-static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense *norm, float *mean,
-                                 float *rstd) {
-    const bool biased = norm->bias != NVDP__NO_BIAS;
-    return (struct nvdp__norm){.eps = (float)config_of(run->bert)->layer_norm_eps,
-                               .gamma = nvdp__value(run->params, norm->weight),
-                               .beta = biased ? nvdp__value(run->params, norm->bias)
-                                              : cache_of(run)->zeros,
-                               .dgamma = nvdp__grad(run->params, norm->weight),
-                               .dbeta = biased ? nvdp__grad(run->params, norm->bias) : NULL,
-                               .mean = mean,
-                               .rstd = rstd,
-                               .offset = run->batch->offset};
+static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
+                                 const struct nvdp__dense *norm, float *mean, float *rstd) {
+    struct nvdp__norm made = nvdp__run_norm(run, norm, mean, rstd);
+    if (made.beta == NULL) made.beta = cache_of(run)->zeros;
+    return made;
 }
 
-static struct nvdp__attention attention_of(const struct run *run, size_t index) {
+static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp_bert_config *config = config_of(run->bert);
     const struct activations *a = &cache_of(run)->layer[index];
     const size_t d = config->hidden_size;
     const size_t width = d / config->num_attention_heads;
     const struct nvdp__tensor qkv = nvdp__f32(run->batch->tokens, 3 * d, a->qkv);
     const bool all = is_global(config, index) || run->batch->longest <= config->local_attention / 2;
-    return (struct nvdp__attention){
-        .groups = run->batch->texts,
-        .heads = config->num_attention_heads,
-        .scale = (float)(1 / sqrt((double)width)),
-        .q_offset = run->batch->offset,
-        .k_offset = run->batch->offset,
-        .dropout = dropout_at(run, run->pass->attention_dropout, index, SITE_PROBABILITIES, 1),
-        .q = nvdp__col_slice(qkv, 0, d),
-        .k = nvdp__col_slice(qkv, d, d),
-        .v = nvdp__col_slice(qkv, 2 * d, d),
-        .out = state(run, a->context),
-        .relative = all ? NULL : &cache_of(run)->window,
-        .lse = a->lse,
-        .scratch = run->cache->scratch};
+    return (struct nvdp__attention){.groups = run->batch->texts,
+                                    .heads = config->num_attention_heads,
+                                    .scale = (float)(1 / sqrt((double)width)),
+                                    .q_offset = run->batch->offset,
+                                    .k_offset = run->batch->offset,
+                                    .dropout = nvdp__run_dropout(run, run->pass->attention_dropout,
+                                                                 index, SITE_PROBABILITIES, 1),
+                                    .q = nvdp__col_slice(qkv, 0, d),
+                                    .k = nvdp__col_slice(qkv, d, d),
+                                    .v = nvdp__col_slice(qkv, 2 * d, d),
+                                    .out = nvdp__run_state(run, a->context),
+                                    .relative = all ? NULL : &cache_of(run)->window,
+                                    .lse = a->lse,
+                                    .scratch = run->cache->scratch};
 }
 
 /* Rotates queries and keys of layer `index`, or turns their gradients back. */
-static void rotate(const struct run *run, size_t index,
+static void rotate(const struct nvdp__encoder_run *run, size_t index,
                    void call(const struct nvdp__device *, size_t, const int32_t *, const float *,
                              const float *, struct nvdp__tensor),
                    struct nvdp__tensor x) {
@@ -490,23 +463,23 @@ static void rotate(const struct run *run, size_t index,
          own->cosine[kind], own->sine[kind], x);
 }
 
-static enum nvdp__act activation(const struct run *run) {
+static enum nvdp__act activation(const struct nvdp__encoder_run *run) {
     return config_of(run->bert)->hidden_act == NVDP_ACTIVATION_GELU ? NVDP__ACT_GELU
                                                                     : NVDP__ACT_GELU_NEW;
 }
 
 /* The input of the attention: layer 0 reads the embeddings' LayerNorm itself. */
-static const float *attention_input(const struct run *run, size_t index) {
+static const float *attention_input(const struct nvdp__encoder_run *run, size_t index) {
     return index == 0 ? run->cache->hidden[0] : cache_of(run)->layer[index].attention_in;
 }
 
 /* The output of layer `index`; the last one is not a hidden state before its LayerNorm. */
-static float *output_of(const struct run *run, size_t index) {
+static float *output_of(const struct nvdp__encoder_run *run, size_t index) {
     const bool last = index + 1 == config_of(run->bert)->num_hidden_layers;
     return last ? cache_of(run)->last : run->cache->hidden[index + 1];
 }
 
-static void layer_forward(const struct run *run, size_t index) {
+static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__device *dev = run->dev;
     const struct layer *layer = &own_of(run->bert)->layer[index];
     const struct activations *a = &cache_of(run)->layer[index];
@@ -517,18 +490,18 @@ static void layer_forward(const struct run *run, size_t index) {
     struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
     struct nvdp__dropout drop =
-        dropout_at(run, run->pass->attention_dropout, index, SITE_ATTENTION, d);
+        nvdp__run_dropout(run, run->pass->attention_dropout, index, SITE_ATTENTION, d);
     if (index > 0) {
         struct nvdp__norm norm = norm_of(run, &layer->attention_norm, a->mean[0], a->rstd[0]);
-        nvdp__norm_forward(dev, &norm, state(run, h), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
-                           state(run, a->attention_in), NVDP__NO_TENSOR);
+        nvdp__norm_forward(dev, &norm, nvdp__run_state(run, h), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
+                           nvdp__run_state(run, a->attention_in), NVDP__NO_TENSOR);
     }
-    nvdp__dense_forward(dev, &qkv, state(run, attention_input(run, index)),
+    nvdp__dense_forward(dev, &qkv, nvdp__run_state(run, attention_input(run, index)),
                         nvdp__f32(run->batch->tokens, 3 * d, a->qkv));
     rotate(run, index, nvdp__rotate, attention.q);
     rotate(run, index, nvdp__rotate, attention.k);
     nvdp__attend_forward(dev, &attention);
-    nvdp__dense_forward(dev, &mixed, attention.out, state(run, a->between));
+    nvdp__dense_forward(dev, &mixed, attention.out, nvdp__run_state(run, a->between));
     nvdp__dropout_apply(dev, &drop, size, a->between);
     nvdp__add(dev, size, h, a->between);
 
@@ -537,21 +510,21 @@ static void layer_forward(const struct run *run, size_t index) {
     struct nvdp__linear gate = half_of(run, &layer->inner, 1);
     struct nvdp__linear outer = dense_of(run, &layer->output);
     float *out = output_of(run, index);
-    drop = dropout_at(run, run->pass->hidden_dropout, index, SITE_INNER,
-                      config_of(run->bert)->intermediate_size);
-    nvdp__norm_forward(dev, &norm, state(run, a->between), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
-                       state(run, a->inner_in), NVDP__NO_TENSOR);
-    nvdp__dense_forward(dev, &inner, state(run, a->inner_in), wide(run, a->inner));
-    nvdp__dense_forward(dev, &gate, state(run, a->inner_in), wide(run, a->gate));
+    drop = nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_INNER,
+                             config_of(run->bert)->intermediate_size);
+    nvdp__norm_forward(dev, &norm, nvdp__run_state(run, a->between), NVDP__NO_TENSOR,
+                       NVDP__NO_TENSOR, nvdp__run_state(run, a->inner_in), NVDP__NO_TENSOR);
+    nvdp__dense_forward(dev, &inner, nvdp__run_state(run, a->inner_in), wide(run, a->inner));
+    nvdp__dense_forward(dev, &gate, nvdp__run_state(run, a->inner_in), wide(run, a->gate));
     nvdp__activation_forward(dev, activation(run), wide(run, a->inner), wide(run, a->activated));
     nvdp__multiply(dev, wide_size, a->gate, a->activated);
     nvdp__dropout_apply(dev, &drop, wide_size, a->activated);
-    nvdp__dense_forward(dev, &outer, wide(run, a->activated), state(run, out));
+    nvdp__dense_forward(dev, &outer, wide(run, a->activated), nvdp__run_state(run, out));
     nvdp__add(dev, size, a->between, out);
 }
 
 /* Turns d [T, D], the gradient of the layer's output, into that of hidden[index]. */
-static void layer_backward(const struct run *run, size_t index, float *d) {
+static void layer_backward(const struct nvdp__encoder_run *run, size_t index, float *d) {
     const struct nvdp__device *dev = run->dev;
     const struct layer *layer = &own_of(run->bert)->layer[index];
     struct own_cache *own = cache_of(run);
@@ -562,10 +535,11 @@ static void layer_backward(const struct run *run, size_t index, float *d) {
     struct nvdp__linear inner = half_of(run, &layer->inner, 0);
     struct nvdp__linear gate = half_of(run, &layer->inner, 1);
     struct nvdp__linear outer = dense_of(run, &layer->output);
-    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, index, SITE_INNER,
-                                           config_of(run->bert)->intermediate_size);
+    struct nvdp__dropout drop = nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_INNER,
+                                                  config_of(run->bert)->intermediate_size);
     const struct nvdp__tensor d_inner = wide(run, own->d_inner), d_gate = wide(run, own->d_gate);
-    nvdp__dense_backward(dev, &outer, wide(run, a->activated), state(run, d), d_gate, false);
+    nvdp__dense_backward(dev, &outer, wide(run, a->activated), nvdp__run_state(run, d), d_gate,
+                         false);
     nvdp__dropout_apply(dev, &drop, wide_size, own->d_gate);
     nvdp__copy(dev, wide_size, own->d_gate, own->d_inner);
     nvdp__multiply(dev, wide_size, a->gate, own->d_inner);
@@ -573,10 +547,10 @@ static void layer_backward(const struct run *run, size_t index, float *d) {
     nvdp__activation_backward(dev, activation(run), wide(run, a->inner), d_inner, d_inner,
                               wide(run, a->inner));
     nvdp__multiply(dev, wide_size, a->inner, own->d_gate);
-    struct nvdp__tensor d_in = state(run, own->branch);
-    nvdp__dense_backward(dev, &inner, state(run, a->inner_in), d_inner, d_in, false);
-    nvdp__dense_backward(dev, &gate, state(run, a->inner_in), d_gate, d_in, true);
-    nvdp__norm_backward(dev, &norm, state(run, a->between), d_in, NVDP__NO_TENSOR);
+    struct nvdp__tensor d_in = nvdp__run_state(run, own->branch);
+    nvdp__dense_backward(dev, &inner, nvdp__run_state(run, a->inner_in), d_inner, d_in, false);
+    nvdp__dense_backward(dev, &gate, nvdp__run_state(run, a->inner_in), d_gate, d_in, true);
+    nvdp__norm_backward(dev, &norm, nvdp__run_state(run, a->between), d_in, NVDP__NO_TENSOR);
     nvdp__add(dev, size, own->branch, d);
 
     struct nvdp__linear qkv = dense_of(run, &layer->qkv);
@@ -584,11 +558,11 @@ static void layer_backward(const struct run *run, size_t index, float *d) {
     struct nvdp__attention attention = attention_of(run, index);
     struct nvdp__tensor d_qkv = nvdp__f32(run->batch->tokens, 3 * width, own->d_qkv);
     float *d_context = own->d_inner; /* its gradients are not read after this */
-    drop = dropout_at(run, run->pass->attention_dropout, index, SITE_ATTENTION, width);
+    drop = nvdp__run_dropout(run, run->pass->attention_dropout, index, SITE_ATTENTION, width);
     nvdp__copy(dev, size, d, own->branch);
     nvdp__dropout_apply(dev, &drop, size, own->branch);
-    nvdp__dense_backward(dev, &mixed, attention.out, d_in, state(run, d_context), false);
-    const struct nvdp__attention_gradient gradient = {.dout = state(run, d_context),
+    nvdp__dense_backward(dev, &mixed, attention.out, d_in, nvdp__run_state(run, d_context), false);
+    const struct nvdp__attention_gradient gradient = {.dout = nvdp__run_state(run, d_context),
                                                       .dq = nvdp__col_slice(d_qkv, 0, width),
                                                       .dk = nvdp__col_slice(d_qkv, width, width),
                                                       .dv =
@@ -596,10 +570,11 @@ static void layer_backward(const struct run *run, size_t index, float *d) {
     nvdp__attend_backward(dev, &attention, &gradient);
     rotate(run, index, nvdp__rotate_backward, gradient.dq);
     rotate(run, index, nvdp__rotate_backward, gradient.dk);
-    nvdp__dense_backward(dev, &qkv, state(run, attention_input(run, index)), d_qkv, d_in, false);
+    nvdp__dense_backward(dev, &qkv, nvdp__run_state(run, attention_input(run, index)), d_qkv, d_in,
+                         false);
     if (index > 0) {
         norm = norm_of(run, &layer->attention_norm, a->mean[0], a->rstd[0]);
-        nvdp__norm_backward(dev, &norm, state(run, run->cache->hidden[index]), d_in,
+        nvdp__norm_backward(dev, &norm, nvdp__run_state(run, run->cache->hidden[index]), d_in,
                             NVDP__NO_TENSOR);
     }
     nvdp__add(dev, size, own->branch, d);
@@ -608,7 +583,7 @@ static void layer_backward(const struct run *run, size_t index, float *d) {
 static void forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                     const struct nvdp__params *params, const struct nvdp__batch *batch,
                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
-    const struct run run = {bert, dev, params, batch, pass, cache};
+    const struct nvdp__encoder_run run = {bert, dev, params, batch, pass, cache};
     struct own_cache *own = cache_of(&run);
     const size_t layers = config_of(bert)->num_hidden_layers, dim = config_of(bert)->hidden_size;
     nvdp__zero(dev, dim, own->zeros);
@@ -618,38 +593,40 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
         nvdp__rows_gather(dev, batch->tokens, dim, batch->ids, nvdp__value(params, bert->word),
                           own->embedded);
     struct nvdp__norm norm = norm_of(&run, &own_of(bert)->norm, own->mean, own->rstd);
-    nvdp__norm_forward(dev, &norm, state(&run, own->embedded), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
-                       state(&run, cache->hidden[0]), NVDP__NO_TENSOR);
+    nvdp__norm_forward(dev, &norm, nvdp__run_state(&run, own->embedded), NVDP__NO_TENSOR,
+                       NVDP__NO_TENSOR, nvdp__run_state(&run, cache->hidden[0]), NVDP__NO_TENSOR);
     for (size_t i = 0; i < layers; i++)
         layer_forward(&run, i);
     norm = norm_of(&run, &own_of(bert)->last_norm, own->last_mean, own->last_rstd);
-    nvdp__norm_forward(dev, &norm, state(&run, own->last), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
-                       state(&run, cache->hidden[layers]), NVDP__NO_TENSOR);
+    nvdp__norm_forward(dev, &norm, nvdp__run_state(&run, own->last), NVDP__NO_TENSOR,
+                       NVDP__NO_TENSOR, nvdp__run_state(&run, cache->hidden[layers]),
+                       NVDP__NO_TENSOR);
 }
 
 static void backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      const struct nvdp__params *params, const struct nvdp__batch *batch,
                      const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
-    const struct run run = {bert, dev, params, batch, pass, cache};
+    const struct nvdp__encoder_run run = {bert, dev, params, batch, pass, cache};
     const struct own_cache *own = cache_of(&run);
     struct nvdp__norm norm =
         norm_of(&run, &own_of(bert)->last_norm, own->last_mean, own->last_rstd);
-    nvdp__norm_backward(dev, &norm, state(&run, own->last), state(&run, d_last), NVDP__NO_TENSOR);
+    nvdp__norm_backward(dev, &norm, nvdp__run_state(&run, own->last), nvdp__run_state(&run, d_last),
+                        NVDP__NO_TENSOR);
     for (size_t i = config_of(bert)->num_hidden_layers; i-- > 0;) {
         const struct layer *layer = &own_of(bert)->layer[i];
         layer_backward(&run, i, d_last);
         nvdp__grad_complete(params, i > 0 ? layer->attention_norm.weight : layer->qkv.weight);
     }
     norm = norm_of(&run, &own_of(bert)->norm, own->mean, own->rstd);
-    nvdp__norm_backward(dev, &norm, state(&run, own->embedded), state(&run, d_last),
-                        NVDP__NO_TENSOR);
+    nvdp__norm_backward(dev, &norm, nvdp__run_state(&run, own->embedded),
+                        nvdp__run_state(&run, d_last), NVDP__NO_TENSOR);
     struct nvdp__embedding gradients = {
         .ids = batch->ids,
         .word = batch->words == NULL ? nvdp__grad(params, bert->word) : NULL,
         .offset = batch->offset};
     if (gradients.word == NULL) return;
     nvdp__grad_rows(params, batch->tokens, batch->ids);
-    nvdp__embed_backward(dev, &gradients, state(&run, d_last));
+    nvdp__embed_backward(dev, &gradients, nvdp__run_state(&run, d_last));
 }
 
 /* ---- head: LN(gelu(W x + b)), x the first state or the mean of the text's ---- */
@@ -669,15 +646,11 @@ static void pooler_plan(const struct nvdp__bert *bert, size_t max_texts, bool tr
 
 static struct nvdp__norm head_norm(const struct nvdp__bert *bert, const struct nvdp__params *params,
                                    const struct nvdp__pooler *pooler) {
-    const struct nvdp__dense *norm = &own_of(bert)->head_norm;
-    const bool biased = norm->bias != NVDP__NO_BIAS;
-    return (struct nvdp__norm){.eps = (float)config_of(bert)->layer_norm_eps,
-                               .gamma = nvdp__value(params, norm->weight),
-                               .beta = biased ? nvdp__value(params, norm->bias) : pooler->zeros,
-                               .dgamma = nvdp__grad(params, norm->weight),
-                               .dbeta = biased ? nvdp__grad(params, norm->bias) : NULL,
-                               .mean = pooler->mean,
-                               .rstd = pooler->rstd};
+    struct nvdp__norm made =
+        nvdp__dense_norm(params, &own_of(bert)->head_norm, (float)config_of(bert)->layer_norm_eps,
+                         pooler->mean, pooler->rstd);
+    if (made.beta == NULL) made.beta = pooler->zeros;
+    return made;
 }
 
 static void pooler_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,

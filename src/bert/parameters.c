@@ -56,6 +56,19 @@ struct nvdp__linear nvdp__dense_linear(const struct nvdp__params *params,
                                  .set = (weight->flags & NVDP__PARAM_SET) != 0};
 }
 
+struct nvdp__norm nvdp__dense_norm(const struct nvdp__params *params,
+                                   const struct nvdp__dense *norm, float eps, float *mean,
+                                   float *rstd) {
+    const bool biased = norm->bias != NVDP__NO_BIAS;
+    return (struct nvdp__norm){.eps = eps,
+                               .gamma = nvdp__value(params, norm->weight),
+                               .beta = biased ? nvdp__value(params, norm->bias) : NULL,
+                               .dgamma = nvdp__grad(params, norm->weight),
+                               .dbeta = biased ? nvdp__grad(params, norm->bias) : NULL,
+                               .mean = mean,
+                               .rstd = rstd};
+}
+
 static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__params *params) {
     const struct nvdp_bert_config *config = &bert->config;
     const char *model = bert->row->names.prefix;
@@ -303,39 +316,22 @@ const struct nvdp__encoder_row nvdp__encoder_distilbert = {
     NVDP__TRANSFORMER};
 
 /* Liu et al. (2019): the pooler is the dense layer of the classification head. */
-const struct nvdp__encoder_row nvdp__encoder_roberta = {
-    .title = "a RoBERTa",
-    .names = {.type = "roberta",
-              .encoder = "RobertaModel",
-              .classification = "RobertaForSequenceClassification",
-              .tagging = "RobertaForTokenClassification",
-              .prefix = "roberta",
-              NVDP__BERT_LAYERS,
-              .pooler = "classifier.dense",
-              .classifier = "classifier.out_proj"},
-    .key = NVDP__BERT_KEYS,
-    .pad_token_id = 1,
-    .token_types = true,
-    .position_after_pad = true,
-    .attention_dropout = true,
-    .pooler_activation = NVDP__ACT_TANH,
-    NVDP__TRANSFORMER};
-
-/* Conneau et al. (2020): RoBERTa over 100 languages, with the same names. */
-const struct nvdp__encoder_row nvdp__encoder_xlm_roberta = {
-    .title = "an XLM-RoBERTa",
-    .names = {.type = "xlm-roberta",
-              .encoder = "XLMRobertaModel",
-              .classification = "XLMRobertaForSequenceClassification",
-              .tagging = "XLMRobertaForTokenClassification",
-              .prefix = "roberta",
-              NVDP__BERT_LAYERS,
-              .pooler = "classifier.dense",
-              .classifier = "classifier.out_proj"},
-    .key = NVDP__BERT_KEYS,
-    .pad_token_id = 1,
-    .token_types = true,
-    .position_after_pad = true,
-    .attention_dropout = true,
-    .pooler_activation = NVDP__ACT_TANH,
-    NVDP__TRANSFORMER};
+#define ROBERTA(title_, type_, class)                                                              \
+    {                                                                                              \
+        .title = title_,                                                                           \
+        .names = {.type = type_,                                                                   \
+                  .encoder = class "Model",                                                        \
+                  .classification = class "ForSequenceClassification",                             \
+                  .tagging = class "ForTokenClassification",                                       \
+                  .prefix = "roberta",                                                             \
+                  NVDP__BERT_LAYERS,                                                               \
+                  .pooler = "classifier.dense",                                                    \
+                  .classifier = "classifier.out_proj"},                                            \
+        .key = NVDP__BERT_KEYS, .pad_token_id = 1, .token_types = true,                            \
+        .position_after_pad = true, .attention_dropout = true,                                     \
+        .pooler_activation = NVDP__ACT_TANH, NVDP__TRANSFORMER                                     \
+    }
+const struct nvdp__encoder_row nvdp__encoder_roberta = ROBERTA("a RoBERTa", "roberta", "Roberta");
+/* Conneau et al. (2020): the same over 100 languages. */
+const struct nvdp__encoder_row nvdp__encoder_xlm_roberta =
+    ROBERTA("an XLM-RoBERTa", "xlm-roberta", "XLMRoberta");

@@ -2,6 +2,7 @@
  * embeddings, layers, lanes, the pooler, and the additional layer of some mechanisms. */
 #include "bert/transformer.h"
 
+#include "bert/run.h"
 #include "tensor/per_example.h"
 
 #include <math.h>
@@ -218,73 +219,40 @@ static void plan_pass(const struct nvdp__bert *bert, const struct nvdp__device *
 
 /* ---- arguments of a pass ---- */
 
-struct run {
-    const struct nvdp__bert *bert;
-    const struct nvdp__device *dev;
-    const struct nvdp__params *params;
-    const struct nvdp__batch *batch;
-    const struct nvdp__pass *pass;
-    struct nvdp__bert_cache *cache;
-};
-
-/* Dropout sites: 0 for the embeddings, then three per layer. */
-enum {
-    SITE_EMBEDDINGS = 0,
-    SITE_PROBABILITIES = 1,
-    SITE_ATTENTION = 2,
-    SITE_OUTPUT = 3,
-    SITES_PER_LAYER = 3
-};
-
-static struct nvdp__dropout dropout_at(const struct run *run, float rate, size_t layer,
-                                       uint32_t site) {
-    return (struct nvdp__dropout){.rate = run->pass->training ? rate : 0,
-                                  .seed = run->pass->seed,
-                                  .step = run->pass->step,
-                                  .site = (uint32_t)layer * SITES_PER_LAYER + site,
-                                  .first = run->pass->part.tokens};
-}
+/* Sites of dropout. */
+enum { SITE_EMBEDDINGS = 0, SITE_PROBABILITIES = 1, SITE_ATTENTION = 2, SITE_OUTPUT = 3 };
 
 /* A planned tensor reduced to the batch's rows. */
-static struct nvdp__tensor rows_of(const struct run *run, struct nvdp__tensor x) {
+static struct nvdp__tensor rows_of(const struct nvdp__encoder_run *run, struct nvdp__tensor x) {
     return nvdp__with_rows(x, run->batch->tokens);
 }
 
-/* [T, D] float32 */
-static struct nvdp__tensor state(const struct run *run, const float *x) {
-    return nvdp__f32(run->batch->tokens, run->bert->config.hidden_size, x);
-}
-
 /* A declared LayerNorm with the preceding dropout. */
-static struct nvdp__norm norm_of(const struct run *run, const struct nvdp__dense *norm, float *mean,
-                                 float *rstd, struct nvdp__dropout dropout) {
-    return (struct nvdp__norm){.eps = (float)run->bert->config.layer_norm_eps,
-                               .gamma = nvdp__value(run->params, norm->weight),
-                               .beta = nvdp__value(run->params, norm->bias),
-                               .dgamma = nvdp__grad(run->params, norm->weight),
-                               .dbeta = nvdp__grad(run->params, norm->bias),
-                               .mean = mean,
-                               .rstd = rstd,
-                               .dropout = dropout,
-                               .offset = run->batch->offset};
+static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
+                                 const struct nvdp__dense *norm, float *mean, float *rstd,
+                                 struct nvdp__dropout dropout) {
+    struct nvdp__norm made = nvdp__run_norm(run, norm, mean, rstd);
+    made.dropout = dropout;
+    return made;
 }
 
 /* ---- embeddings: e = drop(LN(word[id] + position[place] + type[segment])), without the last
  * term if the row has no token types; RoBERTa's first position follows its padding's.
  * h_0 = e, or W e + b if there is a projection; the projection is in float32 ---- */
 
-static struct nvdp__dropout embedding_dropout(const struct run *run) {
-    struct nvdp__dropout drop = dropout_at(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS);
+static struct nvdp__dropout embedding_dropout(const struct nvdp__encoder_run *run) {
+    struct nvdp__dropout drop =
+        nvdp__run_dropout(run, run->pass->hidden_dropout, 0, SITE_EMBEDDINGS, 1);
     drop.first *= nvdp__word_width(&run->bert->config);
     return drop;
 }
 
 /* [T, E] */
-static struct nvdp__tensor words_of(const struct run *run, const float *x) {
+static struct nvdp__tensor words_of(const struct nvdp__encoder_run *run, const float *x) {
     return nvdp__f32(run->batch->tokens, nvdp__word_width(&run->bert->config), x);
 }
 
-static struct nvdp__linear projection_of(const struct run *run) {
+static struct nvdp__linear projection_of(const struct nvdp__encoder_run *run) {
     struct nvdp__linear layer =
         nvdp__dense_linear(run->params, &run->bert->projection, run->batch->tokens);
     layer.f32 = true;
@@ -294,12 +262,12 @@ static struct nvdp__linear projection_of(const struct run *run) {
 }
 
 /* Dropout is applied to the output of this LayerNorm, not to its input. */
-static struct nvdp__norm embedding_norm(const struct run *run) {
+static struct nvdp__norm embedding_norm(const struct nvdp__encoder_run *run) {
     return norm_of(run, &run->bert->norm, run->cache->embedding_mean, run->cache->embedding_rstd,
                    (struct nvdp__dropout){0});
 }
 
-static struct nvdp__embedding embedding(const struct run *run,
+static struct nvdp__embedding embedding(const struct nvdp__encoder_run *run,
                                         float *of(const struct nvdp__params *, size_t)) {
     const struct nvdp_bert_config *config = &run->bert->config;
     bool types = run->bert->row->token_types;
@@ -315,12 +283,12 @@ static struct nvdp__embedding embedding(const struct run *run,
                                     .offset = run->batch->offset};
 }
 
-static void embeddings_forward(const struct run *run) {
+static void embeddings_forward(const struct nvdp__encoder_run *run) {
     struct nvdp__bert_cache *cache = run->cache;
     const bool projects = run->bert->has_projection;
     struct nvdp__tensor sum = words_of(run, cache->embedding_sum);
     struct nvdp__tensor embedded = words_of(run, projects ? cache->embedded : cache->hidden[0]);
-    struct nvdp__tensor hidden = state(run, cache->hidden[0]);
+    struct nvdp__tensor hidden = nvdp__run_state(run, cache->hidden[0]);
     struct nvdp__tensor rounded = rows_of(run, cache->states[0]);
     struct nvdp__embedding tables = embedding(run, nvdp__value);
     struct nvdp__norm norm = embedding_norm(run);
@@ -337,15 +305,15 @@ static void embeddings_forward(const struct run *run) {
 }
 
 /* Overwrites d [T, D], the gradient of hidden[0], with the one of the embeddings' sum [T, E]. */
-static void embeddings_backward(const struct run *run, float *d) {
+static void embeddings_backward(const struct nvdp__encoder_run *run, float *d) {
     struct nvdp__tensor dy = words_of(run, d);
     struct nvdp__embedding gradients = embedding(run, nvdp__grad);
     struct nvdp__norm norm = embedding_norm(run);
     struct nvdp__dropout drop = embedding_dropout(run);
     if (run->bert->has_projection) {
         struct nvdp__linear projection = projection_of(run);
-        struct nvdp__tensor d_hidden = state(run, run->cache->d_embedded);
-        nvdp__convert(run->dev, state(run, d), d_hidden);
+        struct nvdp__tensor d_hidden = nvdp__run_state(run, run->cache->d_embedded);
+        nvdp__convert(run->dev, nvdp__run_state(run, d), d_hidden);
         nvdp__dense_backward(run->dev, &projection, words_of(run, run->cache->embedded), d_hidden,
                              dy, false);
     }
@@ -359,14 +327,14 @@ static void embeddings_backward(const struct run *run, float *d) {
 
 /* ---- biases of attention by distance, which all layers share ---- */
 
-static void relative_forward(const struct run *run) {
+static void relative_forward(const struct nvdp__encoder_run *run) {
     if (run->bert->row->relative_buckets > 0)
         nvdp__relative_fill(run->dev, run->bert->config.num_attention_heads,
                             nvdp__value(run->params, run->bert->relative), &run->cache->relative);
 }
 
 /* Begins the gradients, to which each layer adds its own. */
-static void relative_begin(const struct run *run) {
+static void relative_begin(const struct nvdp__encoder_run *run) {
     struct nvdp__relative *relative = &run->cache->relative;
     const size_t n = relative->buckets * run->bert->config.num_attention_heads;
     if (n == 0) return;
@@ -379,7 +347,7 @@ static void relative_begin(const struct run *run) {
         nvdp__zero(run->dev, run->batch->texts * n, relative->gradient);
 }
 
-static void relative_end(const struct run *run) {
+static void relative_end(const struct nvdp__encoder_run *run) {
     const struct nvdp__relative *relative = &run->cache->relative;
     if (run->dev->per_example == NULL && relative->gradient != NULL)
         nvdp__relative_add(run->dev, run->batch->texts, run->bert->config.num_attention_heads,
@@ -394,7 +362,8 @@ static void relative_end(const struct run *run) {
  * with softmax(q k^T / sqrt(head size)) over the text's own tokens and dropout on the
  * probabilities. */
 
-static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__dense *dense) {
+static struct nvdp__linear dense_of(const struct nvdp__encoder_run *run,
+                                    const struct nvdp__dense *dense) {
     struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
     layer.int8 = true;
     layer.offset = run->batch->offset;
@@ -402,14 +371,14 @@ static struct nvdp__linear dense_of(const struct run *run, const struct nvdp__de
 }
 
 /* Query, key and value as one layer. */
-static struct nvdp__linear qkv_of(const struct run *run, size_t index) {
+static struct nvdp__linear qkv_of(const struct nvdp__encoder_run *run, size_t index) {
     struct nvdp__linear layer = dense_of(run, &run->bert->layer[index].query);
     layer.out *= 3;
     return layer;
 }
 
 /* Query, key and value are adjacent in rows of 3D. */
-static struct nvdp__attention attention_of(const struct run *run, size_t index) {
+static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp_bert_config *config = &run->bert->config;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
     size_t d = config->hidden_size, head_dim = d / config->num_attention_heads;
@@ -420,7 +389,8 @@ static struct nvdp__attention attention_of(const struct run *run, size_t index) 
         .scale = (float)(1 / sqrt((double)head_dim)),
         .q_offset = run->batch->offset,
         .k_offset = run->batch->offset,
-        .dropout = dropout_at(run, run->pass->attention_dropout, index, SITE_PROBABILITIES),
+        .dropout =
+            nvdp__run_dropout(run, run->pass->attention_dropout, index, SITE_PROBABILITIES, 1),
         .q = nvdp__col_slice(qkv, 0, d),
         .k = nvdp__col_slice(qkv, d, d),
         .v = nvdp__col_slice(qkv, 2 * d, d),
@@ -430,33 +400,33 @@ static struct nvdp__attention attention_of(const struct run *run, size_t index) 
         .scratch = run->cache->scratch};
 }
 
-static enum nvdp__act activation(const struct run *run) {
+static enum nvdp__act activation(const struct nvdp__encoder_run *run) {
     return nvdp__act_of(run->bert->config.hidden_act);
 }
 
 /* DistilBERT has no dropout here. */
-static struct nvdp__norm attention_norm(const struct run *run, size_t index) {
+static struct nvdp__norm attention_norm(const struct nvdp__encoder_run *run, size_t index) {
     float rate = run->bert->row->attention_dropout ? run->pass->hidden_dropout : 0;
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
     return norm_of(run, &run->bert->layer[index].attention_norm, cache->attention_mean,
-                   cache->attention_rstd, dropout_at(run, rate, index, SITE_ATTENTION));
+                   cache->attention_rstd, nvdp__run_dropout(run, rate, index, SITE_ATTENTION, 1));
 }
 
-static struct nvdp__norm output_norm(const struct run *run, size_t index) {
+static struct nvdp__norm output_norm(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
     return norm_of(run, &run->bert->layer[index].output_norm, cache->output_mean,
                    cache->output_rstd,
-                   dropout_at(run, run->pass->hidden_dropout, index, SITE_OUTPUT));
+                   nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_OUTPUT, 1));
 }
 
 /* Computes hidden[index + 1] from hidden[index]. */
-static void layer_forward(const struct run *run, size_t index) {
+static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__device *dev = run->dev;
     const struct nvdp__bert_layer *layer = &run->bert->layer[index];
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
-    struct nvdp__tensor h = state(run, run->cache->hidden[index]);
-    struct nvdp__tensor a = state(run, cache->attention_out);
-    struct nvdp__tensor sum = state(run, cache->attention_sum);
+    struct nvdp__tensor h = nvdp__run_state(run, run->cache->hidden[index]);
+    struct nvdp__tensor a = nvdp__run_state(run, cache->attention_out);
+    struct nvdp__tensor sum = nvdp__run_state(run, cache->attention_sum);
     struct nvdp__tensor a_rounded = rows_of(run, cache->attention_state);
 
     struct nvdp__linear qkv = qkv_of(run, index);
@@ -474,11 +444,11 @@ static void layer_forward(const struct run *run, size_t index) {
     struct nvdp__tensor wide = rows_of(run, cache->inner);
     struct nvdp__tensor activated = rows_of(run, cache->activated);
     norm = output_norm(run, index);
-    sum = state(run, cache->output_sum);
+    sum = nvdp__run_state(run, cache->output_sum);
     nvdp__dense_forward(dev, &inner, a_rounded, wide);
     nvdp__activation_forward(dev, activation(run), wide, activated);
     nvdp__dense_forward(dev, &outer, activated, sum);
-    nvdp__norm_forward(dev, &norm, sum, a, sum, state(run, run->cache->hidden[index + 1]),
+    nvdp__norm_forward(dev, &norm, sum, a, sum, nvdp__run_state(run, run->cache->hidden[index + 1]),
                        rows_of(run, run->cache->states[index + 1]));
 }
 
@@ -488,18 +458,18 @@ static void layer_forward(const struct run *run, size_t index) {
  * float32 (BERT-base, 32 x 128). In bfloat16 they are half as large and are stored separately. */
 enum { RECOMPUTED_PART = 4 };
 
-static bool recomputes_inner(const struct run *run, size_t index) {
+static bool recomputes_inner(const struct nvdp__encoder_run *run, size_t index) {
     const size_t trained = run->bert->config.num_hidden_layers - run->cache->frozen;
     return run->dev->per_example != NULL && nvdp__product_type(run->dev) == NVDP__F32 &&
            RECOMPUTED_PART * (index - run->cache->frozen) < trained;
 }
 
 /* Turns d [T, D], the gradient of hidden[index + 1], into that of hidden[index]. */
-static void layer_backward(const struct run *run, size_t index, float *gradient) {
+static void layer_backward(const struct nvdp__encoder_run *run, size_t index, float *gradient) {
     const struct nvdp__device *dev = run->dev;
     const struct nvdp__bert_layer *layer = &run->bert->layer[index];
     const struct nvdp__bert_layer_cache *cache = &run->cache->layer[index];
-    struct nvdp__tensor d = state(run, gradient);
+    struct nvdp__tensor d = nvdp__run_state(run, gradient);
     struct nvdp__tensor d_branch = rows_of(run, run->cache->d_branch);
 
     struct nvdp__linear inner = dense_of(run, &layer->intermediate);
@@ -514,7 +484,7 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
         outer.recompute = &recompute;
         inner.keep = wide.data;
     }
-    nvdp__norm_backward(dev, &norm, state(run, cache->output_sum), d, d_branch);
+    nvdp__norm_backward(dev, &norm, nvdp__run_state(run, cache->output_sum), d, d_branch);
     nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_branch, d_wide, false);
     /* recomputes gelu(inner) in place: inner is not read after this */
     nvdp__activation_backward(dev, activation(run), wide, d_wide, d_wide, wide);
@@ -534,7 +504,7 @@ static void layer_backward(const struct run *run, size_t index, float *gradient)
     norm = attention_norm(run, index);
     mixed.keep = cache->attention_sum;
     qkv.keep = cache->qkv.data;
-    nvdp__norm_backward(dev, &norm, state(run, cache->attention_sum), d, d_branch);
+    nvdp__norm_backward(dev, &norm, nvdp__run_state(run, cache->attention_sum), d, d_branch);
     nvdp__dense_backward(dev, &mixed, attention.out, d_branch, d_attention.dout, false);
     nvdp__attend_backward(dev, &attention, &d_attention);
     nvdp__dense_backward(dev, &qkv, rows_of(run, run->cache->states[index]), d_qkv, d, true);
@@ -565,24 +535,25 @@ static bool split_batch(const struct nvdp__batch *batch, const struct nvdp__bert
     return (double)largest <= MAX_UNEVEN * mean;
 }
 
-static void layers_forward(const struct run *run) {
+static void layers_forward(const struct nvdp__encoder_run *run) {
     size_t first = run->pass->first_layer;
     if (first == 0)
         embeddings_forward(run);
     else
-        nvdp__convert(run->dev, state(run, run->cache->hidden[first]),
+        nvdp__convert(run->dev, nvdp__run_state(run, run->cache->hidden[first]),
                       rows_of(run, run->cache->states[first]));
     for (size_t i = first; i < run->bert->config.num_hidden_layers; i++)
         layer_forward(run, i);
 }
 
 /* Each lane writes its own rows of the shared hidden state. */
-static void lane_forward(const struct run *run, struct nvdp__lane *lane) {
+static void lane_forward(const struct nvdp__encoder_run *run, struct nvdp__lane *lane) {
     const size_t dim = run->bert->config.hidden_size;
     if (lane->texts == 0) return;
     const struct nvdp__batch part =
         nvdp__batch_part(run->batch, lane->first, lane->texts, dim, lane->offset);
-    const struct run own = {run->bert, &lane->dev, run->params, &part, run->pass, &lane->cache};
+    const struct nvdp__encoder_run own = {run->bert, &lane->dev, run->params,
+                                          &part,     run->pass,  &lane->cache};
     lane->cache.relative = run->cache->relative;
     float *hidden = run->cache->hidden[0] + (size_t)run->batch->offset[lane->first] * dim;
     for (size_t i = 0; i <= run->bert->config.num_hidden_layers; i++) {
@@ -592,7 +563,7 @@ static void lane_forward(const struct run *run, struct nvdp__lane *lane) {
     layers_forward(&own);
 }
 
-static void lanes_forward(const struct run *run) {
+static void lanes_forward(const struct nvdp__encoder_run *run) {
     const int lanes = (int)run->cache->lanes;
 #pragma omp parallel for num_threads(lanes) schedule(static, 1)
     for (int l = 0; l < lanes; l++) {
@@ -606,7 +577,7 @@ static void lanes_forward(const struct run *run) {
 static void forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                     const struct nvdp__params *params, const struct nvdp__batch *batch,
                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
-    const struct run run = {bert, dev, params, batch, pass, cache};
+    const struct nvdp__encoder_run run = {bert, dev, params, batch, pass, cache};
     relative_forward(&run);
     if (cache->lanes > 0 && dev->rowwise == NULL && split_batch(batch, cache))
         lanes_forward(&run);
@@ -618,7 +589,7 @@ void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device 
                        const struct nvdp__params *params, const struct nvdp__batch *batch,
                        size_t layers, struct nvdp__bert_cache *cache) {
     const struct nvdp__pass pass = {.training = false};
-    const struct run run = {bert, dev, params, batch, &pass, cache};
+    const struct nvdp__encoder_run run = {bert, dev, params, batch, &pass, cache};
     relative_forward(&run);
     embeddings_forward(&run);
     for (size_t i = 0; i < layers; i++)
@@ -628,7 +599,7 @@ void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device 
 static void backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      const struct nvdp__params *params, const struct nvdp__batch *batch,
                      const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
-    const struct run run = {bert, dev, params, batch, pass, cache};
+    const struct nvdp__encoder_run run = {bert, dev, params, batch, pass, cache};
     relative_begin(&run);
     for (size_t i = bert->config.num_hidden_layers; i-- > pass->first_layer;) {
         layer_backward(&run, i, d_last);
@@ -751,9 +722,9 @@ const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__d
                                  const float *hidden) {
     static const struct nvdp__pass pass = {.training = false}; /* no dropout */
     struct nvdp__bert_cache *cache = &extra->cache;
-    const struct run run = {&extra->bert, dev, params, batch, &pass, cache};
+    const struct nvdp__encoder_run run = {&extra->bert, dev, params, batch, &pass, cache};
     cache->hidden[0] = (float *)hidden;
-    cache->states[0] = state(&run, hidden); /* rounded by the dense layer that reads it */
+    cache->states[0] = nvdp__run_state(&run, hidden); /* rounded by the dense layer that reads it */
     relative_forward(&run);
     layer_forward(&run, 0);
     return cache->hidden[1];
@@ -763,7 +734,7 @@ void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *
                           const struct nvdp__params *params, const struct nvdp__batch *batch,
                           float *d) {
     static const struct nvdp__pass pass = {.training = false};
-    const struct run run = {&extra->bert, dev, params, batch, &pass, &extra->cache};
+    const struct nvdp__encoder_run run = {&extra->bert, dev, params, batch, &pass, &extra->cache};
     relative_begin(&run);
     layer_backward(&run, 0, d);
     relative_end(&run);

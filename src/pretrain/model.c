@@ -180,14 +180,11 @@ static enum nvdp__act activation(const struct nvdp__pretrain_model *model) {
 
 static struct nvdp__norm norm_of(const struct nvdp__pretrain_model *model) {
     const struct nvdp__heads *heads = &model->heads;
-    return (struct nvdp__norm){.eps = (float)model->bert.config.layer_norm_eps,
-                               .gamma = nvdp__value(&model->params, heads->norm.weight),
-                               .beta = nvdp__value(&model->params, heads->norm.bias),
-                               .dgamma = nvdp__grad(&model->params, heads->norm.weight),
-                               .dbeta = nvdp__grad(&model->params, heads->norm.bias),
-                               .mean = heads->mean,
-                               .rstd = heads->rstd,
-                               .offset = model->masked_offset};
+    struct nvdp__norm made =
+        nvdp__dense_norm(&model->params, &heads->norm, (float)model->bert.config.layer_norm_eps,
+                         heads->mean, heads->rstd);
+    made.offset = model->masked_offset;
+    return made;
 }
 
 /* Computes heads->normed of the masked tokens. */

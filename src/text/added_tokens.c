@@ -76,25 +76,10 @@ static size_t next_place(const struct nvdp__added *added, bool normalized, const
 
 /* True for characters of words: letters, marks, digits, connectors such as _, and joiners. */
 static bool is_word(int32_t rune) {
-    if (rune < 0) return false;
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-    case UTF8PROC_CATEGORY_MN:
-    case UTF8PROC_CATEGORY_MC:
-    case UTF8PROC_CATEGORY_ME:
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_PC:
-        return true;
-    default: /* letters in circles and squares; joiners */
-        return (rune >= 0x24B6 && rune <= 0x24E9) || (rune >= 0x1F130 && rune <= 0x1F149) ||
-               (rune >= 0x1F150 && rune <= 0x1F169) || (rune >= 0x1F170 && rune <= 0x1F189) ||
-               rune == 0x200C || rune == 0x200D;
-    }
+    return rune >= 0 &&
+           (nvdp__has_category(rune, NVDP__LETTERS | NVDP__IN(MN) | NVDP__IN(MC) | NVDP__IN(ME) |
+                                         NVDP__IN(ND) | NVDP__IN(NL) | NVDP__IN(PC)) ||
+            nvdp__is_enclosed_letter(rune) || rune == 0x200C || rune == 0x200D);
 }
 
 /* The last character of text[0..size), size > 0, and its bytes. */

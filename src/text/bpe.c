@@ -25,25 +25,9 @@ static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
     }
     rune = nvdp__decode(text, size, bytes);
     if (rune < 0) return OTHER;
-    switch (utf8proc_category(rune)) {
-    case UTF8PROC_CATEGORY_LU:
-    case UTF8PROC_CATEGORY_LL:
-    case UTF8PROC_CATEGORY_LT:
-    case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO:
-        return LETTER;
-    case UTF8PROC_CATEGORY_ND:
-    case UTF8PROC_CATEGORY_NL:
-    case UTF8PROC_CATEGORY_NO:
-        return NUMBER;
-    case UTF8PROC_CATEGORY_ZS:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-        return SPACE;
-    default:
-        /* the only control character beyond ASCII that is White_Space */
-        return rune == 0x85 ? SPACE : OTHER;
-    }
+    if (nvdp__has_category(rune, NVDP__LETTERS)) return LETTER;
+    if (nvdp__has_category(rune, NVDP__IN(ND) | NVDP__IN(NL) | NVDP__IN(NO))) return NUMBER;
+    return nvdp__is_white_space(rune) ? SPACE : OTHER;
 }
 
 /* End of the characters of this kind from `at` on; *last is the start of the last character. */

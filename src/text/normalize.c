@@ -40,22 +40,25 @@ bool nvdp__is_utf8(const char *text, size_t size) {
     return true;
 }
 
-/* A set of Unicode's general categories. */
-#define IN(category) (1U << UTF8PROC_CATEGORY_##category)
-static bool has_category(int32_t rune, unsigned set) {
+bool nvdp__has_category(int32_t rune, unsigned set) {
     return (1U << utf8proc_category(rune) & set) != 0;
 }
 
 /* Tab, newline, return and every character of category Z. */
 static bool is_space(int32_t rune) {
     if (rune < 0x80) return rune == ' ' || rune == '\t' || rune == '\n' || rune == '\r';
-    return has_category(rune, IN(ZS) | IN(ZL) | IN(ZP));
+    return nvdp__has_category(rune, NVDP__IN(ZS) | NVDP__IN(ZL) | NVDP__IN(ZP));
+}
+
+bool nvdp__is_enclosed_letter(int32_t rune) {
+    return (rune >= 0x24B6 && rune <= 0x24E9) || (rune >= 0x1F130 && rune <= 0x1F149) ||
+           (rune >= 0x1F150 && rune <= 0x1F169) || (rune >= 0x1F170 && rune <= 0x1F189);
 }
 
 bool nvdp__is_white_space(int32_t rune) {
     if (rune < 0) return false;
     if (rune < 0x80) return rune == ' ' || (rune >= '\t' && rune <= '\r');
-    return rune == 0x85 || has_category(rune, IN(ZS) | IN(ZL) | IN(ZP));
+    return rune == 0x85 || nvdp__has_category(rune, NVDP__IN(ZS) | NVDP__IN(ZL) | NVDP__IN(ZP));
 }
 
 /* True if a format character, mark or punctuation mark is newer than Unicode 8. The `tokenizers`
@@ -81,8 +84,9 @@ static bool is_newer(int32_t rune) {
 }
 
 bool nvdp__is_dropped(int32_t rune) {
-    return rune < 0 || rune == REPLACEMENT || has_category(rune, IN(CC) | IN(CO)) ||
-           (has_category(rune, IN(CF)) && !is_newer(rune));
+    return rune < 0 || rune == REPLACEMENT ||
+           nvdp__has_category(rune, NVDP__IN(CC) | NVDP__IN(CO)) ||
+           (nvdp__has_category(rune, NVDP__IN(CF)) && !is_newer(rune));
 }
 
 /* The last but one range begins 0x100 late, as in the `tokenizers` library. */
@@ -103,14 +107,15 @@ bool nvdp__is_punctuation(int32_t rune) {
         return (rune >= 33 && rune <= 47) || (rune >= 58 && rune <= 64) ||
                (rune >= 91 && rune <= 96) || (rune >= 123 && rune <= 126);
     if (rune == 0x166D || rune == 0x111C9) return true; /* other categories since Unicode 8 */
-    return has_category(rune, IN(PC) | IN(PD) | IN(PS) | IN(PE) | IN(PI) | IN(PF) | IN(PO)) &&
+    return nvdp__has_category(rune, NVDP__IN(PC) | NVDP__IN(PD) | NVDP__IN(PS) | NVDP__IN(PE) |
+                                        NVDP__IN(PI) | NVDP__IN(PF) | NVDP__IN(PO)) &&
            !is_newer(rune);
 }
 
 /* True for nonspacing marks, which stripping accents removes. */
 static bool is_accent(int32_t rune) {
     if (rune < FIRST_DECOMPOSABLE) return false;
-    return rune == 0x1734 || (has_category(rune, IN(MN)) && !is_newer(rune));
+    return rune == 0x1734 || (nvdp__has_category(rune, NVDP__IN(MN)) && !is_newer(rune));
 }
 
 /* ---- text in messages ---- */
@@ -152,16 +157,15 @@ static bool is_case_ignorable(int32_t rune) {
     for (size_t i = 0; i < sizeof within / sizeof within[0]; i++) {
         if (rune == within[i]) return true;
     }
-    return has_category(rune, IN(MN) | IN(ME) | IN(CF) | IN(LM) | IN(SK));
+    return nvdp__has_category(rune, NVDP__IN(MN) | NVDP__IN(ME) | NVDP__IN(CF) | NVDP__IN(LM) |
+                                        NVDP__IN(SK));
 }
 
 /* Unicode's Cased, for characters that are not case-ignorable: categories Lu, Ll, Lt, ordinal
  * indicators, Roman numerals, letters in circles and squares. */
 static bool is_cased(int32_t rune) {
-    return has_category(rune, IN(LU) | IN(LL) | IN(LT)) || rune == 0xAA || rune == 0xBA ||
-           (rune >= 0x2160 && rune <= 0x217F) || (rune >= 0x24B6 && rune <= 0x24E9) ||
-           (rune >= 0x1F130 && rune <= 0x1F149) || (rune >= 0x1F150 && rune <= 0x1F169) ||
-           (rune >= 0x1F170 && rune <= 0x1F189);
+    return nvdp__has_category(rune, NVDP__IN(LU) | NVDP__IN(LL) | NVDP__IN(LT)) || rune == 0xAA ||
+           rune == 0xBA || (rune >= 0x2160 && rune <= 0x217F) || nvdp__is_enclosed_letter(rune);
 }
 
 /* Unicode's Final_Sigma (The Unicode Standard, table 3-17): a cased character before and none

@@ -30,6 +30,13 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field);
 int32_t nvdp__decode(const char *text, size_t size, size_t *bytes);
 bool nvdp__is_utf8(const char *text, size_t size);
 
+/* Sets of Unicode's general categories, for files that include utf8proc.h. */
+#define NVDP__IN(category) (1U << UTF8PROC_CATEGORY_##category)
+#define NVDP__LETTERS (NVDP__IN(LU) | NVDP__IN(LL) | NVDP__IN(LT) | NVDP__IN(LM) | NVDP__IN(LO))
+/* True if the category of a valid character is in the set. */
+bool nvdp__has_category(int32_t rune, unsigned set);
+/* True for letters in circles and squares, which Unicode counts as symbols. */
+bool nvdp__is_enclosed_letter(int32_t rune);
 /* True for characters with Unicode's property White_Space. */
 bool nvdp__is_white_space(int32_t rune);
 /* True for U+0000, U+FFFD, invalid UTF-8 (-1), and for control (Cc), format (Cf) and private

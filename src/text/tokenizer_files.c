@@ -6,7 +6,7 @@
  *                                    the other rules are those of the class and tokenizer_config.json
  *     RobertaTokenizer               the same with merges, else vocab.json and merges.txt
  *
- * What is not implemented is refused by file, key and value. In order: classes, special and added
+ * Everything else is refused by file, key and value. In order: classes, special and added
  * tokens, WordPiece, byte-level BPE, tokenizer.json's frame of a text, the folder. Start with
  * nvdp_tokenizer_load at the end. */
 #include "text/tokenizer.h"
@@ -801,7 +801,7 @@ static enum kind kind_of_files(enum kind stated, const bool files[NVDP__TOKENIZE
     return files[NVDP__FILE_VOCAB_TXT] ? BERT : ROBERTA;
 }
 
-/* Refuses keys that would change ids in ways that are not implemented. */
+/* Refuses keys whose values would change ids, except those that the program obeys. */
 static nvdp_status check_keys(const struct maker *m) {
     static const char *const right = "right, since texts lose tokens at their end";
     const json_t *config = root_of(m, NVDP__FILE_CONFIG), *entry;
