@@ -5,10 +5,11 @@
 #   --rounds N    times that nvdp and each peer take turns (default 3); a peer below 70 % of the best one in the first round sits
 #                 out the others
 #   --only REGEX  rows whose name matches: WORK-MODEL-TEXTS-PRECISION of train|private|encode, base|minilm, full|mrpc|sst2, f32|bf16|int8;
-#                 pairs; overhead-f32, overhead-bf16
+#                 pairs; overhead-f32, overhead-bf16; latency-1, latency-2 (threads)
 #   --json        one JSON object in place of the table
 # Environment: NVDP (the program), PEERS_VENV (what peers.sh made), GLUE (its folder), MINILM (what make encoder made: its sizes, and
 # BERT's uncased vocabulary), THREADS, DROPOUT (of both sides' training steps; default 0).
+# latency is one text of 16 words through Python, model loaded, with tokenizer and pooling (make nvdp.cdef: the target nvdp_cdef).
 # Rows: full are random texts of 128 tokens, 32 a step; mrpc and sst2 are the tasks' training texts, packed by nvdp in the order in
 # which training meets them, sorted by length and padded to the longest of a batch for the peers (peers.py tells their settings).
 # A rate counts real tokens. A training step of nvdp's also clips the gradient. private is a step of DP-SGD with AdamW (--dp) beside
@@ -28,7 +29,7 @@ while [ $# -gt 0 ]; do
         --rounds) rounds=${2:?number} && shift ;;
         --only) only=${2:?regular expression} && shift ;;
         --json) json=1 ;;
-        *) sed -n '2,16s/^# //p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,17s/^# //p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
@@ -126,6 +127,19 @@ pairs() { # linear in pairs on both sides: the peers get fewer texts
     done
 }
 
+latency() { # latency THREADS: one text through Python
+    local row=latency-$1 THREADS=$1 i p library
+    wanted "$row" || return 0
+    library=$(cd "$(dirname "$NVDP")" && pwd)/libnvdp.so
+    for ((i = 0; i < rounds; i++)); do
+        for p in nvdp onnxruntime openvino sentence-transformers; do
+            NVDP_LIBRARY=$library PYTHONPATH=python peer "$row" "$p" latency "$p" "$MINILM"
+        done
+        [ $i != 0 ] || leave_out "$row"
+    done
+    cat "$work/$row.peer.nvdp" >>"$work/$row.nvdp" && rm "$work/$row.peer.nvdp"
+}
+
 overhead() { # overhead PRECISION: nvdp over base, in turn
     local given=(--arch base --precision "$1" --batch 32 --length 128 --steps $full_steps --dropout 0) i
     wanted "overhead-$1" || return 0
@@ -138,7 +152,7 @@ overhead() { # overhead PRECISION: nvdp over base, in turn
 # each WHAT: calls `WHAT ROW TARGET` for every row that was measured.
 each() {
     local row target
-    for row in {train,private,encode}-{base,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs; do
+    for row in {train,private,encode}-{base,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs latency-{1,2}; do
         [ -f "$work/$row.nvdp" ] || continue
         case $row in
             private-*) target=3 ;;
@@ -146,6 +160,7 @@ each() {
             train-*) target=1.3 ;;
             encode-*) target=1.2 ;;
             pairs) target=40 ;;
+            latency-*) target=1 ;;
         esac
         "$1" "$row" "$target"
     done
@@ -195,6 +210,7 @@ for precision in f32 bf16 int8; do
     [ $precision = int8 ] || overhead $precision
 done
 pairs
+for i in 1 2; do latency $i; done
 
 machine=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
 versions=$("$PYTHON" -m pip list 2>/dev/null | awk '$1 ~ /^(torch|transformers|sentence-transformers|onnxruntime|openvino)$/ {printf "%s %s ", $1, $2}')
@@ -204,7 +220,7 @@ if [ $json = 1 ]; then
     exit 0
 fi
 echo "$machine, $THREADS threads; medians of $rounds round(s), dropout $DROPOUT; $versions"
-printf '%-26s %10s %10s  %-21s %6s %6s\n' "tokens/s, pair-elements/s" nvdp "best peer" "" ratio target
+printf '%-26s %10s %10s  %-21s %6s %6s\n' "tokens, pairs, texts per s" nvdp "best peer" "" ratio target
 each show
 for file in "$work"/private-*.memory.*; do
     [ ! -f "$file" ] || awk -v v="$(middle "$file")" -v t="$(basename "$file" | sed 's/.memory./, /'), peak memory" 'BEGIN {printf "%-50s %8.4g GiB\n", t, v / 2^30}'

@@ -2,6 +2,7 @@
 
 usage: peers.py train|encode PEER PRECISION MODEL BATCHES.jsonl [--sort] [--dropout X] [--threads N] [--cache FOLDER]
        peers.py pairs PEER TEXTS COMPONENTS DIM [--threads N]
+       peers.py latency PEER MODEL [--threads N] [--cache FOLDER]
 
 PEER: torch or compile (torch.compile), also onnxruntime, openvino, openvino-dynamic (encode) and sentence-transformers (encode);
 opacus-ghost and opacus-hooks train with DP-SGD (ghost norms and a second backward pass, or every text's gradient kept).
@@ -9,8 +10,10 @@ PRECISION: f32, bf16 or int8.  MODEL: a BERT directory, of which sentence-transf
 are random), or `base`.  BATCHES.jsonl is what `nvdp bench --write-batches` wrote: {"input_ids", "token_type_ids", "labels"} a line.
 --sort: the same texts in order of their length, cut into batches anew.  Every batch is padded to its longest text; a rate counts
 real tokens, peak_rss is the process's.  A training step is forward, backward and fused AdamW; encoding gives every token's last hidden state.
-FOLDER keeps models that were converted.  All batches go through once before the clock starts, so that compilers and caches are warm."""
-import argparse, contextlib, json, math, os, pathlib, resource, sys, time, warnings
+FOLDER keeps models that were converted.  All batches go through once before the clock starts, so that compilers and caches are warm.
+latency encodes one text of 16 words again and again in float32, with the tokenizer and mean pooling; its rate is 1/median.
+Its peer nvdp is the Python package; onnxruntime and openvino use the tokenizer of `tokenizers` and pool in NumPy."""
+import argparse, contextlib, json, math, os, pathlib, resource, statistics, sys, time, warnings
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -149,7 +152,8 @@ def cached(name, make):
     return str(path)
 
 
-def onnx_encode(args):
+def onnx_session(args):
+    """A session and the types of its inputs."""
     import onnxruntime
     from onnxruntime.quantization import quantize_dynamic
     from onnxruntime.transformers import optimizer
@@ -171,15 +175,20 @@ def onnx_encode(args):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = args.threads
     session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
-    types = {i.name: i.type for i in session.get_inputs()}
+    return session, {i.name: "int32" if "int32" in i.type else "int64" for i in session.get_inputs()}
+
+
+def onnx_encode(args):
+    session, types = onnx_session(args)
 
     def passes(batches):
         for b in batches:
-            session.run(None, {n: t.numpy().astype("int32" if "int32" in types[n] else "int64") for n, t in zip(INPUTS, b)})
+            session.run(None, {n: t.numpy().astype(types[n]) for n, t in zip(INPUTS, b)})
     return [passes]
 
 
-def openvino_encode(args, dynamic):
+def openvino_models(args, dynamic):
+    """One stream of all threads, then a stream each."""
     import openvino
 
     def convert(path):
@@ -199,13 +208,19 @@ def openvino_encode(args, dynamic):
     int8 = args.precision == "int8"
     path = cached("f32.xml", convert) if not int8 else cached("weights8.xml", compress) if dynamic else cached("int8.xml", quantise)
     core = openvino.Core()
-    made = []
-    for hint in ("LATENCY", "THROUGHPUT"):  # one stream of all threads, or a stream each
+    for hint in ("LATENCY", "THROUGHPUT"):
         settings = {"INFERENCE_NUM_THREADS": args.threads, "PERFORMANCE_HINT": hint,
                     "INFERENCE_PRECISION_HINT": "f32" if args.precision == "f32" or not BF16 else "bf16"}
         if dynamic:
             settings["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = "32"
-        queue = openvino.AsyncInferQueue(core.compile_model(path, "CPU", settings))
+        yield core.compile_model(path, "CPU", settings)
+
+
+def openvino_encode(args, dynamic):
+    import openvino
+    made = []
+    for model in openvino_models(args, dynamic):
+        queue = openvino.AsyncInferQueue(model)
 
         def passes(batches, queue=queue):
             for b in batches:
@@ -229,6 +244,41 @@ def sentences_encode(args):
         with torch.inference_mode():
             model.encode(texts["all"], batch_size=len(batches[0][0]))
     return [passes]
+
+
+def latency(args):
+    """One text through a peer's Python, with tokenizer and mean pooling: MiniLM's own sentence vector."""
+    import numpy as np
+    text = "the quick brown fox jumps over the lazy dog and then sleeps under a warm tree"
+    args.precision = "f32"
+    if args.peer == "nvdp":
+        import nvdp
+        encoder = nvdp.Encoder(args.model, threads=args.threads)
+        encode = lambda: encoder.encode(text)
+    elif args.peer == "sentence-transformers":
+        import sentence_transformers
+        model = sentence_transformers.SentenceTransformer(args.model, device="cpu")
+        encode = lambda: model.encode(text)
+    else:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(args.model).backend_tokenizer
+        tokenizer.no_padding()
+        if args.peer == "onnxruntime":
+            session, types = onnx_session(args)
+            states = lambda given: session.run(None, {n: x.astype(types[n]) for n, x in given.items()})[0]
+        else:
+            request = next(openvino_models(args, False)).create_infer_request()
+            states = lambda given: request.infer(given)[0]
+
+        def encode():
+            ids = np.array([tokenizer.encode(text).ids])
+            vector = states(dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)))))[0].mean(0)
+            return vector / np.linalg.norm(vector)
+    taken = []
+    for i in range(330):
+        start = time.perf_counter()
+        encode()
+        taken.append(time.perf_counter() - start)
+    return {"rate": 1 / statistics.median(taken[30:]), "peak_rss": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
 
 
 def steps(args):
@@ -290,14 +340,14 @@ def pairs(args):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(usage=__doc__)
     works = parser.add_subparsers(dest="work", required=True)
-    for name in ("train", "encode", "pairs"):
+    for name in ("train", "encode", "pairs", "latency"):
         work = works.add_parser(name)
         work.add_argument("peer")
         if name == "pairs":
             for size in ("texts", "components", "dim"):
                 work.add_argument(size, type=int)
         else:
-            for field in ("precision", "model", "batches"):
+            for field in ("model",) if name == "latency" else ("precision", "model", "batches"):
                 work.add_argument(field)
             work.add_argument("--sort", action="store_true")
             work.add_argument("--dropout", type=float, default=0.)
@@ -309,4 +359,4 @@ if __name__ == "__main__":
     BF16 = "avx512_bf16" in flags or "amx_bf16" in flags
     torch.set_num_threads(ARGS.threads)
     torch.manual_seed(0)
-    print(json.dumps((pairs if ARGS.work == "pairs" else steps)(ARGS)))
+    print(json.dumps({"pairs": pairs, "latency": latency}.get(ARGS.work, steps)(ARGS)))

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 venv=${1:-${PEERS_VENV:-out/venv}}
 pins=(transformers==5.23.0 tokenizers==0.23.3 sentence-transformers==6.2.0 onnx==1.23.2 onnxruntime==1.31.1 openvino==2026.4.1
-      nncf==3.4.0 numpy==2.4.6 opacus==1.6.0)
+      nncf==3.4.0 numpy==2.4.6 opacus==1.6.0 cffi==2.1.1)
 made=$(printf '%s\n' torch==2.13.0 "${pins[@]}")
 [ "$(cat "$venv/peers" 2>/dev/null)" != "$made" ] || exit 0
 "${PYTHON:-python3}" -m venv "$venv"

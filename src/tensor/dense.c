@@ -282,6 +282,10 @@ void nvdp__dense_forward(const struct nvdp__device *dev, const struct nvdp__line
         rowwise_forward(dev, layer, x, y);
         return;
     }
+    if (nvdp__few_rows_forward(dev, (struct nvdp__few_rows){x.rows, layer->in, layer->out, x.data,
+                                                            x.stride, layer->w, layer->b, y.data,
+                                                            y.stride}))
+        return;
     if (layer->b != NULL) repeat_row(dev, layer->b, y);
     nvdp__gemm(dev, 1, false, x, true, nvdp__f32(layer->out, layer->in, layer->w),
                layer->b != NULL ? 1 : 0, y);

@@ -30,6 +30,20 @@ struct nvdp__small_product {
     size_t ldc;
 };
 void nvdp__small_product(struct nvdp__small_product p);
+
+/* y [rows, out] = x [rows, in] w^T + b, for w [out, in]; b may be NULL. */
+struct nvdp__few_rows {
+    size_t rows, in, out;
+    const float *x; /* ldx and ldy elements from row to row */
+    size_t ldx;
+    const float *w, *b;
+    float *y;
+    size_t ldy;
+};
+/* Returns false, and computes nothing, if another product is faster or the shape does not suit
+ * (few_rows.c). */
+bool nvdp__few_rows_forward(const struct nvdp__device *dev, struct nvdp__few_rows p);
+
 /* y [cols, ldy] = x^T for x [rows, cols] with row stride `stride`; columns rows..ldy of y are
  * zero. */
 void nvdp__small_transpose(size_t rows, size_t cols, const float *x, size_t stride, size_t ldy,
