@@ -43,8 +43,10 @@ Dir::State::Lists "$apt/lists";
 Dir::Cache "$apt/cache";
 APT::Sandbox::User "";
 END
-    run apt env APT_CONFIG="$apt/apt.conf" apt-get update -q # a list that is missing is told, and may be of something else
-    (cd "$apt" && run source env APT_CONFIG="$apt/apt.conf" apt-get source -q --only-source --download-only hdf5)
+    export APT_CONFIG=$apt/apt.conf
+    apt-get update -q >"$out/apt.log" 2>&1 || true # the list of another archive may be missing
+    (cd "$apt" && run source apt-get source -q --only-source --download-only hdf5)
+    unset APT_CONFIG
     run unpack dpkg-source -x "$apt"/hdf5_*.dsc "$out/hdf5-source"
 }
 
@@ -146,6 +148,7 @@ try() { # try WHEEL
         python3 -m venv venv
         venv/bin/pip install --quiet --no-index --find-links house nvdp
         exec venv/bin/python bare.py compact"' "$root"
+    [ -z "$sudo" ] || $sudo rm -rf "$root" # which `make clean` could not remove
 }
 
 start=$SECONDS
