@@ -85,7 +85,7 @@ package_of() { # package_of FILE: with merged /usr, a package may name its file 
     { dpkg-query -S "$file" 2>/dev/null || dpkg-query -S "${file#/usr}"; } | head -n 1 | cut -d: -f1
 }
 
-# Tells of package $1, which has library $2, and copies its licence and the common texts to which that refers.
+# Records package $1, which has library $2, and copies its licence and the common texts to which that refers.
 describe() {
     cp "/usr/share/doc/$1/copyright" "$licenses/$1.txt"
     dpkg-query -W -f="$2: "'${Package} ${Version}, source package ${source:Package} ${source:Version}\n' "$1" >>"$licenses/BUNDLED.txt"
