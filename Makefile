@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := all
-.PHONY: all demo encoder notebooks test check docs map long install deb install-deps clean help
+.PHONY: all demo encoder notebooks test check docs map long install deb wheel install-deps clean help
 
 all: ## build the library (build/release/libnvdp.so, libnvdp.a) and the program (build/release/nvdp)
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
@@ -57,6 +57,10 @@ deb: ## install missing packages, build; write Debian packages of library, heade
 	@scripts/install-deps.sh --deb
 	@scripts/build.sh release -j$(JOBS) nvdp_shared nvdp_static nvdp
 	cd $(BUILD)/release && cpack -G DEB
+
+wheel: ## install missing packages; write a wheel that holds its libraries and the program, and a source distribution: build/wheel/dist; try it on a bare system
+	@scripts/install-deps.sh --wheel
+	@scripts/wheel.sh
 
 install-deps: ## install missing packages (Debian, Ubuntu)
 	@scripts/install-deps.sh

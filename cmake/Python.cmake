@@ -11,9 +11,14 @@ add_custom_command(OUTPUT ${nvdp_cdef}
   DEPENDS ${nvdp_headers} COMMENT "Declarations for Python" VERBATIM)
 add_custom_target(nvdp_cdef ALL DEPENDS ${nvdp_cdef})
 
+# The program finds the library beside its folder, under a name without a version.
 if(SKBUILD)
-  install(FILES $<TARGET_FILE:nvdp_shared> RENAME libnvdp.so DESTINATION nvdp COMPONENT python)
+  set_property(TARGET nvdp_shared PROPERTY SOVERSION)
+  set_property(TARGET nvdp_shared PROPERTY VERSION)
+  set_target_properties(nvdp PROPERTIES INSTALL_RPATH "$ORIGIN/..")
+  install(TARGETS nvdp_shared nvdp LIBRARY DESTINATION nvdp COMPONENT python RUNTIME DESTINATION nvdp/bin COMPONENT python)
   install(FILES ${nvdp_cdef} DESTINATION nvdp COMPONENT python)
+  install(PROGRAMS ${PROJECT_SOURCE_DIR}/python/program.py DESTINATION ${SKBUILD_SCRIPTS_DIR} RENAME nvdp COMPONENT python)
 endif()
 
 # A sanitized library would need a sanitized Python.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install-deps.sh [--check|--docs|--encoder|--mpi|--deb]: installs the packages for building and testing, on Debian and Ubuntu.
-# --check and --deb add those of `make check` and `make deb`. --docs installs only those of `make docs` and `make map`,
+# install-deps.sh [--check|--docs|--encoder|--mpi|--deb|--wheel]: installs the packages for building and testing, on Debian and Ubuntu.
+# --check, --deb and --wheel add those of `make check`, `make deb` and `make wheel`. --docs installs only those of `make docs` and `make map`,
 # --encoder only those of `make encoder`, --mpi only those for training with several processes. Does nothing, and needs no
 # root rights, if all packages are installed.
 set -eu
@@ -12,10 +12,11 @@ case ${1:-} in
 --docs) packages="doxygen graphviz python3" ;;
 --encoder) packages="python3 python3-pip" ;;
 --deb) packages="$packages dpkg-dev file" ;;
+--wheel) packages="$packages ca-certificates dpkg-dev mmdebstrap python3-venv" ;;
 --mpi) packages="libopenmpi-dev openmpi-bin" ;;
 --check) packages="$packages doxygen clang clang-format clang-tidy codespell libclang-rt-dev libomp-dev libopenmpi-dev openmpi-bin git" ;;
 *)
-    echo "usage: install-deps.sh [--check|--docs|--encoder|--mpi|--deb]" >&2
+    echo "usage: install-deps.sh [--check|--docs|--encoder|--mpi|--deb|--wheel]" >&2
     exit 2
     ;;
 esac

@@ -14,6 +14,7 @@ import os
 import queue
 import re
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,9 @@ from cffi import FFI
 
 def _open() -> tuple[FFI, Any]:
     """Opens the library. ``NVDP_LIBRARY`` names another libnvdp.so, with its nvdp.cdef in the same directory."""
-    path = Path(os.environ.get("NVDP_LIBRARY") or Path(__file__).parent / "libnvdp.so")
+    # An editable installation has two folders: the sources, and the library.
+    found = [path for folder in sys.modules[__package__].__path__ if (path := Path(folder) / "libnvdp.so").is_file()]
+    path = Path(os.environ.get("NVDP_LIBRARY") or (found[0] if found else Path(__file__).with_name("libnvdp.so")))
     if not path.is_file():
         raise ImportError(f"{path}: no such library; install the package, or set NVDP_LIBRARY to a libnvdp.so")
     ffi = FFI()
