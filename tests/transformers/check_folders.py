@@ -7,11 +7,13 @@ Writes FOLDERS model folders (default 10) whose tokenizer files differ in keys t
 texts (default 300), every third as a pair, cut to random lengths. Ids must be equal, or the folder must be refused with a
 message that names a file and a key. NVDP_TEXTS names a file whose lines are used too. Prints counts as one JSON object.
 Exits with 1 if ids differ, with 77 if a package is missing."""
-import copy
+import base64
+import importlib.util
 import json
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import unicodedata
@@ -32,6 +34,8 @@ played player dograt DOGRAT Dograt newtoken new token ent ENT привет ми�
 한국어 中 文 😀 👩‍👩‍👧 🇫🇷 ½ ² Ⅷ ٣ ... ?! -- — “quoted” ’s € <html> </b> ab##cd ##ing # ## @ \\ / | ^ ~ ` antidisestablishmentarianism""".split()
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>", "[ENT]", "[A]", "[BOS]"]
 SPACES = [" ", "  ", "\t", "\n", "\r\n", "\v", "\f", "\u0085", "\u00a0", "\u2003", "\u2028", "\u3000", "\u200b", "\u00ad", "\ufeff", "\x00", "\x1c"]
+MARKS = ["\u0301", "\u030a", "\u200d", "\ufe0f", "\u0323", "\u094d", "\u0903", "\u093e", "\u302a", "\U0001f3fd", "\uff9e"]
+SPECIAL = []  # characters that a folder changes: its texts have more of them
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -63,6 +67,8 @@ def text_of(rng):
             out.append(rng.choice(LETTERS) * rng.choice((99, 100, 101, 200, 201)))
         elif kind < 0.9:
             out.append("".join(rng.choice(LETTERS) for _ in range(rng.randint(1, 9))))
+        elif SPECIAL and kind < 0.96:
+            out.append("".join(rng.choice(SPECIAL) + rng.choice(MARKS + [""] * 12) for _ in range(rng.randint(1, 3))))
         else:
             out.append("".join(rng.choice(["e\u0301", "n\u0303", "A\u030a", "\u0323\u0301", "ǅ", "ß", "ς", "ǘ"]) for _ in range(3)))
         out.append(rng.choice(("", " ", " ", " ", rng.choice(SPACES))))
@@ -135,7 +141,7 @@ def wordpiece(rng, kind):
     if rng.random() < 0.3:
         config["mask_token"] = {"__type": "AddedToken", **{k: v for k, v in added("<mask>" if kind == "mpnet" else "[MASK]", **random_flags(rng)).items() if k != "special"}}
     if rng.random() < 0.2:
-        config[rng.choice(("additional_special_tokens", "extra_special_tokens"))] = ["[A]", "the"]
+        config[rng.choice(("additional_special_tokens", "extra_special_tokens"))] = ["[A]", "the", names[-1]]
     if rng.random() < 0.15:
         config["bos_token"] = "[BOS]"
     if rng.random() < 0.2:
@@ -195,13 +201,147 @@ def bpe(rng, kind):
     return files
 
 
+def charsmap(rules):
+    """SentencePiece's table of rules, {text: replacement}: the size of a double array, the array, the replacements."""
+    root, blob = {}, b""
+    for text, to in sorted(rules.items()):
+        node = root
+        for byte in text.encode():
+            node = node.setdefault(byte, {})
+        node[0] = len(blob)
+        blob += to.encode() + b"\0"
+    units, used, todo = [0] * 256, {0}, [(root, 0)]
+    first = 1
+    while todo:
+        node, at = todo.pop()
+        while first in used:
+            first += 1
+        base = first ^ min(node)
+        while not base or any(base ^ label in used for label in node):
+            base += 1
+        units[at] |= (base ^ at) << 10 | (0 in node) << 8
+        for label, child in node.items():
+            place = base ^ label
+            used.add(place)
+            units += [0] * (place + 256 - len(units))
+            if label:
+                units[place] = label
+                todo.append((child, place))
+            else:
+                units[place] = child | 1 << 31
+    return struct.pack(f"<{len(units) + 1}I", 4 * len(units), *units) + blob
+
+
+def rules(rng):
+    """Rules as in SentencePiece's nmt_nfkc: compatible forms of some characters, and control characters."""
+    found = {"\t": " ", "\n": " ", "\r": " ", "\u200b": " ", "\u3000": " ", "\ufeff": " ", "\x01": "", "\x1c": "", "\u00ad": ""}
+    pool = [c for category in ("Lo", "Ll", "No", "So", "Sm", "Zs", "Lm") for c in CLASSES[category]]
+    for c in ["ﬁ", "½", "²", "Ⅷ", "A\u030a", "e\u0301", "n\u0303", "Å", "\uff21", "ｶ\uff9e", "\u1100\u1161", "가", "€", "—"] + rng.sample(pool, 300):
+        form = unicodedata.normalize("NFKC", c)
+        if form != c:
+            found[c] = form
+    return found
+
+
+def protobuf(*fields):
+    """A message of (number, value): bytes, a float, or an integer."""
+    def varint(value):
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+    out = b""
+    for number, value in fields:
+        if isinstance(value, bytes):
+            out += varint(number << 3 | 2) + varint(len(value)) + value
+        elif isinstance(value, float):
+            out += varint(number << 3 | 5) + struct.pack("<f", value)
+        else:
+            out += varint(number << 3) + varint(value)
+    return out
+
+
+def unigram(rng, kind):
+    """The files of a folder with Unigram, by name; `kind`: xlmr (the class XLMRobertaTokenizer), spm (its SentencePiece file alone), fast."""
+    letters = list(LETTERS) + [rng.choice(CLASSES[category]) for category in ("Lo", "Ll", "Nd", "So", "Po", "Sm") for _ in range(10)]
+    words = [word for word in WORDS if rng.random() < 0.6]
+    found = ["▁"] + ["▁" + word for word in words] + [word[rng.randint(0, 2):] for word in words] + letters + ["▁" + letter for letter in LETTERS]
+    found += ["".join(rng.choice(LETTERS) for _ in range(rng.randint(2, 4))) for _ in range(300)] + ["▁▁", "é", "e\u0301", "fi", "1", "/", "⁄"]
+    if rng.random() < 0.3:
+        found += [f"<0x{byte:02X}>" for byte in range(256) if rng.random() < 0.995]
+    found = [piece for piece in found if piece.lower() != "dograt"]  # an added token
+    pieces = [(piece, rng.choice((-1.0, -2.0, -2.5, round(rng.uniform(-12, -1), 4), rng.uniform(-12, -1)))) for piece in dict.fromkeys(found) if piece]
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    user = ["[ENT]"] if rng.random() < 0.3 else []
+    changed = rules(rng)
+    SPECIAL[:] = list(changed)
+    table = charsmap(changed)
+    files = {"config.json": {"model_type": rng.choice(("xlm-roberta", "bert")) if kind != "fast" else rng.choice(("bert", "modernbert", "xlm-roberta"))}}
+    config = {"tokenizer_class": "PreTrainedTokenizerFast" if kind == "fast" else rng.choice(("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"))}
+    if rng.random() < 0.4:
+        config["mask_token"] = {"__type": "AddedToken", **{k: v for k, v in added("<mask>", **random_flags(rng)).items() if k != "special"}}
+    if rng.random() < 0.1:
+        config["add_prefix_space"] = rng.random() < 0.5
+    if rng.random() < 0.15:
+        config["split_special_tokens"] = True
+    if rng.random() < 0.15:
+        config[rng.choice(("additional_special_tokens", "extra_special_tokens"))] = ["[A]", "▁the", "<mask>"]
+    if rng.random() < 0.1:
+        config["cls_token"] = "▁the"
+    if rng.random() < 0.2:
+        files["special_tokens_map.json"] = {"mask_token": {k: v for k, v in added("<mask>", **random_flags(rng)).items() if k != "special"}, "unk_token": "<unk>"}
+    if kind == "spm":
+        own = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)] + [(name, 0.0, rng.choice((3, 4))) for name in user]
+        own += [(piece, score, 1) for piece, score in pieces]
+        if rng.random() < 0.2:
+            own.insert(rng.randint(3, len(own)), rng.choice((("cat", -3.0, 1), ("<mask>", 0.0, 4), ("<pad>", 0.0, 3))))
+        files["sentencepiece.bpe.model"] = protobuf(*((1, protobuf((1, piece.encode()), (2, score), *([(3, type)] if type != 1 else []))) for piece, score, type in own),
+                                                    (2, protobuf((3, 1), (4, len(own)), (40, 0))),
+                                                    *([(3, protobuf((1, b"nmt_nfkc"), (2, table)))] if rng.random() < 0.8 else []))
+        if rng.random() < 0.4:
+            files["added_tokens.json"] = {"[NEW]": len(own) + 2, "dograt": len(own) + 3}
+    else:
+        vocab = [(name, 0.0) for name in specials] + pieces + [("<mask>", 0.0)]
+        if rng.random() < 0.2:
+            vocab.insert(rng.randint(5, len(vocab) - 1), ("cat", -3.0))  # the later one counts
+        ids = {piece: i for i, (piece, _) in enumerate(vocab)}
+        listed = [{"id": ids[name], **added(name, lstrip=name == "<mask>")} for name in specials + ["<mask>"]]
+        if rng.random() < 0.5:
+            listed.append({"id": len(vocab), **added("[ENT]", **random_flags(rng))})
+            listed.append({"id": len(vocab) + 1, **added("Dograt", special=False, **random_flags(rng))})
+        precompiled = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()}
+        steps = [{"type": "Strip", "strip_left": rng.random() < 0.5, "strip_right": True}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": rng.choice(("▁", " "))},
+                 {"type": "Replace", "pattern": {"String": rng.choice(("``", " ", "at"))}, "content": rng.choice(('"', "▁", ""))},
+                 {"type": rng.choice(("NFC", "NFKC", "NFD", "NFKD", "Nmt", "Lowercase", "StripAccents"))}, {"type": "Lowercase"},
+                 {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"Regex": rng.choice((r"\s+", "a{2,}", "[0-9]"))}, "content": "x"}]
+        normalizer = rng.choice((None, precompiled, precompiled, {"type": "Sequence", "normalizers": [precompiled] + steps[:2]},
+                                 {"type": "Sequence", "normalizers": rng.sample(steps, rng.randint(0, 4)) + ([precompiled] if rng.random() < 0.5 else [])}))
+        scheme = {"type": "Metaspace", "replacement": "▁", **rng.choice(({"add_prefix_space": True}, {"add_prefix_space": True, "prepend_scheme": "always"},
+                                                                          {"prepend_scheme": "always", "split": True}, {"prepend_scheme": "never", "split": False},
+                                                                          {"prepend_scheme": "first", "split": rng.random() < 0.5}, {"str_rep": "▁", "add_prefix_space": True},
+                                                                          {"prepend_scheme": "always", "split": False}))}
+        if rng.random() < 0.05:
+            scheme["replacement"] = rng.choice("_é")
+        before = rng.choice((scheme, scheme, {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, scheme]}, {"type": "WhitespaceSplit"}, None))
+        post = rng.choice((template("<s>", "</s>", ids, 2, 0), template("<s>", "</s>", ids, 1, 0),
+                           {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": True, "add_prefix_space": True}))
+        files["tokenizer.json"] = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": listed, "normalizer": normalizer, "pre_tokenizer": before,
+                                   "post_processor": post, "decoder": {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True},
+                                   "model": {"type": "Unigram", "unk_id": rng.choice((3, 3, 3, 5)), "vocab": vocab, "byte_fallback": rng.random() < 0.3}}
+        if rng.random() < 0.3:
+            files["sentencepiece.bpe.model"] = b"not read"  # beside tokenizer.json
+        if rng.random() < 0.3:
+            config["added_tokens_decoder"] = {str(entry["id"]): {k: v for k, v in entry.items() if k != "id"} for entry in listed}
+    if rng.random() < 0.85 or files["config.json"]["model_type"] != "xlm-roberta" or kind == "fast":
+        files["tokenizer_config.json"] = config
+    return files
+
+
 def write(name, files):
     folder = os.path.join(SCRATCH, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     for file, content in files.items():
-        with open(os.path.join(folder, file), "w", encoding="utf-8", newline="") as out:
-            out.write(content if isinstance(content, str) else json.dumps(content))
+        text = content if isinstance(content, (str, bytes)) else json.dumps(content)
+        with open(os.path.join(folder, file), "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode())
     return folder
 
 
@@ -252,16 +392,26 @@ def compare(name, files, texts):
     return "equal", ""
 
 
+KINDS = [("wordpiece", "bert"), ("unigram", "xlmr"), ("wordpiece", "fast"), ("wordpiece", "mpnet"), ("unigram", "fast"), ("bpe", "roberta"), ("wordpiece", "fast"),
+         ("unigram", "spm"), ("bpe", "fast"), ("wordpiece", "bert")]
+MAKERS = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}
+if os.environ.get("NVDP_KIND"):  # one model alone
+    KINDS = [kind for kind in KINDS if kind[0] == os.environ["NVDP_KIND"]]
+if importlib.util.find_spec("sentencepiece") is None:  # transformers cannot read the file
+    KINDS = [("unigram", "xlmr") if kind == ("unigram", "spm") else kind for kind in KINDS]
+
+
 def main():
     counts, examples, refused = {"equal": 0, "refused": 0, "differing": 0}, [], {}
     for i in range(FOLDERS):
         rng = random.Random(SEED * 1000 + i)
-        kind = ("bert", "fast", "mpnet", "bert", "roberta", "fast", "bert", "fast-bpe", "mpnet", "bert")[i % 10]
-        files = bpe(rng, "roberta" if kind == "roberta" else "fast") if kind in ("roberta", "fast-bpe") else wordpiece(rng, kind)
+        kind = KINDS[i % len(KINDS)]
+        SPECIAL.clear()
+        files = MAKERS[kind[0]](rng, kind[1])
         outcome, what = compare(f"folder-{i}", files, texts_of(rng))
         counts[outcome] += 1
         if outcome == "differing":
-            examples.append(f"folder-{i} ({kind}): {what}"[:1500])
+            examples.append(f"folder-{i} ({kind[0]} {kind[1]}): {what}"[:1500])
         elif outcome == "refused":
             refused[f"folder-{i}"] = what.split(f"folder-{i}/")[-1][:160]
     print(json.dumps({**counts, "texts": TEXTS, "refusals": refused, "examples": examples[:5], "transformers": transformers.__version__,
