@@ -13,7 +13,6 @@ import json
 import os
 import random
 import shutil
-import struct
 import subprocess
 import sys
 import unicodedata
@@ -25,6 +24,9 @@ try:
 except ImportError as missing:
     print(f"skipped: {missing}", file=sys.stderr)
     sys.exit(77)
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from make_unigram import charsmap, rules, sentencepiece, template, tokenizer_json
 
 PROGRAM, SCRATCH = sys.argv[1:3]
 FOLDERS, TEXTS, SEED = (int(word) for word in (sys.argv[3:6] + ["10", "300", "1"][len(sys.argv) - 3:])[:3])
@@ -90,15 +92,6 @@ def added(content, **flags):
 
 def random_flags(rng):
     return {key: rng.random() < 0.4 for key in ("single_word", "lstrip", "rstrip", "normalized")}
-
-
-def template(cls, sep, ids, times=1, second=1):
-    def special(token, kind):
-        return {"SpecialToken": {"id": token, "type_id": kind}}
-    text = [special(cls, 0), {"Sequence": {"id": "A", "type_id": 0}}]
-    return {"type": "TemplateProcessing", "single": text + [special(sep, 0)],
-            "pair": text + [special(sep, 0)] * times + [{"Sequence": {"id": "B", "type_id": second}}, special(sep, second)],
-            "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (cls, sep)}}
 
 
 def wordpiece(rng, kind):
@@ -201,63 +194,6 @@ def bpe(rng, kind):
     return files
 
 
-def charsmap(rules):
-    """SentencePiece's table of rules, {text: replacement}: the size of a double array, the array, the replacements."""
-    root, blob = {}, b""
-    for text, to in sorted(rules.items()):
-        node = root
-        for byte in text.encode():
-            node = node.setdefault(byte, {})
-        node[0] = len(blob)
-        blob += to.encode() + b"\0"
-    units, used, todo = [0] * 256, {0}, [(root, 0)]
-    first = 1
-    while todo:
-        node, at = todo.pop()
-        while first in used:
-            first += 1
-        base = first ^ min(node)
-        while not base or any(base ^ label in used for label in node):
-            base += 1
-        units[at] |= (base ^ at) << 10 | (0 in node) << 8
-        for label, child in node.items():
-            place = base ^ label
-            used.add(place)
-            units += [0] * (place + 256 - len(units))
-            if label:
-                units[place] = label
-                todo.append((child, place))
-            else:
-                units[place] = child | 1 << 31
-    return struct.pack(f"<{len(units) + 1}I", 4 * len(units), *units) + blob
-
-
-def rules(rng):
-    """Rules as in SentencePiece's nmt_nfkc: compatible forms of some characters, and control characters."""
-    found = {"\t": " ", "\n": " ", "\r": " ", "\u200b": " ", "\u3000": " ", "\ufeff": " ", "\x01": "", "\x1c": "", "\u00ad": ""}
-    pool = [c for category in ("Lo", "Ll", "No", "So", "Sm", "Zs", "Lm") for c in CLASSES[category]]
-    for c in ["ﬁ", "½", "²", "Ⅷ", "A\u030a", "e\u0301", "n\u0303", "Å", "\uff21", "ｶ\uff9e", "\u1100\u1161", "가", "€", "—"] + rng.sample(pool, 300):
-        form = unicodedata.normalize("NFKC", c)
-        if form != c:
-            found[c] = form
-    return found
-
-
-def protobuf(*fields):
-    """A message of (number, value): bytes, a float, or an integer."""
-    def varint(value):
-        return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
-    out = b""
-    for number, value in fields:
-        if isinstance(value, bytes):
-            out += varint(number << 3 | 2) + varint(len(value)) + value
-        elif isinstance(value, float):
-            out += varint(number << 3 | 5) + struct.pack("<f", value)
-        else:
-            out += varint(number << 3) + varint(value)
-    return out
-
-
 def unigram(rng, kind):
     """The files of a folder with Unigram, by name; `kind`: xlmr (the class XLMRobertaTokenizer), spm (its SentencePiece file alone), fast."""
     letters = list(LETTERS) + [rng.choice(CLASSES[category]) for category in ("Lo", "Ll", "Nd", "So", "Po", "Sm") for _ in range(10)]
@@ -268,9 +204,9 @@ def unigram(rng, kind):
         found += [f"<0x{byte:02X}>" for byte in range(256) if rng.random() < 0.995]
     found = [piece for piece in found if piece.lower() != "dograt"]  # an added token
     pieces = [(piece, rng.choice((-1.0, -2.0, -2.5, round(rng.uniform(-12, -1), 4), rng.uniform(-12, -1)))) for piece in dict.fromkeys(found) if piece]
-    specials = ["<s>", "<pad>", "</s>", "<unk>"]
     user = ["[ENT]"] if rng.random() < 0.3 else []
-    changed = rules(rng)
+    pool = [c for category in ("Lo", "Ll", "No", "So", "Sm", "Zs", "Lm") for c in CLASSES[category]]
+    changed = rules(["ﬁ", "½", "²", "Ⅷ", "A\u030a", "e\u0301", "n\u0303", "Å", "\uff21", "ｶ\uff9e", "\u1100\u1161", "가", "—"] + rng.sample(pool, 300))
     SPECIAL[:] = list(changed)
     table = charsmap(changed)
     files = {"config.json": {"model_type": rng.choice(("xlm-roberta", "bert")) if kind != "fast" else rng.choice(("bert", "modernbert", "xlm-roberta"))}}
@@ -292,20 +228,14 @@ def unigram(rng, kind):
         own += [(piece, score, 1) for piece, score in pieces]
         if rng.random() < 0.2:
             own.insert(rng.randint(3, len(own)), rng.choice((("cat", -3.0, 1), ("<mask>", 0.0, 4), ("<pad>", 0.0, 3))))
-        files["sentencepiece.bpe.model"] = protobuf(*((1, protobuf((1, piece.encode()), (2, score), *([(3, type)] if type != 1 else []))) for piece, score, type in own),
-                                                    (2, protobuf((3, 1), (4, len(own)), (40, 0))),
-                                                    *([(3, protobuf((1, b"nmt_nfkc"), (2, table)))] if rng.random() < 0.8 else []))
+        files["sentencepiece.bpe.model"] = sentencepiece(own, table if rng.random() < 0.8 else None)
         if rng.random() < 0.4:
             files["added_tokens.json"] = {"[NEW]": len(own) + 2, "dograt": len(own) + 3}
     else:
-        vocab = [(name, 0.0) for name in specials] + pieces + [("<mask>", 0.0)]
         if rng.random() < 0.2:
-            vocab.insert(rng.randint(5, len(vocab) - 1), ("cat", -3.0))  # the later one counts
-        ids = {piece: i for i, (piece, _) in enumerate(vocab)}
-        listed = [{"id": ids[name], **added(name, lstrip=name == "<mask>")} for name in specials + ["<mask>"]]
-        if rng.random() < 0.5:
-            listed.append({"id": len(vocab), **added("[ENT]", **random_flags(rng))})
-            listed.append({"id": len(vocab) + 1, **added("Dograt", special=False, **random_flags(rng))})
+            pieces.insert(rng.randint(1, len(pieces)), ("cat", -3.0))  # the later one counts
+        extra = [added("[ENT]", **random_flags(rng)), added("Dograt", special=False, **random_flags(rng))] if rng.random() < 0.5 else []
+        ids = {"<s>": 0, "</s>": 2}
         precompiled = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()}
         steps = [{"type": "Strip", "strip_left": rng.random() < 0.5, "strip_right": True}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": rng.choice(("▁", " "))},
                  {"type": "Replace", "pattern": {"String": rng.choice(("``", " ", "at"))}, "content": rng.choice(('"', "▁", ""))},
@@ -322,13 +252,13 @@ def unigram(rng, kind):
         before = rng.choice((scheme, scheme, {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, scheme]}, {"type": "WhitespaceSplit"}, None))
         post = rng.choice((template("<s>", "</s>", ids, 2, 0), template("<s>", "</s>", ids, 1, 0),
                            {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": True, "add_prefix_space": True}))
-        files["tokenizer.json"] = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": listed, "normalizer": normalizer, "pre_tokenizer": before,
-                                   "post_processor": post, "decoder": {"type": "Metaspace", "replacement": "▁", "add_prefix_space": True},
-                                   "model": {"type": "Unigram", "unk_id": rng.choice((3, 3, 3, 5)), "vocab": vocab, "byte_fallback": rng.random() < 0.3}}
+        whole = files["tokenizer.json"] = tokenizer_json(pieces, normalizer, before, extra)
+        whole["post_processor"] = post
+        whole["model"].update(unk_id=rng.choice((3, 3, 3, 5)), byte_fallback=rng.random() < 0.3)
         if rng.random() < 0.3:
             files["sentencepiece.bpe.model"] = b"not read"  # beside tokenizer.json
         if rng.random() < 0.3:
-            config["added_tokens_decoder"] = {str(entry["id"]): {k: v for k, v in entry.items() if k != "id"} for entry in listed}
+            config["added_tokens_decoder"] = {str(entry["id"]): {k: v for k, v in entry.items() if k != "id"} for entry in whole["added_tokens"]}
     if rng.random() < 0.85 or files["config.json"]["model_type"] != "xlm-roberta" or kind == "fast":
         files["tokenizer_config.json"] = config
     return files
