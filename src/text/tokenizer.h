@@ -55,12 +55,8 @@ void nvdp__bpe_work_release(struct nvdp__bpe_work *work);
  * A text becomes words first: at white space, which is dropped, or before each "▁", which stands for
  * a space, or not at all. */
 
-/* Where a "▁" is put before a text that begins without one. */
-enum nvdp__leading {
-    NVDP__LEADING_NEVER,
-    NVDP__LEADING_FIRST /* at the start of the input */,
-    NVDP__LEADING_ALWAYS
-};
+/* Puts a "▁" before a text that begins without one: never, at the start of the input, or always. */
+enum nvdp__leading { NVDP__LEADING_NEVER, NVDP__LEADING_FIRST, NVDP__LEADING_ALWAYS };
 struct nvdp__unigram_rules {
     int32_t unknown;
     bool byte_fallback;  /* pieces "<0x00>" to "<0xFF>", if they are there, instead of unknown */
@@ -72,8 +68,8 @@ struct nvdp__unigram_rules {
     size_t mark_size;
 };
 struct nvdp__unigram;
-/* `score` [pieces->count] belongs to the result, also if this fails. Of a piece that is there twice,
- * the later one counts. NVDP_ERR_INPUT, naming `path`, for a score that is no number. */
+/* `score` [pieces->count] belongs to the result, also if this fails. The later
+ * one of two equal pieces counts. NVDP_ERR_INPUT, naming `path`, for a score that is no number. */
 nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
                                  const struct nvdp__strings *pieces, double *score,
                                  const struct nvdp__unigram_rules *rules,

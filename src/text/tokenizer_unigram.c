@@ -1,5 +1,5 @@
 /* Unigram of a folder (tokenizer_maker.h): pieces with scores from tokenizer.json or from SentencePiece's
- * own file, a message of Protocol Buffers. Of such a file, transformers reads the pieces and the table of
+ * own file, a message of Protocol Buffers. transformers reads its pieces and its table of
  * characters. XLMRobertaTokenizer puts four special tokens in place of its first three pieces, and
  * <mask> behind the last one. */
 #include "text/tokenizer_maker.h"
