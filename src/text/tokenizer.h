@@ -187,12 +187,13 @@ enum nvdp__tokenizer_file {
     NVDP__FILE_VOCAB_TXT,
     NVDP__FILE_VOCAB_JSON,
     NVDP__FILE_MERGES,
-    NVDP__FILE_SENTENCEPIECE, /* sentencepiece.bpe.model */
-    NVDP__FILE_CONFIG,        /* tokenizer_config.json */
-    NVDP__FILE_SPECIALS,      /* special_tokens_map.json */
-    NVDP__FILE_ADDED,         /* added_tokens.json */
-    NVDP__FILE_SENTENCE,      /* sentence_bert_config.json: do_lower_case */
-    NVDP__FILE_MODEL,         /* config.json: model_type, tokenizer_class */
+    NVDP__FILE_SENTENCEPIECE,
+    NVDP__FILE_TOKENIZER_MODEL, /* of SentencePiece, and counts before the other one */
+    NVDP__FILE_CONFIG,          /* tokenizer_config.json */
+    NVDP__FILE_SPECIALS,        /* special_tokens_map.json */
+    NVDP__FILE_ADDED,           /* added_tokens.json */
+    NVDP__FILE_SENTENCE,        /* sentence_bert_config.json: do_lower_case */
+    NVDP__FILE_MODEL,           /* config.json: model_type, tokenizer_class */
     NVDP__TOKENIZER_FILES
 };
 extern const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES];

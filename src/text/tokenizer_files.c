@@ -6,7 +6,7 @@
  *                                    the other rules are those of the class and tokenizer_config.json
  *     RobertaTokenizer               the same with merges, else vocab.json and merges.txt
  *     XLMRobertaTokenizer            the same with scores and SentencePiece's table, else
- *                                    sentencepiece.bpe.model
+ *                                    tokenizer.model, else sentencepiece.bpe.model
  *
  * Everything else is refused by file, key and value. Start with nvdp_tokenizer_load at the end. */
 #include "text/tokenizer_maker.h"
@@ -24,6 +24,7 @@ const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES] = {
     [NVDP__FILE_VOCAB_JSON] = "vocab.json",
     [NVDP__FILE_MERGES] = "merges.txt",
     [NVDP__FILE_SENTENCEPIECE] = "sentencepiece.bpe.model",
+    [NVDP__FILE_TOKENIZER_MODEL] = "tokenizer.model",
     [NVDP__FILE_CONFIG] = "tokenizer_config.json",
     [NVDP__FILE_SPECIALS] = "special_tokens_map.json",
     [NVDP__FILE_ADDED] = "added_tokens.json",
@@ -66,7 +67,7 @@ const struct nvdp__class nvdp__classes[] = {
      .types = " xlm-roberta ",
      .usual = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
      .separators = 2,
-     .wanted = "sentencepiece.bpe.model or tokenizer.json",
+     .wanted = "sentencepiece.bpe.model, tokenizer.model or tokenizer.json",
      .vocabulary = NVDP__FILE_SENTENCEPIECE,
      .stated = true,
      .make = nvdp__make_unigram},
@@ -139,8 +140,9 @@ static const struct nvdp__class *class_of_files(const bool files[NVDP__TOKENIZER
 }
 
 enum nvdp__tokenizer_file nvdp__vocabulary_of(const struct nvdp__maker *m) {
-    return m->source->json[NVDP__FILE_TOKENIZER] != NULL ? NVDP__FILE_TOKENIZER
-                                                         : m->class->vocabulary;
+    if (m->source->json[NVDP__FILE_TOKENIZER] != NULL) return NVDP__FILE_TOKENIZER;
+    return m->source->text[NVDP__FILE_TOKENIZER_MODEL] != NULL ? NVDP__FILE_TOKENIZER_MODEL
+                                                               : m->class->vocabulary;
 }
 
 /* Refuses keys whose values would change ids, except those that the program obeys. */
@@ -276,9 +278,12 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
     NVDP_RETURN_IF_FAILED(find_class(&m, &name));
     const struct nvdp__class *c = m.class != NULL ? m.class : class_of_files(files);
     bool there = files[NVDP__FILE_TOKENIZER];
+    enum nvdp__tokenizer_file vocabulary =
+        c != NULL && !c->backend ? c->vocabulary : NVDP__FILE_TOKENIZER;
+    if (vocabulary == NVDP__FILE_SENTENCEPIECE && files[NVDP__FILE_TOKENIZER_MODEL])
+        vocabulary = NVDP__FILE_TOKENIZER_MODEL;
     for (int i = NVDP__FILE_TOKENIZER + 1; i < NVDP__FILE_CONFIG; i++) {
-        files[i] = files[i] && !files[NVDP__FILE_TOKENIZER] && c != NULL && !c->backend &&
-                   (int)c->vocabulary == i;
+        files[i] = files[i] && !files[NVDP__FILE_TOKENIZER] && (int)vocabulary == i;
         there = there || files[i];
     }
     files[NVDP__FILE_MERGES] = files[NVDP__FILE_VOCAB_JSON]; /* reading it names it if missing */

@@ -185,7 +185,7 @@ static nvdp_status add_named(struct list *list, const char *text, size_t size, b
     if (entry == NULL || json_object_set_new(entry, "normalized", json_false()) != 0 ||
         json_array_append_new(list->named, entry) != 0)
         return nvdp__fail(list->m->ctx, NVDP_ERR_MEMORY, "%s: out of memory",
-                          nvdp__path_of(list->m, NVDP__FILE_SENTENCEPIECE));
+                          nvdp__path_of(list->m, nvdp__vocabulary_of(list->m)));
     return NVDP_OK;
 }
 
@@ -214,9 +214,9 @@ static bool read_piece(struct field message, struct field *text, double *score, 
 static nvdp_status read_sentencepiece(struct list *list) {
     enum { CONTROL = 3, USER_DEFINED = 4, REPLACED = 3 /* pieces at the start */ };
     struct nvdp__maker *m = list->m;
-    const char *path = nvdp__path_of(m, NVDP__FILE_SENTENCEPIECE);
-    const char *at = m->source->text[NVDP__FILE_SENTENCEPIECE];
-    const char *const start = at, *const end = at + m->source->size[NVDP__FILE_SENTENCEPIECE];
+    const enum nvdp__tokenizer_file file = nvdp__vocabulary_of(m);
+    const char *path = nvdp__path_of(m, file), *at = m->source->text[file];
+    const char *const start = at, *const end = at + m->source->size[file];
     struct field field, text, table = {0};
     size_t pieces = 0;
     while (at < end) {

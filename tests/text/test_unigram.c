@@ -74,6 +74,29 @@ Test(unigram, sentencepiece_alone_gives_the_ids_of_transformers) {
     nvdp_tokenizer_free(tokenizer);
 }
 
+/* transformers looks for tokenizer.model in any folder without tokenizer.json. */
+Test(unigram, tokenizer_model_counts_before_the_file_of_the_class) {
+    const char *folder = support_scratch_path("both");
+    char path[512], *bytes = NULL;
+    size_t size;
+    mkdir(folder, 0700);
+    cr_assert_eq(nvdp__read_file(ctx, support_golden("unigram/spm/sentencepiece.bpe.model"),
+                                 1 << 20, &bytes, &size),
+                 NVDP_OK);
+    snprintf(path, sizeof path, "%s/tokenizer.model", folder);
+    support_write(path, bytes, size);
+    snprintf(path, sizeof path, "%s/sentencepiece.bpe.model", folder);
+    support_write_text(path, "not read");
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    support_write_text(path,
+                       "{\"model_type\":\"bert\",\"tokenizer_class\":\"XLMRobertaTokenizer\"}");
+    struct nvdp_tokenizer *tokenizer = load(folder), *same = load(support_golden("unigram/spm"));
+    cr_expect_str_eq(tokenizer->digest, same->digest);
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_tokenizer_free(same);
+    free(bytes);
+}
+
 /* ---- a small tokenizer.json ---- */
 
 #define MARK "\xE2\x96\x81"

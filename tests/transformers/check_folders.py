@@ -228,7 +228,10 @@ def unigram(rng, kind):
         own += [(piece, score, 1) for piece, score in pieces]
         if rng.random() < 0.2:
             own.insert(rng.randint(3, len(own)), rng.choice((("cat", -3.0, 1), ("<mask>", 0.0, 4), ("<pad>", 0.0, 3))))
-        files["sentencepiece.bpe.model"] = sentencepiece(own, table if rng.random() < 0.8 else None)
+        name = rng.choice(("sentencepiece.bpe.model", "sentencepiece.bpe.model", "tokenizer.model"))
+        files[name] = sentencepiece(own, table if rng.random() < 0.8 else None)
+        if rng.random() < 0.2:
+            files.setdefault("sentencepiece.bpe.model", sentencepiece(own[:200]))  # beside tokenizer.model
         if rng.random() < 0.4:
             files["added_tokens.json"] = {"[NEW]": len(own) + 2, "dograt": len(own) + 3}
     else:
