@@ -161,6 +161,36 @@ Test(unigram, words_and_marks) {
     EXPECT(folder_of(FAST, MODEL, "null", PIECE_SPLIT), "a b", 5, 6);
 }
 
+Test(unigram, normalizers) {
+#define STEPS(steps) "{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
+#define FORM(name) "{\"type\":\"" name "\"}"
+    static const struct {
+        const char *normalizer, *text;
+        int32_t id[4];
+    } row[] = {
+        {STEPS(FORM("NFKD") "," FORM("StripAccents") "," FORM("Lowercase")),
+         "\xC3\x81\xE1\xB4\xAE", /* A with acute, modifier letter B */
+         {7, -1}},
+        {FORM("NFC"), "a\xCC\x81", {3, -1}},
+        {FORM("StripAccents"), "a\xCC\x81", {5, -1}},
+        {FORM("Nmt"), "a\x01\xE2\x80\x8B\x62", {5, 3, 6, -1}}, /* zero-width space: a space */
+        {STEPS("{\"type\":\"Strip\",\"strip_left\":true,\"strip_right\":true},"
+               "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"b\"}"),
+         " \t a   a\n",
+         {7, 5, -1}},
+        {"{\"type\":\"Prepend\",\"prepend\":\"" MARK "\"}", "a", {8, -1}},
+        {"{\"type\":\"Replace\",\"pattern\":{\"String\":\"bb\"},\"content\":\"a\"}",
+         "bbb",
+         {7, -1}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        struct nvdp_tokenizer *tokenizer = load(folder_of(FAST, MODEL, row[i].normalizer, "null"));
+        const int32_t *id = row[i].id;
+        text_expect(tokenizer, row[i].text, id[0], id[1], id[2], id[3], -1);
+        nvdp_tokenizer_free(tokenizer);
+    }
+}
+
 /* XLMRobertaTokenizer takes the pieces and the table of tokenizer.json, and its own rules of words. */
 Test(unigram, the_class_decides) {
     static const char strip[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\"b\"},"
