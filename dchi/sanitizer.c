@@ -662,10 +662,11 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
     size_t count = 0;
     double *rows = NULL;
     made->tokenizer = tokenizer;
-    if (tokenizer->bpe != NULL)
+    if (tokenizer->row != &nvdp__wordpiece_row)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                             "text privatization: expected an encoder with WordPieces, found one "
-                            "with byte-level BPE; use another model, or word vectors"));
+                            "with %s; use another model, or word vectors",
+                            tokenizer->row->name));
     NVDP_TRY(NVDP__NEW(ctx, made->row, pieces));
     NVDP_TRY(NVDP__NEW(ctx, made->piece, pieces));
     for (size_t id = 0; id < pieces; id++) {

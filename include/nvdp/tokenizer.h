@@ -42,8 +42,8 @@ struct nvdp_tokens {
 };
 
 /** Reads the tokenizer of a Hugging Face directory. The tokenizer class decides which files count, as in transformers:
- * tokenizer.json; vocab.txt (WordPiece); vocab.json and merges.txt (byte-level BPE); tokenizer_config.json,
- * special_tokens_map.json and added_tokens.json. docs/formats.md has the rules. O(bytes).
+ * tokenizer.json; vocab.txt (WordPiece); vocab.json and merges.txt (byte-level BPE); sentencepiece.bpe.model
+ * (Unigram); tokenizer_config.json, special_tokens_map.json and added_tokens.json. docs/formats.md has the rules. O(bytes).
  * @param ctx       records errors; may be NULL
  * @param directory directory of the files
  * @param out       the tokenizer; nvdp_tokenizer_free(); untouched on error

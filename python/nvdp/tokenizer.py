@@ -15,8 +15,8 @@ _SPECIAL = {"pad": 0, "unk": 1, "cls": 2, "sep": 3, "mask": 4}
 
 
 class Tokenizer:
-    """A WordPiece or byte-level BPE tokenizer, from a directory in Hugging Face layout: vocab.txt, or vocab.json and merges.txt, or
-    tokenizer.json."""
+    """A WordPiece, byte-level BPE or Unigram tokenizer, from a directory in Hugging Face layout: vocab.txt, or vocab.json and
+    merges.txt, or sentencepiece.bpe.model, or tokenizer.json."""
 
     def __init__(self, folder: str | PathLike[str]):
         context, path = Context(), absolute(folder, "folder")

@@ -20,7 +20,8 @@ struct values {
 
 static const struct nvdp_option options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR",
-     "directory with a vocabulary: vocab.txt, or vocab.json and merges.txt,\nor tokenizer.json",
+     "directory with a vocabulary: vocab.txt, or vocab.json and merges.txt,\nor "
+     "sentencepiece.bpe.model, or tokenizer.json",
      AT(model), .group = "Options:"},
     {"input", NVDP_OPTION_TEXT, "FILE",
      "file with one text per line, or a table (.tsv, .csv, .json, .jsonl) with --text-column; also "

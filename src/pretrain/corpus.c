@@ -22,10 +22,11 @@ static const char cache_kind[] = "corpus";
 /* ---- pieces ---- */
 
 nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer) {
-    if (tokenizer->bpe == NULL) return NVDP_OK;
+    if (tokenizer->row == &nvdp__wordpiece_row) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                      "masked language model: expected a WordPiece vocabulary, found byte-level "
-                      "BPE; use a model of type bert");
+                      "masked language model: expected a WordPiece vocabulary, found %s; use a "
+                      "model of type bert",
+                      tokenizer->row->name);
 }
 
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,

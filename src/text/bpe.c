@@ -167,6 +167,14 @@ cleanup:
     return status;
 }
 
+static void free_bpe(void *model) {
+    struct nvdp__bpe *bpe = model;
+    if (bpe == NULL) return;
+    nvdp__strings_release(&bpe->merges);
+    free(bpe->merged);
+    free(bpe);
+}
+
 nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                              const struct nvdp__strings *pieces, const char *path,
                              const char *bytes, size_t count, struct nvdp__bpe **out) {
@@ -188,15 +196,8 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
     NVDP_TRY(read_merges(ctx, pieces, path, bytes, count, bpe));
     NVDP__HAND_OVER(out, bpe);
 cleanup:
-    nvdp__bpe_free(bpe);
+    free_bpe(bpe);
     return status;
-}
-
-void nvdp__bpe_free(struct nvdp__bpe *bpe) {
-    if (bpe == NULL) return;
-    nvdp__strings_release(&bpe->merges);
-    free(bpe->merged);
-    free(bpe);
 }
 
 /* ---- merging ---- */
@@ -309,7 +310,7 @@ void nvdp__bpe_work_release(struct nvdp__bpe_work *work) {
 /* ---- texts ---- */
 
 static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, size_t size) {
-    const struct nvdp__bpe *bpe = encoder->tokenizer->bpe;
+    const struct nvdp__bpe *bpe = encoder->tokenizer->model;
     struct nvdp__bpe_work *work = &encoder->bpe;
     size_t max_symbols = 3 * size; /* reached if no byte is valid UTF-8 */
     if (size > INT32_MAX / 3)
@@ -327,8 +328,15 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
     return NVDP_OK;
 }
 
-nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
-                             size_t limit) {
+static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_t size,
+                          size_t limit) {
+    if (encoder->tokenizer->prefix_space && *text != ' ') {
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity, size + 1, 1));
+        encoder->spaced[0] = ' ';
+        memcpy(encoder->spaced + 1, text, size++);
+        text = encoder->spaced;
+    }
     for (size_t at = 0; at < size && encoder->count < limit;) {
         size_t word = nvdp__bpe_word(text + at, size - at);
         NVDP_RETURN_IF_FAILED(encode_word(encoder, text + at, word));
@@ -336,3 +344,16 @@ nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, si
     }
     return NVDP_OK;
 }
+
+static void digest(const struct nvdp_tokenizer *tokenizer, struct nvdp__digest *digest) {
+    const struct nvdp__bpe *bpe = tokenizer->model;
+    if (bpe->merges.count == 0) return;
+    nvdp__digest_bytes(digest, bpe->merges.text, bpe->merges.start[bpe->merges.count]);
+    nvdp__digest_bytes(digest, (const char *)bpe->merged, bpe->merges.count * sizeof *bpe->merged);
+}
+
+const struct nvdp__tokenizer_row nvdp__bpe_row = {.name = "byte-level BPE",
+                                                  .spaced_words = true,
+                                                  .encode = encode,
+                                                  .digest = digest,
+                                                  .free = free_bpe};

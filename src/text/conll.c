@@ -412,7 +412,7 @@ static nvdp_status end_text(struct texts *t) {
 /* Splits a word into pieces encoder.ids[1 ... count - 1): at least one, and at most as many as a
  * text holds. Byte-level BPE recognizes words by the space before them. */
 static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
-    if (t->tokenizer->bpe != NULL) {
+    if (t->tokenizer->row->spaced_words) {
         NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->word, &t->word_capacity, word.size + 1, 1));
         t->word[0] = ' ';
         memcpy(t->word + 1, word.text, word.size);

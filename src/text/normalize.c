@@ -10,6 +10,7 @@ enum {
     REPLACEMENT = 0xFFFD,
     CAPITAL_I_DOT = 0x130,
     DOT_ABOVE = 0x307,
+    FIRST_COMPATIBLE = 0xA0, /* that has a compatibility decomposition */
     FIRST_DECOMPOSABLE = 0xC0,
     CAPITAL_SIGMA = 0x3A3,
     FINAL_SIGMA = 0x3C2,
@@ -61,26 +62,34 @@ bool nvdp__is_white_space(int32_t rune) {
     return rune == 0x85 || nvdp__has_category(rune, NVDP__IN(ZS) | NVDP__IN(ZL) | NVDP__IN(ZP));
 }
 
-/* True if a format character, mark or punctuation mark is newer than Unicode 8. The `tokenizers`
- * library has the categories of that version. A range may include other characters. */
-static bool is_newer(int32_t rune) {
-    static const struct {
-        int32_t first, last;
-    } range[] = {{0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},     {0x9FD, 0x9FE},
-                 {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB55, 0xB55},     {0xC04, 0xC3C},
-                 {0xC77, 0xC77},     {0xC84, 0xC84},     {0xD00, 0xD00},     {0xD3B, 0xD3C},
-                 {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},     {0x180F, 0x1886},
-                 {0x1ABF, 0x1ACE},   {0x1B7D, 0x1B7E},   {0x1DF6, 0x1DFB},   {0x2E43, 0x2E5D},
-                 {0xA82C, 0xA82C},   {0xA8C5, 0xA8C5},   {0xA8FF, 0xA8FF},   {0xA9BD, 0xA9BD},
-                 {0x10D24, 0x10F89}, {0x11070, 0x11074}, {0x110C2, 0x110CD}, {0x111C9, 0x111C9},
-                 {0x111CF, 0x111CF}, {0x1123E, 0x11241}, {0x1133B, 0x1133B}, {0x11438, 0x1145E},
-                 {0x11660, 0x1166C}, {0x116B9, 0x116B9}, {0x1182F, 0x11FFF}, {0x12FF1, 0x13455},
-                 {0x16E97, 0x16F4F}, {0x16FE2, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF},
-                 {0x1E944, 0x1E95F}};
-    for (size_t i = 0; i < sizeof range / sizeof range[0] && rune >= range[i].first; i++) {
+/* A range of characters. */
+struct range {
+    int32_t first, last;
+};
+/* True if one of the ranges, in ascending order, includes the character. */
+static bool is_within(int32_t rune, const struct range *range, size_t count) {
+    for (size_t i = 0; i < count && rune >= range[i].first; i++) {
         if (rune <= range[i].last) return true;
     }
     return false;
+}
+
+/* True if a format character, mark or punctuation mark is newer than Unicode 8. The `tokenizers`
+ * library has the categories of that version. A range may include other characters. */
+static bool is_newer(int32_t rune) {
+    static const struct range range[] = {
+        {0x61D, 0x61D},     {0x7FD, 0x7FD},     {0x890, 0x8E2},     {0x9FD, 0x9FE},
+        {0xA76, 0xA76},     {0xAFA, 0xAFF},     {0xB55, 0xB55},     {0xC04, 0xC3C},
+        {0xC77, 0xC77},     {0xC84, 0xC84},     {0xD00, 0xD00},     {0xD3B, 0xD3C},
+        {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},     {0x180F, 0x1886},
+        {0x1ABF, 0x1ACE},   {0x1B7D, 0x1B7E},   {0x1DF6, 0x1DFB},   {0x2E43, 0x2E5D},
+        {0xA82C, 0xA82C},   {0xA8C5, 0xA8C5},   {0xA8FF, 0xA8FF},   {0xA9BD, 0xA9BD},
+        {0x10D24, 0x10F89}, {0x11070, 0x11074}, {0x110C2, 0x110CD}, {0x111C9, 0x111C9},
+        {0x111CF, 0x111CF}, {0x1123E, 0x11241}, {0x1133B, 0x1133B}, {0x11438, 0x1145E},
+        {0x11660, 0x1166C}, {0x116B9, 0x116B9}, {0x1182F, 0x11FFF}, {0x12FF1, 0x13455},
+        {0x16E97, 0x16F4F}, {0x16FE2, 0x16FE4}, {0x1CF00, 0x1CF46}, {0x1E000, 0x1E4EF},
+        {0x1E944, 0x1E95F}};
+    return is_within(rune, range, sizeof range / sizeof range[0]);
 }
 
 bool nvdp__is_dropped(int32_t rune) {
@@ -91,15 +100,10 @@ bool nvdp__is_dropped(int32_t rune) {
 
 /* The last but one range begins 0x100 late, as in the `tokenizers` library. */
 bool nvdp__is_chinese(int32_t rune) {
-    static const struct {
-        int32_t first, last;
-    } block[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},  {0x20000, 0x2A6DF},
-                 {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F}};
-    for (size_t i = 0; i < sizeof block / sizeof block[0]; i++) {
-        if (rune < block[i].first) return false;
-        if (rune <= block[i].last) return true;
-    }
-    return false;
+    static const struct range block[] = {{0x3400, 0x4DBF},   {0x4E00, 0x9FFF},   {0xF900, 0xFAFF},
+                                         {0x20000, 0x2A6DF}, {0x2A700, 0x2B81F}, {0x2B920, 0x2CEAF},
+                                         {0x2F800, 0x2FA1F}};
+    return is_within(rune, block, sizeof block / sizeof block[0]);
 }
 
 bool nvdp__is_punctuation(int32_t rune) {
@@ -116,6 +120,28 @@ bool nvdp__is_punctuation(int32_t rune) {
 static bool is_accent(int32_t rune) {
     if (rune < FIRST_DECOMPOSABLE) return false;
     return rune == 0x1734 || (nvdp__has_category(rune, NVDP__IN(MN)) && !is_newer(rune));
+}
+
+/* True for marks that are newer than Unicode 9. The `tokenizers` library neither strips nor orders them. */
+static bool is_newer_mark(int32_t rune) {
+    static const struct range newer[] = {
+        {0x7FD, 0x7FD},     {0x898, 0x8D3},     {0x9FE, 0x9FE},     {0xAFA, 0xAFF},
+        {0xB55, 0xB55},     {0xC04, 0xC3C},     {0xCF3, 0xD00},     {0xD3B, 0xD3C},
+        {0xD81, 0xD81},     {0xEBA, 0xEBA},     {0xECE, 0xECE},     {0x1715, 0x1715},
+        {0x180F, 0x180F},   {0x1ABF, 0x1ACE},   {0x1CF7, 0x1CF7},   {0x1DF6, 0x1DFA},
+        {0xA82C, 0xA82C},   {0xA8FF, 0xA8FF},   {0x10D24, 0x10F85}, {0x11070, 0x11074},
+        {0x110C2, 0x110C2}, {0x11145, 0x11146}, {0x111C9, 0x111C9}, {0x111CE, 0x111CF},
+        {0x11241, 0x11241}, {0x1133B, 0x1133B}, {0x1145E, 0x1145E}, {0x1182C, 0x11A99},
+        {0x11D31, 0x13455}, {0x16F4F, 0x16F4F}, {0x16F7F, 0x16F87}, {0x16FE4, 0x16FF1},
+        {0x1CF00, 0x1CF46}, {0x1E08F, 0x1E4EF}};
+    return is_within(rune, newer, sizeof newer / sizeof newer[0]);
+}
+
+bool nvdp__is_mark(int32_t rune) {
+    if (rune < FIRST_DECOMPOSABLE) return false;
+    return rune == 0x1CF2 || rune == 0x1CF3 || /* other categories since Unicode 9 */
+           (nvdp__has_category(rune, NVDP__IN(MN) | NVDP__IN(MC) | NVDP__IN(ME)) &&
+            !is_newer_mark(rune));
 }
 
 /* ---- text in messages ---- */
@@ -184,6 +210,22 @@ static bool is_final(const struct nvdp__runes *run, size_t at) {
     return after == run->count || !is_cased(run->at[after]);
 }
 
+/* The lower-case form of letters that are newer than Unicode 15, which utf8proc may lack. */
+static int32_t newer_lower(int32_t rune) {
+    static const struct {
+        struct range of;
+        int32_t distance;
+    } row[] = {{{0x1C89, 0x1C89}, 1},      {{0xA7CB, 0xA7CB}, 0x264 - 0xA7CB},
+               {{0xA7CC, 0xA7CC}, 1},      {{0xA7CE, 0xA7CE}, 1},
+               {{0xA7D2, 0xA7D2}, 1},      {{0xA7D4, 0xA7D4}, 1},
+               {{0xA7DA, 0xA7DA}, 1},      {{0xA7DC, 0xA7DC}, 0x19B - 0xA7DC},
+               {{0x10D50, 0x10D65}, 0x20}, {{0x16EA0, 0x16EB8}, 0x1B}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0] && rune >= row[i].of.first; i++) {
+        if (rune <= row[i].of.last) return rune + row[i].distance;
+    }
+    return rune;
+}
+
 /* The lower-case form of a character, at most two characters. In the `tokenizers` library it does
  * not depend on the characters around it: a capital sigma at a word's end becomes the one of the
  * middle of a word. */
@@ -199,17 +241,29 @@ static size_t lower(const struct nvdp__runes *run, size_t at, bool published, in
         return 2;
     }
     out[0] = utf8proc_tolower(rune);
+    if (out[0] == rune) out[0] = newer_lower(rune);
     return 1;
 }
 
-static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune,
+/* True if a compatibility decomposition is newer than those of the `tokenizers` library. */
+static bool is_newer_compatible(int32_t rune) {
+    static const struct range newer[] = {{0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},   {0xAB69, 0xAB69},
+                                         {0x10781, 0x107BA}, {0x1E030, 0x1E06D}, {0x1F16C, 0x1F16C},
+                                         {0x1FBF0, 0x1FBF9}};
+    return is_within(rune, newer, sizeof newer / sizeof newer[0]);
+}
+
+static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune, bool compatible,
                                    struct nvdp__runes *out) {
-    if (rune < FIRST_DECOMPOSABLE || rune == NEWER_COMPOSITE)
+    if (rune < FIRST_COMPATIBLE || rune == NEWER_COMPOSITE ||
+        (!compatible && rune < FIRST_DECOMPOSABLE) || (compatible && is_newer_compatible(rune)))
         return nvdp__runes_push(ctx, out, rune);
     utf8proc_int32_t part[LONGEST_DECOMPOSITION];
     int boundary = 0;
+    utf8proc_option_t options =
+        compatible ? UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT : UTF8PROC_DECOMPOSE;
     utf8proc_ssize_t parts =
-        utf8proc_decompose_char(rune, part, LONGEST_DECOMPOSITION, UTF8PROC_DECOMPOSE, &boundary);
+        utf8proc_decompose_char(rune, part, LONGEST_DECOMPOSITION, options, &boundary);
     for (utf8proc_ssize_t i = 0; i < parts && i < LONGEST_DECOMPOSITION; i++) {
         NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, out, part[i]));
     }
@@ -218,7 +272,8 @@ static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune,
 
 static unsigned combining_class(int32_t rune) {
     if (rune < FIRST_DECOMPOSABLE) return 0;
-    return (unsigned)utf8proc_get_property(rune)->combining_class % COMBINING_CLASSES;
+    unsigned class = (unsigned)utf8proc_get_property(rune)->combining_class % COMBINING_CLASSES;
+    return class != 0 && is_newer_mark(rune) ? 0 : class;
 }
 
 static void sort_short(int32_t *rune, size_t count) {
@@ -287,7 +342,7 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
             normalization->lower_case ? lower(run, at, normalization->published, rune) : 1;
         for (size_t i = 0; i < runes; i++) {
             NVDP_RETURN_IF_FAILED(normalization->strip_accents
-                                      ? push_decomposed(ctx, rune[i], folded)
+                                      ? push_decomposed(ctx, rune[i], false, folded)
                                       : nvdp__runes_push(ctx, folded, rune[i]));
         }
     }
@@ -297,16 +352,36 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
     return NVDP_OK;
 }
 
-/* Composes the runes (NFC) into *composed. */
-static nvdp_status compose(struct nvdp_context *ctx, const struct nvdp__runes *run,
-                           struct nvdp__runes *composed) {
-    composed->count = 0;
+nvdp_status nvdp__normal_form(struct nvdp_context *ctx, const struct nvdp__runes *run,
+                              bool compatible, bool composed, struct nvdp__runes *out) {
+    out->count = 0;
     for (size_t i = 0; i < run->count; i++)
-        NVDP_RETURN_IF_FAILED(push_decomposed(ctx, run->at[i], composed));
-    NVDP_RETURN_IF_FAILED(order_marks(ctx, composed));
-    if (composed->count > 0)
-        composed->count = (size_t)utf8proc_normalize_utf32(
-            composed->at, (utf8proc_ssize_t)composed->count, UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+        NVDP_RETURN_IF_FAILED(push_decomposed(ctx, run->at[i], compatible, out));
+    NVDP_RETURN_IF_FAILED(order_marks(ctx, out));
+    if (composed && out->count > 0)
+        out->count = (size_t)utf8proc_normalize_utf32(out->at, (utf8proc_ssize_t)out->count,
+                                                      UTF8PROC_STABLE | UTF8PROC_COMPOSE);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__runes_read(struct nvdp_context *ctx, const char *text, size_t size,
+                             struct nvdp__runes *out) {
+    out->count = 0;
+    for (size_t at = 0, bytes; at < size; at += bytes) {
+        int32_t rune = nvdp__decode(text + at, size - at, &bytes);
+        NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, out, rune >= 0 ? rune : REPLACEMENT));
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__runes_write(struct nvdp_context *ctx, const struct nvdp__runes *runes,
+                              struct nvdp__normalized *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &out->text, &out->capacity, 4 * runes->count + 1, 1));
+    out->size = 0;
+    for (size_t i = 0; i < runes->count; i++)
+        out->size +=
+            (size_t)utf8proc_encode_char(runes->at[i], (utf8proc_uint8_t *)out->text + out->size);
+    out->text[out->size] = '\0';
     return NVDP_OK;
 }
 
@@ -317,10 +392,6 @@ nvdp_status nvdp__normalize(struct nvdp_context *ctx,
     run->count = 0;
     for (size_t at = 0, bytes; at < size; at += bytes) {
         int32_t rune = nvdp__decode(text + at, size - at, &bytes);
-        if (normalization == NULL) {
-            NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, rune >= 0 ? rune : REPLACEMENT));
-            continue;
-        }
         const bool space = rune >= 0 && is_space(rune);
         const bool alone = normalization->chinese_characters && nvdp__is_chinese(rune);
         if (!space && nvdp__is_dropped(rune)) continue;
@@ -328,23 +399,15 @@ nvdp_status nvdp__normalize(struct nvdp_context *ctx,
         NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, space ? ' ' : rune));
         if (alone) NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, ' '));
     }
-    NVDP_RETURN_IF_FAILED(normalization == NULL
-                              ? compose(ctx, run, &out->folded)
-                              : nvdp__fold(ctx, normalization, run, &out->folded));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &out->text, &out->capacity, 4 * out->folded.count + 1, 1));
-    out->size = 0;
-    for (size_t i = 0; i < out->folded.count; i++)
-        out->size += (size_t)utf8proc_encode_char(out->folded.at[i],
-                                                  (utf8proc_uint8_t *)out->text + out->size);
-    out->text[out->size] = '\0';
-    return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, normalization, run, &out->folded));
+    return nvdp__runes_write(ctx, &out->folded, out);
 }
 
 void nvdp__normalized_release(struct nvdp__normalized *normalized) {
     free(normalized->run.at);
     free(normalized->folded.at);
     free(normalized->text);
+    free(normalized->other);
     *normalized = (struct nvdp__normalized){0};
 }
 

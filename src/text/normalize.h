@@ -39,6 +39,8 @@ bool nvdp__has_category(int32_t rune, unsigned set);
 bool nvdp__is_enclosed_letter(int32_t rune);
 /* True for characters with Unicode's property White_Space. */
 bool nvdp__is_white_space(int32_t rune);
+/* True for marks (Mn, Mc, Me) of Unicode 9, as in the `tokenizers` library. */
+bool nvdp__is_mark(int32_t rune);
 /* True for U+0000, U+FFFD, invalid UTF-8 (-1), and for control (Cc), format (Cf) and private
  * (Co) characters except white space. */
 bool nvdp__is_dropped(int32_t rune);
@@ -70,16 +72,26 @@ nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes
 nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalization *normalization,
                        const struct nvdp__runes *run, struct nvdp__runes *folded);
 
+/* Unicode's normal form NFD or NFC (`composed`), or NFKD or NFKC (`compatible`). */
+nvdp_status nvdp__normal_form(struct nvdp_context *ctx, const struct nvdp__runes *run,
+                              bool compatible, bool composed, struct nvdp__runes *out);
+
 /* A text that was normalized, with memory reused from text to text. Zero it; release it with
  * nvdp__normalized_release. */
 struct nvdp__normalized {
     struct nvdp__runes run, folded;
     char *text; /* UTF-8 */
     size_t size, capacity;
+    char *other; /* the text before a step (normalizer.h) */
+    size_t other_capacity;
 };
+/* Decodes text; U+FFFD for bytes that are not UTF-8. */
+nvdp_status nvdp__runes_read(struct nvdp_context *ctx, const char *text, size_t size,
+                             struct nvdp__runes *out);
+nvdp_status nvdp__runes_write(struct nvdp_context *ctx, const struct nvdp__runes *runes,
+                              struct nvdp__normalized *out);
 /* Normalizes text[0..size) as a whole: drops characters, replaces white space by spaces, puts
- * spaces around ideographs, and folds. `normalization` NULL: composes (NFC) alone, with U+FFFD for
- * bytes that are not UTF-8. */
+ * spaces around ideographs, and folds. */
 nvdp_status nvdp__normalize(struct nvdp_context *ctx,
                             const struct nvdp__normalization *normalization, const char *text,
                             size_t size, struct nvdp__normalized *out);

@@ -1,4 +1,4 @@
-/* The tokenizer: creation, queries, and encoding of texts by WordPiece or byte-level BPE. */
+/* The tokenizer: creation, queries, WordPiece, and encoding of texts by the model of its row. */
 #include "text/tokenizer.h"
 
 #include <stdlib.h>
@@ -28,7 +28,6 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
     struct nvdp__digest digest;
     const struct nvdp__strings *pieces = &tokenizer->pieces;
     const struct nvdp__normalization *rules = &tokenizer->rules.normalization;
-    const struct nvdp__bpe *bpe = tokenizer->bpe;
     nvdp__digest_begin(&digest);
     nvdp__digest_bytes(&digest, pieces->text, pieces->start[pieces->count]);
     for (int i = 0; i < NVDP__SPECIALS; i++)
@@ -37,7 +36,7 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
     nvdp__digest_number(&digest, rules->strip_accents);
     nvdp__digest_number(&digest, rules->chinese_characters);
     nvdp__digest_number(&digest, rules->published);
-    nvdp__digest_number(&digest, tokenizer->compose);
+    nvdp__digest_number(&digest, tokenizer->normalizer.count);
     nvdp__digest_number(&digest, tokenizer->prefix_space);
     nvdp__digest_number(&digest, tokenizer->longest_word);
     nvdp__digest_number(&digest, tokenizer->separators);
@@ -51,11 +50,7 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
                                                 4 * token->single_word + 8 * token->left_spaces +
                                                 16 * token->right_spaces));
     }
-    if (bpe != NULL && bpe->merges.count > 0) {
-        nvdp__digest_bytes(&digest, bpe->merges.text, bpe->merges.start[bpe->merges.count]);
-        nvdp__digest_bytes(&digest, (const char *)bpe->merged,
-                           bpe->merges.count * sizeof *bpe->merged);
-    }
+    if (tokenizer->row->digest != NULL) tokenizer->row->digest(tokenizer, &digest);
     nvdp__digest_end(&digest, tokenizer->digest);
 }
 
@@ -74,6 +69,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
     tokenizer->vocabulary = tokenizer->pieces.count;
     NVDP_TRY(nvdp__tokenizer_specials(ctx, path, special, tokenizer));
+    tokenizer->row = &nvdp__wordpiece_row;
     tokenizer->rules = nvdp__word_rules(normalization);
     tokenizer->longest_word = NVDP__USUAL_WORD_CHARACTERS;
     tokenizer->separators = 1;
@@ -108,7 +104,8 @@ void nvdp_tokenizer_free(struct nvdp_tokenizer *tokenizer) {
     if (tokenizer == NULL) return;
     nvdp__strings_release(&tokenizer->pieces);
     nvdp__added_release(&tokenizer->added);
-    nvdp__bpe_free(tokenizer->bpe);
+    nvdp__normalizer_release(&tokenizer->normalizer);
+    if (tokenizer->model != NULL) tokenizer->row->free(tokenizer->model);
     free(tokenizer);
 }
 
@@ -173,18 +170,8 @@ static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
                          sizeof *encoder->ids);
 }
 
-/* Adds the ids of text[0..size), which names no added token, until there are `limit` or more. */
 static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, size_t size,
                               size_t limit) {
-    if (encoder->tokenizer->bpe != NULL && (!encoder->tokenizer->prefix_space || *text == ' '))
-        return nvdp__bpe_encode(encoder, text, size, limit);
-    if (encoder->tokenizer->bpe != NULL) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity, size + 1, 1));
-        encoder->spaced[0] = ' ';
-        memcpy(encoder->spaced + 1, text, size);
-        return nvdp__bpe_encode(encoder, encoder->spaced, size + 1, limit);
-    }
     struct nvdp__words *words = &encoder->words;
     const struct nvdp__word *word = &words->word;
     words->rules = &encoder->tokenizer->rules;
@@ -206,6 +193,19 @@ static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, s
     return NVDP_OK;
 }
 
+const struct nvdp__tokenizer_row nvdp__wordpiece_row = {
+    .name = "WordPiece", .folds = true, .encode = take_words};
+
+/* ---- texts ---- */
+
+nvdp_status nvdp__tokenizer_normalize(struct nvdp_context *ctx,
+                                      const struct nvdp_tokenizer *tokenizer, const char *text,
+                                      size_t size, struct nvdp__normalized *out) {
+    if (!tokenizer->row->folds)
+        return nvdp__normalizer_apply(ctx, &tokenizer->normalizer, text, size, out);
+    return nvdp__normalize(ctx, &tokenizer->rules.normalization, text, size, out);
+}
+
 /* Adds the ids of text[0..size) until there are `limit` or more. Added tokens whose names are not
  * normalized are found first; between them the text is normalized and searched for the others. */
 static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, const char *text,
@@ -213,20 +213,23 @@ static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, co
     const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
     const struct nvdp__added *added = &tokenizer->added;
     const bool names_are_text = encoder->names_are_text || tokenizer->names_are_text;
+    const bool begins = !normalized || encoder->at_start;
     size_t start = 0, at = 0, end = 0, next = 0; /* `start`: of the text not encoded yet */
     while (encoder->count < limit && start < size) {
         const struct nvdp__added_token *token = nvdp__added_find(
             added, normalized, names_are_text, text, size, start, &at, &end, &next);
         if (token == NULL) at = size;
-        const bool raw = tokenizer->bpe != NULL && !tokenizer->compose;
-        if (at > start && (normalized || (added->normalized == 0 && !tokenizer->compose))) {
-            NVDP_RETURN_IF_FAILED(take_words(encoder, text + start, at - start, limit));
-        } else if (at > start && raw) {
+        const bool whole =
+            tokenizer->normalizer.count > 0; /* is normalized as a whole in any case */
+        encoder->at_start = begins && start == 0;
+        if (at > start && (normalized || (added->normalized == 0 && !whole))) {
+            NVDP_RETURN_IF_FAILED(tokenizer->row->encode(encoder, text + start, at - start, limit));
+        } else if (at > start && !whole && !tokenizer->row->folds) {
             NVDP_RETURN_IF_FAILED(take_range(encoder, true, text + start, at - start, limit));
         } else if (at > start) {
             struct nvdp__normalized *made = &encoder->normalized;
-            NVDP_RETURN_IF_FAILED(nvdp__normalize(encoder->ctx, nvdp__normalization_of(tokenizer),
-                                                  text + start, at - start, made));
+            NVDP_RETURN_IF_FAILED(
+                nvdp__tokenizer_normalize(encoder->ctx, tokenizer, text + start, at - start, made));
             NVDP_RETURN_IF_FAILED(take_range(encoder, true, made->text, made->size, limit));
         }
         if (token == NULL) break;
@@ -315,6 +318,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
 void nvdp__encoder_release(struct nvdp__encoder *encoder) {
     free(encoder->ids);
     free(encoder->spaced);
+    free(encoder->unigram.node);
     nvdp__words_release(&encoder->words);
     nvdp__normalized_release(&encoder->normalized);
     nvdp__bpe_work_release(&encoder->bpe);

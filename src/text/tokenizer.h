@@ -1,9 +1,10 @@
-/* Internals of the tokenizers: encoding by WordPiece and byte-level BPE, with memory reused from
- * text to text. */
+/* Internals of the tokenizers: encoding by WordPiece, byte-level BPE and Unigram, with memory reused
+ * from text to text. */
 #ifndef NVDP_SRC_TEXT_TOKENIZER_H
 #define NVDP_SRC_TEXT_TOKENIZER_H
 
 #include "base/cache.h"
+#include "text/normalizer.h"
 #include "text/vocabulary.h"
 #include <jansson.h>
 
@@ -33,7 +34,6 @@ struct nvdp__bpe {
 nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                              const struct nvdp__strings *pieces, const char *path,
                              const char *bytes, size_t count, struct nvdp__bpe **out);
-void nvdp__bpe_free(struct nvdp__bpe *bpe); /* NULL allowed */
 
 /* Bytes of the first word of text[0..size), size > 0. */
 size_t nvdp__bpe_word(const char *text, size_t size);
@@ -46,11 +46,57 @@ struct nvdp__bpe_work {
 };
 void nvdp__bpe_work_release(struct nvdp__bpe_work *work);
 
+/* ---- unigram.c ---- */
+
+/* A unigram language model, as in SentencePiece (Kudo 2018). Each piece has a log probability. A word
+ * becomes the pieces with the largest sum, found by Viterbi's algorithm. A character that is no piece
+ * is unknown, and a run of them is one token.
+ *
+ * A text becomes words first: at white space, which is dropped, or before each "▁", which stands for
+ * a space, or not at all. */
+
+/* Puts a "▁" before a text that begins without one: never, at the start of the input, or always. */
+enum nvdp__leading { NVDP__LEADING_NEVER, NVDP__LEADING_FIRST, NVDP__LEADING_ALWAYS };
+struct nvdp__unigram_rules {
+    int32_t unknown;
+    bool byte_fallback;  /* pieces "<0x00>" to "<0xFF>", if they are there, instead of unknown */
+    bool at_white_space; /* WhitespaceSplit */
+    bool marks_spaces;   /* Metaspace: replaces spaces by `mark` */
+    bool at_marks;       /* and begins a word at each */
+    enum nvdp__leading prefix;
+    char mark[4]; /* UTF-8 */
+    size_t mark_size;
+};
+struct nvdp__unigram;
+/* `score` [pieces->count] belongs to the result, also if this fails. The later
+ * one of two equal pieces counts. NVDP_ERR_INPUT, naming `path`, for a score that is no number. */
+nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
+                                 const struct nvdp__strings *pieces, double *score,
+                                 const struct nvdp__unigram_rules *rules,
+                                 struct nvdp__unigram **out);
+/* Memory reused from word to word. Zero it; free() its member. */
+struct nvdp__unigram_work {
+    struct nvdp__unigram_node *node;
+    size_t capacity;
+};
+
+/* ---- the table of models ---- */
+
 struct nvdp__encoder;
-/* Adds the ids of text[0..size), which names no added token, to the encoder's until there are
- * `limit` or more. A byte that is not UTF-8 counts as U+FFFD. */
-nvdp_status nvdp__bpe_encode(struct nvdp__encoder *encoder, const char *text, size_t size,
-                             size_t limit);
+struct nvdp__tokenizer_row {
+    const char *name;  /* for messages */
+    bool folds;        /* its words are folded, so that a text need not be normalized as a whole */
+    bool spaced_words; /* recognizes a word by the space before it */
+    /* Adds the ids of text[0..size), size > 0, which names no added token, to the encoder's until
+     * there are `limit` or more. */
+    nvdp_status (*encode)(struct nvdp__encoder *encoder, const char *text, size_t size,
+                          size_t limit);
+    /* NULL: there is nothing but the members of struct nvdp_tokenizer. */
+    void (*digest)(const struct nvdp_tokenizer *tokenizer, struct nvdp__digest *digest);
+    void (*free)(void *model);
+};
+/* BPE takes a byte that is not UTF-8 as U+FFFD. */
+extern const struct nvdp__tokenizer_row nvdp__wordpiece_row, nvdp__bpe_row, nvdp__unigram_row;
 
 /* ---- added_tokens.c: tokens that texts may name, with the rules of the `tokenizers` library ---- */
 
@@ -91,9 +137,10 @@ const struct nvdp__added_token *nvdp__added_find(const struct nvdp__added *added
 struct nvdp_tokenizer {
     struct nvdp__strings pieces; /* an id that no piece has is an empty string */
     size_t vocabulary;           /* pieces of words; those from here on are added tokens */
-    struct nvdp__bpe *bpe;       /* NULL: WordPiece */
+    const struct nvdp__tokenizer_row *row;
+    void *model;       /* of the row; NULL: none */
     bool prefix_space; /* BPE: a space before every range of text that begins without one */
-    bool compose;      /* BPE: texts are normalized to NFC */
+    struct nvdp__normalizer normalizer; /* BPE and Unigram: change a text first */
     /* WordPiece */
     struct nvdp__word_rules rules;
     size_t longest_word; /* characters, at most NVDP__WORD_CHARACTERS; longer words are unknown */
@@ -119,11 +166,10 @@ extern const char *const nvdp__special_keys[NVDP__SPECIALS];
 nvdp_status nvdp__tokenizer_specials(struct nvdp_context *ctx, const char *path,
                                      const char *const special[NVDP__SPECIALS],
                                      struct nvdp_tokenizer *tokenizer);
-/* Returns the rules for nvdp__normalize, which BPE needs only if it composes. */
-static inline const struct nvdp__normalization *
-nvdp__normalization_of(const struct nvdp_tokenizer *tokenizer) {
-    return tokenizer->compose ? NULL : &tokenizer->rules.normalization;
-}
+/* Normalizes a text as a whole, as is done before names of added tokens are looked for in it. */
+nvdp_status nvdp__tokenizer_normalize(struct nvdp_context *ctx,
+                                      const struct nvdp_tokenizer *tokenizer, const char *text,
+                                      size_t size, struct nvdp__normalized *out);
 /* Completes a tokenizer that has everything but its digest. */
 void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer);
 /* Reads names of special tokens in texts as text. Code that replaces or predicts the tokens of a
@@ -141,11 +187,13 @@ enum nvdp__tokenizer_file {
     NVDP__FILE_VOCAB_TXT,
     NVDP__FILE_VOCAB_JSON,
     NVDP__FILE_MERGES,
-    NVDP__FILE_CONFIG,   /* tokenizer_config.json */
-    NVDP__FILE_SPECIALS, /* special_tokens_map.json */
-    NVDP__FILE_ADDED,    /* added_tokens.json */
-    NVDP__FILE_SENTENCE, /* sentence_bert_config.json: do_lower_case */
-    NVDP__FILE_MODEL,    /* config.json: model_type, tokenizer_class */
+    NVDP__FILE_SENTENCEPIECE,
+    NVDP__FILE_TOKENIZER_MODEL, /* of SentencePiece, and counts before the other one */
+    NVDP__FILE_CONFIG,          /* tokenizer_config.json */
+    NVDP__FILE_SPECIALS,        /* special_tokens_map.json */
+    NVDP__FILE_ADDED,           /* added_tokens.json */
+    NVDP__FILE_SENTENCE,        /* sentence_bert_config.json: do_lower_case */
+    NVDP__FILE_MODEL,           /* config.json: model_type, tokenizer_class */
     NVDP__TOKENIZER_FILES
 };
 extern const char *const nvdp__tokenizer_file_names[NVDP__TOKENIZER_FILES];
@@ -160,7 +208,7 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
 struct nvdp__tokenizer_source {
     char *path[NVDP__TOKENIZER_FILES];   /* for messages */
     json_t *json[NVDP__TOKENIZER_FILES]; /* NULL: there is no such file, or it is no JSON */
-    char *text[NVDP__TOKENIZER_FILES];   /* vocab.txt and merges.txt; NULL: there is none */
+    char *text[NVDP__TOKENIZER_FILES];   /* of files that are no JSON; NULL: there is none */
     size_t size[NVDP__TOKENIZER_FILES];
 };
 /* Makes a tokenizer as the files say. */
@@ -186,7 +234,9 @@ struct nvdp__encoder {
     struct nvdp__words words;
     struct nvdp__normalized normalized;
     struct nvdp__bpe_work bpe;
-    char *spaced; /* a range of text behind a space */
+    struct nvdp__unigram_work unigram;
+    bool at_start; /* the range of text to encode begins the input */
+    char *spaced;  /* a range of text with spaces or marks added */
     size_t spaced_capacity;
 };
 

@@ -142,9 +142,8 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
     NVDP_RETURN_IF_FAILED(check_encoder(t, row));
-    /* Byte-level BPE gives every token type 0. */
     if (t->all->task.pair && bert->type_vocab_size < 2 && row->token_types &&
-        t->tokenizer != NULL && t->tokenizer->bpe == NULL)
+        t->tokenizer != NULL && t->tokenizer->types)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: pairs of texts need a model with 2 token types, found %zu",
                           t->config.model, bert->type_vocab_size);

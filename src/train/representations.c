@@ -176,11 +176,11 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_opti
                          struct nvdp__token_file *given) {
     const char *path = options->representations;
     enum nvdp_task_id id;
-    if (tokenizer->bpe != NULL)
+    if (tokenizer->row != &nvdp__wordpiece_row)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                          "%s: expected an encoder with WordPieces, found one with byte-level BPE; "
-                          "use another model",
-                          options->model);
+                          "%s: expected an encoder with WordPieces, found one with %s; use another "
+                          "model",
+                          options->model, tokenizer->row->name);
     if (strcmp(given->info.task, options->task) != 0 || given->info.split == NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected token representations of task %s, found %s", path,

@@ -289,9 +289,11 @@ static void json_refused(const char *golden, const char *section, const char *ke
 
 Test(tokenizer_json, refused) {
     static const char bpe[] = "roberta/tokenizer.json", wordpiece[] = "distilbert/tokenizer.json";
+    json_refused(bpe, "model", "type", "\"WordLevel\"",
+                 "'model.type': expected WordPiece, BPE or Unigram, found WordLevel");
     json_refused(bpe, "model", "type", "\"Unigram\"",
-                 "'model.type': expected WordPiece or BPE, found Unigram");
-    json_refused(bpe, "model", NULL, "null", "'model.type': expected WordPiece or BPE, found none");
+                 "'model.vocab': expected an array of pieces with their scores");
+    json_refused(bpe, "model", NULL, "null", "'model.type': expected WordPiece, BPE or Unigram, found none");
     json_refused(bpe, "model", "vocab", "null", "'model.vocab': expected 1 to");
     json_refused(bpe, "model", "vocab", "{\"a\": 7}", "'a': expected an integer from 0 to 0");
     json_refused(bpe, "model", "merges", "[[\"t\"]]", "'model.merges': entry 0: expected a pair");

@@ -2,6 +2,7 @@
 #include "support.h"
 #include "text/batch.h"
 #include "text/normalize.h"
+#include "text/tokenizer.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -38,6 +39,28 @@ static nvdp_status attempt_tokenizer(struct nvdp_context *ctx, struct nvdp_token
     cr_assert_eq(made != NULL, status == NVDP_OK);
     nvdp_tokenizer_free(made);
     return status;
+}
+
+/* Loads a folder of golden/unigram and encodes a text. */
+static nvdp_status encode_by(struct nvdp_context *ctx, const char *folder) {
+    static const char text[] = "the gulls \xEF\xAC\x81nal <mask> \xF0\x9F\x98\x80";
+    struct nvdp_tokenizer *made = NULL;
+    nvdp_status status = nvdp_tokenizer_load(ctx, support_golden(folder), &made);
+    cr_assert_eq(made != NULL, status == NVDP_OK);
+    struct nvdp__encoder encoder = {.tokenizer = made, .ctx = ctx};
+    if (status == NVDP_OK) status = nvdp__encode(&encoder, text, sizeof text - 1, NULL, 0, 64);
+    nvdp__encoder_release(&encoder);
+    nvdp_tokenizer_free(made);
+    return status;
+}
+static nvdp_status attempt_sentencepiece(struct nvdp_context *ctx,
+                                         struct nvdp_tokenizer *tokenizer) {
+    (void)tokenizer;
+    return encode_by(ctx, "unigram/spm");
+}
+static nvdp_status attempt_unigram(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
+    (void)tokenizer;
+    return encode_by(ctx, "unigram/fast");
 }
 
 static nvdp_status attempt_load(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
@@ -128,6 +151,12 @@ static nvdp_status attempt_fold(struct nvdp_context *ctx, struct nvdp_tokenizer 
 
 Test(memory, tokenizer) {
     sweep(attempt_tokenizer);
+}
+Test(memory, sentencepiece) {
+    sweep(attempt_sentencepiece);
+}
+Test(memory, unigram) {
+    sweep(attempt_unigram);
 }
 Test(memory, load) {
     sweep(attempt_load);

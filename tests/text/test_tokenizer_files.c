@@ -251,6 +251,5 @@ Test(tokenizer_files, missing_vocabulary) {
            "expected tokenizer.json for the tokenizer class PreTrainedTokenizerFast, found "
            "vocab.txt: AutoTokenizer.from_pretrained(folder).save_pretrained(folder)");
     refuse(FOLDER({"tokenizer.model", ""}, {"sentencepiece.bpe.model", ""}), NVDP_ERR_IO,
-           "found vocab.txt, tokenizer.model, sentencepiece.bpe.model: SentencePiece is not "
-           "supported; use an encoder with");
+           "found vocab.txt, tokenizer.model, sentencepiece.bpe.model: AutoTokenizer");
 }

@@ -7,7 +7,8 @@ Writes FOLDERS model folders (default 10) whose tokenizer files differ in keys t
 texts (default 300), every third as a pair, cut to random lengths. Ids must be equal, or the folder must be refused with a
 message that names a file and a key. NVDP_TEXTS names a file whose lines are used too. Prints counts as one JSON object.
 Exits with 1 if ids differ, with 77 if a package is missing."""
-import copy
+import base64
+import importlib.util
 import json
 import os
 import random
@@ -24,6 +25,9 @@ except ImportError as missing:
     print(f"skipped: {missing}", file=sys.stderr)
     sys.exit(77)
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from make_unigram import charsmap, rules, sentencepiece, template, tokenizer_json
+
 PROGRAM, SCRATCH = sys.argv[1:3]
 FOLDERS, TEXTS, SEED = (int(word) for word in (sys.argv[3:6] + ["10", "300", "1"][len(sys.argv) - 3:])[:3])
 WORDS = """the a of and cat sat mat dog ran fast river bridge wrote The THE Cat naïve café Straße schöne crème être año İstanbul
@@ -32,6 +36,8 @@ played player dograt DOGRAT Dograt newtoken new token ent ENT привет ми�
 한국어 中 文 😀 👩‍👩‍👧 🇫🇷 ½ ² Ⅷ ٣ ... ?! -- — “quoted” ’s € <html> </b> ab##cd ##ing # ## @ \\ / | ^ ~ ` antidisestablishmentarianism""".split()
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>", "[ENT]", "[A]", "[BOS]"]
 SPACES = [" ", "  ", "\t", "\n", "\r\n", "\v", "\f", "\u0085", "\u00a0", "\u2003", "\u2028", "\u3000", "\u200b", "\u00ad", "\ufeff", "\x00", "\x1c"]
+MARKS = ["\u0301", "\u030a", "\u200d", "\ufe0f", "\u0323", "\u094d", "\u0903", "\u093e", "\u302a", "\U0001f3fd", "\uff9e"]
+SPECIAL = []  # characters that a folder changes: its texts have more of them
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -63,6 +69,8 @@ def text_of(rng):
             out.append(rng.choice(LETTERS) * rng.choice((99, 100, 101, 200, 201)))
         elif kind < 0.9:
             out.append("".join(rng.choice(LETTERS) for _ in range(rng.randint(1, 9))))
+        elif SPECIAL and kind < 0.96:
+            out.append("".join(rng.choice(SPECIAL) + rng.choice(MARKS + [""] * 12) for _ in range(rng.randint(1, 3))))
         else:
             out.append("".join(rng.choice(["e\u0301", "n\u0303", "A\u030a", "\u0323\u0301", "ǅ", "ß", "ς", "ǘ"]) for _ in range(3)))
         out.append(rng.choice(("", " ", " ", " ", rng.choice(SPACES))))
@@ -84,15 +92,6 @@ def added(content, **flags):
 
 def random_flags(rng):
     return {key: rng.random() < 0.4 for key in ("single_word", "lstrip", "rstrip", "normalized")}
-
-
-def template(cls, sep, ids, times=1, second=1):
-    def special(token, kind):
-        return {"SpecialToken": {"id": token, "type_id": kind}}
-    text = [special(cls, 0), {"Sequence": {"id": "A", "type_id": 0}}]
-    return {"type": "TemplateProcessing", "single": text + [special(sep, 0)],
-            "pair": text + [special(sep, 0)] * times + [{"Sequence": {"id": "B", "type_id": second}}, special(sep, second)],
-            "special_tokens": {token: {"id": token, "ids": [ids[token]], "tokens": [token]} for token in (cls, sep)}}
 
 
 def wordpiece(rng, kind):
@@ -135,7 +134,7 @@ def wordpiece(rng, kind):
     if rng.random() < 0.3:
         config["mask_token"] = {"__type": "AddedToken", **{k: v for k, v in added("<mask>" if kind == "mpnet" else "[MASK]", **random_flags(rng)).items() if k != "special"}}
     if rng.random() < 0.2:
-        config[rng.choice(("additional_special_tokens", "extra_special_tokens"))] = ["[A]", "the"]
+        config[rng.choice(("additional_special_tokens", "extra_special_tokens"))] = ["[A]", "the", names[-1]]
     if rng.random() < 0.15:
         config["bos_token"] = "[BOS]"
     if rng.random() < 0.2:
@@ -195,13 +194,87 @@ def bpe(rng, kind):
     return files
 
 
+def unigram(rng, kind):
+    """The files of a folder with Unigram, by name; `kind`: xlmr (the class XLMRobertaTokenizer), spm (its SentencePiece file alone), fast."""
+    letters = list(LETTERS) + [rng.choice(CLASSES[category]) for category in ("Lo", "Ll", "Nd", "So", "Po", "Sm") for _ in range(10)]
+    words = [word for word in WORDS if rng.random() < 0.6]
+    found = ["▁"] + ["▁" + word for word in words] + [word[rng.randint(0, 2):] for word in words] + letters + ["▁" + letter for letter in LETTERS]
+    found += ["".join(rng.choice(LETTERS) for _ in range(rng.randint(2, 4))) for _ in range(300)] + ["▁▁", "é", "e\u0301", "fi", "1", "/", "⁄"]
+    if rng.random() < 0.3:
+        found += [f"<0x{byte:02X}>" for byte in range(256) if rng.random() < 0.995]
+    found = [piece for piece in found if piece.lower() != "dograt"]  # an added token
+    pieces = [(piece, rng.choice((-1.0, -2.0, -2.5, round(rng.uniform(-12, -1), 4), rng.uniform(-12, -1)))) for piece in dict.fromkeys(found) if piece]
+    user = ["[ENT]"] if rng.random() < 0.3 else []
+    pool = [c for category in ("Lo", "Ll", "No", "So", "Sm", "Zs", "Lm") for c in CLASSES[category]]
+    changed = rules(["ﬁ", "½", "²", "Ⅷ", "A\u030a", "e\u0301", "n\u0303", "Å", "\uff21", "ｶ\uff9e", "\u1100\u1161", "가", "—"] + rng.sample(pool, 300))
+    SPECIAL[:] = list(changed)
+    table = charsmap(changed)
+    files = {"config.json": {"model_type": rng.choice(("xlm-roberta", "bert")) if kind != "fast" else rng.choice(("bert", "modernbert", "xlm-roberta"))}}
+    config = {"tokenizer_class": "PreTrainedTokenizerFast" if kind == "fast" else rng.choice(("XLMRobertaTokenizer", "XLMRobertaTokenizerFast"))}
+    if rng.random() < 0.4:
+        config["mask_token"] = {"__type": "AddedToken", **{k: v for k, v in added("<mask>", **random_flags(rng)).items() if k != "special"}}
+    if rng.random() < 0.1:
+        config["add_prefix_space"] = rng.random() < 0.5
+    if rng.random() < 0.15:
+        config["split_special_tokens"] = True
+    if rng.random() < 0.15:
+        config[rng.choice(("additional_special_tokens", "extra_special_tokens"))] = ["[A]", "▁the", "<mask>"]
+    if rng.random() < 0.1:
+        config["cls_token"] = "▁the"
+    if rng.random() < 0.2:
+        files["special_tokens_map.json"] = {"mask_token": {k: v for k, v in added("<mask>", **random_flags(rng)).items() if k != "special"}, "unk_token": "<unk>"}
+    if kind == "spm":
+        own = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)] + [(name, 0.0, rng.choice((3, 4))) for name in user]
+        own += [(piece, score, 1) for piece, score in pieces]
+        if rng.random() < 0.2:
+            own.insert(rng.randint(3, len(own)), rng.choice((("cat", -3.0, 1), ("<mask>", 0.0, 4), ("<pad>", 0.0, 3))))
+        name = rng.choice(("sentencepiece.bpe.model", "sentencepiece.bpe.model", "tokenizer.model"))
+        files[name] = sentencepiece(own, table if rng.random() < 0.8 else None)
+        if rng.random() < 0.2:
+            files.setdefault("sentencepiece.bpe.model", sentencepiece(own[:200]))  # beside tokenizer.model
+        if rng.random() < 0.4:
+            files["added_tokens.json"] = {"[NEW]": len(own) + 2, "dograt": len(own) + 3}
+    else:
+        if rng.random() < 0.2:
+            pieces.insert(rng.randint(1, len(pieces)), ("cat", -3.0))  # the later one counts
+        extra = [added("[ENT]", **random_flags(rng)), added("Dograt", special=False, **random_flags(rng))] if rng.random() < 0.5 else []
+        ids = {"<s>": 0, "</s>": 2}
+        precompiled = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(table).decode()}
+        steps = [{"type": "Strip", "strip_left": rng.random() < 0.5, "strip_right": True}, {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": rng.choice(("▁", " "))},
+                 {"type": "Replace", "pattern": {"String": rng.choice(("``", " ", "at"))}, "content": rng.choice(('"', "▁", ""))},
+                 {"type": rng.choice(("NFC", "NFKC", "NFD", "NFKD", "Nmt", "Lowercase", "StripAccents"))}, {"type": "Lowercase"},
+                 {"type": "Prepend", "prepend": "▁"}, {"type": "Replace", "pattern": {"Regex": rng.choice((r"\s+", "a{2,}", "[0-9]"))}, "content": "x"}]
+        normalizer = rng.choice((None, precompiled, precompiled, {"type": "Sequence", "normalizers": [precompiled] + steps[:2]},
+                                 {"type": "Sequence", "normalizers": rng.sample(steps, rng.randint(0, 4)) + ([precompiled] if rng.random() < 0.5 else [])}))
+        scheme = {"type": "Metaspace", "replacement": "▁", **rng.choice(({"add_prefix_space": True}, {"add_prefix_space": True, "prepend_scheme": "always"},
+                                                                          {"prepend_scheme": "always", "split": True}, {"prepend_scheme": "never", "split": False},
+                                                                          {"prepend_scheme": "first", "split": rng.random() < 0.5}, {"str_rep": "▁", "add_prefix_space": True},
+                                                                          {"prepend_scheme": "always", "split": False}))}
+        if rng.random() < 0.05:
+            scheme["replacement"] = rng.choice("_é")
+        before = rng.choice((scheme, scheme, {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, scheme]}, {"type": "WhitespaceSplit"}, None))
+        post = rng.choice((template("<s>", "</s>", ids, 2, 0), template("<s>", "</s>", ids, 1, 0),
+                           {"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": True, "add_prefix_space": True}))
+        whole = files["tokenizer.json"] = tokenizer_json(pieces, normalizer, before, extra)
+        whole["post_processor"] = post
+        whole["model"].update(unk_id=rng.choice((3, 3, 3, 5)), byte_fallback=rng.random() < 0.3)
+        if rng.random() < 0.3:
+            files["sentencepiece.bpe.model"] = b"not read"  # beside tokenizer.json
+        if rng.random() < 0.3:
+            config["added_tokens_decoder"] = {str(entry["id"]): {k: v for k, v in entry.items() if k != "id"} for entry in whole["added_tokens"]}
+    if rng.random() < 0.85 or files["config.json"]["model_type"] != "xlm-roberta" or kind == "fast":
+        files["tokenizer_config.json"] = config
+    return files
+
+
 def write(name, files):
     folder = os.path.join(SCRATCH, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     for file, content in files.items():
-        with open(os.path.join(folder, file), "w", encoding="utf-8", newline="") as out:
-            out.write(content if isinstance(content, str) else json.dumps(content))
+        text = content if isinstance(content, (str, bytes)) else json.dumps(content)
+        with open(os.path.join(folder, file), "wb") as out:
+            out.write(text if isinstance(text, bytes) else text.encode())
     return folder
 
 
@@ -252,16 +325,26 @@ def compare(name, files, texts):
     return "equal", ""
 
 
+KINDS = [("wordpiece", "bert"), ("unigram", "xlmr"), ("wordpiece", "fast"), ("wordpiece", "mpnet"), ("unigram", "fast"), ("bpe", "roberta"), ("wordpiece", "fast"),
+         ("unigram", "spm"), ("bpe", "fast"), ("wordpiece", "bert")]
+MAKERS = {"wordpiece": wordpiece, "bpe": bpe, "unigram": unigram}
+if os.environ.get("NVDP_KIND"):  # one model alone
+    KINDS = [kind for kind in KINDS if kind[0] == os.environ["NVDP_KIND"]]
+if importlib.util.find_spec("sentencepiece") is None:  # transformers cannot read the file
+    KINDS = [("unigram", "xlmr") if kind == ("unigram", "spm") else kind for kind in KINDS]
+
+
 def main():
     counts, examples, refused = {"equal": 0, "refused": 0, "differing": 0}, [], {}
     for i in range(FOLDERS):
         rng = random.Random(SEED * 1000 + i)
-        kind = ("bert", "fast", "mpnet", "bert", "roberta", "fast", "bert", "fast-bpe", "mpnet", "bert")[i % 10]
-        files = bpe(rng, "roberta" if kind == "roberta" else "fast") if kind in ("roberta", "fast-bpe") else wordpiece(rng, kind)
+        kind = KINDS[i % len(KINDS)]
+        SPECIAL.clear()
+        files = MAKERS[kind[0]](rng, kind[1])
         outcome, what = compare(f"folder-{i}", files, texts_of(rng))
         counts[outcome] += 1
         if outcome == "differing":
-            examples.append(f"folder-{i} ({kind}): {what}"[:1500])
+            examples.append(f"folder-{i} ({kind[0]} {kind[1]}): {what}"[:1500])
         elif outcome == "refused":
             refused[f"folder-{i}"] = what.split(f"folder-{i}/")[-1][:160]
     print(json.dumps({**counts, "texts": TEXTS, "refusals": refused, "examples": examples[:5], "transformers": transformers.__version__,

@@ -8,6 +8,7 @@ folders of sentence-transformers.  tokens: ids of ROWS texts and pairs of every 
 `nvdp train` wrote, its logits and its score.  encoders: the same as hidden and saved, of random models of every other class.
 Prints the largest differences as one JSON object.  Exits with 1 where they
 are too large, with 77 where a package is missing."""
+import base64
 import json
 import os
 import shutil
@@ -26,6 +27,10 @@ try:
 except ImportError as missing:
     print(f"skipped: {missing}", file=sys.stderr)
     sys.exit(77)
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
+from make_unigram import charsmap, rules, tokenizer_json
+from make_unigram import trained as trained_pieces
 
 torch.set_num_threads(1)  # texts come one by one
 WHAT, PROGRAM, MODEL, GLUE, SCRATCH = sys.argv[1:6]
@@ -221,7 +226,7 @@ def saved():
 
 
 def random_models():
-    """Models of the other types, and the names of their special tokens; XLM-RoBERTa is run on ids alone."""
+    """Models of the other types, and the names of their special tokens; XLM-RoBERTa has a Unigram tokenizer."""
     small = {"hidden_size": 96, "num_hidden_layers": 4, "num_attention_heads": 3, "intermediate_size": 200, "vocab_size": 30522}
     bert = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
     roberta = ("<pad>", "[UNK]", "<s>", "</s>", "<mask>")
@@ -234,7 +239,7 @@ def random_models():
 
 
 def write_random(name, config, specials):
-    """A folder with a random model of classification and, with specials, MODEL's vocabulary with these special tokens."""
+    """A folder with a random model of classification and MODEL's vocabulary with these special tokens; None: with Unigram."""
     folder = path(name)
     torch.manual_seed(3)
     model = transformers.AutoModelForSequenceClassification.from_config(config)
@@ -242,7 +247,12 @@ def write_random(name, config, specials):
         for tensor in model.parameters():
             tensor.add_(0.1 * torch.randn_like(tensor))
     model.save_pretrained(folder)
-    if specials is not None:
+    if specials is None:
+        texts = [text[0] for text in texts_of("MRPC", "train.tsv")[:500]]
+        table = base64.b64encode(charsmap(rules("ﬁﬂ½²"))).decode()
+        with open(folder + "/tokenizer.json", "w") as file:
+            json.dump(tokenizer_json(trained_pieces(2000, texts), {"type": "Precompiled", "precompiled_charsmap": table}, {"type": "Metaspace", "replacement": "▁"}), file)
+    else:
         with open(f"{MODEL}/vocab.txt", encoding="utf-8") as file:
             pieces = file.read().splitlines()
         for old, new, place in zip(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), specials, (1, 2, 3, 4, 5)):
@@ -311,8 +321,7 @@ def encoders():
     for name, (config, specials) in random_models().items():
         folder, model = write_random(name, config, specials)
         found[name] = {"states": hidden_of(folder, model)}
-        if specials is not None:
-            found[name]["probabilities"] = trained(name, folder)
+        found[name]["probabilities"] = trained(name, folder)
         largest = max(largest, *found[name].values())
     finish(largest <= STATES, **found)
 

@@ -1,0 +1,462 @@
+/* Steps of a normalizer (normalizer.h): one row per type, with its reader and what it does to a text. */
+#include "text/normalizer.h"
+
+#include "base/json.h"
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+enum {
+    ACUTE = 0x301, /* a mark of all versions of Unicode */
+    MAX_CHANGES = 64,
+    LONGEST_CLUSTER = 5 /* bytes of a cluster that is looked up as a whole */
+};
+
+struct nvdp__change_row {
+    const char *type; /* in tokenizer.json; NULL: only made by other code */
+    /* Reads the members; false if a value is not implemented. NULL: there are none. */
+    nvdp_status (*read)(struct nvdp__normalizer *normalizer, const char *path, const json_t *json,
+                        struct nvdp__change *step, bool *known);
+    /* Writes the result to out->text and out->size; `text` lies elsewhere. */
+    nvdp_status (*apply)(struct nvdp_context *ctx, const struct nvdp__change *step,
+                         const char *text, size_t size, struct nvdp__normalized *out);
+};
+
+static nvdp_status append(struct nvdp_context *ctx, struct nvdp__normalized *out, const char *bytes,
+                          size_t size) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &out->text, &out->capacity, out->size + size + 1, 1));
+    memcpy(out->text + out->size, bytes, size);
+    out->size += size;
+    return NVDP_OK;
+}
+
+/* ---- normal forms, letters, marks ---- */
+
+static nvdp_status decode(struct nvdp_context *ctx, const struct nvdp__change *step,
+                          const char *text, size_t size, struct nvdp__normalized *out) {
+    (void)step;
+    out->size = 0;
+    if (nvdp__is_utf8(text, size)) return append(ctx, out, text, size);
+    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
+    return nvdp__runes_write(ctx, &out->run, out);
+}
+
+static nvdp_status form(struct nvdp_context *ctx, const struct nvdp__change *step, const char *text,
+                        size_t size, struct nvdp__normalized *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__normal_form(ctx, &out->run, step->compatible, step->composed, &out->folded));
+    return nvdp__runes_write(ctx, &out->folded, out);
+}
+
+static nvdp_status lower_case(struct nvdp_context *ctx, const struct nvdp__change *step,
+                              const char *text, size_t size, struct nvdp__normalized *out) {
+    static const struct nvdp__normalization lower = {.lower_case = true};
+    (void)step;
+    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
+    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, &lower, &out->run, &out->folded));
+    return nvdp__runes_write(ctx, &out->folded, out);
+}
+
+/* SentencePiece's rules for control characters and unusual white space; -1: drops the character. */
+static int32_t nmt(int32_t rune) {
+    if ((rune >= 0x01 && rune <= 0x08) || rune == 0x0B || (rune >= 0x0E && rune <= 0x1F) ||
+        rune == 0x7F || rune == 0x8F || rune == 0x9F)
+        return -1;
+    const bool space = rune == 0x09 || rune == 0x0A || rune == 0x0C || rune == 0x0D ||
+                       rune == 0x1680 || (rune >= 0x200B && rune <= 0x200F) || rune == 0x2028 ||
+                       rune == 0x2029 || rune == 0x2581 || rune == 0xFEFF || rune == 0xFFFD;
+    return space ? ' ' : rune;
+}
+
+static int32_t without_marks(int32_t rune) {
+    return nvdp__is_mark(rune) ? -1 : rune;
+}
+
+static nvdp_status map(struct nvdp_context *ctx, int32_t (*to)(int32_t), const char *text,
+                       size_t size, struct nvdp__normalized *out) {
+    size_t kept = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
+    for (size_t i = 0; i < out->run.count; i++) {
+        const int32_t rune = to(out->run.at[i]);
+        if (rune >= 0) out->run.at[kept++] = rune;
+    }
+    out->run.count = kept;
+    return nvdp__runes_write(ctx, &out->run, out);
+}
+
+static nvdp_status map_nmt(struct nvdp_context *ctx, const struct nvdp__change *step,
+                           const char *text, size_t size, struct nvdp__normalized *out) {
+    (void)step;
+    return map(ctx, nmt, text, size, out);
+}
+
+static nvdp_status drop_marks(struct nvdp_context *ctx, const struct nvdp__change *step,
+                              const char *text, size_t size, struct nvdp__normalized *out) {
+    (void)step;
+    return map(ctx, without_marks, text, size, out);
+}
+
+static nvdp_status read_form(struct nvdp__normalizer *normalizer, const char *path,
+                             const json_t *json, struct nvdp__change *step, bool *known) {
+    const char *type = json_string_value(json_object_get(json, "type"));
+    (void)normalizer;
+    (void)path;
+    (void)known;
+    step->compatible = strchr(type, 'K') != NULL;
+    step->composed = strchr(type, 'C') != NULL;
+    return NVDP_OK;
+}
+
+/* ---- strings ---- */
+
+/* Copies a string; *known is false without one. */
+static nvdp_status copy(struct nvdp__normalizer *normalizer, const json_t *value, char **out,
+                        size_t *size, bool *known) {
+    *known = *known && json_is_string(value);
+    if (!*known) return NVDP_OK;
+    *size = json_string_length(value);
+    *out = nvdp__calloc(normalizer->ctx, *size + 1, 1);
+    if (*out == NULL) return NVDP_ERR_MEMORY;
+    memcpy(*out, json_string_value(value), *size);
+    return NVDP_OK;
+}
+
+/* Reads the regular expressions of runs: a character or \s, then + or {n,}. */
+static bool read_run(struct nvdp__change *step) {
+    char *end = step->pattern;
+    size_t bytes = 2;
+    if (step->pattern_size < 2) return false;
+    step->white_space = strncmp(end, "\\s", 2) == 0;
+    if (!step->white_space && (strchr(".^$*+?()[]{}|\\", *end) != NULL ||
+                               nvdp__decode(end, step->pattern_size, &bytes) < 0))
+        return false;
+    end += bytes;
+    if (*end == '{' && end[1] >= '1' && end[1] <= '9') {
+        step->least = strtoul(end + 1, &end, 10);
+        if (*end++ != ',' || *end != '}') return false;
+    } else if (*end == '+') {
+        step->least = 1;
+    }
+    step->pattern_size = bytes;
+    return step->least > 0 && end[1] == '\0';
+}
+
+static nvdp_status read_replace(struct nvdp__normalizer *normalizer, const char *path,
+                                const json_t *json, struct nvdp__change *step, bool *known) {
+    const json_t *pattern = json_object_get(json, "pattern");
+    const json_t *text = json_object_get(pattern, "String");
+    const json_t *regex = json_object_get(pattern, "Regex");
+    (void)path;
+    NVDP_RETURN_IF_FAILED(
+        copy(normalizer, text != NULL ? text : regex, &step->pattern, &step->pattern_size, known));
+    NVDP_RETURN_IF_FAILED(copy(normalizer, json_object_get(json, "content"), &step->content,
+                               &step->content_size, known));
+    if (*known && text == NULL) *known = read_run(step) && strchr(step->content, '$') == NULL;
+    *known = *known && step->pattern_size > 0;
+    return NVDP_OK;
+}
+
+/* Bytes of the pattern at the start of text[0..size), size > 0; 0: it is not there. */
+static size_t match(const struct nvdp__change *step, const char *text, size_t size) {
+    const size_t pattern = step->pattern_size;
+    size_t times = 0, at = 0, bytes;
+    while (at < size && (step->least > 0 || times == 0)) {
+        bytes = pattern;
+        const bool one =
+            step->white_space
+                ? nvdp__is_white_space(nvdp__decode(text + at, size - at, &bytes))
+                : size - at >= pattern && memcmp(text + at, step->pattern, pattern) == 0;
+        if (!one) break;
+        at += bytes;
+        times++;
+    }
+    return times >= nvdp__max(step->least, (size_t)1) ? at : 0;
+}
+
+static nvdp_status replace(struct nvdp_context *ctx, const struct nvdp__change *step,
+                           const char *text, size_t size, struct nvdp__normalized *out) {
+    size_t bytes;
+    out->size = 0;
+    for (size_t at = 0; at < size; at += bytes) {
+        bytes = match(step, text + at, size - at);
+        if (bytes > 0) {
+            NVDP_RETURN_IF_FAILED(append(ctx, out, step->content, step->content_size));
+            continue;
+        }
+        nvdp__decode(text + at, size - at, &bytes);
+        NVDP_RETURN_IF_FAILED(append(ctx, out, text + at, bytes));
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_strip(struct nvdp__normalizer *normalizer, const char *path,
+                              const json_t *json, struct nvdp__change *step, bool *known) {
+    const json_t *left = json_object_get(json, "strip_left");
+    const json_t *right = json_object_get(json, "strip_right");
+    (void)normalizer;
+    (void)path;
+    *known = json_is_boolean(left) && json_is_boolean(right);
+    step->left = json_is_true(left);
+    step->right = json_is_true(right);
+    return NVDP_OK;
+}
+
+static nvdp_status strip(struct nvdp_context *ctx, const struct nvdp__change *step,
+                         const char *text, size_t size, struct nvdp__normalized *out) {
+    size_t start = 0, end = 0, bytes;
+    for (size_t at = 0; at < size; at += bytes) {
+        const bool space = nvdp__is_white_space(nvdp__decode(text + at, size - at, &bytes));
+        if (space && step->left && start == at) start = at + bytes;
+        if (!space || !step->right) end = at + bytes;
+    }
+    out->size = 0;
+    return append(ctx, out, text + start, nvdp__max(end, start) - start);
+}
+
+static nvdp_status read_prepend(struct nvdp__normalizer *normalizer, const char *path,
+                                const json_t *json, struct nvdp__change *step, bool *known) {
+    (void)path;
+    return copy(normalizer, json_object_get(json, "prepend"), &step->content, &step->content_size,
+                known);
+}
+
+static nvdp_status prepend(struct nvdp_context *ctx, const struct nvdp__change *step,
+                           const char *text, size_t size, struct nvdp__normalized *out) {
+    out->size = 0;
+    if (size > 0) NVDP_RETURN_IF_FAILED(append(ctx, out, step->content, step->content_size));
+    return append(ctx, out, text, size);
+}
+
+/* ---- SentencePiece's table ---- */
+
+/* Returns the text that replaces text[0..size), NULL if there is none: that of its shortest prefix
+ * in the table, as in the `tokenizers` library. */
+static const char *look_up(const struct nvdp__change *step, const char *text, size_t size) {
+    const uint32_t leaf = 1U << 8, label = 1U << 31 | 0xFF;
+    size_t at = 0;
+    for (size_t i = 0;; i++) {
+        const uint32_t unit = step->unit[at];
+        at ^= (size_t)(unit >> 10) << ((unit & 1U << 9) >> 6);
+        if (at >= step->units) return NULL;
+        if (i > 0 && (unit & leaf) != 0) {
+            const size_t place = step->unit[at] & ~(1U << 31);
+            return place < step->content_size ? step->content + place : "";
+        }
+        if (i == size || text[i] == '\0') return NULL;
+        at ^= (unsigned char)text[i];
+        if (at >= step->units || (step->unit[at] & label) != (unsigned char)text[i]) return NULL;
+    }
+}
+
+/* True for marks that are newer than Unicode 15, which utf8proc may lack. They extend a cluster as any other. */
+static bool is_newer_mark(int32_t rune) {
+    return rune == 0x897 || (rune >= 0x1ACF && rune <= 0x1ADD) ||
+           (rune >= 0x1AE0 && rune <= 0x1AEB);
+}
+
+/* End of the cluster of characters at text[0..size), size > 0: an extended grapheme cluster. */
+static size_t cluster(const char *text, size_t size) {
+    utf8proc_int32_t state = 0;
+    size_t bytes, end;
+    int32_t rune = nvdp__decode(text, size, &end);
+    while (end < size) {
+        if (rune >= 0 && rune < 0x80 && rune != '\r' && (unsigned char)text[end] < 0x80) break;
+        const int32_t next = nvdp__decode(text + end, size - end, &bytes);
+        if (rune < 0 || next < 0 ||
+            utf8proc_grapheme_break_stateful(rune, is_newer_mark(next) ? ACUTE : next, &state))
+            break;
+        end += bytes;
+        rune = next;
+    }
+    return end;
+}
+
+static nvdp_status use_table(struct nvdp_context *ctx, const struct nvdp__change *step,
+                             const char *text, size_t size, struct nvdp__normalized *out) {
+    size_t bytes;
+    out->size = 0;
+    for (size_t at = 0, end; at < size; at = end) {
+        end = at + cluster(text + at, size - at);
+        const char *to = end - at <= LONGEST_CLUSTER ? look_up(step, text + at, end - at) : NULL;
+        if (to != NULL) {
+            NVDP_RETURN_IF_FAILED(append(ctx, out, to, strlen(to)));
+            continue;
+        }
+        for (; at < end; at += bytes) {
+            nvdp__decode(text + at, end - at, &bytes);
+            to = look_up(step, text + at, bytes);
+            NVDP_RETURN_IF_FAILED(
+                append(ctx, out, to != NULL ? to : text + at, to != NULL ? strlen(to) : bytes));
+        }
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_table(struct nvdp__normalizer *normalizer, const char *path,
+                              const json_t *json, struct nvdp__change *step, bool *known);
+
+/* ---- the table of types ---- */
+
+static const struct nvdp__change_row decoding_row = {NULL, NULL, decode};
+static const struct nvdp__change_row table_row = {"Precompiled", read_table, use_table};
+static const struct nvdp__change_row rows[] = {
+    {"NFC", read_form, form},        {"NFD", read_form, form},
+    {"NFKC", read_form, form},       {"NFKD", read_form, form},
+    {"Lowercase", NULL, lower_case}, {"StripAccents", NULL, drop_marks},
+    {"Nmt", NULL, map_nmt},          {"Replace", read_replace, replace},
+    {"Strip", read_strip, strip},    {"Prepend", read_prepend, prepend},
+};
+
+static const struct nvdp__change_row *find_row(const char *type) {
+    if (type != NULL && strcmp(type, table_row.type) == 0) return &table_row;
+    for (size_t i = 0; type != NULL && i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(type, rows[i].type) == 0) return &rows[i];
+    }
+    return NULL;
+}
+
+static void release_step(struct nvdp__change *step) {
+    free(step->pattern);
+    free(step->content);
+    free(step->unit);
+}
+
+static nvdp_status add(struct nvdp__normalizer *normalizer, const struct nvdp__change *step) {
+    nvdp_status status = nvdp__reserve(normalizer->ctx, &normalizer->change, &normalizer->capacity,
+                                       normalizer->count + 1, sizeof *normalizer->change);
+    if (status == NVDP_OK) normalizer->change[normalizer->count++] = *step;
+    return status;
+}
+
+nvdp_status nvdp__normalizer_add_decoding(struct nvdp__normalizer *normalizer) {
+    const struct nvdp__change step = {.row = &decoding_row};
+    return add(normalizer, &step);
+}
+
+static nvdp_status make_table(struct nvdp__normalizer *normalizer, const char *path,
+                              const void *bytes, size_t size, struct nvdp__change *step) {
+    const unsigned char *from = bytes;
+    const size_t word = sizeof *step->unit;
+    size_t table = 0;
+    for (size_t i = 0; size >= word && i < word; i++)
+        table |= (size_t)from[i] << 8 * i;
+    if (table < word || table % word != 0 || table > size - word ||
+        !nvdp__is_utf8((const char *)from + word + table, size - word - table))
+        return nvdp__fail(normalizer->ctx, NVDP_ERR_INPUT,
+                          "%s: 'precompiled_charsmap': expected a table of SentencePiece with "
+                          "UTF-8 texts, found %zu bytes of something else",
+                          path, size);
+    from += word;
+    step->units = table / word;
+    step->content_size = size - word - table;
+    step->content = nvdp__calloc(normalizer->ctx, step->content_size + 1, 1);
+    if (step->content == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(normalizer->ctx, step->unit, step->units));
+    for (size_t i = 0; i < table; i++)
+        step->unit[i / word] |= (uint32_t)from[i] << 8 * (i % word);
+    memcpy(step->content, from + table, step->content_size);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__normalizer_add_table(struct nvdp__normalizer *normalizer, const char *path,
+                                       const void *bytes, size_t size) {
+    struct nvdp__change step = {.row = &table_row};
+    nvdp_status status = make_table(normalizer, path, bytes, size, &step);
+    if (status == NVDP_OK) status = add(normalizer, &step);
+    if (status != NVDP_OK) release_step(&step);
+    return status;
+}
+
+static nvdp_status read_table(struct nvdp__normalizer *normalizer, const char *path,
+                              const json_t *json, struct nvdp__change *step, bool *known) {
+    const json_t *value = json_object_get(json, "precompiled_charsmap");
+    const size_t length = json_string_length(value);
+    size_t size = 0;
+    *known = json_is_string(value);
+    if (!*known) return NVDP_OK;
+    unsigned char *bytes = nvdp__calloc(normalizer->ctx, length + 1, 1);
+    if (bytes == NULL) return NVDP_ERR_MEMORY;
+    const char *end = NULL;
+    *known = sodium_base642bin(bytes, length + 1, json_string_value(value), length, NULL, &size,
+                               &end, sodium_base64_VARIANT_ORIGINAL) == 0 &&
+             *end == '\0';
+    nvdp_status status = *known ? make_table(normalizer, path, bytes, size, step) : NVDP_OK;
+    free(bytes);
+    return status;
+}
+
+nvdp_status nvdp__normalizer_read(struct nvdp__normalizer *normalizer, const char *path,
+                                  const json_t *json) {
+    const char *type = json_string_value(json_object_get(json, "type"));
+    const json_t *list = json_object_get(json, "normalizers"), *one;
+    size_t i;
+    if (json == NULL || json_is_null(json)) return NVDP_OK;
+    if (type != NULL && strcmp(type, "Sequence") == 0 && json_is_array(list) &&
+        json_array_size(list) <= MAX_CHANGES) {
+        json_array_foreach(list, i, one)
+            NVDP_RETURN_IF_FAILED(nvdp__normalizer_read(normalizer, path, one));
+        return NVDP_OK;
+    }
+    const struct nvdp__change_row *row = find_row(type);
+    struct nvdp__change step = {.row = row};
+    bool known = row != NULL && normalizer->count < MAX_CHANGES;
+    nvdp_status status = NVDP_OK;
+    if (known && row->read != NULL) status = row->read(normalizer, path, json, &step, &known);
+    if (status == NVDP_OK && !known) {
+        char *found = json_dumps(json, JSON_COMPACT | JSON_ENCODE_ANY);
+        status = nvdp__fail(
+            normalizer->ctx, NVDP_ERR_UNSUPPORTED,
+            "%s: 'normalizer': expected Sequence, Precompiled, Replace of a String or of the Regex "
+            "of a "
+            "run such as \" {2,}\", Strip, Prepend, NFC, NFD, NFKC, NFKD, Nmt, Lowercase or "
+            "StripAccents, found %.100s",
+            path, found != NULL ? found : "none");
+        free(found);
+    }
+    if (status == NVDP_OK) status = add(normalizer, &step);
+    if (status != NVDP_OK) release_step(&step);
+    return status;
+}
+
+nvdp_status nvdp__normalizer_apply(struct nvdp_context *ctx,
+                                   const struct nvdp__normalizer *normalizer, const char *text,
+                                   size_t size, struct nvdp__normalized *out) {
+    out->size = 0;
+    for (size_t i = 0; i < normalizer->count; i++) {
+        const struct nvdp__change *step = &normalizer->change[i];
+        NVDP_RETURN_IF_FAILED(step->row->apply(ctx, step, text, size, out));
+        if (i + 1 == normalizer->count) return NVDP_OK;
+        char *made = out->text;
+        const size_t capacity = out->capacity;
+        out->text = out->other;
+        out->capacity = out->other_capacity;
+        out->other = made;
+        out->other_capacity = capacity;
+        text = made;
+        size = out->size;
+    }
+    return append(ctx, out, text, size);
+}
+
+void nvdp__normalizer_digest(const struct nvdp__normalizer *normalizer,
+                             struct nvdp__digest *digest) {
+    for (size_t i = 0; i < normalizer->count; i++) {
+        const struct nvdp__change *step = &normalizer->change[i];
+        nvdp__digest_text(digest, step->row->type);
+        nvdp__digest_number(digest,
+                            (uint64_t)(step->left + 2 * step->right + 4 * step->white_space));
+        nvdp__digest_number(digest, step->least);
+        nvdp__digest_bytes(digest, step->pattern, step->pattern_size);
+        nvdp__digest_bytes(digest, step->content, step->content_size);
+        nvdp__digest_bytes(digest, step->unit, step->units * sizeof *step->unit);
+    }
+}
+
+void nvdp__normalizer_release(struct nvdp__normalizer *normalizer) {
+    for (size_t i = 0; i < normalizer->count; i++)
+        release_step(&normalizer->change[i]);
+    free(normalizer->change);
+    *normalizer = (struct nvdp__normalizer){0};
+}

@@ -1,0 +1,286 @@
+/* WordPiece and byte-level BPE of a folder (tokenizer_maker.h): pieces, merges and rules. */
+#include "text/tokenizer_maker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- vocabularies as JSON ---- */
+
+/* Reads the pieces by their ids, which must be 0 to n - 1, each once. */
+static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const json_t *vocab,
+                               struct nvdp__strings *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__strings pieces = {.ctx = ctx};
+    size_t count = json_object_size(vocab), index;
+    const char **piece = NULL;
+    const char *key;
+    json_t *value;
+    if (count == 0 || count > NVDP__MAX_PIECES)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected 1 to %d pieces with their ids, found %zu", path,
+                          NVDP__MAX_PIECES, count);
+    NVDP_TRY(NVDP__NEW(ctx, piece, count));
+    json_object_foreach((json_t *)(uintptr_t)vocab, key, value) {
+        int64_t id;
+        struct nvdp__field name = {key, strlen(key)};
+        NVDP_TRY(nvdp__json_int_required(ctx, path, vocab, key, 0, (int64_t)count - 1, &id));
+        if (piece[id] != NULL)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "%s: %s: expected an id of its own, found %lld, which '%.100s' has",
+                                path, nvdp__quote_field(name).text, (long long)id, piece[id]));
+        piece[id] = key;
+    }
+    for (size_t i = 0; i < count; i++)
+        NVDP_TRY(nvdp__strings_add(&pieces, piece[i], strlen(piece[i]), &index));
+    NVDP__HAND_OVER(out, pieces);
+cleanup:
+    nvdp__strings_release(&pieces);
+    free(piece);
+    return status;
+}
+
+/* Checks that `section`.`key` of tokenizer.json (`key` NULL: the section itself), if present, is
+ * `expected` as JSON: the only setting that is implemented. */
+static nvdp_status expect(const struct nvdp__maker *m, const char *section, const char *key,
+                          const char *expected) {
+    const json_t *object = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), section);
+    const json_t *value = key != NULL ? json_object_get(object, key) : object;
+    char *found = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+    nvdp_status status = NVDP_OK;
+    if (found != NULL && strcmp(found, expected) != 0)
+        status = nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s%s%s': expected %s, found %.100s",
+                            nvdp__path_of(m, NVDP__FILE_TOKENIZER), section, key != NULL ? "." : "",
+                            key != NULL ? key : "", expected, found);
+    free(found);
+    return status;
+}
+
+static nvdp_status expect_all(const struct nvdp__maker *m, const char *const expected[][3],
+                              size_t count) {
+    for (size_t i = 0; i < count; i++)
+        NVDP_RETURN_IF_FAILED(expect(m, expected[i][0], expected[i][1], expected[i][2]));
+    return NVDP_OK;
+}
+
+/* Checks that a required section of tokenizer.json has the type. */
+static nvdp_status require_type(const struct nvdp__maker *m, const char *section,
+                                const char *type) {
+    const char *found = json_string_value(
+        json_object_get(json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), section), "type"));
+    if (found != NULL && strcmp(found, type) == 0) return NVDP_OK;
+    return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED, "%s: '%s': expected type %s, found %.100s",
+                      nvdp__path_of(m, NVDP__FILE_TOKENIZER), section, type,
+                      found != NULL ? found : "none");
+}
+
+/* The pieces of tokenizer.json, whose model must have the type (or none, as in older files). */
+static nvdp_status read_model(const struct nvdp__maker *m, const char *type, const json_t **model) {
+    const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
+    *model = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "model");
+    const char *found = json_string_value(json_object_get(*model, "type"));
+    const json_t *vocab = json_object_get(*model, "vocab");
+    if (found == NULL || strcmp(found, type) != 0)
+        return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: 'model.type': expected %s, found %.100s", path, type,
+                          found != NULL ? found : "none");
+    if (!json_is_object(vocab))
+        return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
+                          "%s: 'model.vocab': expected 1 to %d pieces with their ids, found none",
+                          path, NVDP__MAX_PIECES);
+    return read_pieces(m->ctx, path, vocab, &m->made->pieces);
+}
+
+/* ---- WordPiece ---- */
+
+/* Counts the distinct strings of the vocabulary, and drops empty ones at its end. */
+static void settle_pieces(struct nvdp__maker *m) {
+    struct nvdp__strings *pieces = &m->made->pieces;
+    size_t empty = 0;
+    m->distinct = 0;
+    for (size_t i = 0; i < pieces->count; i++) {
+        const size_t bytes = pieces->start[i + 1] - pieces->start[i] - 1;
+        m->distinct += pieces->text[pieces->start[i]] != '\0';
+        empty |= bytes == 0;
+    }
+    m->distinct += empty;
+    while (pieces->text[pieces->start[pieces->count - 1]] == '\0')
+        pieces->count--;
+    m->made->vocabulary = pieces->count;
+}
+
+/* Then the tokenizer of that publication counts: words of up to 200 characters, final sigmas, names of
+ * special tokens as text, and pairs that lose one token at a time. */
+bool nvdp__as_published(const struct nvdp__maker *m) {
+    bool other = m->class != &nvdp__classes[NVDP__CLASS_BERT];
+    for (int i = 0; i < NVDP__FILE_MODEL; i++)
+        other |= i != NVDP__FILE_VOCAB_TXT && i != NVDP__FILE_SENTENCE &&
+                 (m->source->json[i] != NULL || m->source->text[i] != NULL);
+    return !other;
+}
+
+nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
+    static const char *const expected[][3] = {{"model", "continuing_subword_prefix", "\"##\""},
+                                              {"normalizer", "clean_text", "true"}};
+    const bool backend = m->class->backend;
+    const enum nvdp__tokenizer_file from = backend ? NVDP__FILE_TOKENIZER : NVDP__FILE_CONFIG;
+    const json_t *model = NULL, *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
+    const json_t *rules = backend ? json_object_get(json, "normalizer") : nvdp__root_of(m, from);
+    const char *path = nvdp__path_of(m, from);
+    struct nvdp__normalization normalization = {.published = nvdp__as_published(m)};
+    int64_t longest = normalization.published ? NVDP__WORD_CHARACTERS : NVDP__USUAL_WORD_CHARACTERS;
+    bool lower;
+    m->made->row = &nvdp__wordpiece_row;
+    if (json == NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__vocabulary_parse(
+            m->ctx, nvdp__path_of(m, NVDP__FILE_VOCAB_TXT), m->source->text[NVDP__FILE_VOCAB_TXT],
+            m->source->size[NVDP__FILE_VOCAB_TXT], &m->made->pieces));
+    } else {
+        if (backend) {
+            NVDP_RETURN_IF_FAILED(require_type(m, "normalizer", "BertNormalizer"));
+            NVDP_RETURN_IF_FAILED(require_type(m, "pre_tokenizer", "BertPreTokenizer"));
+            NVDP_RETURN_IF_FAILED(expect_all(m, expected, sizeof expected / sizeof expected[0]));
+        }
+        NVDP_RETURN_IF_FAILED(read_model(m, "WordPiece", &model));
+        if (backend)
+            NVDP_RETURN_IF_FAILED(nvdp__json_int(
+                m->ctx, nvdp__path_of(m, NVDP__FILE_TOKENIZER), model, "max_input_chars_per_word",
+                NVDP__USUAL_WORD_CHARACTERS, 1, NVDP__WORD_CHARACTERS, &longest));
+    }
+    settle_pieces(m);
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path, rules,
+                                          backend ? "lowercase" : "do_lower_case", true,
+                                          &normalization.lower_case));
+    /* by default (or if null), accents are stripped together with lower-casing */
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path, rules, "strip_accents",
+                                          normalization.lower_case, &normalization.strip_accents));
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(
+        m->ctx, path, rules, backend ? "handle_chinese_chars" : "tokenize_chinese_chars", true,
+        &normalization.chinese_characters));
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_SENTENCE),
+                                          nvdp__root_of(m, NVDP__FILE_SENTENCE), "do_lower_case",
+                                          false, &lower));
+    m->made->plain = !backend && (!lower || normalization.lower_case);
+    normalization.lower_case |= lower;
+    m->made->rules = nvdp__word_rules(&normalization);
+    m->made->longest_word = (size_t)longest;
+    NVDP_RETURN_IF_FAILED(nvdp__add_tokens(m, NULL));
+    const json_t *unknown = json_object_get(model, "unk_token");
+    if (!backend || unknown == NULL) return NVDP_OK;
+    const char *name = json_is_string(unknown) ? json_string_value(unknown) : "";
+    m->made->special[NVDP_TOKEN_UNK] = nvdp_tokenizer_find(m->made, name);
+    return m->made->special[NVDP_TOKEN_UNK] >= 0
+               ? NVDP_OK
+               : nvdp__refuse(m, NVDP__FILE_TOKENIZER, "model.unk_token",
+                              "a piece of the vocabulary", unknown);
+}
+
+/* ---- byte-level BPE ---- */
+
+/* The merges in the form of merges.txt, from entries "a b" or ["a", "b"]; free() it. */
+static nvdp_status merges_text(const struct nvdp__maker *m, const json_t *merges, char **out,
+                               size_t *size) {
+    struct nvdp_context *ctx = m->ctx;
+    size_t index, capacity = 0, used = 0;
+    const json_t *entry;
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &text, &capacity, 1, 1));
+    json_array_foreach(merges, index, entry) {
+        const char *left =
+            json_string_value(json_is_array(entry) ? json_array_get(entry, 0) : entry);
+        const char *right = json_string_value(json_array_get(entry, 1));
+        nvdp_status status = NVDP_OK;
+        if (left == NULL ||
+            (json_is_array(entry) && (right == NULL || json_array_size(entry) != 2)))
+            status = nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                "%s: 'model.merges': entry %zu: expected a pair "
+                                "of pieces, found something else",
+                                nvdp__path_of(m, NVDP__FILE_TOKENIZER), index);
+        size_t need =
+            status != NVDP_OK ? 0 : strlen(left) + (right != NULL ? strlen(right) : 0) + 3;
+        if (status == NVDP_OK) status = nvdp__reserve(ctx, &text, &capacity, used + need, 1);
+        if (status != NVDP_OK) {
+            free(text);
+            return status;
+        }
+        used += (size_t)nvdp__snprintf(text + used, need, "%s%s%s\n", left,
+                                       right != NULL ? " " : "", right != NULL ? right : "");
+    }
+    *out = text;
+    *size = used;
+    return NVDP_OK;
+}
+
+static nvdp_status bpe_of_json(struct nvdp__maker *m) {
+    static const char *const expected[][3] = {
+        {"pre_tokenizer", "use_regex", "true"},
+        {"model", "byte_fallback", "false"},
+        {"model", "ignore_merges", "false"},
+        {"model", "dropout", "null"},
+    };
+    nvdp_status status = NVDP_OK;
+    const json_t *model;
+    const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
+    struct nvdp__bpe *bpe = NULL;
+    char *merges = NULL, *merges_path = NULL;
+    size_t size;
+    if (m->class->backend) {
+        const json_t *normalizer =
+            json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "normalizer");
+        const char *type = json_string_value(json_object_get(normalizer, "type"));
+        const bool composes = type != NULL && strcmp(type, "NFC") == 0;
+        if (!composes && normalizer != NULL && !json_is_null(normalizer))
+            NVDP_TRY(nvdp__refuse(m, NVDP__FILE_TOKENIZER, "normalizer", "null or NFC with BPE",
+                                  normalizer));
+        NVDP_TRY(nvdp__normalizer_read(&m->made->normalizer, path, normalizer));
+        NVDP_TRY(require_type(m, "pre_tokenizer", "ByteLevel"));
+        NVDP_TRY(expect_all(m, expected, sizeof expected / sizeof expected[0]));
+    }
+    NVDP_TRY(read_model(m, "BPE", &model));
+    NVDP_TRY(merges_text(m, json_object_get(model, "merges"), &merges, &size));
+    merges_path = nvdp__format(m->ctx, "%s: 'model.merges'", path);
+    NVDP_TRY(NVDP__MADE(merges_path));
+    NVDP_TRY(nvdp__bpe_create(m->ctx, path, &m->made->pieces, merges_path, merges, size, &bpe));
+    m->made->model = bpe;
+cleanup:
+    free(merges);
+    free(merges_path);
+    return status;
+}
+
+nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m) {
+    bool set = false;
+    const char *path = nvdp__path_of(m, NVDP__FILE_SENTENCE);
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path, nvdp__root_of(m, NVDP__FILE_SENTENCE),
+                                          "do_lower_case", false, &set));
+    if (!set) return NVDP_OK;
+    return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
+                      "%s: 'do_lower_case': expected false with %s, found true", path,
+                      m->made->row->name);
+}
+
+nvdp_status nvdp__make_bpe(struct nvdp__maker *m) {
+    const bool backend = m->class->backend;
+    const enum nvdp__tokenizer_file from = backend ? NVDP__FILE_TOKENIZER : NVDP__FILE_CONFIG;
+    const char *path = nvdp__path_of(m, NVDP__FILE_VOCAB_JSON);
+    const json_t *spaces = nvdp__root_of(m, from);
+    struct nvdp__bpe *bpe = NULL;
+    m->made->row = &nvdp__bpe_row;
+    if (backend) spaces = json_object_get(spaces, "pre_tokenizer");
+    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, nvdp__path_of(m, from), spaces,
+                                          "add_prefix_space", backend, &m->made->prefix_space));
+    NVDP_RETURN_IF_FAILED(nvdp__refuse_lower_case(m));
+    if (nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL) {
+        NVDP_RETURN_IF_FAILED(bpe_of_json(m));
+        m->distinct = m->made->pieces.count;
+        return nvdp__add_tokens(m, NULL);
+    }
+    NVDP_RETURN_IF_FAILED(
+        read_pieces(m->ctx, path, nvdp__root_of(m, NVDP__FILE_VOCAB_JSON), &m->made->pieces));
+    m->distinct = m->made->pieces.count;
+    NVDP_RETURN_IF_FAILED(nvdp__add_tokens(m, NULL));
+    nvdp_status status = nvdp__bpe_create(
+        m->ctx, path, &m->made->pieces, nvdp__path_of(m, NVDP__FILE_MERGES),
+        m->source->text[NVDP__FILE_MERGES], m->source->size[NVDP__FILE_MERGES], &bpe);
+    m->made->model = bpe;
+    return status;
+}
