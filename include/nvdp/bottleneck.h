@@ -18,7 +18,7 @@ NVDP_BEGIN_DECLS
  * @param ctx    records messages; may be NULL
  * @param config from nvdp_train_config_create(); needs neither task nor data nor model
  * @param width  length of the encoder's hidden states
- * @param heads  attention heads of the encoder: the most that the sealed block has
+ * @param heads  attention heads of the encoder: the maximum of the sealed block
  * @param limits the limits of the posteriors over all texts, for nvdp_certify(), without those that trained parameters
  *               set; NULL: not wanted
  * @param out    a JSON object; free(). "nvib" is that of config.json of a model (docs/formats.md); "lambda_g",

@@ -1,5 +1,4 @@
-/* What a bottleneck in another framework needs of this library: its options resolved, and the gradient of its Gamma
- * draws. */
+/* Resolves the options of a bottleneck in another framework, and computes the gradient of its Gamma draws. */
 #include "base/json.h"
 #include "mechanism/method.h"
 #include "model/model.h"
