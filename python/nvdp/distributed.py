@@ -61,7 +61,7 @@ class ReleaseFunction:
     """A function that releases the texts of a partition into a file of a folder; made by nvdp.release_function, and pickled to workers.
 
     Called with a partition (a pandas DataFrame, an Arrow table or a mapping of arrays), it returns a table of one row: `shard`, the
-    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the most that the ledger counts of one of its
+    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger counts of one of its
     texts. The samples of a partition are in the order of its rows.
 
     A partition is known by its texts, and by its number if the engine gives one, so a repeated call finds its file, which is

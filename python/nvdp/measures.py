@@ -138,7 +138,7 @@ def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
 
 
 def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | None = None) -> float:
-    """Returns the largest clip with guess_bound(baseline, clip, releases, dim) <= target."""
+    """Returns the largest clip, in standard deviations of the noise, with guess_bound(baseline, clip, releases, dim) <= target."""
     return _checked(lib.nvdp_guess_clip(baseline, target, releases, dim or 0), "guess_clip")
 
 
@@ -174,7 +174,7 @@ class ExactLoss:
 
     @property
     def strip(self) -> float:
-        """Limit of the finite moments of the loss: Renyi divergences of orders below 1 + strip are finite."""
+        """Limit of the finite moments of the loss, a number without a unit: Renyi divergences of orders below 1 + strip are finite."""
         return lib.nvdp_exact_strip(self._pointer)
 
     def _number(self, function: Callable[..., int], value: float) -> float:
