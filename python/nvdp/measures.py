@@ -220,6 +220,7 @@ def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: fl
     """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results.
 
     divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
+    delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
     """
     d = array(divergences, dimensions=1, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp, delta, gamma, releases, moment, d.size, pointer(d))
@@ -229,6 +230,7 @@ def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma:
     """Computes Bayesian DP of one text if each text is in the sample with probability `rate` (Poisson subsampling).
 
     divergences: [k + 2, m] nats, row j of order j, for an integer moment k; rows 0 and 1 are not read.
+    delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
     """
     d = array(divergences, dimensions=2, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp_subsampled, delta, gamma, releases, len(d) - 2, rate,
@@ -345,14 +347,20 @@ class Accountant:
 
 
 def account(noise: float, rate: float, steps: int, delta: float) -> Record:
-    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats."""
+    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats.
+
+    noise: noise multiplier sigma; rate: Poisson sampling rate; steps: number of steps; delta: of the epsilons.
+    """
     run = Accountant([(noise, rate, steps)])._run()
     return shared().result("struct nvdp_account", lib.nvdp_account, run[0], delta)
 
 
 def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> Record:
     """Computes a lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and `ceiling`, the
-    bound that a perfect test would have shown; nats."""
+    bound that a perfect test would have shown; nats.
+
+    samples_p, samples_q: [n, d] samples on each input. delta: of epsilon. confidence: probability that the bound holds.
+    """
     parts = [array(item, dimensions=2, name="samples") for item in (samples_p, samples_q)]
     given = [ffi.new("struct nvdp_samples *", (len(part), part.shape[1], pointer(part))) for part in parts]
     return shared().result("struct nvdp_sample_audit", lib.nvdp_audit_samples, *given, delta, confidence, seed)
