@@ -197,6 +197,8 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
     for name in options:
         if name in _OWN:
             raise NvdpValueError(f"{name}: expected an option of a partition's file, found one that the function sets itself")
+    if options.get("sign") is not None:
+        options["sign"] = absolute(options["sign"], "sign")
     Context().config(lib.nvdp_export_config_create, options)  # refuses unknown names and values at once
     folder = Path(absolute(out, "out"))
     book = Path(absolute(ledger, "ledger")) if ledger is not None else run.path / "ledger"

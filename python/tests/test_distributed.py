@@ -105,6 +105,20 @@ def test_folders_of_one_release_only(certified, release, run, tmp_path):
         nvdp.open(tmp_path / "empty")
 
 
+def test_reuse(release, tmp_path):
+    """A reader learns from a folder as from a file, and is scored on another folder."""
+    from nvdp._lib import Context, lib
+
+    for first in range(0, 48, 12):
+        release(partition(first, 12))
+    held = nvdp.release_function(release.run, tmp_path / "held", label="stars", ledger=tmp_path / "ledger2", threads=1)
+    held(partition(100, 12)), held(partition(120, 12))
+    context = Context()
+    config = context.config(lib.nvdp_reuse_config_create, {"file": release.out, "eval-file": held.out, "epochs": 1})
+    found = context.result("struct nvdp_reuse_result", lib.nvdp_reuse, config)
+    assert found.train_texts == 43 and found.classes == 2 and found.scores.n == 24  # less a tenth that selects the epoch
+
+
 def test_uncounted_shard(certified, release, tmp_path):
     """A file that another ledger counts is none of this release's."""
     release(partition(0))
