@@ -246,6 +246,9 @@ class Posterior:
             rows, own = torch.cat([rows.new_ones(batch, 1), rows], 1), torch.cat([own.new_zeros(batch, 1), own], 1)
         mu, logvar = mu.repeat_interleave(of.kappa, 1), logvar.repeat_interleave(of.kappa, 1)
         rows = rows.repeat_interleave(of.kappa, 1)
+        for name, given, shape in ("eps", eps, mu.shape), ("log_gamma", log_gamma, rows.shape):
+            if given is not None and given.shape != shape:
+                raise NvdpValueError(f"{name}: expected the shape {list(shape)}, found {list(given.shape)}")
         log_pi = None
         if log_alpha is not None:
             log_alpha = (log_alpha - math.log(of.kappa)).repeat_interleave(of.kappa, 1)
@@ -285,6 +288,8 @@ class Posterior:
 
         done: share of the training steps that are done, 0 to 1, which the schedule of the weights (kl_schedule) reads.
         """
+        if not 0 <= done <= 1:
+            raise NvdpValueError(f"done: expected a share of the steps from 0 to 1, found {done!r}")
         of = self.bottleneck.settings
         weight = _schedule(of, done)
         gauss, dirichlet = self.losses()
@@ -573,6 +578,8 @@ class Bottleneck(nn.Module):
         mask = torch.ones(hidden.shape[:2], dtype=torch.bool, device=hidden.device) if mask is None else mask.bool()
         if hidden.dim() != 3 or hidden.shape[-1] != self.width or mask.shape != hidden.shape[:2]:
             raise NvdpValueError(f"hidden, mask: expected the shapes [B, T, {self.width}] and [B, T], found {list(hidden.shape)} and {list(mask.shape)}")
+        if (mask[:, 1:] & ~mask[:, :-1]).any():
+            raise NvdpValueError("mask: expected the tokens of a text before its padding, found padding first; pad on the right")
         if self.layer is not None and not self.sealed:
             bias = torch.zeros_like(mask, dtype=hidden.dtype).masked_fill(~mask, -math.inf)
             hidden = self.layer.attend(hidden, hidden, bias, hidden)
@@ -632,10 +639,11 @@ class Bottleneck(nn.Module):
         share = rows[:, prior:, None].to(u.dtype)
         return (u * share).sum(1) / share.sum(1)
 
-    def posteriors(self, batches: Iterable[Posterior]) -> Posteriors:
-        """Returns batches of posteriors as one nvdp.Posteriors, which measures them: `privacy`, `pairs`, `exact`, `linkage`."""
+    def posteriors(self, batches: Posterior | Iterable[Posterior]) -> Posteriors:
+        """Returns one or several batches of posteriors as an nvdp.Posteriors, which measures them: `privacy`, `pairs`, `exact`,
+        `linkage`."""
         mu, logvar, alpha, counts = [], [], [], []
-        for batch in batches:
+        for batch in [batches] if isinstance(batches, Posterior) else batches:
             mask = batch.mask
             mu.append(batch.mu.detach()[mask].double().cpu().numpy())
             logvar.append(batch.logvar.detach()[mask].double().cpu().numpy())

@@ -239,6 +239,16 @@ def test_arguments():
         layer()(torch.zeros(2, 3, 4))
     with pytest.raises(ValueError, match="at most 5 tokens"):
         layer()(torch.zeros(1, 6, WIDTH))
+    with pytest.raises(nvdp.NvdpValueError, match="pad on the right"):
+        layer()(torch.zeros(1, 3, WIDTH), torch.tensor([[0, 1, 1]]))
+    posterior = layer()(torch.zeros(2, 3, WIDTH))
+    with pytest.raises(nvdp.NvdpValueError, match=r"eps: expected the shape \[2, 6, 8\]"):
+        posterior.sample(eps=torch.zeros(8))
+    with pytest.raises(nvdp.NvdpValueError, match="share of the steps"):
+        posterior.regularizer(2)
+    assert len(posterior.bottleneck.posteriors(posterior)) == 2
+    with pytest.raises(nvdp.NvdpValueError, match="at least one posterior"):
+        posterior.bottleneck.posteriors([])
     with pytest.raises(nvdp.NvdpValueError, match="no other arguments"):
         nvdp.torch.Bottleneck("run", width=3)
 
