@@ -14,9 +14,10 @@ import hashlib
 import json
 import os
 import secrets
+import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import numpy as np
 
 from ._lib import (
     Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, from_json, lib, owned_text, rebuild, record, result_of,
+    text_pairs,
 )  # fmt: skip
 from .runs import Run
 
@@ -46,6 +48,15 @@ def _secret(path: Path, make: str) -> str:
         finally:
             beside.unlink()
     return path.read_text("ascii").strip()
+
+
+@contextmanager
+def _no_file() -> Iterator[Path]:
+    """Makes a path to memory of this process, so that no text is left behind if it is killed."""
+    with tempfile.TemporaryDirectory(prefix="nvdp-") as folder, os.fdopen(os.memfd_create("texts"), "rb") as memory:
+        path = Path(folder, "texts.jsonl")
+        path.symlink_to(f"/proc/{os.getpid()}/fd/{memory.fileno()}")
+        yield path
 
 
 def _column(rows: Any, name: str) -> Any:
@@ -130,11 +141,16 @@ class ReleaseFunction:
         return f"part-{'' if number is None else f'{number:06d}-'}{digest.hexdigest()}.h5"
 
     def _release(self, shard: Path, texts: Any, pairs: Any, labels: Any) -> None:
+        with _no_file() as source:
+            self.run._write(source, *text_pairs(texts, pairs, some=True), labels)
+            self._count_and_draw(shard, source, labels is not None)
+
+    def _count_and_draw(self, shard: Path, source: Path, with_labels: bool) -> None:
         ledger, ledger_key = self._ledger
         end = time.monotonic() + _WAIT
         while True:
             try:
-                self.run.export(texts, shard, pairs=pairs, labels=labels, ledger=ledger, ledger_key=ledger_key, model_id=self.id,
+                self.run.export(None, shard, input=source, with_labels=with_labels, ledger=ledger, ledger_key=ledger_key, model_id=self.id,
                                 **self._options)  # fmt: skip
                 return
             except NvdpError as reason:

@@ -153,6 +153,22 @@ def test_arguments(certified, run, release, tmp_path):
     assert "film" not in names
 
 
+def test_no_text_in_a_file(release, monkeypatch, tmp_path):
+    """A worker that is killed leaves none behind."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    export = release.run.export
+
+    def look(texts, out, **options):
+        found = [path for path in (tmp_path / "temporary").rglob("*") if path.is_file() and not path.is_symlink()]
+        assert not found and b"film" in Path(options["input"]).read_bytes()
+        return export(texts, out, **options)
+
+    monkeypatch.setattr(release.run, "export", look)
+    assert release(partition(0))["texts"].tolist() == [6]
+    assert not list((tmp_path / "temporary").iterdir())
+
+
 def deadly(release, folder, rows, partition_info=None):
     """Ends its worker: in the middle of a release, and after one."""
     number = None if partition_info is None else partition_info["number"]
