@@ -2,7 +2,7 @@
  * Bottlenecks in other frameworks: the options, limits and gradients that an implementation outside this library needs
  * in order to train the same mechanism (docs/nvib.md, docs/vib.md). nvdp.torch is one.
  *
- * Experimental: may change. */
+ * Experimental: may change in any version. */
 #ifndef NVDP_BOTTLENECK_H
 #define NVDP_BOTTLENECK_H
 
