@@ -222,6 +222,23 @@ def test_certificate(rng):
     assert layer(method="vib-fixed", clip_sequence=1).certificate(releases=4).mu == pytest.approx(4)
 
 
+def test_of_a_run(run):
+    """A run's bottleneck has the run's certificate and losses, and goes on training."""
+    bottleneck = nvdp.torch.Bottleneck(run.path)
+    assert bottleneck.certificate(delta=1e-6, releases=2) == run.certificate(delta=1e-6, releases=2)
+    assert bottleneck.settings.lambda_g == run.config.lambda_g and bottleneck.settings.kl_schedule == run.config.kl_schedule
+    optimizer = torch.optim.AdamW(bottleneck.parameters(), lr=1e-3)
+    hidden = torch.randn(8, 4, bottleneck.width)
+    before = bottleneck(hidden).losses()[0].mean().item()
+    for _ in range(20):
+        posterior = bottleneck(hidden)
+        (posterior.losses()[0].mean() + bottleneck.read(posterior.sample()).square().mean()).backward()
+        optimizer.step(), optimizer.zero_grad()
+    assert bottleneck(hidden).losses()[0].mean().item() < before
+    with pytest.raises(nvdp.NvdpError, match="bottleneck, found base"):
+        nvdp.torch.Bottleneck(run.path / "base")
+
+
 def test_arguments():
     with pytest.raises(nvdp.NvdpValueError, match="no_such"):
         layer(no_such=1)
