@@ -21,6 +21,11 @@ WIDTH, HEADS, INNER, LENGTHS = 8, 2, 12, (3, 1, 4)
 HIDDEN, D_HIDDEN, EPS, LOG_GAMMA, D_POOLED, POOLED, Z, LOG_PI = range(8)
 
 
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(1)
+
+
 @pytest.fixture(scope="module")
 def hook():
     from cffi import FFI
