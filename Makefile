@@ -28,7 +28,7 @@ check: ## run the checks beyond `make test`: sanitizers, both compilers, layout,
 	@scripts/install-deps.sh --check
 	@scripts/check.sh
 
-docs: ## build the pages of the public headers: build/docs/html/index.html
+docs: ## build the pages of the public headers, build/docs/html/index.html, and of the Python package, build/docs/python
 	@scripts/install-deps.sh --docs
 	@scripts/docs.sh
 

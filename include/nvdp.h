@@ -38,7 +38,8 @@
  * - <b>Encoders:</b> nvdp/encoder.h (hidden states and sentence vectors), nvdp/bert.h (configurations),
  *   nvdp/precision.h, nvdp/safetensors.h, nvdp/pretrain.h (nvdp_pretrain(): encoders from plain text).
  * - <b>Training:</b> nvdp/method.h (the mechanisms), nvdp/train.h (nvdp_train(): from options to a run directory),
- *   nvdp/trainer.h (one step at a time), nvdp/ranks.h (several processes), nvdp/model.h.
+ *   nvdp/trainer.h (one step at a time), nvdp/ranks.h (several processes), nvdp/model.h, nvdp/bottleneck.h (for other
+ *   frameworks).
  * - <b>Using a run:</b> nvdp/evaluate.h (nvdp_evaluate(), nvdp_predict_texts(), nvdp_run_posteriors()),
  *   nvdp/guarantee.h (its privacy in one line).
  * - <b>Privacy of given texts:</b> nvdp/posteriors.h, nvdp/rdp.h (Renyi divergences, the exact loss), nvdp/privacy.h
@@ -122,6 +123,7 @@
 #include <nvdp/attack.h>
 #include <nvdp/audit.h>
 #include <nvdp/bert.h>
+#include <nvdp/bottleneck.h>
 #include <nvdp/certificate.h>
 #include <nvdp/config.h>
 #include <nvdp/context.h>

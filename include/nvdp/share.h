@@ -52,7 +52,7 @@ struct nvdp_export_result {
 void nvdp_export_result_free(struct nvdp_export_result *result);
 
 /** Creates the options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
- * with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch,
+ * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch,
  * insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
@@ -140,7 +140,8 @@ struct nvdp_verification {
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
- * the texts:
+ * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
+ * (nvdp_export_config_create()); statement and guarantee are those of the file with the weakest guarantee:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;
@@ -161,11 +162,11 @@ struct nvdp_verification {
  * Opens the file once, so all checks are about the same bytes. Reads it twice, or three times if it is signed.
  * Memory: a slice of its vectors and a few numbers per text and vector.
  * @param ctx        context
- * @param path       the file
+ * @param path       the file, or a folder with the files of one release
  * @param public_key a file with the public key that must have signed; NULL: any key, or none
  * @param out        made with NVDP_RESULT(); the checks, also if some fail; untouched on error
- * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, or an invalid key;
- *         NVDP_ERR_IO; NVDP_ERR_MEMORY */
+ * @return NVDP_OK whatever the checks found; NVDP_ERR_INPUT for a file of another kind, a file of a folder that is of
+ *         another release, or an invalid key; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 
@@ -173,7 +174,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
  * No text may have exceeded the budget over all releases so far. O(records of the ledger), which is read
  * completely.
  * @param ctx    context
- * @param path   the file
+ * @param path   the file, or a folder as in nvdp_verify()
  * @param ledger the option "ledger" of nvdp_export(): RUN/ledger by default
  * @param key    the option "ledger-key"; NULL: the ledger's name and .key
  * @param out    filled by nvdp_verify(); untouched on error
@@ -216,7 +217,8 @@ struct nvdp_shared_info {
 
 /** Reads a shared file, HDF5, safetensors or Parquet, and checks all of it. O(R p).
  * @param ctx      records messages
- * @param path     a file from nvdp_export()
+ * @param path     a file from nvdp_export(), or a folder with the files of one release, whose texts are in the order of
+ *                 the files' names
  * @param[out] out the file; nvdp_shared_free(); untouched on error
  * @return NVDP_ERR_IO; NVDP_ERR_INPUT for another kind, a missing part, inconsistent shapes, or a value out of its
  *         range; NVDP_ERR_MEMORY */

@@ -9,6 +9,7 @@ Arrays are NumPy arrays and are not copied. Messages go to the logger "nvdp".
 from ._lib import NvdpError, NvdpValueError, Record
 from ._lib import lib as _library
 from ._lib import text as _text
+from .distributed import ReleaseFunction, release_function, verify
 from .encoder import Encoder
 from .measures import (
     Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu, guess_attribute,
@@ -33,8 +34,8 @@ def __getattr__(name: str) -> object:
 
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
+__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "ReleaseFunction", "Run",
            "Sanitizer", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
-           "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip
+           "release_function", "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train", "verify"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

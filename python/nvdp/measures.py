@@ -6,7 +6,7 @@ All logarithms are natural, divergences and epsilons are in nats, arithmetic is 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import numpy as np
@@ -138,7 +138,7 @@ def guess_attribute(prior: Any, clip: Any, releases: int = 1) -> Any:
 
 
 def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | None = None) -> float:
-    """Returns the largest clip with guess_bound(baseline, clip, releases, dim) <= target."""
+    """Returns the largest clip, in standard deviations of the noise, with guess_bound(baseline, clip, releases, dim) <= target."""
     return _checked(lib.nvdp_guess_clip(baseline, target, releases, dim or 0), "guess_clip")
 
 
@@ -174,7 +174,7 @@ class ExactLoss:
 
     @property
     def strip(self) -> float:
-        """Limit of the finite moments of the loss: Renyi divergences of orders below 1 + strip are finite."""
+        """Limit of the finite moments of the loss, a number without a unit: Renyi divergences of orders below 1 + strip are finite."""
         return lib.nvdp_exact_strip(self._pointer)
 
     def _number(self, function: Callable[..., int], value: float) -> float:
@@ -220,6 +220,7 @@ def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: fl
     """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results.
 
     divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
+    delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
     """
     d = array(divergences, dimensions=1, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp, delta, gamma, releases, moment, d.size, pointer(d))
@@ -229,6 +230,7 @@ def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma:
     """Computes Bayesian DP of one text if each text is in the sample with probability `rate` (Poisson subsampling).
 
     divergences: [k + 2, m] nats, row j of order j, for an integer moment k; rows 0 and 1 are not read.
+    delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
     """
     d = array(divergences, dimensions=2, name="divergences")
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp_subsampled, delta, gamma, releases, len(d) - 2, rate,
@@ -244,25 +246,78 @@ class Accountant:
     phases: (noise, rate, steps) per phase: noise multiplier sigma, Poisson sampling rate, number of steps.
     beside: (epsilon, delta) per other computation.
     accountant: "pld", by the privacy loss distribution (tighter), or "rdp", by Renyi divergences.
+
+    `step` counts the steps of a loop of your own. It also has the methods of an accountant of Opacus, whose engine takes it:
+    engine.accountant = nvdp.Accountant(). Adjacency is zero-out: an example counts as
+    none in its place, with gradient 0.
     """
 
-    def __init__(self, phases: Sequence[tuple[float, float, int]], beside: Sequence[tuple[float, float]] = (),
+    def __init__(self, phases: Sequence[tuple[float, float, int]] = (), beside: Sequence[tuple[float, float]] = (),
                  accountant: str = "pld"):  # fmt: skip
         if accountant not in ("pld", "rdp"):
             raise NvdpValueError(f"accountant: expected pld or rdp, found {accountant}")
-        phases, beside = [tuple(one) for one in phases], [tuple(one) for one in beside]
-        self._settings = phases, beside, accountant
+        self.history: list[tuple[float, float, int]] = [(noise, rate, steps) for noise, rate, steps in phases]
+        """(noise, rate, steps) per phase."""
+        self._beside, self._accountant = [(epsilon, delta) for epsilon, delta in beside], accountant
         self._kind = lib.NVDP_ACCOUNTANT_PLD if accountant == "pld" else lib.NVDP_ACCOUNTANT_RDP
-        self._phases = ffi.new("struct nvdp_dp_steps[]", phases)
-        self._beside = ffi.new("struct nvdp_dp_guarantee[]", beside)
-        self._run = ffi.new("struct nvdp_dp_run *", (self._phases, len(phases), self._beside, len(beside)))
+
+    def __repr__(self) -> str:
+        steps = "; ".join(f"{n} steps of DP-SGD with noise {noise:g} and sampling rate {rate:g}" for noise, rate, n in self.history)
+        others = f", and {len(self._beside)} other computations" if self._beside else ""
+        return f"nvdp.Accountant: {steps or 'no steps'}{others}, by {self._accountant}"
+
+    def __len__(self) -> int:
+        """Number of steps of all phases."""
+        return sum(steps for _, _, steps in self.history)
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Counts one step with this noise multiplier and Poisson sampling rate."""
+        if not (noise_multiplier >= 0 and 0 <= sample_rate <= 1):
+            raise NvdpValueError(f"step: expected noise_multiplier >= 0 and sample_rate from 0 to 1, found {noise_multiplier!r} and {sample_rate!r}")
+        last = self.history[-1] if self.history else None
+        if last is not None and last[:2] == (noise_multiplier, sample_rate):
+            self.history[-1] = *last[:2], last[2] + 1
+        else:
+            self.history.append((noise_multiplier, sample_rate, 1))
+
+    def get_epsilon(self, delta: float, **_ignored: Any) -> float:
+        """Computes epsilon at a delta, nats; 0 before the first step. As Opacus calls `epsilon`."""
+        return self.epsilon(delta) if self.history or self._beside else 0.0
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Returns a function of an optimizer of Opacus, to be called after each of its steps, that counts the step."""
+
+        def count(optimizer: Any) -> None:
+            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate * optimizer.accumulated_iterations)
+
+        return count
+
+    def mechanism(self) -> str:
+        """Returns the accountant of Opacus by which its engine chooses the noise for a target epsilon: "prv" or "rdp"."""
+        return "prv" if self._accountant == "pld" else "rdp"
+
+    def state_dict(self, destination: Any = None) -> dict[str, Any]:
+        """Returns the phases, for a checkpoint; plain numbers and texts."""
+        found = {} if destination is None else destination
+        found.update(history=list(self.history), beside=list(self._beside), accountant=self._accountant)
+        return found
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes the phases of a checkpoint in place of its own."""
+        other = Accountant(state["history"], state.get("beside", ()), state.get("accountant", self._accountant))
+        self.__dict__.update(other.__dict__)
+
+    def _run(self) -> tuple[Any, ...]:
+        """Returns the phases as a struct, and the arrays that must live as long."""
+        phases, beside = ffi.new("struct nvdp_dp_steps[]", self.history), ffi.new("struct nvdp_dp_guarantee[]", self._beside)
+        return ffi.new("struct nvdp_dp_run *", (phases, len(self.history), beside, len(self._beside))), phases, beside
 
     def __reduce__(self) -> Any:
-        return rebuild, (Accountant, self._settings, {})
+        return rebuild, (Accountant, (self.history, self._beside, self._accountant), {})
 
     def _ask(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
-        out = ffi.new(f"{kind} *")
-        shared().call(function, self._run, *arguments, out)
+        out, run = ffi.new(f"{kind} *"), self._run()
+        shared().call(function, run[0], *arguments, out)
         return out[0]
 
     def epsilon(self, delta: float) -> float:
@@ -277,11 +332,11 @@ class Accountant:
         """Bounds what a model reveals about one training example: `mu`, `replaced_epsilon`, `membership` (success of guessing whether
         the model was trained on it; 1/2 without the model) and `guess` (success of any guess, per baseline without the model)."""
         baselines = list(baselines)
-        account, found = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk")
-        shared().call(lib.nvdp_account, self._run, delta, account)
-        shared().call(lib.nvdp_account_risk, self._run, account, len(baselines), ffi.new("double[]", baselines), found)
+        account, found, run = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk"), self._run()
+        shared().call(lib.nvdp_account, run[0], delta, account)
+        shared().call(lib.nvdp_account_risk, run[0], account, len(baselines), ffi.new("double[]", baselines), found)
         risk = record(found[0])
-        risk.guess = risk.guess[: len(baselines)]
+        risk["guess"] = risk["guess"][: len(baselines)]
         return risk
 
     def noise(self, epsilon: float, delta: float) -> float:
@@ -294,14 +349,20 @@ class Accountant:
 
 
 def account(noise: float, rate: float, steps: int, delta: float) -> Record:
-    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats."""
-    run = Accountant([(noise, rate, steps)])
-    return shared().result("struct nvdp_account", lib.nvdp_account, run._run, delta)
+    """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats.
+
+    noise: noise multiplier sigma; rate: Poisson sampling rate; steps: number of steps; delta: of the epsilons.
+    """
+    run = Accountant([(noise, rate, steps)])._run()
+    return shared().result("struct nvdp_account", lib.nvdp_account, run[0], delta)
 
 
 def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> Record:
     """Computes a lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and `ceiling`, the
-    bound that a perfect test would have shown; nats."""
+    bound that a perfect test would have shown; nats.
+
+    samples_p, samples_q: [n, d] samples on each input. delta: of epsilon. confidence: probability that the bound holds.
+    """
     parts = [array(item, dimensions=2, name="samples") for item in (samples_p, samples_q)]
     given = [ffi.new("struct nvdp_samples *", (len(part), part.shape[1], pointer(part))) for part in parts]
     return shared().result("struct nvdp_sample_audit", lib.nvdp_audit_samples, *given, delta, confidence, seed)

@@ -143,6 +143,7 @@ class Posteriors:
 
     @property
     def method(self) -> str:
+        """Name of the method whose posteriors these are, as the option of training."""
         return text(self._pointer.method)
 
     def _text(self, i: int) -> int:

@@ -583,6 +583,7 @@ class Run:
 
     @property
     def tokenizer(self) -> Tokenizer:
+        """The tokenizer of the run's encoder."""
         model = self._model
         return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(model), (getattr, (self, "tokenizer")), model)
 

@@ -127,7 +127,7 @@ class Mechanism:
 
     def deniability(self, tokens: int = 1000, *, draws: int = 1000, prior: Any = None, seed: int = 1) -> Record:
         """Measures plausible deniability of tokens drawn as in `distances`: mean and quantiles of N_w, S_w, S* and their entropies in
-        nats; as `nvdp sanitize --analyse deniability`."""
+        nats; as `nvdp sanitize --analyse deniability`. draws: outputs per token; prior: [V] weights by which tokens are chosen; None: equal ones."""
         return self._measure("nvdp_deniability", lib.nvdp_deniability_measure, self._pointer, prior, tokens, draws, seed)
 
     def inversion(self, prior: Any, *, draws: int = 10000, seed: int = 1) -> Record:

@@ -1,7 +1,9 @@
 """Against closed formulas in numpy; tolerances are the library's documented ones."""
 
 import gc
+import json
 import math
+import pickle
 import time
 
 import numpy as np
@@ -149,6 +151,21 @@ def test_accountant():
     risk = nvdp.Accountant([(2.0, 1.0, 4)]).risk(1e-5, [0.5])  # a Gaussian mechanism with mu 1
     assert risk.mu == pytest.approx(1, rel=3e-3) and risk.membership == pytest.approx(0.6914625, rel=1e-4)
     assert len(risk.guess) == 1 and risk.guess[0].bound == pytest.approx(0.8413447, rel=2e-3)
+
+
+def test_accountant_counts_steps():
+    run = nvdp.Accountant()
+    assert len(run) == 0 and run.get_epsilon(1e-5) == 0
+    for _ in range(100):
+        run.step(noise_multiplier=1.0, sample_rate=0.01)
+    assert run.history == [(1.0, 0.01, 100)] and run.get_epsilon(1e-5) == nvdp.Accountant([(1.0, 0.01, 100)]).epsilon(1e-5)
+    run.step(noise_multiplier=2.0, sample_rate=0.01)
+    again = nvdp.Accountant(accountant="rdp")
+    again.load_state_dict(json.loads(json.dumps(run.state_dict())))
+    assert len(again) == 101 and again.epsilon(1e-5) == run.epsilon(1e-5) and "1 steps of DP-SGD with noise 2" in repr(again)
+    assert pickle.loads(pickle.dumps(run)).history == run.history
+    with pytest.raises(ValueError, match="sample_rate"):
+        run.step(noise_multiplier=1.0, sample_rate=1.5)
 
 
 def test_audit(rng):

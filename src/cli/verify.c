@@ -114,17 +114,21 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_verify = {
     .name = "verify",
     .summary = "check that a shared file is consistent, and who signed it",
-    .args = "[FILE]",
+    .args = "[FILE|DIR]",
     .description =
         "Recomputes everything in a file of noisy embeddings (HDF5, safetensors, Parquet) that can "
         "be computed without the model: datasets, grid, weights, counts, bound, certificate, "
-        "statement, signature. Prints one line per check; the exit status is 1 if a check fails.",
+        "statement, signature. Prints one line per check; the exit status is 1 if a check fails. A "
+        "folder holds the files of one release (nvdp export --model-id): all are checked, and "
+        "their "
+        "weakest guarantee counts.",
     .examples = "Examples:\n"
                 "  nvdp verify shared.h5\n"
                 "  nvdp verify --make-key sender.key\n"
                 "  nvdp export run --input texts.tsv --out shared.h5 --sign sender.key\n"
                 "  nvdp verify shared.h5 --public-key sender.key.pub --json\n"
-                "  nvdp verify shared.h5 --ledger run/ledger\n",
+                "  nvdp verify shared.h5 --ledger run/ledger\n"
+                "  nvdp verify shards\n",
     .options = options,
     .run = run,
 };

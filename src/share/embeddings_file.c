@@ -243,7 +243,7 @@ static nvdp_status bad_value(struct source *source, const char *dataset, size_t 
 }
 
 /* Returns the size of a stored value of z: float16, int16 or int32. */
-static size_t item_size(const struct nvdp__embeddings_shape *shape) {
+size_t nvdp__embeddings_item(const struct nvdp__embeddings_shape *shape) {
     return shape->grid == NVDP__H5_I32 ? sizeof(int32_t) : sizeof(uint16_t);
 }
 
@@ -302,7 +302,7 @@ static nvdp_status read_z(struct source *source) {
     const size_t fitting = (width < SLICE_FLOATS ? SLICE_FLOATS / width : 1) * unit;
     const size_t step = nvdp__min(fitting, rows);
     const bool hold = source->visit == NULL;
-    const size_t item = item_size(&to->shape);
+    const size_t item = nvdp__embeddings_item(&to->shape);
     void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* float or int32_t */
     float *values = nvdp__calloc(source->ctx, hold ? 1 : step * dim, sizeof *values);
     to->z = nvdp__calloc(source->ctx, hold ? rows * dim : step * dim, item);
@@ -378,15 +378,6 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
     NVDP__HAND_OVER(out, source.to);
 cleanup:
     nvdp__embeddings_free(source.to);
-    return status;
-}
-
-nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
-                                  struct nvdp__embeddings **out) {
-    struct nvdp__release release = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__release_read(ctx, nvdp__formats, path, &release));
-    nvdp_status status = nvdp__embeddings_take(&release, NULL, NULL, out);
-    nvdp__release_close(&release);
     return status;
 }
 

@@ -68,7 +68,9 @@ struct nvdp__embeddings {
     int64_t *id;         /* [N] or NULL */
 };
 
-/* Reads a whole file and keeps z as stored.  Checks the attributes, shapes and ranges.  All values must be finite
+/* Returns the size of a stored value of z in bytes. */
+size_t nvdp__embeddings_item(const struct nvdp__embeddings_shape *shape);
+/* Reads a whole file, or all files of a release in a folder (shards.c), and keeps z as stored.  Checks the attributes, shapes and ranges.  All values must be finite
  * and log weights at most 0, and the file must be large enough for the sizes that it declares. */
 nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
                                   struct nvdp__embeddings **out);

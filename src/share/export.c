@@ -30,6 +30,7 @@
 
 enum {
     SPLITS = 5,
+    ID_DIGITS = 32, /* of a model_id */
     ALIGNMENT = 64,
     BATCH_VALUES =
         1 << 22 /* values in all samples of a batch; a text with more is a batch of its own */
@@ -41,6 +42,7 @@ struct options {
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the data folder of the training */
     const char *out, *model_out;
+    const char *model_id;            /* 32 hexadecimal digits; NULL: random */
     const char *card;                /* NULL: no card */
     const char *sign;                /* file with a secret key; NULL: not signed */
     const char *ledger, *ledger_key; /* NULL: RUN/ledger; the path of the ledger and .key */
@@ -121,6 +123,10 @@ static const struct nvdp_option option_rows[] = {
     {"model-out", NVDP_OPTION_TEXT, "DIR",
      "also write the public part of the model, from which readers can start", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
+    {"model-id", NVDP_OPTION_TEXT, "HEX",
+     "model_id of the file, 32 hexadecimal digits: give all files of a release the same one, and "
+     "verify and reuse read their folder as one file; default: random",
+     NULL, AT(model_id), .traits = NVDP_TRAIT_NO_EFFECT},
     {"samples", NVDP_OPTION_INTEGER, "S",
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
      .min = 1, .max = 65536},
@@ -174,6 +180,12 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (options->input == NULL && options->splits == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "input or splits: expected exactly one of these options, found neither");
+    const char *id = options->model_id;
+    if (id != NULL && (strlen(id) != ID_DIGITS || strspn(id, "0123456789abcdef") != ID_DIGITS))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model-id}: expected %d hexadecimal digits in lower case, found "
+                          "'%.64s'",
+                          ID_DIGITS, id);
     if (!(options->order > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number above 0, found %g",
                           options->order);
@@ -465,17 +477,21 @@ cleanup:
     return status;
 }
 
-/* Makes the id that links this file to a public model, random unless the noise is seeded.  A digest of the model
- * would confirm a guess about its training texts. */
-static void make_id(const struct export *export, char id[33]) {
-    unsigned char bytes[16];
+/* Makes the id that links this file to a public model and to other files of the release, random unless it is given or
+ * the noise is seeded.  A digest of the model would confirm a guess about its training texts. */
+static void make_id(const struct export *export, char id[ID_DIGITS + 1]) {
+    unsigned char bytes[ID_DIGITS / 2];
+    if (export->options->model_id != NULL) {
+        memcpy(id, export->options->model_id, ID_DIGITS + 1);
+        return;
+    }
     const struct nvdp__noise seeded = {.seed = export->options->seed};
     struct nvdp__stream stream = nvdp__stream_open(&seeded, NVDP__PURPOSE_MEASURE, 1, 0);
     if (export->options->insecure)
         nvdp__stream_words(&stream, sizeof bytes / 4, bytes);
     else
         randombytes_buf(bytes, sizeof bytes);
-    sodium_bin2hex(id, 33, bytes, sizeof bytes);
+    sodium_bin2hex(id, ID_DIGITS + 1, bytes, sizeof bytes);
 }
 
 /* Reads the guarantee of the run's training, made when it ended.  Training without noise, or with noise from a seed,

@@ -546,14 +546,28 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger) {
     return ledger->count;
 }
 
+static const char *name_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
-                                                     const char *id) {
+                                                     const char *id, const char *file,
+                                                     uint64_t texts, uint64_t samples) {
+    const struct nvdp__ledger_release *best = NULL;
+    int most = 0;
     if (strlen(id) != NVDP__LEDGER_ID) return NULL;
-    for (size_t r = ledger->count; r-- > 0;) {
-        if (memcmp(ledger->record[r].release->id, id, NVDP__LEDGER_ID) == 0)
-            return ledger->record[r].release;
+    for (size_t r = ledger->count; r-- > 0 && most < 3;) {
+        const struct nvdp__ledger_release *of = ledger->record[r].release;
+        if (memcmp(of->id, id, NVDP__LEDGER_ID) != 0) continue;
+        const bool fits = of->texts == texts && of->samples == samples;
+        const bool named =
+            ledger->kind == WITH_NAMES && strcmp(name_of(of->file), name_of(file)) == 0;
+        const int match = 1 + fits + (fits && named);
+        if (match > most) best = of;
+        if (match > most) most = match;
     }
-    return NULL;
+    return best;
 }
 
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,

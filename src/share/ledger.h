@@ -77,9 +77,11 @@ nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_re
                              struct nvdp__spent *spent);
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
-/* Returns the last record with this id, or NULL. */
+/* Returns the last record with this id, or NULL.  The shards of a release share an id: a record with as many texts and
+ * samples comes first, above all one whose file has the same name. */
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
-                                                     const char *id);
+                                                     const char *id, const char *file,
+                                                     uint64_t texts, uint64_t samples);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts. */

@@ -70,7 +70,8 @@ struct reuse {
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
 static const struct nvdp_option option_rows[] = {
-    {"file", NVDP_OPTION_TEXT, "SHARED.h5", "file of embeddings", NULL, AT(file),
+    {"file", NVDP_OPTION_TEXT, "SHARED.h5",
+     "file of embeddings, or a folder with the files of one release", NULL, AT(file),
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
 
     {"labels", NVDP_OPTION_TEXT, "FILE",

@@ -5,6 +5,7 @@
 #include "mechanism/method.h"
 #include "share/ledger.h"
 #include "share/release.h"
+#include "share/shards.h"
 #include "share/sign.h"
 #include "share/statement.h"
 
@@ -37,7 +38,6 @@ struct verify {
 
 /* --- checks --- */
 
-/* Replaces characters that could control a terminal. */
 /* Replaces what a terminal could obey, except `kept` (0: nothing). */
 static void make_printable(char *text, char kept) {
     for (; *text != '\0'; text++) {
@@ -58,6 +58,14 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     nvdp__vsnprintf(made->found, sizeof made->found, found, args);
     va_end(args);
     make_printable(made->found, 0);
+}
+
+static struct nvdp_verification nothing_found(void) {
+    return (struct nvdp_verification){.struct_size = sizeof(struct nvdp_verification),
+                                      .holds = true,
+                                      .epsilon = INFINITY,
+                                      .delta = NAN,
+                                      .mu = NAN};
 }
 
 static enum nvdp_verdict verdict_of(bool holds) {
@@ -673,20 +681,12 @@ static nvdp_status check_content(struct verify *v) {
     return NVDP_OK;
 }
 
-nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
-                        struct nvdp_verification *out) {
+/* Runs all checks of one file.  *epsilon: that of all samples of a text that the file counts. */
+static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
+                               const unsigned char *wanted, struct nvdp_verification *out,
+                               double *epsilon, size_t *texts) {
     nvdp_status status = NVDP_OK;
-    unsigned char wanted[NVDP__PUBLIC_KEY];
-    struct verify v = {.ctx = ctx,
-                       .found = {.struct_size = sizeof v.found,
-                                 .holds = true,
-                                 .epsilon = INFINITY,
-                                 .delta = NAN,
-                                 .mu = NAN}};
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    if (path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected a file, found none"));
-    if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, wanted));
+    struct verify v = {.ctx = ctx, .found = nothing_found()};
     NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
     NVDP_TRY(check_names(&v));
     status = nvdp__embeddings_take(&v.release, sum_values, &v, &v.held);
@@ -696,12 +696,113 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     else
         NVDP_TRY(status);
     if (v.held != NULL) NVDP_TRY(check_content(&v));
-    NVDP_TRY(check_signature(&v, public_key != NULL ? wanted : NULL));
+    NVDP_TRY(check_signature(&v, wanted));
     NVDP_TRY(v.status);
-    NVDP__GIVE(out, &v.found);
+    *texts = v.held != NULL ? v.held->shape.texts : 0;
+    *epsilon = v.facts.spent.again > 0 ? v.facts.spent.epsilon : v.found.epsilon;
+    *out = v.found;
 cleanup:
     nvdp__embeddings_free(v.held);
     nvdp__release_close(&v.release);
+    return status;
+}
+
+/* --- the files of a folder --- */
+
+/* Adds the checks of the shard `name`: of the same check of several files, the one that fails, or else is open, or else
+ * the first one counts. */
+static void merge_checks(struct verify *all, const char *name, const struct nvdp_verification *of) {
+    struct nvdp_verification *to = &all->found;
+    to->holds = to->holds && of->holds;
+    for (size_t i = 0; i < of->checks; i++) {
+        static const int rank[] = {
+            [NVDP_VERDICT_NO] = 0, [NVDP_VERDICT_OPEN] = 1, [NVDP_VERDICT_YES] = 2};
+        const struct nvdp_check *from = &of->check[i];
+        size_t k = 0;
+        while (k < to->checks && strcmp(to->check[k].what, from->what) != 0)
+            k++;
+        if (k == NVDP_CHECKS) continue;
+        if (k < to->checks && rank[from->verdict] >= rank[to->check[k].verdict]) continue;
+        if (k == to->checks) to->checks++;
+        to->check[k] = *from;
+        nvdp__snprintf(to->check[k].found, sizeof to->check[k].found, "%.60s: %.160s", name,
+                       from->found);
+        make_printable(to->check[k].found, 0);
+    }
+}
+
+/* Takes the statement and the guarantee of the weakest file, which hold for every file. */
+static void take_weakest(struct verify *all, const char *name, size_t files, size_t texts,
+                         const struct nvdp_verification *of) {
+    struct nvdp_verification *to = &all->found;
+    char name_of[64];
+    nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
+    nvdp__snprintf(to->statement, sizeof to->statement,
+                   "%zu files of one release hold %zu texts. The file with the weakest guarantee, "
+                   "%s, says:\n%.*s",
+                   files, texts, name_of, (int)(sizeof to->statement - 256), of->statement);
+    make_printable(to->statement, '\n');
+    memcpy(to->guarantee, of->guarantee, sizeof to->guarantee);
+    to->useful = of->useful;
+    to->certified = of->certified;
+    to->epsilon = of->epsilon;
+    to->delta = of->delta;
+    to->mu = of->mu;
+}
+
+static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
+                                 const unsigned char *wanted) {
+    static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
+    struct nvdp_verification one, weakest = {0};
+    size_t texts = 0, own = 0, at = 0, most = sizeof training / sizeof *training - 1;
+    double epsilon = 0, worst = -INFINITY;
+    check(all, NVDP_VERDICT_YES, "all files are of one run and one mechanism",
+          "%zu files, which agree in every attribute of the mechanism", shards->count);
+    all->found.is_signed = all->found.is_known = true;
+    for (size_t i = 0; i < shards->count; i++) {
+        NVDP_RETURN_IF_FAILED(verify_file(all->ctx, shards->path[i], wanted, &one, &epsilon, &own));
+        merge_checks(all, nvdp__shard_name(shards->path[i]), &one);
+        all->found.is_signed = all->found.is_signed && one.is_signed;
+        all->found.is_known = all->found.is_known && one.is_known;
+        texts += own;
+        for (size_t k = 0; k < most; k++)
+            if (strcmp(one.training_texts, training[k]) == 0) most = k;
+        if (i > 0 &&
+            (one.useful > weakest.useful || (one.useful == weakest.useful && epsilon <= worst)))
+            continue;
+        weakest = one;
+        worst = epsilon;
+        at = i;
+    }
+    memcpy(all->found.public_key, one.public_key, sizeof one.public_key);
+    nvdp__snprintf(all->found.training_texts, sizeof all->found.training_texts, "%s",
+                   training[most]);
+    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, texts, &weakest);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
+                        struct nvdp_verification *out) {
+    nvdp_status status = NVDP_OK;
+    unsigned char key[NVDP__PUBLIC_KEY];
+    const unsigned char *wanted = public_key != NULL ? key : NULL;
+    struct nvdp__shards shards = {0};
+    struct verify v = {.ctx = ctx, .found = nothing_found()};
+    double epsilon;
+    size_t texts;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    if (path == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected a file, found none"));
+    if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, key));
+    if (nvdp__is_directory(path)) {
+        NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
+        NVDP_TRY(verify_folder(&v, &shards, wanted));
+    } else {
+        NVDP_TRY(verify_file(ctx, path, wanted, &v.found, &epsilon, &texts));
+    }
+    NVDP__GIVE(out, &v.found);
+cleanup:
+    nvdp__shards_close(&shards);
     return status;
 }
 
@@ -723,13 +824,43 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     return NVDP_OK;
 }
 
+/* Checks one file's release. */
+static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *ledger,
+                                const char *path) {
+    nvdp_status status = NVDP_OK;
+    char id[NAME_SIZE];
+    int64_t texts = 0, samples = 0;
+    NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
+    text_of(v, "model_id", sizeof id, id);
+    was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
+    was_read(v, nvdp__release_whole(&v->release, "releases", &samples));
+    const struct nvdp__ledger_release *release =
+        nvdp__ledger_find(ledger, id, path, (uint64_t)texts, (uint64_t)samples);
+    if (release == NULL)
+        check(v, NVDP_VERDICT_NO, "the ledger lists the file's release",
+              "none of its %zu releases has model_id '%s'", nvdp__ledger_count(ledger), id);
+    else
+        check(
+            v,
+            verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
+            "the ledger lists the file's release",
+            "the ledger lists %" PRIu64 " texts with %" PRIu64
+            " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
+            release->texts, release->samples, texts, samples);
+    if (release != NULL) NVDP_TRY(check_spent(v, ledger, release));
+    NVDP_TRY(v->status);
+cleanup:
+    nvdp__release_close(&v->release);
+    return status;
+}
+
 nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const char *ledger_path,
                                const char *key, struct nvdp_verification *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
+    struct nvdp__shards shards = {0};
     struct verify v = {.ctx = ctx};
-    char id[NAME_SIZE], *key_path = NULL;
-    int64_t texts = 0, samples = 0;
+    char *key_path = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -740,29 +871,18 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         key = key_path;
     }
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
-    NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
+    NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
-    text_of(&v, "model_id", sizeof id, id);
-    was_read(&v, nvdp__release_whole(&v.release, "texts", &texts));
-    was_read(&v, nvdp__release_whole(&v.release, "releases", &samples));
-    const struct nvdp__ledger_release *release = nvdp__ledger_find(ledger, id);
-    if (release == NULL)
-        check(&v, NVDP_VERDICT_NO, "the ledger lists the file's release",
-              "none of its %zu releases has model_id '%s'", nvdp__ledger_count(ledger), id);
-    else
-        check(
-            &v,
-            verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
-            "the ledger lists the file's release",
-            "the ledger lists %" PRIu64 " texts with %" PRIu64
-            " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
-            release->texts, release->samples, texts, samples);
-    if (release != NULL) NVDP_TRY(check_spent(&v, ledger, release));
-    NVDP_TRY(v.status);
+    if (!nvdp__is_directory(path)) NVDP_TRY(check_listed(&v, ledger, path));
+    for (size_t i = 0; i < shards.count && nvdp__is_directory(path); i++) {
+        struct verify one = {.ctx = ctx, .found = nothing_found()};
+        NVDP_TRY(check_listed(&one, ledger, shards.path[i]));
+        merge_checks(&v, nvdp__shard_name(shards.path[i]), &one.found);
+    }
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(key_path);
     nvdp__ledger_close(ledger);
-    nvdp__release_close(&v.release);
+    nvdp__shards_close(&shards);
     return status;
 }

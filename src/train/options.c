@@ -21,10 +21,10 @@ static const char *const precisions[] = {[NVDP_PRECISION_F32] = "f32",
                                          [NVDP_PRECISION_INT8] =
                                              "int8", /* the model refuses to train in it */
                                          NULL};
-static const char *const schedules[] = {[NVDP__KL_CONSTANT] = "constant",
-                                        [NVDP__KL_WARMUP] = "warmup",
-                                        [NVDP__KL_DECAY] = "decay",
-                                        NULL};
+const char *const nvdp__kl_schedule_names[] = {[NVDP__KL_CONSTANT] = "constant",
+                                               [NVDP__KL_WARMUP] = "warmup",
+                                               [NVDP__KL_DECAY] = "decay",
+                                               NULL};
 static const char *const anchors[] = {
     [NVDP__DECAY_TO_ZERO] = "zero", [NVDP__DECAY_TO_PRETRAINED] = "pretrained", NULL};
 
@@ -188,7 +188,8 @@ static const struct nvdp_option schedule_options[] = {
     {"kl-schedule", NVDP_OPTION_CHOICE, "S",
      "schedule of the regularizer weights: constant, warmup or decay; regularizer kl implies "
      "warmup, delay 0.2, ramp 0.5",
-     "constant", AT(kl_schedule), .choices = schedules, .traits = NVDP_TRAIT_BOTTLENECK},
+     "constant", AT(kl_schedule), .choices = nvdp__kl_schedule_names,
+     .traits = NVDP_TRAIT_BOTTLENECK},
     {"kl-delay", NVDP_OPTION_REAL, "X", "warmup: share of the steps at the beginning with weight 0",
      "0.2", AT(kl_delay), .max = 1, .traits = NVDP_TRAIT_BOTTLENECK},
     {"kl-ramp", NVDP_OPTION_REAL, "X", "warmup: share of the steps in which the weight rises to 1",

@@ -17,6 +17,7 @@ extern const char *const nvdp__protocol_names[];
 
 /* Schedule of the regularizers' weight s_t over training. */
 enum nvdp__kl_schedule { NVDP__KL_CONSTANT, NVDP__KL_WARMUP, NVDP__KL_DECAY };
+extern const char *const nvdp__kl_schedule_names[];
 
 /* The values towards which weight decay pulls. */
 enum nvdp__decay_to {

@@ -126,13 +126,13 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
     char id[NVDP__LEDGER_ID + 1] = {0};
     memset(id, 'f', NVDP__LEDGER_ID);
-    const struct nvdp__ledger_release *found = nvdp__ledger_find(ledger, id);
+    const struct nvdp__ledger_release *found = nvdp__ledger_find(ledger, id, "", 1, 3);
     cr_assert_not_null(found);
     cr_assert_eq(found->samples, 3);
     cr_assert_eq(nvdp__ledger_worst(ledger, found, &spent, &budget), NVDP_OK);
     cr_assert_float_eq(spent.epsilon, smallest, 1e-12);
     id[0] = 'e';
-    cr_assert_null(nvdp__ledger_find(ledger, id));
+    cr_assert_null(nvdp__ledger_find(ledger, id, "", 1, 3));
     nvdp__ledger_close(ledger);
     nvdp_context_free(book.ctx);
 }

@@ -785,6 +785,61 @@ Test(verify, refuses_other_files) {
     nvdp_context_free(ctx);
 }
 
+/* --- folders --- */
+
+static void copy_file(const char *from, const char *to) {
+    char command[2 * PATH_MAX + 16];
+    snprintf(command, sizeof command, "cp '%s' '%s'", from, to);
+    cr_assert_eq(system(command), 0);
+}
+
+/* The files of one release are checked and read as one, whatever memory there is. */
+Test(verify, takes_the_files_of_a_folder_as_one) {
+    struct bench bench = bench_open(&clipped);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    struct nvdp_shared *shared = NULL;
+    struct nvdp_shared_info info = NVDP_RESULT(struct nvdp_shared_info);
+    char folder[PATH_MAX], path[PATH_MAX + 8];
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("shards"));
+    cr_assert_eq(nvdp__make_directory(bench.ctx, folder), NVDP_OK);
+    cr_assert_eq(nvdp_verify(bench.ctx, folder, NULL, &found), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(bench.ctx), "found none");
+    for (const char *name = "ab"; *name != '\0'; name++) {
+        snprintf(path, sizeof path, "%s/%c.h5", folder, *name);
+        copy_file(bench.file, path);
+    }
+    const struct nvdp_verification one = verified(&bench, NULL);
+    for (uint64_t k = 1, done = 0; !done; k += 1 + k / 10) { /* some of them, for time */
+        nvdp__fail_allocation(bench.ctx, k);
+        const nvdp_status status = nvdp_verify(bench.ctx, folder, NULL, &found);
+        nvdp__fail_allocation(bench.ctx, 0);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "k = %d: %s", (int)k,
+                  nvdp_context_error(bench.ctx));
+        done = status == NVDP_OK;
+    }
+    all_hold(&found);
+    cr_expect_eq(found.checks, one.checks + 1);
+    cr_expect(found.is_signed && found.certified);
+    cr_expect_str_eq(found.guarantee, one.guarantee);
+    cr_expect_str_eq(found.public_key, one.public_key);
+    support_contains(found.statement, "2 files of one release");
+    support_contains(found.statement, one.statement);
+    for (uint64_t k = 1; shared == NULL; k += 1 + k / 10) {
+        nvdp__fail_allocation(bench.ctx, k);
+        const nvdp_status status = nvdp_shared_read(bench.ctx, folder, &shared);
+        nvdp__fail_allocation(bench.ctx, 0);
+        cr_assert(status == NVDP_OK || status == NVDP_ERR_MEMORY, "k = %d: %s", (int)k,
+                  nvdp_context_error(bench.ctx));
+    }
+    cr_assert_eq(nvdp_shared_describe(bench.ctx, shared, &info), NVDP_OK);
+    const size_t numbers = info.texts * info.samples;
+    cr_expect_eq(numbers % 2, 0);
+    cr_expect_eq(info.offset[numbers], (int64_t)info.rows);
+    cr_expect_eq(2 * info.offset[numbers / 2], (int64_t)info.rows);
+    nvdp_shared_free(shared);
+    nvdp_context_free(bench.ctx);
+}
+
 /* --- damaged files --- */
 
 /* Changes one byte of an export, anywhere but mostly in HDF5's own structures.  Every file must be verified,

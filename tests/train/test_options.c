@@ -4,6 +4,8 @@
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
+#include <nvdp/bottleneck.h>
+#include <nvdp/rdp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +222,34 @@ static const char preset_text[] =
 
 static void expect(const struct nvdp_config *config, const char *name, const char *value) {
     cr_expect_str_eq(nvdp_config_get(config, name), value, "%s", name);
+}
+
+/* Other frameworks get the options of a bottleneck as training resolves them. */
+Test(options, a_bottleneck_resolves_without_a_model) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = fresh(ctx);
+    struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
+    char *made = NULL;
+    cr_assert_eq(nvdp_config_set(config, "certified-epsilon", "8"), NVDP_OK);
+    cr_assert_eq(nvdp_config_set(config, "max-length", "20"), NVDP_OK);
+    cr_assert_eq(nvdp_bottleneck_resolve(ctx, config, 64, 4, &limits, &made), NVDP_OK);
+    cr_expect_eq(limits.rows, 20);
+    cr_expect_eq(limits.dim, 64);
+    cr_expect(limits.same_noise && !limits.weights);
+    cr_expect_float_eq(2 * limits.clip_sequence, nvdp_gdp_mu(8, 1e-5), 1e-9);
+    cr_expect_not_null(strstr(made, "\"pool\": \"first\""), "%s", made);
+    cr_expect_not_null(strstr(made, "\"lambda_g\": 0"), "%s", made);
+    free(made);
+    made = NULL;
+    cr_assert_eq(nvdp_config_set(config, "latent-dim", "65"), NVDP_OK);
+    cr_expect_eq(nvdp_bottleneck_resolve(ctx, config, 64, 4, &limits, &made), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_config_set(config, "latent-dim", "0"), NVDP_OK);
+    cr_expect_eq(nvdp_config_set(config, "method", "reg"), NVDP_OK);
+    cr_expect_eq(nvdp_bottleneck_resolve(ctx, config, 64, 4, NULL, &made), NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "found reg"));
+    cr_expect_null(made);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
 }
 
 Test(presets, stand_where_nothing_was_given_whatever_the_order) {
