@@ -151,9 +151,9 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     if (c->resume != NULL) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
     if (c->init == NULL)
-        return c->start == NVDP__START_NEIGHBOURS
-                   ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
-                                                 c->seed)
+        return c->start == NVDP__START_NEIGHBORS
+                   ? nvdp__initialize_neighbor_heads(&t->model.bert, &t->model.dev,
+                                                     &t->model.params, c->seed)
                    : NVDP_OK;
     NVDP_RETURN_IF_FAILED(read_init(t));
     return nvdp__pretrain_model_load(&t->model, c->init, false);

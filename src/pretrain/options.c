@@ -30,7 +30,7 @@ const char *const nvdp__objective_names[] = {[NVDP__OBJECTIVE_MLM] = "mlm",
                                              [NVDP__OBJECTIVE_DENOISING_NSP] = "denoising-mlm+nsp",
                                              NULL};
 const char *const nvdp__start_names[] = {
-    [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBOURS] = "neighbours", NULL};
+    [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBORS] = "neighbours", NULL};
 const char *const nvdp__optimizer_names[] = {[NVDP__OPTIMIZER_ADAMW] = "adamw",
                                              [NVDP__OPTIMIZER_SGD] = "sgd",
                                              [NVDP__OPTIMIZER_MUON] = "muon",

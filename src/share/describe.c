@@ -539,7 +539,7 @@ static void print_value(const char *path, const json_t *value, FILE *to) {
     const char *dot = strrchr(path, '.'), *name = dot != NULL ? dot + 1 : path;
     char bound[NVDP__BOUND_TEXT];
     if (json_is_real(value) && is_bound(name)) {
-        fputs(nvdp__bound(bound, json_real_value(value), NVDP__UP), to);
+        fputs(nvdp__bound(bound, json_real_value(value)), to);
     } else if (json_is_string(value)) {
         fputs(json_string_value(value), to);
     } else if (json_is_integer(value)) {
