@@ -71,7 +71,7 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
 /** Measures the speed of large matrix products in the trainer's precision and on its context's threads, as a
  * reference for other speeds. Takes about half a second.
  * @param trainer  trainer
- * @param[out] out flop/s of the fastest of nine products of 2048 x 2048 x 2048
+ * @param[out] out flop/s of the fastest of three to nine products of 2048 x 2048 x 2048
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_trainer_peak(const struct nvdp_trainer *trainer, double *out);
 

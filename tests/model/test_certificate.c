@@ -109,11 +109,6 @@ static void shut(struct attack *attack) {
     nvdp_context_free(attack->ctx);
 }
 
-static size_t tries(size_t quick) {
-    const char *more = getenv("NVDP_TRIES");
-    return more != NULL ? strtoul(more, NULL, 10) : quick;
-}
-
 /* Returns the distance in nats between the two texts of the batch. The posterior holds doubles
  * of the shared floats. */
 static double distance(struct attack *attack) {
@@ -224,8 +219,8 @@ static void run(enum nvdp_method method, const struct nvdp__nvib_config *config,
     struct attack attack;
     open(&attack, method, config);
     cr_assert_eq(attack.proven.theorem, theorem, "%s", nvdp_method_name(method));
-    search_texts(&attack, tries(200));
-    search_states(&attack, tries(1200));
+    search_texts(&attack, support_repeats("NVDP_TRIES", 200));
+    search_states(&attack, support_repeats("NVDP_TRIES", 1200));
     const double reached = sqrt(attack.largest / attack.bound);
     cr_expect_geq(reached, min_share, "%s: %g of the bound's distance", nvdp_method_name(method),
                   reached);

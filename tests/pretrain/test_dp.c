@@ -361,7 +361,7 @@ Test(dp, pairs) {
     config.steps = 40;
     config.adamw.clip_norm = 0;
     config.dp =
-        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.01, .insecure_seed = 8};
+        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.1, .insecure_seed = 8};
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);

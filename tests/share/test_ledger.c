@@ -620,9 +620,8 @@ static pid_t begin(struct bench *bench, const char *name) {
 Test(ledger, no_death_hides_a_sample) {
     struct bench bench = bench_open();
     struct nvdp_context *ctx = bench.book.ctx;
-    const char *wanted = getenv("NVDP_KILLS");
-    const int kills = wanted != NULL ? atoi(wanted) : 6;
-    unsigned seed = wanted != NULL ? (unsigned)time(NULL) : 1;
+    const int kills = (int)support_repeats("NVDP_KILLS", 6);
+    unsigned seed = support_seed("NVDP_KILLS");
     int counted = 0, with_values = 0, whole = 0;
     support_set(ctx, bench.config, "samples", samples);
     support_set(ctx, bench.config, "budget-samples", samples);

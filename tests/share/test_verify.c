@@ -792,9 +792,8 @@ Test(verify, refuses_other_files) {
 Test(verify, survives_changed_bytes, .timeout = 36000) {
     enum { STRUCTURES = 12 << 10, SECONDS = 20 };
     struct bench bench = bench_open(&clipped);
-    const char *wanted = getenv("NVDP_MUTATIONS");
-    const int mutations = wanted != NULL ? atoi(wanted) : 200;
-    unsigned seed = wanted != NULL ? (unsigned)time(NULL) : 1;
+    const int mutations = (int)support_repeats("NVDP_MUTATIONS", 100);
+    unsigned seed = support_seed("NVDP_MUTATIONS");
     char *described = NULL;
     char *bytes = NULL;
     size_t count = 0;
