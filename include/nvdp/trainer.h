@@ -16,10 +16,10 @@ struct nvdp_trainer;
 
 /** Properties of a trainer. */
 struct nvdp_trainer_info {
-    struct nvdp_bert_config bert;  /**< encoder sizes */
-    enum nvdp_precision precision; /**< precision of products; f32 if bf16 is unavailable */
-    size_t parameters;             /**< number of parameters of encoder, mechanism and head */
-    double weights_seconds;        /**< duration of drawing the random weights */
+    const struct nvdp_bert_config *bert; /**< encoder sizes; owned by the trainer */
+    enum nvdp_precision precision;       /**< precision of products; f32 if bf16 is unavailable */
+    size_t parameters;                   /**< number of parameters of encoder, mechanism and head */
+    double weights_seconds;              /**< duration of drawing the random weights */
 };
 
 /** Data and result of a step. Token t of text i, at offset[i] + t, is ids[offset[i] + t]. */

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "base/sentence.h"
+#include "bert/checkpoint.h"
 #include "bert/weights.h"
 #include "mechanism/method.h"
 #include "share/release.h"
@@ -416,7 +417,7 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     json_object_set_new(object, "kind",
                         format != NULL ? nvdp__shown(format) : json_string("model directory"));
     if (format == NULL) { /* the configuration of a reader has another format */
-        NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
+        NVDP_TRY(nvdp__bert_config_read(ctx, path, &bert));
         json_object_set_new(object, "model_type",
                             json_string(nvdp_model_type_name(bert.model_type)));
         set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));

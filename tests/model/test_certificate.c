@@ -3,6 +3,7 @@
  * gradient ascent on hidden states that the encoder could never produce. No try may exceed the
  * bound. If the bound can be attained, gradient ascent must come close, which shows that the
  * search works. $NVDP_TRIES sets the number of tries (make long). Read run() first. */
+#include "bert/checkpoint.h"
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
@@ -63,7 +64,7 @@ static void open(struct attack *attack, enum nvdp_method method,
     *attack = (struct attack){.ctx = support_context(), .key = {3, 4}};
     struct nvdp_context *ctx = attack->ctx;
     static const char *const labels[] = {"no", "yes"};
-    info.bert = nvdp_bert_config_default();
+    info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = WIDTH;
     info.bert.num_hidden_layers = 1;
     info.bert.num_attention_heads = 2;

@@ -1,5 +1,6 @@
 /* Tests the initial weights of neighbor_heads.c: heads attend to the intended relative positions,
  * computed here in double. */
+#include "bert/checkpoint.h"
 #include "pretrain/model.h"
 #include "support.h"
 #include "tensor/params.h"
@@ -77,7 +78,7 @@ struct made {
 
 static struct made make(size_t layers, size_t heads) {
     struct made made = {.ctx = support_context()};
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = D;
     config.num_hidden_layers = layers;
     config.num_attention_heads = heads;
