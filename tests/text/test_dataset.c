@@ -240,7 +240,7 @@ Test(dataset, shorter_options_keep_their_size) {
     cr_expect_eq(dataset->count, 2);
     nvdp_dataset_free(dataset);
     config.struct_size = 0;
-    const char *message =
+    static const char message[] =
         "struct_size: expected the size of a struct, as set by NVDP_RESULT, found 0";
     text_error(ctx, nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_ERR_ARGUMENT,
                message);
