@@ -43,6 +43,7 @@ long: ## run the tests that take hours: killed runs and exports, attacks on cert
 	@NVDP_KILLS=500 $(BUILD)/release/tests/test_share --filter 'ledger/*' -j1
 	@NVDP_KILLS=40 $(BUILD)/release/tests/test_cli --filter 'killed/*' -j1
 	@NVDP_MUTATIONS=100000 $(BUILD)/release/tests/test_share --filter 'verify/survives*' -j1
+	@NVDP_MUTATIONS=1000 $(BUILD)/release/tests/test_share --filter 'formats/signatures_see*' -j1
 	@NVDP_TRIES=100000 $(BUILD)/release/tests/test_model --filter 'certificate/*' -j1
 	@NVDP_TRIES=800 $(BUILD)/release/tests/test_rdp --filter 'exact_bound/*' -j1
 	@NVDP_SAMPLES=1000000 $(BUILD)/release/tests/test_share --filter 'exact_loss/*' -j1

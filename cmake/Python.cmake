@@ -24,5 +24,5 @@ endif()
 # A sanitized library would need a sanitized Python.
 if(NVDP_BUILD_TESTS AND NOT NVDP_SANITIZE)
   add_test(NAME python COMMAND ${PROJECT_SOURCE_DIR}/python/tests/run.sh ${PROJECT_BINARY_DIR})
-  set_tests_properties(python PROPERTIES TIMEOUT 300 LABELS python SKIP_RETURN_CODE 77 ENVIRONMENT "OMP_WAIT_POLICY=passive")
+  set_tests_properties(python PROPERTIES TIMEOUT 300 COST 40 LABELS python SKIP_RETURN_CODE 77 ENVIRONMENT "OMP_WAIT_POLICY=passive")
 endif()

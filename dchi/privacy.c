@@ -622,7 +622,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
     const size_t n = work->texts->texts;
     struct candidate *list = NULL;
     size_t candidates = 0, done = 0;
-    NVDP_TRY(NVDP__NEW(work->ctx, list, out->same.pairs.pairs));
+    NVDP_TRY(NVDP__NEW(work->ctx, list, out->same->pairs.pairs));
     for (size_t p = 0; p < n; p++)
         for (size_t q = 0; q < n; q++)
             if (p != q && !isnan(epsilon[p * n + q]))
@@ -684,6 +684,20 @@ static void describe(const struct work *work, struct nvdp_dchi_report *out) {
     out->other_length = n * (n - 1) - out->equal_length;
 }
 
+/* The structs to which a report refers, in one block. */
+struct parts {
+    struct nvdp_privacy_report pairs,
+        same; /* `pairs` is the first: its address is that of the block */
+    struct nvdp_dchi_worst worst;
+};
+
+void nvdp_dchi_report_free(struct nvdp_dchi_report *report) {
+    if (report == NULL) return;
+    free(report->pairs);
+    report->pairs = report->same = NULL;
+    report->worst = NULL;
+}
+
 nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                const struct nvdp_token_texts *texts,
                                const struct nvdp__privacy_options *options, double *matrix,
@@ -699,12 +713,16 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                     .kappa = 1,
                                     .policy = NVDP_LENGTH_PUBLIC};
     struct nvdp__privacy_options same = *options;
-    struct nvdp_dchi_report made = {.struct_size = sizeof made,
-                                    .pairs = NVDP_RESULT(struct nvdp_privacy_report),
-                                    .same = NVDP_RESULT(struct nvdp_privacy_report),
-                                    .worst = NVDP_RESULT(struct nvdp_dchi_worst)};
+    struct nvdp_dchi_report made = NVDP_RESULT(struct nvdp_dchi_report);
+    struct parts *parts = NULL;
     double *epsilon = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(NVDP__NEW(ctx, parts, 1));
+    *parts = (struct parts){.pairs = NVDP_RESULT(struct nvdp_privacy_report),
+                            .same = NVDP_RESULT(struct nvdp_privacy_report),
+                            .worst = NVDP_RESULT(struct nvdp_dchi_worst)};
+    made.pairs = &parts->pairs;
+    made.worst = &parts->worst;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(check_texts(ctx, dchi, texts));
     nvdp__snprintf(shape.method, sizeof shape.method, "%s", nvdp__dchi_name(dchi->mechanism));
@@ -716,20 +734,23 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "pairs: no two of the %zu texts have the same length", texts->texts));
     NVDP_TRY(
-        nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, epsilon, &made.pairs));
+        nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, epsilon, made.pairs));
     if (made.equal_length > 0) {
+        made.same = &parts->same;
         work.same_length = true;
         same.pairs.adjacency = NVDP_ADJACENT_SAME_LENGTH;
         NVDP_TRY(
-            nvdp__privacy_measure_source(ctx, &shape, &source, &same, NULL, epsilon, &made.same));
+            nvdp__privacy_measure_source(ctx, &shape, &source, &same, NULL, epsilon, made.same));
         NVDP_TRY(largest_epsilon(&work, options, epsilon, &made));
     }
     const double inputs = max_work / ((double)dchi->vectors->count * (double)dchi->vectors->dim);
     NVDP_TRY(nvdp_dchi_worst(ctx, dchi,
                              inputs >= (double)dchi->vectors->count ? 0 : (size_t)fmax(inputs, 16),
-                             options->pairs.seed, &made.worst));
+                             options->pairs.seed, made.worst));
     NVDP__GIVE(out, &made);
+    parts = NULL;
 cleanup:
+    free(parts);
     free(epsilon);
     release(&work);
     return status;

@@ -714,7 +714,7 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     struct nvdp__weights *weights = NULL;
     float *table = NULL;
     char name[96];
-    NVDP_TRY(nvdp_bert_config_read(ctx, directory, &config));
+    NVDP_TRY(nvdp__bert_config_read(ctx, directory, &config));
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
     NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
     NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));

@@ -107,7 +107,7 @@ static void check_radius(struct checks *to) {
     char text[NVDP__BOUND_TEXT];
     check(to, holds, "the norm of all means of a text together is bounded", NVDP__NEED_RADIUS,
           holds ? "at most %s, in standard deviations of the noise" : "no bound",
-          nvdp__bound(text, radius, NVDP__UP));
+          nvdp__bound(text, radius));
 }
 
 static void check_weights(struct checks *to, bool shared) {
@@ -130,7 +130,7 @@ static void check_rows(struct checks *to) {
     const bool spread = is_bounded(limits->logvar_min, limits->logvar_max);
     char text[NVDP__BOUND_TEXT];
     check(to, isfinite(radius), "the norm of each vector's mean is bounded", NVDP__NEED_ROW_RADIUS,
-          isfinite(radius) ? "at most %s" : "no bound", nvdp__bound(text, radius, NVDP__UP));
+          isfinite(radius) ? "at most %s" : "no bound", nvdp__bound(text, radius));
     check(to, spread, "the variances are bounded", NVDP__NEED_VARIANCE_BOUNDS,
           spread ? "log variances from %g to %g" : "no bound", limits->logvar_min,
           limits->logvar_max);
@@ -305,7 +305,8 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
         to->information = fmin(to->information, all); /* divergences grow with the order */
         for (size_t i = 0; i < to->guesses && isfinite(all); i++)
             to->guess[i].bound =
-                fmin(to->guess[i].bound, nvdp_renyi_most(at[k].order, all, to->guess[i].baseline));
+                fmin(to->guess[i].bound,
+                     nvdp_renyi_probability_bound(at[k].order, all, to->guess[i].baseline));
     }
 }
 
@@ -426,14 +427,13 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
             "The mechanism is Gaussian: the means of a text, in standard deviations of the "
             "noise, have norm C = %s at most. Its privacy loss curve is that of mu-GDP with "
             "mu = %s.\n",
-            nvdp__bound(a, from->radius, NVDP__UP), nvdp__bound(b, from->mu, NVDP__UP));
+            nvdp__bound(a, from->radius), nvdp__bound(b, from->mu));
     else
         nvdp__fprintf(
             to,
             "The proof uses Renyi divergences: at order %.4g no two texts are more than %s "
             "nats apart by the vectors of a sample and %s by its weights.\n",
-            from->order, nvdp__bound(a, from->vectors, NVDP__UP),
-            nvdp__bound(b, from->weights, NVDP__UP));
+            from->order, nvdp__bound(a, from->vectors), nvdp__bound(b, from->weights));
 }
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
@@ -454,7 +454,7 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
                       ? "Proven: epsilon %s at delta %g, %s, any two texts, measured or not.\n"
                       : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
                         "texts be told apart.\n",
-                  nvdp__bound(a, from->epsilon, NVDP__UP), from->delta,
+                  nvdp__bound(a, from->epsilon), from->delta,
                   nvdp__samples_text((size_t)from->releases, samples));
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
@@ -462,7 +462,7 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     }
     nvdp__fprintf(to, "On average %s at most %s bits about the text.\n",
                   from->releases == 1 ? "a sample carries" : "all samples together carry",
-                  nvdp__bound(a, from->information / M_LN2, NVDP__UP));
+                  nvdp__bound(a, from->information / M_LN2));
     say_why(from, to);
     fputs(
         "The proof assumes exact arithmetic, which our noise sampler provides. The attacker may "
@@ -549,8 +549,8 @@ static void print(const void *certificate, FILE *to) {
         const struct nvdp_claim *claim = &from.claim[theorem];
         nvdp__fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
         if (claim->holds)
-            nvdp__fprintf(to, "holds, epsilon %s at delta %g\n",
-                          nvdp__bound(bound, claim->epsilon, NVDP__UP), from.delta);
+            nvdp__fprintf(to, "holds, epsilon %s at delta %g\n", nvdp__bound(bound, claim->epsilon),
+                          from.delta);
         else
             fputs("does not hold\n", to);
         for (size_t k = 0; k < claim->conditions; k++) {

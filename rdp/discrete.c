@@ -46,7 +46,7 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
 
 /* Works in logits t, p = 1/(1 + e^-t), which resolve p near 1. The divergence of two outcomes
  * increases with p from q on. */
-double nvdp_renyi_most(double order, double divergence, double chance) {
+double nvdp_renyi_probability_bound(double order, double divergence, double chance) {
     enum { HALVINGS = 200 };
     const double log_q[] = {log(chance), log1p(-chance)};
     double low = log_q[0] - log_q[1], high = 745;

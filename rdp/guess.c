@@ -153,7 +153,8 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
     if (isinf(r)) return 1;
     double best = normal_form(b, r);
     if (dim > 0 && d <= MANY && b > 1e-280 && r < 50) {
-        best = fmin(best, nvdp_renyi_most(1, nvdp_guess_information(clip, releases, dim), b));
+        best = fmin(
+            best, nvdp_renyi_probability_bound(1, nvdp_guess_information(clip, releases, dim), b));
         best = fmin(best, exp(fmin(log(b) + log_leakage(r, d), 0)));
         best = fmin(best, ball_form(b, r, d));
     }
@@ -217,8 +218,7 @@ void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bou
     char text[NVDP__BOUND_TEXT];
     for (size_t i = 0; i < guesses; i++)
         if (bounds)
-            nvdp__fprintf(to, "%s%s", i > 0 ? " / " : "",
-                          nvdp__share_bound(text, guess[i].bound, NVDP__UP));
+            nvdp__fprintf(to, "%s%s", i > 0 ? " / " : "", nvdp__share_bound(text, guess[i].bound));
         else
             nvdp__fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
 }
@@ -233,7 +233,7 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
     fputs(" of the time without the sample is right at most ", to);
     nvdp__list_guesses(guesses, guess, true, to);
     fputs(" of the time with the sample, on average over texts and noise", to);
-    if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip, NVDP__UP));
+    if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip));
     fputs(". Single guesses can be nearly certain. Further samples of this text or of related "
           "texts add up.",
           to);

@@ -10,7 +10,7 @@
  *
  * from the distribution in which they are independent. Processing never increases a divergence,
  * so a guess with baseline b is right with probability at most the largest p with d_l(p || b) <=
- * D (nvdp_renyi_most()). The result is the minimum over orders. */
+ * D (nvdp_renyi_probability_bound()). The result is the minimum over orders. */
 #include "rdp/pairs.h"
 
 #include <omp.h>
@@ -136,8 +136,9 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
         if (!isfinite(divergence)) break; /* infinite also at every larger order */
         if (orders[o] == 1) to->information = fmin(to->information, divergence);
         for (size_t g = 0; g < to->guesses; g++)
-            to->guess[g].bound = fmin(
-                to->guess[g].bound, nvdp_renyi_most(orders[o], divergence, to->guess[g].baseline));
+            to->guess[g].bound =
+                fmin(to->guess[g].bound,
+                     nvdp_renyi_probability_bound(orders[o], divergence, to->guess[g].baseline));
     }
 cleanup:
     for (size_t t = 0; t < threads && pair != NULL; t++)

@@ -386,13 +386,13 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
         nvdp__fprintf(to,
                       "Proven by the sequence clip C = %s: at order %g, any two texts, measured or "
                       "not, differ by at most %s nats.\n",
-                      nvdp__bound(radius, report->clip_sequence, NVDP__UP), report->pairs.order,
-                      nvdp__bound(bound, report->bound, NVDP__UP));
+                      nvdp__bound(radius, report->clip_sequence), report->pairs.order,
+                      nvdp__bound(bound, report->bound));
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
         nvdp__fprintf(to,
                       "The privacy loss between any two texts is at most %s nats, which is an "
                       "epsilon at delta 0.\n",
-                      nvdp__bound(bound, report->bound_loss, NVDP__UP));
+                      nvdp__bound(bound, report->bound_loss));
     fputc('\n', to);
 }
 
@@ -730,7 +730,7 @@ static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
                       report->bdp_releases == 1 ? "it" : "them");
         nvdp__fprintf(to, "%s at most %s of the %.4g bits that identify the text.\n",
                       report->bdp_releases == 1 ? "the sample carries" : "the samples carry",
-                      nvdp__bound(text, report->information / M_LN2, NVDP__UP),
+                      nvdp__bound(text, report->information / M_LN2),
                       log2((double)report->pairs.texts));
     }
     fputc('\n', to);
@@ -746,15 +746,13 @@ static void print_summary(const void *report, FILE *to) {
     nvdp__fprintf(to, "  %-44s %12s %12s\n", "between two of these texts, in nats", "largest",
                   "mean");
     nvdp__fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
-                  nvdp__bound(a, pairs->sum.max, NVDP__UP),
-                  nvdp__bound(b, pairs->sum.mean, NVDP__UP));
+                  nvdp__bound(a, pairs->sum.max), nvdp__bound(b, pairs->sum.mean));
     nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon.delta,
-                  nvdp__bound(a, from.epsilon.sum.max, NVDP__UP),
-                  nvdp__bound(b, from.epsilon.sum.mean, NVDP__UP));
+                  nvdp__bound(a, from.epsilon.sum.max), nvdp__bound(b, from.epsilon.sum.mean));
     if (from.exact.struct_size > 0)
         nvdp__fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n",
-                      from.exact.delta, nvdp__bound(a, from.exact.worst.epsilon, NVDP__UP),
-                      nvdp__bound(b, from.exact.mean, NVDP__UP));
+                      from.exact.delta, nvdp__bound(a, from.exact.worst.epsilon),
+                      nvdp__bound(b, from.exact.mean));
     nvdp__fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
                   counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }

@@ -48,7 +48,9 @@ static int prepare(struct paths *p) {
 }
 
 static nvdp_status random_bert(struct nvdp_context *ctx, const struct paths *p) {
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
+    nvdp_status status = nvdp_bert_config_default(ctx, &bert);
+    if (status != NVDP_OK) return status;
     bert.hidden_size = 32;
     bert.num_hidden_layers = 1;
     bert.num_attention_heads = 2;

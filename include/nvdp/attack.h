@@ -111,7 +111,7 @@ struct nvdp_pair_attack {
     /** Share of all samples whose own text is the more likely of the two; ties count half. */
     double right;
     /** Expected `right` of the best test, (1 + delta(0))/2; as exact as `exact`. */
-    double most;
+    double right_max;
     /** shown <= exact <= certified and right_interval.low <= most <= guess. If `bounded`, only `shown` and
      * `right_interval` are compared with the bounds, not `exact` and `most` with proven ones. */
     bool holds;

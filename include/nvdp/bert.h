@@ -10,7 +10,7 @@
 #ifndef NVDP_BERT_H
 #define NVDP_BERT_H
 
-#include <nvdp/context.h>
+#include <nvdp/config.h>
 #include <nvdp/export.h>
 
 NVDP_BEGIN_DECLS
@@ -42,8 +42,10 @@ enum nvdp_model_type {
     NVDP_MODEL_MODERNBERT
 };
 
-/** Members of config.json, with BERT's names. */
+/** Members of config.json, with BERT's names. nvdp_bert_config_default(), nvdp_bert_config_find() and
+ * nvdp_bert_config_read() fill it up to its size; members beyond the size have their defaults. */
 struct nvdp_bert_config {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
     /** D, length of a token's state; 1 to 65536. Each direction of a BiLSTM has half of it. */
     size_t hidden_size;
     size_t num_hidden_layers;   /**< number of layers; 1 to 1024 */
@@ -74,22 +76,25 @@ struct nvdp_bert_config {
     bool classifier_mean; /**< ModernBERT: the head reads the mean of the states, not the first */
 };
 
-/** Returns the configuration of BERT-base-uncased.
- * @return the configuration */
-struct nvdp_bert_config nvdp_bert_config_default(void);
+/** Fills in the configuration of BERT-base-uncased.
+ * @param ctx         records errors; may be NULL
+ * @param[in,out] out the configuration
+ * @return NVDP_ERR_ARGUMENT for a struct without its size */
+nvdp_status nvdp_bert_config_default(struct nvdp_context *ctx, struct nvdp_bert_config *out);
 
 /** Returns the configuration of one of Google's uncased sizes (Turc et al. 2019; Devlin et al. 2019).
  * @param ctx  records errors
  * @param name "tiny", "mini", "small", "base" or "large"
- * @param out  the configuration; untouched on error
- * @return NVDP_ERR_ARGUMENT for another name; the message lists the names */
+ * @param[in,out] out the configuration; untouched on error
+ * @return NVDP_ERR_ARGUMENT for another name (the message lists the names) or a struct without its size */
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out);
 
 /** Checks that the encoder supports a configuration.
  * @param ctx    records errors
  * @param config the configuration
- * @return NVDP_ERR_ARGUMENT if a member is out of its range; the message names the member, the value and the range */
+ * @return NVDP_ERR_ARGUMENT if a member is out of its range (the message names the member, the value and the range)
+ *         or the struct has no size */
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
 
 /** Returns the name of a model type.
@@ -102,16 +107,17 @@ const char *nvdp_model_type_name(enum nvdp_model_type type);
  * num_hidden_layers, num_attention_heads, intermediate_size and vocab_size are required.
  * @param ctx       records errors
  * @param directory a Hugging Face directory
- * @param out       the configuration; untouched on error
- * @return NVDP_ERR_IO if the file cannot be read; NVDP_ERR_INPUT if it is not JSON, a member is missing or out of
- *         its range, its model_type is unknown (the message lists the known types), or it describes a variant with
- *         BERT's tensor names that computes something else; NVDP_ERR_MEMORY */
+ * @param[in,out] out the configuration; untouched on error
+ * @return NVDP_ERR_ARGUMENT for a struct without its size; NVDP_ERR_IO if the file cannot be read; NVDP_ERR_INPUT if
+ *         it is not JSON, a member is missing or out of its range, its model_type is unknown (the message lists the
+ *         known types), or it describes a variant with BERT's tensor names that computes something else;
+ *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out);
 
 /** Returns the number of parameters of the encoder, including its pooler or the equivalent of its type.
  * @param config a configuration that passes nvdp_bert_config_check()
- * @return number of elements of all tensors */
+ * @return number of elements of all tensors; 0 for a struct without its size */
 size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config);
 
 /** Checks that the vocabulary of a directory has the size in its configuration.

@@ -124,9 +124,9 @@ struct nvdp_certificate {
  *     (c)  as (b), with the largest divergence of a row's Gaussians, summed over rows, in place of l (2C)^2 / 2:
  *          linear in the number of rows
  *
- * For (a), the guess bounds are nvdp_guess_bound(). For (b) and (c), they are nvdp_renyi_most(), minimized over
- * orders, for the Renyi divergence between a text and the center of the bounds. The center is half as far away as
- * another text.
+ * For (a), the guess bounds are nvdp_guess_bound(). For (b) and (c), they are nvdp_renyi_probability_bound(),
+ * minimized over orders, for the Renyi divergence between a text and the center of the bounds. The center is half as
+ * far away as another text.
  *
  * Tries about 70 orders; each takes milliseconds.
  * @param ctx    records messages; may be NULL

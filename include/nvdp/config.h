@@ -28,9 +28,9 @@
 
 NVDP_BEGIN_DECLS
 
-/** Initializer of a result struct, whose first member is its size: `struct nvdp_scores scores = NVDP_RESULT(struct
- * nvdp_scores);` The library fills a result up to this size, so programs that were compiled with an older header
- * keep working. */
+/** Initializer of a struct whose first member is its size, such as a result: `struct nvdp_scores scores =
+ * NVDP_RESULT(struct nvdp_scores);` The library fills and reads a struct up to this size, so programs that were
+ * compiled with an older header keep working. */
 #ifdef __cplusplus
 #define NVDP_RESULT(type)                                                                          \
     { sizeof(type) }

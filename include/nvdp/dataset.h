@@ -5,6 +5,7 @@
 #ifndef NVDP_DATASET_H
 #define NVDP_DATASET_H
 
+#include <nvdp/config.h>
 #include <nvdp/export.h>
 #include <nvdp/tokenizer.h>
 
@@ -20,7 +21,7 @@ enum nvdp_task_id {
     NVDP_TASK_SST2, /**< sentiment: single texts, 2 classes */
     NVDP_TASK_COLA, /**< acceptability: single texts, 2 classes */
     NVDP_TASK_MNLI, /**< inference: pairs, 3 classes, two dev and two test splits */
-    /** A user's own file; columns and labels from struct nvdp_task_options. */
+    /** A user's own file; struct nvdp_dataset_config has its columns. */
     NVDP_TASK_TSV,
     NVDP_TASK_NER /**< entities: words in columns with a BIO tag per word */
 };
@@ -72,14 +73,6 @@ struct nvdp_task {
     enum nvdp_metric metric[NVDP_METRICS]; /**< the metrics; the first selects the best epoch */
 };
 
-/** Columns of NVDP_TASK_TSV, by their names in the header. */
-struct nvdp_task_options {
-    const char *text_column;      /**< column of the text */
-    const char *text_pair_column; /**< column of the second text; NULL: single texts */
-    const char *label_column;     /**< column of the label; NULL: none */
-    bool regression;              /**< labels are numbers */
-};
-
 /** Finds a task by name.
  * @param ctx  records errors; may be NULL
  * @param name "mrpc", "stsb", "rte", "qqp", "qnli", "sst2", "cola", "mnli", "tsv" or "ner"
@@ -114,15 +107,21 @@ struct nvdp_dataset {
     enum nvdp_split split; /**< the split that nvdp_dataset_load() read; else train */
 };
 
-/** Options for reading a split. */
+/** Options for reading a split. nvdp_dataset_config_default() fills it up to its size; members beyond the size have
+ * their defaults. */
 struct nvdp_dataset_config {
-    enum nvdp_task_id task;           /**< the task */
-    const char *directory;            /**< directory with the files of the splits */
-    struct nvdp_task_options columns; /**< only for NVDP_TASK_TSV */
-    size_t max_length;   /**< maximum tokens per text, including special ones: 3 to 512 */
-    bool skip_bad_rows;  /**< skip and count invalid rows instead of failing */
-    size_t limit;        /**< 0: all rows; else size of a sample, in the file's order */
-    uint64_t limit_seed; /**< seed of that sample */
+    size_t struct_size;     /**< NVDP_RESULT() sets it */
+    enum nvdp_task_id task; /**< the task */
+    const char *directory;  /**< directory with the files of the splits */
+    /** NVDP_TASK_TSV: column of the text, by its name in the header, as are the next two. */
+    const char *text_column;
+    const char *text_pair_column; /**< column of the second text; NULL: single texts */
+    const char *label_column;     /**< column of the label; NULL: none */
+    bool regression;              /**< NVDP_TASK_TSV: labels are numbers */
+    size_t max_length;            /**< maximum tokens per text, including special ones: 3 to 512 */
+    bool skip_bad_rows;           /**< skip and count invalid rows instead of failing */
+    size_t limit;                 /**< 0: all rows; else size of a sample, in the file's order */
+    uint64_t limit_seed;          /**< seed of that sample */
     /** For splits of NVDP_TASK_TSV other than train: the task of the train split, with its label names. NULL for
      * other tasks, and for a file that has its own labels. */
     const struct nvdp_task *labels_from;
@@ -131,9 +130,11 @@ struct nvdp_dataset_config {
     const char *cache;
 };
 
-/** Returns the defaults: max_length 128, no limit, no skipping, no cache.
- * @return options; set their task and directory */
-struct nvdp_dataset_config nvdp_dataset_config_default(void);
+/** Fills in the defaults: max_length 128, no limit, no skipping, no cache. Set task and directory.
+ * @param ctx         records errors; may be NULL
+ * @param[in,out] out the options
+ * @return NVDP_ERR_ARGUMENT for a struct without its size */
+nvdp_status nvdp_dataset_config_default(struct nvdp_context *ctx, struct nvdp_dataset_config *out);
 
 /** Reads and tokenizes a split on the context's threads. Accepts a leading byte-order mark, CRLF and a missing last
  * newline. GLUE's files have no quoting; a user's own may be quoted TSV, CSV or JSON lines (docs/formats.md).

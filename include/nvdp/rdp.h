@@ -73,7 +73,7 @@ double nvdp_renyi_discrete(double order, size_t n, const double *log_p, const do
  * @param divergence >= 0, nats
  * @param chance     in (0, 1)
  * @return probability in [chance, 1]; NaN for another order, divergence or chance */
-double nvdp_renyi_most(double order, double divergence, double chance);
+double nvdp_renyi_probability_bound(double order, double divergence, double chance);
 
 /** Computes D_l between two Laplace distributions in R^d with densities ~ exp(-eta |y - x|) and exp(-eta |y - x'|).
  * It depends only on eta |x - x'| and has a closed form with modified Bessel functions. With z = eta |x - x'| / 2,

@@ -121,12 +121,11 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
 /** Privacy of texts under a mechanism. Lengths are public: pairs of different lengths are +inf, and pairs of equal
  * length are reported separately. */
 struct nvdp_dchi_report {
-    size_t struct_size;               /**< NVDP_RESULT() sets it */
-    struct nvdp_privacy_report pairs; /**< the pairs of the option adjacency */
-    /** Pairs of equal length; `same.pairs.texts` is 0 without any. */
-    struct nvdp_privacy_report same;
-    size_t equal_length; /**< number of ordered pairs of equal length */
-    size_t other_length; /**< number of ordered pairs of different lengths */
+    size_t struct_size;                /**< NVDP_RESULT() sets it */
+    struct nvdp_privacy_report *pairs; /**< the pairs of the option adjacency */
+    struct nvdp_privacy_report *same;  /**< pairs of equal length; NULL without any */
+    size_t equal_length;               /**< number of ordered pairs of equal length */
+    size_t other_length;               /**< number of ordered pairs of different lengths */
     /** Interval that contains the largest exact epsilon, at bdp_delta, of the pairs of equal length
      * (nvdp_dchi_epsilon()). */
     struct nvdp_interval epsilon;
@@ -144,10 +143,14 @@ struct nvdp_dchi_report {
     size_t left;
     size_t unknown; /**< number of those without a vector */
     /** Worst pair of tokens of the vocabulary; from randomly drawn tokens if the vocabulary is large. */
-    struct nvdp_dchi_worst worst;
+    struct nvdp_dchi_worst *worst;
     /** nvdp_text_privacy(): the vocabulary consists of the words of these texts, which is not private. */
     bool own_words;
 };
+
+/** Frees what a report holds.
+ * @param report filled by one of the functions below, or with its size only; NULL is allowed */
+void nvdp_dchi_report_free(struct nvdp_dchi_report *report);
 
 /** Measures all ordered pairs of texts, as nvdp_privacy_measure() does for posteriors. Divergences are sums over
  * positions of nvdp_dchi_divergence(), within 1e-12 nats per token (divided by order - 1 if order < 2). For
@@ -161,7 +164,7 @@ struct nvdp_dchi_report {
  * @param texts    2 to 20000
  * @param config   from nvdp_privacy_config_create(); NULL: the defaults
  * @param matrix   [N, N] as in nvdp_renyi_pairs(); NULL: not wanted
- * @param[out] out the report
+ * @param[out] out the report; nvdp_dchi_report_free()
  * @return NVDP_ERR_ARGUMENT for an option, a token or a number of texts out of its range, drawn pairs, or the exact
  *         loss; NVDP_ERR_INPUT without adjacent texts; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
@@ -222,7 +225,7 @@ nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvd
  * @param ctx         as in nvdp_dchi_privacy()
  * @param config      from nvdp_text_privacy_config_create()
  * @param[out] matrix [N, N] as in nvdp_renyi_pairs(), allocated; free(); NULL: not wanted
- * @param[out] out    the report
+ * @param[out] out    the report; nvdp_dchi_report_free()
  * @return NVDP_ERR_INPUT for a directory of another mechanism than these options; else as nvdp_sanitizer_create(),
  *         nvdp_dataset_load() and nvdp_dchi_privacy() */
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -233,7 +236,7 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
  * @param ctx         as in nvdp_dchi_privacy()
  * @param config      from nvdp_run_config_create() joined with nvdp_privacy_config_create()
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report
+ * @param[out] out    the report; nvdp_dchi_report_free()
  * @return NVDP_ERR_ARGUMENT for a run without token-noise, or with sequence-laplace; else as nvdp_run_posteriors()
  *         and nvdp_dchi_privacy() */
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -244,7 +247,7 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
  * @param ctx         as in nvdp_sequence_privacy()
  * @param config      from nvdp_run_config_create() joined with nvdp_privacy_config_create()
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report
+ * @param[out] out    the report; nvdp_dchi_report_free()
  * @return NVDP_ERR_ARGUMENT for a run without sequence-laplace; else as nvdp_run_posteriors() and
  *         nvdp_sequence_privacy() */
 nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,

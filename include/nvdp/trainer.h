@@ -16,10 +16,10 @@ struct nvdp_trainer;
 
 /** Properties of a trainer. */
 struct nvdp_trainer_info {
-    struct nvdp_bert_config bert;  /**< encoder sizes */
-    enum nvdp_precision precision; /**< precision of products; f32 if bf16 is unavailable */
-    size_t parameters;             /**< number of parameters of encoder, mechanism and head */
-    double weights_seconds;        /**< duration of drawing the random weights */
+    const struct nvdp_bert_config *bert; /**< encoder sizes; owned by the trainer */
+    enum nvdp_precision precision;       /**< precision of products; f32 if bf16 is unavailable */
+    size_t parameters;                   /**< number of parameters of encoder, mechanism and head */
+    double weights_seconds;              /**< duration of drawing the random weights */
 };
 
 /** Data and result of a step. Token t of text i, at offset[i] + t, is ids[offset[i] + t]. */
@@ -71,7 +71,7 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
 /** Measures the speed of large matrix products in the trainer's precision and on its context's threads, as a
  * reference for other speeds. Takes about half a second.
  * @param trainer  trainer
- * @param[out] out flop/s of the fastest of nine products of 2048 x 2048 x 2048
+ * @param[out] out flop/s of the fastest of three to nine products of 2048 x 2048 x 2048
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_trainer_peak(const struct nvdp_trainer *trainer, double *out);
 

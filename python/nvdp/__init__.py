@@ -14,7 +14,7 @@ from .encoder import Encoder
 from .measures import (
     Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu, guess_attribute,
     guess_bound, guess_clip, renyi_dirichlet,
-    renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace, renyi_most,
+    renyi_discrete, renyi_epsilon, renyi_gaussian, renyi_laplace, renyi_probability_bound,
     renyi_sequence_bound, renyi_subsampled,
 )  # fmt: skip
 from .posteriors import Posteriors
@@ -37,5 +37,5 @@ __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "ReleaseFunction", "Run",
            "Sanitizer", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
-           "release_function", "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train", "verify"]  # fmt: skip
+           "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train", "verify"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

@@ -83,11 +83,11 @@ def renyi_epsilon(order: float, divergence: float, delta: float) -> float:
     return _checked(lib.nvdp_renyi_epsilon(order, divergence, delta), "renyi_epsilon")
 
 
-def renyi_most(order: float, divergence: float, chance: float) -> float:
+def renyi_probability_bound(order: float, divergence: float, chance: float) -> float:
     """Returns the largest probability under P of an event with probability `chance` under Q, if D_order(P || Q) is at most
     `divergence` nats. Uses: true positive rate of a test at false positive rate `chance`; success of naming one of N texts, with
     chance 1/N."""
-    return _checked(lib.nvdp_renyi_most(order, divergence, chance), "renyi_most")
+    return _checked(lib.nvdp_renyi_probability_bound(order, divergence, chance), "renyi_probability_bound")
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:

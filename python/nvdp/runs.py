@@ -447,7 +447,11 @@ def measured(context: Context, kind: str, function: Callable[..., int], config: 
     """Returns the report of a measure of texts, "privacy" or "dchi", as its JSON object."""
     report = result_of(f"struct nvdp_{kind}_report")
     context.call(function, config, ffi.NULL, report)
-    return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
+    try:
+        return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
+    finally:
+        if kind == "dchi":
+            lib.nvdp_dchi_report_free(report)
 
 
 def text_privacy(**options: Any) -> Record:

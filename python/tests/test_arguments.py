@@ -233,7 +233,7 @@ def calls(compact, posteriors, tmp_path):
     accountant = nvdp.Accountant([(1.0, 0.1, 10)], accountant="rdp")
     return [
         nvdp.renyi_gaussian, nvdp.renyi_dirichlet, nvdp.renyi_discrete, nvdp.renyi_laplace, nvdp.renyi_sequence_bound,
-        nvdp.renyi_epsilon, nvdp.renyi_most, nvdp.gdp_delta, nvdp.gdp_epsilon, nvdp.gdp_mu, nvdp.guess_bound, nvdp.guess_attribute,
+        nvdp.renyi_epsilon, nvdp.renyi_probability_bound, nvdp.gdp_delta, nvdp.gdp_epsilon, nvdp.gdp_mu, nvdp.guess_bound, nvdp.guess_attribute,
         nvdp.guess_clip, nvdp.ExactLoss, nvdp.bdp, nvdp.bdp_subsampled, nvdp.Accountant, nvdp.audit, nvdp.options, nvdp.result_fields,
         nvdp.Posteriors, nvdp.Posteriors.open, nvdp.Run, nvdp.open, nvdp.Tokenizer, nvdp.Encoder, nvdp.Mechanism,
         loss.point, loss.delta, loss.epsilon, loss.trade_off, loss.gdp, tokenizer, tokenizer.id, tokenizer.special, tokenizer.pieces,

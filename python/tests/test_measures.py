@@ -45,7 +45,7 @@ def test_others(rng):
     assert nvdp.renyi_laplace(math.inf, 3, [0.5, 2.0]) == pytest.approx([0.5, 2.0], rel=1e-11)
     assert nvdp.renyi_subsampled(2, 1, 1) == pytest.approx(1, rel=1e-11)  # the Gaussian mechanism's l / (2 sigma^2)
     assert nvdp.renyi_sequence_bound(2, 3) == 36
-    assert nvdp.renyi_most(2, math.log(1.25), 0.5) == pytest.approx(0.75, rel=1e-9)  # .75^2/.5 + .25^2/.5 = 1.25
+    assert nvdp.renyi_probability_bound(2, math.log(1.25), 0.5) == pytest.approx(0.75, rel=1e-9)  # .75^2/.5 + .25^2/.5 = 1.25
     assert nvdp.gdp_delta(nvdp.gdp_mu(2, 1e-5), 2) == pytest.approx(1e-5, rel=1e-9)
 
 

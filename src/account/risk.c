@@ -222,7 +222,7 @@ static void write_answer(FILE *to, const struct statement *of) {
     nvdp__fprintf(to,
                   " training is (epsilon %s, delta %g)-differentially private for one training "
                   "example, against whoever sees the model and all of its states.",
-                  nvdp__bound(pld, account->pld_epsilon, NVDP__UP), account->delta);
+                  nvdp__bound(pld, account->pld_epsilon), account->delta);
     if (of->facts->example != NULL) nvdp__fprintf(to, " An example is %s.", of->facts->example);
     if (examples > 0) nvdp__fprintf(to, " There are %llu examples.", (unsigned long long)examples);
     fputc('\n', to);
@@ -234,7 +234,7 @@ static void write_answer(FILE *to, const struct statement *of) {
     nvdp__fprintf(to,
                   "Epsilon is from the privacy loss distribution, rounded up; Renyi divergences "
                   "give %s",
-                  nvdp__bound(rdp, account->rdp_epsilon, NVDP__UP));
+                  nvdp__bound(rdp, account->rdp_epsilon));
     if (account->rdp_order > 1) nvdp__fprintf(to, " (order %g)", account->rdp_order);
     fputs(".", to);
     if (of->run->besides > 0) {
@@ -246,7 +246,7 @@ static void write_answer(FILE *to, const struct statement *of) {
         nvdp__fprintf(to,
                       " It includes epsilon %s and delta %g of earlier computations on the "
                       "examples.",
-                      nvdp__bound(pld, rest.epsilon, NVDP__UP), rest.delta);
+                      nvdp__bound(pld, rest.epsilon), rest.delta);
     }
     fputc('\n', to);
 }
@@ -258,15 +258,15 @@ static void write_risk(FILE *to, const struct nvdp_account_risk *risk) {
         to,
         "An attacker who has the model and knows all other examples guesses whether an example "
         "was used: right 50 %% of the time without the model, at most %s with it. ",
-        nvdp__share_bound(share, risk->membership, NVDP__UP));
+        nvdp__share_bound(share, risk->membership));
     for (size_t i = 0; i < risk->guesses; i++) {
         nvdp__fprintf(to, "%s%s", i == 0 ? "Any other guess about it: right " : "; ",
-                      nvdp__share_bound(share, risk->guess[i].baseline, NVDP__UP));
+                      nvdp__share_bound(share, risk->guess[i].baseline));
         nvdp__fprintf(to, " without, at most %s with the model",
-                      nvdp__share_bound(share, risk->guess[i].bound, NVDP__UP));
+                      nvdp__share_bound(share, risk->guess[i].bound));
     }
     nvdp__fprintf(to, "%sThese are averages; mu is %s.\n", risk->guesses > 0 ? ". " : "",
-                  nvdp__bound(mu, risk->mu, NVDP__UP));
+                  nvdp__bound(mu, risk->mu));
 }
 
 static void write_adjacency(FILE *to, const struct statement *of) {
@@ -286,7 +286,7 @@ static void write_adjacency(FILE *to, const struct statement *of) {
         shows[of->facts->shows]);
     if (risk != NULL)
         nvdp__fprintf(to, "; replacing one costs epsilon %s at delta %g",
-                      nvdp__bound(replaced, risk->replaced_epsilon, NVDP__UP), of->account->delta);
+                      nvdp__bound(replaced, risk->replaced_epsilon), of->account->delta);
     fputs(".\n", to);
 }
 

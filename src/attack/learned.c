@@ -49,7 +49,7 @@ static void print_score(FILE *to, const struct nvdp_text_score *s) {
                    100 * s->interval.high);
     nvdp__fprintf(to, "%-10s %-20s %9.2f  %-*s%s\n", s->observed, nvdp_text_metric_name(s->metric),
                   100 * s->value, isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
-                  isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound, NVDP__UP));
+                  isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound));
 }
 
 void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *of, FILE *to) {

@@ -102,7 +102,7 @@ static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
     }
     NVDP_TRY(nvdp__exact_delta(exact, 0, &even, &is_bound));
     pair->bounded = pair->bounded || is_bound;
-    pair->most = (1 + even) / 2;
+    pair->right_max = (1 + even) / 2;
 cleanup:
     nvdp_exact_free(exact);
     return status;
@@ -188,9 +188,9 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
         NVDP_TRY(distinguish(&a, pair));
         /* an upper bound may exceed the proven bound */
         const bool proven = pair->bounded || (pair->exact <= certified * (1 + SLACK) + SLACK &&
-                                              !(pair->most > made.guess * (1 + SLACK)));
+                                              !(pair->right_max > made.guess * (1 + SLACK)));
         pair->holds = pair->shown <= fmin(pair->exact, certified + SLACK) * (1 + SLACK) &&
-                      pair->right_interval.low <= pair->most * (1 + SLACK) &&
+                      pair->right_interval.low <= pair->right_max * (1 + SLACK) &&
                       !(pair->right_interval.low > made.guess * (1 + SLACK)) && proven;
         made.weak = made.weak && pair->states <= .5;
         made.holds = made.holds && pair->holds;

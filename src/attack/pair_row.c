@@ -58,7 +58,7 @@ static json_t *pairs_json(const struct nvdp__attacked *attacked, const void *of)
                       nvdp__json_known(p->exact), "right", p->right, "right_interval",
                       nvdp__json_known(p->right_interval.low),
                       nvdp__json_known(p->right_interval.high), "states", p->states, "most",
-                      p->most, "held", (json_int_t)p->held[0], (json_int_t)p->held[1], "hits",
+                      p->right_max, "held", (json_int_t)p->held[0], (json_int_t)p->held[1], "hits",
                       (json_int_t)p->hits[0], (json_int_t)p->hits[1], "favours_q", p->favors_q,
                       "bounded", p->bounded, "holds", p->holds));
     }
@@ -81,10 +81,10 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
         found->delta, 100 * found->confidence, found->pairs);
     if (isfinite(found->certified))
         nvdp__print_row(to, promise(attacked), "%s for any two texts",
-                        nvdp__bound(text, found->certified, NVDP__UP));
+                        nvdp__bound(text, found->certified));
     if (!isnan(found->guess))
         nvdp__print_row(to, "proven", "right at most %s of the time, for any two texts",
-                        nvdp__share_bound(text, found->guess, NVDP__UP));
+                        nvdp__share_bound(text, found->guess));
     nvdp__fprintf(to, "\n%8s %8s %12s %12s %12s %10s %16s %12s\n", "text P", "text Q",
                   "shown >=", "ceiling", "exact", "right %", "interval", "at most %");
     for (size_t i = 0; i < found->pairs; i++) {
@@ -93,7 +93,7 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
         nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * p->right_interval.low,
                        100 * p->right_interval.high);
         nvdp__fprintf(to, "%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q,
-                      p->shown, p->ceiling, p->exact, 100 * p->right, interval, 100 * p->most,
+                      p->shown, p->ceiling, p->exact, 100 * p->right, interval, 100 * p->right_max,
                       p->states > .5 ? "" : "  the two posteriors are equal",
                       p->holds ? "" : "  VIOLATION");
         if (p->bounded)
@@ -116,7 +116,7 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                      "found %.6g, %.6g, %.6g; and a lower bound of right below its upper bounds, "
                      "found %.6g, %.6g, %.6g; confidence of shown and right: %g %%",
                      attacked->name, p->p, p->q, found->delta, promise(attacked), p->shown,
-                     p->exact, found->certified, p->right_interval.low, p->most,
+                     p->exact, found->certified, p->right_interval.low, p->right_max,
                      isnan(found->guess) ? 1 : found->guess, 100 * found->confidence);
         return;
     }

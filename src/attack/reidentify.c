@@ -39,7 +39,7 @@ static void print_share(FILE *to, const char *name, double share,
     nvdp__print_row(to, name, "%.2f %% (%.2f to %.2f), chance %.2f %%%s%s", 100 * share,
                     100 * interval->low, 100 * interval->high, 100 * chance,
                     isnan(bound) ? "" : ", proven at most ",
-                    isnan(bound) ? "" : nvdp__share_bound(text, bound, NVDP__UP));
+                    isnan(bound) ? "" : nvdp__share_bound(text, bound));
 }
 
 static void print_linkage(const struct nvdp__attacked *attacked, const void *of, FILE *to) {

@@ -4,6 +4,7 @@
  * remains so if nothing better can be learned. */
 #include "attack/texts.h"
 #include "base/random.h"
+#include "bert/checkpoint.h"
 #include "bert/encoder.h"
 #include "job/optimizer.h"
 
@@ -68,7 +69,7 @@ static void release(struct layer *l) {
 /* --- the network --- */
 
 static nvdp_status declare(struct layer *l, size_t longest) {
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = l->width;
     config.num_hidden_layers = 1;
     config.num_attention_heads = HEADS;

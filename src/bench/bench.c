@@ -94,7 +94,7 @@ static nvdp_status write_batch(struct nvdp__output *file, const struct nvdp_trai
 /* Computes the result from the steps' times; `flops` is the sum over forward passes. */
 static void conclude(const struct bench_config *config, const struct nvdp_trainer_info *info,
                      double *seconds, double flops, struct bench_result *r) {
-    const struct nvdp_bert_config *bert = &info->bert;
+    const struct nvdp_bert_config *bert = info->bert;
     bool trains = config->work == BENCH_TRAIN;
     double layers = (double)bert->num_hidden_layers, d = (double)bert->hidden_size;
     double frozen = strtod(nvdp_config_get(config->train, "freeze-layers"), NULL);
@@ -117,7 +117,7 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
 nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *config,
                       struct bench_result *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_bert_config bert;
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     struct nvdp_trainer *trainer = NULL;
     struct nvdp__output batches = {0};
     struct bench_result result = {0};
@@ -138,7 +138,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
         NVDP_TRY(nvdp_trainer_step(trainer, &step));
         if (i < WARMUP) continue;
         seconds[i - WARMUP] = step->seconds;
-        flops += forward_flops(&info->bert, step);
+        flops += forward_flops(info->bert, step);
         result.texts += step->texts;
         result.tokens += step->tokens;
         result.tokens_per_second_best =

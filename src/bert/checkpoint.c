@@ -373,12 +373,14 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
+nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *given,
                                     uint64_t seed, const char *vocab_path, const char *directory) {
     nvdp_status status = NVDP_OK;
+    struct nvdp_bert_config whole, *config = &whole;
     char *vocabulary = NULL;
     char *copy = NULL;
     size_t size = 0;
+    NVDP_TRY(nvdp__bert_config_take(ctx, given, &whole));
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
     if (!nvdp__directory_empty(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

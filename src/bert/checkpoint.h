@@ -34,7 +34,15 @@ nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *di
 /* The same in F32, F16 or BF16; NVDP_ERR_ARGUMENT for a value beyond the type's range. */
 nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
                                      const struct nvdp__params *params, enum nvdp_dtype dtype);
-/* nvdp_bert_config_read for a named file. */
+/* The configuration of BERT-base-uncased. */
+struct nvdp_bert_config nvdp__bert_config_default(void);
+/* Copies a caller's configuration. Members that the caller's struct does not have get their defaults.
+ * NVDP_ERR_ARGUMENT if it does not carry its size. */
+nvdp_status nvdp__bert_config_take(struct nvdp_context *ctx, const struct nvdp_bert_config *given,
+                                   struct nvdp_bert_config *out);
+/* nvdp_bert_config_read into a struct that need not carry its size, from a directory or a named file. */
+nvdp_status nvdp__bert_config_read(struct nvdp_context *ctx, const char *directory,
+                                   struct nvdp_bert_config *out);
 nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
                                         struct nvdp_bert_config *out);
 /* Checks that the table of word embeddings has a row for every piece. Further rows pad it to a round

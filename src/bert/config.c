@@ -2,6 +2,7 @@
  * reading and writing. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "options/schema.h"
 #include "text/sentence.h"
 
 #include "base/file.h"
@@ -103,8 +104,9 @@ static double real_of(const struct nvdp_bert_config *config, int field) {
     return *(const double *)(const void *)((const char *)config + reals[field].at);
 }
 
-struct nvdp_bert_config nvdp_bert_config_default(void) {
+struct nvdp_bert_config nvdp__bert_config_default(void) {
     return (struct nvdp_bert_config){
+        .struct_size = sizeof(struct nvdp_bert_config),
         .hidden_size = 768,
         .num_hidden_layers = 12,
         .num_attention_heads = 12,
@@ -125,6 +127,22 @@ struct nvdp_bert_config nvdp_bert_config_default(void) {
     };
 }
 
+nvdp_status nvdp_bert_config_default(struct nvdp_context *ctx, struct nvdp_bert_config *out) {
+    const struct nvdp_bert_config made = nvdp__bert_config_default();
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__bert_config_take(struct nvdp_context *ctx, const struct nvdp_bert_config *given,
+                                   struct nvdp_bert_config *out) {
+    struct nvdp_bert_config made = nvdp__bert_config_default();
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, given));
+    nvdp__give(&made, given, given->struct_size);
+    *out = made;
+    return NVDP_OK;
+}
+
 static const struct {
     const char *name;
     size_t layers, hidden_size;
@@ -136,14 +154,15 @@ static const struct {
 
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         if (strcmp(name, named[i].name) != 0) continue;
-        struct nvdp_bert_config config = nvdp_bert_config_default();
+        struct nvdp_bert_config config = nvdp__bert_config_default();
         config.hidden_size = named[i].hidden_size;
         config.num_hidden_layers = named[i].layers;
         config.num_attention_heads = named[i].hidden_size / 64;
         config.intermediate_size = 4 * named[i].hidden_size;
-        *out = config;
+        NVDP__GIVE(out, &config);
         return NVDP_OK;
     }
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -169,8 +188,9 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__en
     return NVDP_OK;
 }
 
-nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx,
-                                   const struct nvdp_bert_config *config) {
+nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *given) {
+    struct nvdp_bert_config whole, *config = &whole;
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_take(ctx, given, &whole));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
     char list[NVDP__ENCODER_LIST];
     if (row == NULL)
@@ -329,7 +349,7 @@ nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *pa
                                         struct nvdp_bert_config *out) {
     nvdp_status status = NVDP_OK;
     json_t *json = NULL;
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     NVDP_TRY(nvdp__json_read(ctx, path, &json));
     NVDP_TRY(read_type(ctx, path, json, &config));
     NVDP_TRY(check_variant(ctx, path, json));
@@ -346,8 +366,8 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
-                                  struct nvdp_bert_config *out) {
+nvdp_status nvdp__bert_config_read(struct nvdp_context *ctx, const char *directory,
+                                   struct nvdp_bert_config *out) {
     NVDP_RETURN_IF_FAILED(nvdp__model_folder(ctx, directory));
     char *path = nvdp__model_path(ctx, directory, "config.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
@@ -356,9 +376,20 @@ nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *director
     return status;
 }
 
+nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
+                                  struct nvdp_bert_config *out) {
+    struct nvdp_bert_config made;
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, &made));
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *directory,
-                                       const struct nvdp_bert_config *config,
+                                       const struct nvdp_bert_config *given,
                                        size_t tokenizer_size) {
+    struct nvdp_bert_config whole, *config = &whole;
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_take(ctx, given, &whole));
     if (tokenizer_size == config->vocab_size) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "%s: vocabulary: expected %zu pieces ('vocab_size' in config.json), "

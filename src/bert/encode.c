@@ -10,6 +10,7 @@
 #include "hdf5/hdf5.h"
 #include "options/rows.h"
 #include "text/batch.h"
+#include "text/dataset.h"
 #include "text/sentence.h"
 #include "text/task.h"
 #include <errno.h>
@@ -323,12 +324,12 @@ static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
                              enum nvdp__table_format format) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__encode_limits *limits = reader->limits;
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     struct nvdp__row_chunks *chunks = NULL;
     const struct nvdp__rows *rows;
     config.task = NVDP_TASK_TSV;
-    config.columns.text_column = limits->text_column != NULL ? limits->text_column : "text";
-    config.columns.text_pair_column = limits->text_pair_column;
+    config.text_column = limits->text_column != NULL ? limits->text_column : "text";
+    config.text_pair_column = limits->text_pair_column;
     if (lines == NULL)
         NVDP_TRY(nvdp__table_chunks_format(reader->ctx, nvdp__task_layout(config.task),
                                            reader->path, &format));
@@ -479,7 +480,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     const char *directory = encode->options.model;
     char *config = nvdp__model_path(encode->ctx, directory, "config.json");
     NVDP_TRY(NVDP__MADE(config));
-    NVDP_TRY(nvdp_bert_config_read(encode->ctx, directory, &encode->config));
+    NVDP_TRY(nvdp__bert_config_read(encode->ctx, directory, &encode->config));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     if (!row->all_layers && encode->options.all_layers)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,

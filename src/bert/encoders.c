@@ -1,5 +1,6 @@
 /* The table of encoders, built from encoders.inc, and look-ups in it. A test that adds rows compiles
  * this file with its own list. */
+#include "bert/checkpoint.h"
 #include "bert/row.h"
 
 #include <string.h>
@@ -77,6 +78,8 @@ size_t nvdp__word_width(const struct nvdp_bert_config *config) {
                                                       : config->hidden_size;
 }
 
-size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *config) {
-    return nvdp__encoder_row(config->model_type)->parameter_count(config);
+size_t nvdp_bert_parameter_count(const struct nvdp_bert_config *given) {
+    struct nvdp_bert_config config;
+    if (nvdp__bert_config_take(NULL, given, &config) != NVDP_OK) return 0;
+    return nvdp__encoder_row(config.model_type)->parameter_count(&config);
 }

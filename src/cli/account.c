@@ -99,10 +99,10 @@ static void print(const struct values *v, const struct nvdp_dp_steps *steps,
     cli_row("steps", "%llu, %g epochs", (unsigned long long)steps->steps,
             (double)steps->steps * steps->rate);
     cli_row("epsilon", "%s at delta %g (by privacy loss distributions)%s",
-            nvdp__bound(epsilon, account->pld_epsilon, NVDP__UP), v->delta,
+            nvdp__bound(epsilon, account->pld_epsilon), v->delta,
             v->delta_given ? "" : "; delta is the default of --delta");
     cli_row("by RDP", "%.6g at the best order, %g", account->rdp_epsilon, account->rdp_order);
-    cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu, NVDP__UP));
+    cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu));
     cli_risk_print(risk);
     putchar('\n');
     nvdp__print_wrapped(stdout, statement);

@@ -94,7 +94,7 @@ static const char *percent(double value, char text[NVDP__BOUND_TEXT]) {
 
 static void guess_row(const char *what, double without, double with) {
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    printf("  %-46s %12s %12s\n", what, percent(without, a), nvdp__share_bound(b, with, NVDP__UP));
+    printf("  %-46s %12s %12s\n", what, percent(without, a), nvdp__share_bound(b, with));
 }
 
 static int answer(struct cli *cli, const struct values *v, const struct guarantee *of,
@@ -140,7 +140,7 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
         printf("\nOn average, %s at most %s bits about the text; to name one of %zu texts takes "
                "%.3g bits.\n",
                of->releases == 1 ? "a sample carries" : "the samples together carry",
-               nvdp__bound(text, information / M_LN2, NVDP__UP), v->texts, log2((double)v->texts));
+               nvdp__bound(text, information / M_LN2), v->texts, log2((double)v->texts));
     puts("The attacker may know the model and anything else.  The bounds are averages over texts "
          "and noise: single\nguesses can be nearly certain.  Further samples of the text, or of "
          "related texts, add up.");
@@ -156,10 +156,9 @@ static int explain_clip(struct cli *cli, const struct values *v) {
     if (!cli->json)
         printf("Proven by a sequence clip C = %s, for %zu sample%s of a text (epsilon %s at delta "
                "%g):\n\n",
-               nvdp__bound(text, v->clip, NVDP__UP), v->releases, v->releases == 1 ? "" : "s",
+               nvdp__bound(text, v->clip), v->releases, v->releases == 1 ? "" : "s",
                nvdp__bound(epsilon,
-                           nvdp_gdp_epsilon(2 * v->clip * sqrt((double)v->releases), v->delta),
-                           NVDP__UP),
+                           nvdp_gdp_epsilon(2 * v->clip * sqrt((double)v->releases), v->delta)),
                v->delta);
     return answer(cli, v, &of, "proven");
 }
@@ -178,7 +177,7 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
     CLI_TRY(answer(cli, v, &any, "proven"));
     if (cli->json || epsilon == 0) return CLI_SUCCESS;
     printf("\nIf a sequence clip proves this epsilon (C = %s), the bounds are lower:\n\n",
-           nvdp__bound(text, clip.clip, NVDP__UP));
+           nvdp__bound(text, clip.clip));
     return answer(cli, v, &clip, "proven");
 }
 
@@ -319,10 +318,11 @@ static void print(const struct values *v, double nats) {
     row("name the right one of two texts", .5, right(nats), gsl_cdf_ugaussian_P(mu / 2));
     for (size_t i = 0; i < FPRS; i++) {
         snprintf(text, sizeof text, "recognize a text with %g %% false alarms", 100 * fprs[i]);
-        row(text, fprs[i], nvdp_renyi_most(v->order, nats, fprs[i]), true_positives(fprs[i], mu));
+        row(text, fprs[i], nvdp_renyi_probability_bound(v->order, nats, fprs[i]),
+            true_positives(fprs[i], mu));
     }
     snprintf(text, sizeof text, "name the right one of %zu texts", v->texts);
-    row(text, 1 / texts, nvdp_renyi_most(v->order, nats, 1 / texts), named(texts, mu));
+    row(text, 1 / texts, nvdp_renyi_probability_bound(v->order, nats, 1 / texts), named(texts, mu));
     printf("\nOn average (geometric mean), samples favor the right text over another by a factor "
            "of at most e^%g = %.3g. Naming\n%s of %zu texts needs at least %.3g nats, naming all "
            "of them log %zu = %.3g. If NATS is a mean over pairs,\nsome pairs are farther apart; a "
@@ -333,9 +333,8 @@ static void print(const struct values *v, double nats) {
     const double radius = sqrt(nats / (2 * v->order));
     printf("If a sequence clip proves these nats (C = %s), at most %s name the right one of %zu "
            "texts: nvdp explain\n--clip-sequence %.6g\n\n",
-           nvdp__bound(clip, radius, NVDP__UP),
-           nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0), NVDP__UP), v->texts,
-           radius);
+           nvdp__bound(clip, radius),
+           nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0)), v->texts, radius);
     puts(
         "Sources: for two texts (1 + TV)/2 with TV <= sqrt(1 - e^-KL) (Bretagnolle & Huber 1979), "
         "where KL is at most\na divergence of an order above 1; otherwise the data processing "
@@ -348,16 +347,17 @@ static json_t *to_json(const struct values *v, double nats) {
     const double mu = sqrt(2 * nats / v->order), texts = (double)v->texts;
     json_t *alarms = json_array();
     for (size_t i = 0; i < FPRS; i++)
-        json_array_append_new(alarms,
-                              json_pack("{s:f, s:o, s:o}", "fpr", fprs[i], "bound",
-                                        cli_number(nvdp_renyi_most(v->order, nats, fprs[i])),
-                                        "gaussian", cli_number(true_positives(fprs[i], mu))));
+        json_array_append_new(
+            alarms, json_pack("{s:f, s:o, s:o}", "fpr", fprs[i], "bound",
+                              cli_number(nvdp_renyi_probability_bound(v->order, nats, fprs[i])),
+                              "gaussian", cli_number(true_positives(fprs[i], mu))));
     return json_pack("{s:o, s:f, s:I, s:f, s:{s:f, s:o, s:o}, s:o, s:{s:I, s:f, s:o, s:o}}", "nats",
                      cli_number(nats), "order", v->order, "releases", (json_int_t)v->releases,
                      "gaussian_mu", mu, "right_of_two", "chance", .5, "bound",
                      cli_number(right(nats)), "gaussian", cli_number(gsl_cdf_ugaussian_P(mu / 2)),
                      "true_positives", alarms, "named", "texts", (json_int_t)v->texts, "chance",
-                     1 / texts, "bound", cli_number(nvdp_renyi_most(v->order, nats, 1 / texts)),
+                     1 / texts, "bound",
+                     cli_number(nvdp_renyi_probability_bound(v->order, nats, 1 / texts)),
                      "gaussian", cli_number(named(texts, mu)));
 }
 

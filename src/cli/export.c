@@ -40,7 +40,7 @@ static void print_ledger(const struct nvdp_config *config,
     }
     if (isfinite(result->spent_epsilon))
         snprintf(proven, sizeof proven, ", epsilon %s at delta %g",
-                 nvdp__bound(bound, result->spent_epsilon, NVDP__UP), result->spent_delta);
+                 nvdp__bound(bound, result->spent_epsilon), result->spent_delta);
     cli_row("ledger", "%s%s: in total at most %llu sample%s of a text%s",
             ledger != NULL ? ledger : nvdp_config_get(config, "run"),
             ledger != NULL ? "" : "/ledger", (unsigned long long)result->spent_samples,

@@ -159,8 +159,8 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (status == NVDP_OK) status = nvdp_dchi_report_json(cli->ctx, &report, &text);
     if (status == NVDP_OK) status = nvdp_measured_label(cli->ctx, cli->config, &text);
     if (status == NVDP_OK && values->pairs != NULL)
-        status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs.pairs.texts,
-                                  report.pairs.pairs.order, matrix, NULL);
+        status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs->pairs.texts,
+                                  report.pairs->pairs.order, matrix, NULL);
     free(matrix);
     int code = status != NVDP_OK     ? cli_fail(cli, status)
                : values->out != NULL ? cli_write_text(cli, values->out, text)
@@ -171,9 +171,12 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (given && cli->json) print_report(cli, values, text);
     if (given && !cli->json) print_training(values);
     free(text);
-    if (!given || cli->json) return code;
-    CLI_DO(cli, nvdp_dchi_report_text(cli->ctx, &report, &text));
-    CLI_TRY(cli_put(text));
+    text = NULL;
+    if (given && !cli->json) {
+        status = nvdp_dchi_report_text(cli->ctx, &report, &text);
+        code = status != NVDP_OK ? cli_fail(cli, status) : cli_put(text);
+    }
+    nvdp_dchi_report_free(&report);
     return code;
 }
 

@@ -88,9 +88,9 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
     nvdp__print_row(to, "distances",
                     "medians: nearest token %.4g, random pair %.4g; farthest pair at most %s",
                     result->geometry.nearest_median, result->geometry.pair_median,
-                    nvdp__bound(far, result->geometry.diameter_bound, NVDP__UP));
+                    nvdp__bound(far, result->geometry.diameter_bound));
     nvdp__print_row(to, "LDP epsilon", "at most %s per token, for words with vectors",
-                    nvdp__bound(worst, result->epsilon, NVDP__UP));
+                    nvdp__bound(worst, result->epsilon));
     for (size_t i = 0; i < result->examples; i++)
         fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
     fprintf(to, "\n");

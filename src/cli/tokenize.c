@@ -78,12 +78,13 @@ static int plain_line(struct tokenize *work, const char *text, size_t size) {
 /* --- tables --- */
 
 static int table(struct tokenize *work) {
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = NVDP_RESULT(struct nvdp_dataset_config);
     struct nvdp_dataset *texts = NULL;
+    CLI_DO(work->cli, nvdp_dataset_config_default(work->cli->ctx, &config));
     config.task = NVDP_TASK_TSV;
     config.max_length = work->values->max_length;
-    config.columns.text_column = work->values->text_column;
-    config.columns.text_pair_column = work->values->text_pair_column;
+    config.text_column = work->values->text_column;
+    config.text_pair_column = work->values->text_pair_column;
     CLI_DO(work->cli, nvdp_dataset_load_file(work->cli->ctx, work->tokenizer, &config,
                                              work->values->input, &texts));
     for (size_t i = 0; i < texts->count; i++)

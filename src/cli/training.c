@@ -31,23 +31,22 @@ void cli_risk_print(const struct nvdp_account_risk *risk) {
     cli_row("membership",
             "a guess whether a text was trained on that is right 50 %% of the time without the "
             "model is right at most %s of the time with it",
-            nvdp__share_bound(with, risk->membership, NVDP__UP));
+            nvdp__share_bound(with, risk->membership));
     for (size_t i = 0; i < risk->guesses; i++)
         cli_row(i == 0 ? "other guesses" : "",
                 "a guess about one training text that is right %s of the time without the model is "
                 "right at most %s of the time with it",
-                nvdp__share_bound(without, risk->guess[i].baseline, NVDP__UP),
-                nvdp__share_bound(with, risk->guess[i].bound, NVDP__UP));
+                nvdp__share_bound(without, risk->guess[i].baseline),
+                nvdp__share_bound(with, risk->guess[i].bound));
     cli_row("replacing one", "epsilon %s at delta %s if one training text is replaced by another",
-            nvdp__bound(with, risk->replaced_epsilon, NVDP__UP),
-            nvdp__bound(without, risk->delta, NVDP__UP));
+            nvdp__bound(with, risk->replaced_epsilon), nvdp__bound(without, risk->delta));
 }
 
 void cli_training_print(const struct nvdp_training_privacy *t) {
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
     cli_row("private training", "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
-            nvdp__bound(epsilon, t->account.pld_epsilon, NVDP__UP),
-            nvdp__bound(delta, t->account.delta, NVDP__UP), nvdp__bound(mu, t->risk.mu, NVDP__UP),
+            nvdp__bound(epsilon, t->account.pld_epsilon), nvdp__bound(delta, t->account.delta),
+            nvdp__bound(mu, t->risk.mu),
             t->finished ? "" : " (for all planned steps; the run is not finished)",
             t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
     if (t->delta_default)

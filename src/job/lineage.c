@@ -280,7 +280,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
         nvdp__fprintf(to, " (%zu different texts)", digests->count);
     if (was_private(entry))
         nvdp__fprintf(to, " (epsilon %s at delta %.3g%s)",
-                      nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0)), NVDP__UP),
+                      nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
                       json_number_value(json_array_get(dp, 1)),
                       json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }

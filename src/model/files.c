@@ -72,13 +72,13 @@ static size_t text_size(const json_t *value) {
  * user's own. */
 static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const char *name,
                              struct nvdp__model_info *info) {
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     struct nvdp__layout layout;
     if (nvdp_task_find(ctx, name, &config.task) != NVDP_OK) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key 'nvdp.task': unknown task '%s'", path,
                           name);
     }
-    config.columns = info->columns;
+    nvdp__set_columns(&config, &info->columns);
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
     struct nvdp_task *task = &info->task;
     task->id = layout.task.id;
@@ -163,7 +163,7 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
     json_t *root = NULL;
     char *path = nvdp__join(ctx, directory, "config.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp_bert_config_read(ctx, directory, &info.bert));
+    NVDP_TRY(nvdp__bert_config_read(ctx, directory, &info.bert));
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     const json_t *object = json_object_get(root, "nvdp");
     if (!json_is_object(object)) {

@@ -8,6 +8,7 @@
 #include "base/cache.h"
 #include "mechanism/mechanism.h"
 #include "model/noise.h"
+#include "text/dataset.h"
 #include <jansson.h>
 #include <nvdp/model.h>
 
@@ -17,9 +18,9 @@ struct nvdp__prefix;
 struct nvdp__model_info {
     struct nvdp_bert_config bert;
     enum nvdp_method method;
-    struct nvdp__nvib_config nvib;    /* resolved; meaningful for private methods */
-    struct nvdp_task task;            /* labels owned by the model */
-    struct nvdp_task_options columns; /* of a "tsv" task; owned by the model */
+    struct nvdp__nvib_config nvib; /* resolved; meaningful for private methods */
+    struct nvdp_task task;         /* labels owned by the model */
+    struct nvdp__columns columns;  /* of a "tsv" task; owned by the model */
     size_t max_length;
     size_t outputs;
     size_t parameters;    /* elements */

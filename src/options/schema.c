@@ -135,8 +135,7 @@ nvdp_status nvdp__can_give(struct nvdp_context *ctx, const void *out) {
     if (have > sizeof have && have <= MAX_RESULT) return NVDP_OK;
     return nvdp__fail(
         ctx, NVDP_ERR_ARGUMENT,
-        "struct_size: expected the size of a result struct, as set by NVDP_RESULT, found %zu",
-        have);
+        "struct_size: expected the size of a struct, as set by NVDP_RESULT, found %zu", have);
 }
 
 void nvdp__give(void *out, const void *result, size_t size) {

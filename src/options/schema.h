@@ -110,7 +110,7 @@ nvdp_status nvdp__config_take(struct nvdp_config *config, const struct nvdp__sch
 
 /* --- results --- */
 
-/* NVDP_ERR_ARGUMENT if the caller did not set the size of the result.  Call it before the work begins. */
+/* NVDP_ERR_ARGUMENT if the caller did not set the size of the struct.  Call it before the work begins. */
 nvdp_status nvdp__can_give(struct nvdp_context *ctx, const void *out);
 /* Copies `result`, of type *out, up to the size of the caller's struct. */
 void nvdp__give(void *out, const void *result, size_t size);

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "bert/checkpoint.h"
 #include "bert/weights.h"
 #include <math.h>
 #include <nvdp/safetensors.h>
@@ -209,7 +210,7 @@ cleanup:
 nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory,
                            struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
                            struct nvdp__pretrain_model *model) {
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, directory, config));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, config));
     NVDP_RETURN_IF_FAILED(
         nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, false, model));
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, tokenizer));

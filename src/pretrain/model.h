@@ -81,11 +81,11 @@ void nvdp__pretrain_model_freeze(struct nvdp__pretrain_model *model, size_t laye
 void nvdp__pretrain_model_release(struct nvdp__pretrain_model *model);
 /* Initializes all weights from a normal distribution, as BERT does. */
 void nvdp__pretrain_model_initialise(struct nvdp__pretrain_model *model, uint64_t seed);
-/* neighbours.c: call after nvdp__bert_initialize. Up to four heads of the first two layers
+/* neighbor_heads.c: call after nvdp__bert_initialize. Up to four heads of the first two layers
  * attend to neighboring tokens. Requires heads of even size and D >= 8. */
-nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
-                                        const struct nvdp__device *dev, struct nvdp__params *params,
-                                        uint64_t seed);
+nvdp_status nvdp__initialize_neighbor_heads(const struct nvdp__bert *bert,
+                                            const struct nvdp__device *dev,
+                                            struct nvdp__params *params, uint64_t seed);
 /* Loads the weights of a directory; the heads and the pooler may be missing unless `all`. */
 nvdp_status nvdp__pretrain_model_load(struct nvdp__pretrain_model *model, const char *directory,
                                       bool all);

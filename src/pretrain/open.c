@@ -1,5 +1,6 @@
 /* Opens a pretraining run for trainer.c, in the order of nvdp__pretrainer_open at the end:
  * texts, secrets, model, lineage, memory, directory. */
+#include "bert/checkpoint.h"
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
@@ -79,7 +80,7 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
     struct nvdp__pretrain_options *c = &t->config;
     *bert = nvdp__pretrain_bert(c, pieces);
     if (c->init == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->init, bert));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, c->init, bert));
     NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->init, bert, pieces));
     c->hidden = bert->hidden_size;
     c->layers = bert->num_hidden_layers;
@@ -141,7 +142,7 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (c->resume != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, c->out, &bert));
+        NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, c->out, &bert));
         NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
     } else {
         NVDP_RETURN_IF_FAILED(nvdp__pretrainer_bert(t, pieces, &bert));
@@ -151,9 +152,9 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     if (c->resume != NULL) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
     if (c->init == NULL)
-        return c->start == NVDP__START_NEIGHBOURS
-                   ? nvdp__initialise_neighbours(&t->model.bert, &t->model.dev, &t->model.params,
-                                                 c->seed)
+        return c->start == NVDP__START_NEIGHBORS
+                   ? nvdp__initialize_neighbor_heads(&t->model.bert, &t->model.dev,
+                                                     &t->model.params, c->seed)
                    : NVDP_OK;
     NVDP_RETURN_IF_FAILED(read_init(t));
     return nvdp__pretrain_model_load(&t->model, c->init, false);

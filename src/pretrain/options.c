@@ -2,6 +2,7 @@
  * and files are derived from these rows (options/schema.h). JSON lists of files come last. */
 #include "job/options.h"
 #include "base/json.h"
+#include "bert/checkpoint.h"
 #include "pretrain/pretrainer.h"
 
 #include <stdlib.h>
@@ -30,7 +31,7 @@ const char *const nvdp__objective_names[] = {[NVDP__OBJECTIVE_MLM] = "mlm",
                                              [NVDP__OBJECTIVE_DENOISING_NSP] = "denoising-mlm+nsp",
                                              NULL};
 const char *const nvdp__start_names[] = {
-    [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBOURS] = "neighbours", NULL};
+    [NVDP__START_NORMAL] = "normal", [NVDP__START_NEIGHBORS] = "neighbours", NULL};
 const char *const nvdp__optimizer_names[] = {[NVDP__OPTIMIZER_ADAMW] = "adamw",
                                              [NVDP__OPTIMIZER_SGD] = "sgd",
                                              [NVDP__OPTIMIZER_MUON] = "muon",
@@ -210,7 +211,7 @@ void nvdp__pretrain_resolve(struct nvdp__pretrain_options *c) {
 
 struct nvdp_bert_config nvdp__pretrain_bert(const struct nvdp__pretrain_options *options,
                                             size_t pieces) {
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
     bert.hidden_size = options->hidden;
     bert.num_hidden_layers = options->layers;
     bert.num_attention_heads = options->heads;

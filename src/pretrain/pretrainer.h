@@ -15,8 +15,8 @@
 /* The options of a pretraining run, and the run. */
 
 enum nvdp__start {
-    NVDP__START_NORMAL,    /* as BERT: normal weights with standard deviation initializer_range */
-    NVDP__START_NEIGHBOURS /* heads of the first two layers attend to neighboring tokens */
+    NVDP__START_NORMAL,   /* as BERT: normal weights with standard deviation initializer_range */
+    NVDP__START_NEIGHBORS /* heads of the first two layers attend to neighboring tokens */
 };
 /* Format of the written weights. */
 enum nvdp__weight_format { NVDP__WEIGHTS_F32, NVDP__WEIGHTS_F16, NVDP__WEIGHTS_BF16 };

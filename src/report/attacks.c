@@ -40,8 +40,7 @@ static void put_row(struct report_table *table, const struct report_analysis *a,
     report_table_interval(table, interval, 100);
     put_share(table, states);
     put_share(table, prior);
-    report_table_cell(table, NAN, "%s",
-                      isnan(bound) ? "-" : nvdp__share_bound(text, bound, NVDP__UP));
+    report_table_cell(table, NAN, "%s", isnan(bound) ? "-" : nvdp__share_bound(text, bound));
 }
 
 /* Returns the same metric for another observation. */

@@ -335,16 +335,16 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
         fprintf(to,
                 "; for one sample of any two texts, epsilon is proven to be at most %s at delta "
                 "1e-5",
-                nvdp__bound(text, epsilon->max, NVDP__UP));
+                nvdp__bound(text, epsilon->max));
         put_seeds(to, group, epsilon);
         if (guess->n == epsilon->n && guess->max < 1)
             fprintf(to,
                     ", and a guess that is right 0.1 %% of the time without the sample is right at "
                     "most %s of the time with it, on average",
-                    nvdp__share_bound(text, guess->max, NVDP__UP));
+                    nvdp__share_bound(text, guess->max));
     } else if (bound->n > 0 && isfinite(bound->max)) {
         fprintf(to, "; the divergence of any two texts is proven to be at most %s nats",
-                nvdp__bound(text, bound->max, NVDP__UP));
+                nvdp__bound(text, bound->max));
         put_seeds(to, group, bound);
     } else if (group->run[0]->sanitizer != NULL) {
         fputs("; the only proven guarantee is that of its text mechanism", to);

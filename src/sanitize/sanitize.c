@@ -76,10 +76,10 @@ static const struct nvdp_option noise_rows[] = {
 };
 
 struct nvdp_dataset_config nvdp__sanitize_table(const struct nvdp__sanitize_source *source) {
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = NVDP_TASK_TSV;
-    config.columns = source->columns;
-    if (config.columns.text_column == NULL) config.columns.text_column = "text";
+    nvdp__set_columns(&config, &source->columns);
+    if (config.text_column == NULL) config.text_column = "text";
     return config;
 }
 
@@ -609,9 +609,9 @@ static nvdp_status name_output(struct sanitize *work, struct part *part) {
 static nvdp_status find_splits(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
-    work->config = nvdp_dataset_config_default();
+    work->config = nvdp__dataset_config_default();
     NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->source.task, &work->config.task));
-    work->config.columns = options->source.columns;
+    nvdp__set_columns(&work->config, &options->source.columns);
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &work->config, &work->layout));
     NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, &work->layout));
     for (int s = 0; s < SPLITS; s++) {

@@ -8,8 +8,8 @@
 #define NVDP_SRC_SANITIZE_SANITIZE_H
 
 #include "dchi/sanitizer.h"
+#include "text/dataset.h"
 #include <jansson.h>
-#include <nvdp/dataset.h>
 #include <nvdp/share.h>
 
 /* The facts about privatized texts that are reported. */
@@ -56,7 +56,7 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 struct nvdp__sanitize_source {
     const char *task, *data; /* or else: */
     const char *text;
-    struct nvdp_task_options columns;
+    struct nvdp__columns columns;
 };
 extern const struct nvdp_option
     nvdp__sanitize_source_rows[]; /* of that struct, except label-column */

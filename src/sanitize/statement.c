@@ -215,7 +215,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
                  "%s: epsilon is at most %s for one %stoken (local differential privacy), and n "
                  "times that for a text of n tokens.\n",
                  worst > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts" : "Proven",
-                 nvdp__bound(upper, worst, NVDP__UP), row->uses_p ? "sensitive " : "");
+                 nvdp__bound(upper, worst), row->uses_p ? "sensitive " : "");
     nvdp__append(writer,
                  "Proven for two tokens: no output distinguishes token x from x' by a log ratio "
                  "above %g |x - x'|. Near tokens are hard to tell apart, far ones are not.\n",
@@ -256,7 +256,7 @@ static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanit
                      isfinite(bound) ? "such a word and another one can, by a log ratio of up to "
                      : row->uses_p ? "an output can show with certainty whether it was such a word"
                                    : "for such a word and another one no bound is proven",
-                     isfinite(bound) ? nvdp__bound(upper, bound, NVDP__UP) : "");
+                     isfinite(bound) ? nvdp__bound(upper, bound) : "");
     if (done->unknown > 0)
         nvdp__append(writer, " %.3g%% of the words were such.",
                      100 * share(done->unknown, words(done)));
@@ -271,7 +271,7 @@ static void append_measured(struct nvdp__writer *writer, const struct nvdp__sani
                  "Distances: a token's nearest neighbour is %.3g away, two tokens are %.3g apart "
                  "(medians of %zu tokens), at most %s.",
                  geometry->nearest_median, geometry->pair_median, geometry->tokens,
-                 nvdp__bound(far, geometry->diameter_bound, NVDP__UP));
+                 nvdp__bound(far, geometry->diameter_bound));
     if (done->info.equal > 0)
         nvdp__append(writer, " %zu tokens have the vector of another one.", done->info.equal);
     nvdp__append(writer, "\n");

@@ -199,7 +199,7 @@ static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size
 static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *options,
                               struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     struct nvdp__layout layout;
     struct nvdp__rows rows = {0};
     enum nvdp_split split = NVDP_SPLIT_DEV;
@@ -208,7 +208,7 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
     size_t size = 0;
     if (options->source.task != NULL) {
         NVDP_TRY(nvdp_task_find(ctx, options->source.task, &config.task));
-        config.columns = options->source.columns;
+        nvdp__set_columns(&config, &options->source.columns);
         NVDP_TRY(nvdp__find_split(ctx, options->split, "", &split));
         NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
         NVDP_TRY(nvdp__task_path(ctx, &layout, options->source.data, split, &path));
@@ -446,11 +446,11 @@ static json_t *pack_equal(const struct nvdp_dchi_report *from) {
                                        "order",         "arithmetic", "n",          "sample",
                                        "bound",         "posterior",  "exact"};
     if (from->equal_length == 0) return json_null();
-    json_t *object = nvdp__privacy_report_pack(&from->same);
+    json_t *object = nvdp__privacy_report_pack(from->same);
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
         json_object_del(object, same[i]);
     json_t *exact =
-        json_pack("{s:o, s:o, s:o, s:[I,I], s:I}", "delta", number(from->same.bdp_delta), "low",
+        json_pack("{s:o, s:o, s:o, s:[I,I], s:I}", "delta", number(from->same->bdp_delta), "low",
                   number(from->epsilon.low), "high", number(from->epsilon.high), "argmax",
                   (json_int_t)from->epsilon_p, (json_int_t)from->epsilon_q, "evaluated",
                   (json_int_t)from->epsilon_pairs);
@@ -459,18 +459,18 @@ static json_t *pack_equal(const struct nvdp_dchi_report *from) {
 }
 
 static json_t *pack_report(const struct nvdp_dchi_report *from) {
-    const struct nvdp_dchi_worst *worst = &from->worst;
+    const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     char divergences[64] = "exact";
     if (row->bound_of != NULL)
         nvdp__snprintf(divergences, sizeof divergences, "those of %s, which bound the exact ones",
                        row->bound_of);
-    json_t *object = nvdp__privacy_report_pack(&from->pairs);
+    json_t *object = nvdp__privacy_report_pack(from->pairs);
     json_t *more = json_pack(
         "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, s:o, "
         "s:o, "
         "s:[I,I], s:o, s:I}}",
-        "sanitizer", "mechanism", from->pairs.method, "divergences", divergences, "eta",
+        "sanitizer", "mechanism", from->pairs->method, "divergences", divergences, "eta",
         row->uses_eta ? number(from->eta) : json_real(0), "p",
         row->uses_p ? number(from->p) : json_null(), "vocabulary", (json_int_t)from->vocabulary,
         "vector_dim", (json_int_t)from->dim, "own_words", from->own_words, "tokens", "all",
@@ -497,11 +497,11 @@ static double percent(size_t part, size_t all) {
 }
 
 static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
-    const struct nvdp_dchi_worst *worst = &from->worst;
+    const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
-    nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs.pairs.texts,
-                  from->tokens, from->pairs.method);
+    nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs->pairs.texts,
+                  from->tokens, from->pairs->method);
     if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
     if (row->uses_p) nvdp__fprintf(to, ", p %g", from->p);
     nvdp__fprintf(to, "\nThe vocabulary has %zu tokens with vectors of %zu dimensions. ",
@@ -537,15 +537,15 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
 
 static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
-    const bool all = from.pairs.pairs.adjacency == NVDP_ADJACENT_ALL;
+    const bool all = from.pairs->pairs.adjacency == NVDP_ADJACENT_ALL;
     print_head(&from, to);
-    if (all) nvdp__privacy_report_tables(&from.pairs, NULL, to);
+    if (all) nvdp__privacy_report_tables(from.pairs, NULL, to);
     if (from.equal_length == 0) return;
     if (all) fputs("\nFor pairs of equal length:\n\n", to);
-    nvdp__privacy_report_tables(&from.same, NULL, to);
+    nvdp__privacy_report_tables(from.same, NULL, to);
     nvdp__fprintf(to,
                   "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
-                  from.same.bdp_delta, from.epsilon.low, from.epsilon.high);
+                  from.same->bdp_delta, from.epsilon.low, from.epsilon.high);
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/outdir.h"
 #include "base/sentence.h"
+#include "bert/checkpoint.h"
 #include "bert/weights.h"
 #include "mechanism/method.h"
 #include "share/release.h"
@@ -416,7 +417,7 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     json_object_set_new(object, "kind",
                         format != NULL ? nvdp__shown(format) : json_string("model directory"));
     if (format == NULL) { /* the configuration of a reader has another format */
-        NVDP_TRY(nvdp_bert_config_read(ctx, path, &bert));
+        NVDP_TRY(nvdp__bert_config_read(ctx, path, &bert));
         json_object_set_new(object, "model_type",
                             json_string(nvdp_model_type_name(bert.model_type)));
         set_count(object, "encoder_parameters", nvdp_bert_parameter_count(&bert));
@@ -539,7 +540,7 @@ static void print_value(const char *path, const json_t *value, FILE *to) {
     const char *dot = strrchr(path, '.'), *name = dot != NULL ? dot + 1 : path;
     char bound[NVDP__BOUND_TEXT];
     if (json_is_real(value) && is_bound(name)) {
-        fputs(nvdp__bound(bound, json_real_value(value), NVDP__UP), to);
+        fputs(nvdp__bound(bound, json_real_value(value)), to);
     } else if (json_is_string(value)) {
         fputs(json_string_value(value), to);
     } else if (json_is_integer(value)) {

@@ -678,13 +678,13 @@ static nvdp_status ask_ledger(struct export *export) {
     if (ledger == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
                                 promised_samples(export), &export->facts.spent));
-    if (spent->again > 0)
+    if (spent->seen_before > 0)
         nvdp__log(
             export->ctx, NVDP_LOG_NOTICE,
             "%" PRIu64
             " of these texts were shared before, in %s; with this file, a text has up to %" PRIu64
             " samples",
-            spent->again, spent->files, spent->samples);
+            spent->seen_before, spent->files, spent->samples);
     else if (spent->samples > release.samples)
         nvdp__log(export->ctx, NVDP_LOG_NOTICE,
                   "a text occurs %" PRIu64

@@ -379,7 +379,7 @@ static nvdp_status add_up(const struct nvdp__ledger *ledger, const struct record
         list_file(ledger, &ledger->record[r], files++, account->spent.files);
     }
     for (size_t i = 0; i < account->count; i++) {
-        account->spent.again += account->sum[i].samples > 0;
+        account->spent.seen_before += account->sum[i].samples > 0;
     }
     return NVDP_OK;
 }
@@ -425,9 +425,9 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
 static const char *format_earlier(const struct account *account, size_t size, char *text) {
     const struct nvdp__spent *spent = &account->spent;
     text[0] = '\0';
-    if (spent->again > 0)
+    if (spent->seen_before > 0)
         nvdp__snprintf(text, size, ": %" PRIu64 " of its %zu texts were shared before, in %s",
-                       spent->again, account->count, spent->files);
+                       spent->seen_before, account->count, spent->files);
     return text;
 }
 
@@ -440,7 +440,7 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
     const struct nvdp__spent *spent = &account->spent;
     nvdp__snprintf(together, sizeof together,
                    "together, all samples of a text would have epsilon %s at delta %g",
-                   nvdp__bound(epsilon, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
+                   nvdp__bound(epsilon, spent->epsilon), NVDP__LEDGER_DELTA);
     return FAIL(ledger, STATE,
                 "expected in total at most %" PRIu64 " sample%s of a text%s, found %" PRIu64
                 " including this export%s; %s. Nothing was drawn; {budget-samples} %" PRIu64
@@ -458,7 +458,7 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget,
                                   const struct account *account) {
     char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
-    nvdp__bound(epsilon, account->spent.epsilon, NVDP__UP);
+    nvdp__bound(epsilon, account->spent.epsilon);
     if (isfinite(account->spent.epsilon))
         nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
                        nvdp__as_option(ledger->ctx, "budget-epsilon").text, epsilon);

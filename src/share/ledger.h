@@ -46,7 +46,7 @@ struct nvdp__spent {
     uint64_t samples;
     double
         epsilon; /* at NVDP__LEDGER_DELTA, the smallest that is proven; infinite if one release has no guarantee */
-    uint64_t again;                 /* texts that occur in earlier records */
+    uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
 };
 

@@ -32,7 +32,7 @@ double nvdp__public_number(double value) {
 
 double nvdp__public_bound(double value) {
     char text[NVDP__BOUND_TEXT];
-    return nvdp__strtod(nvdp__bound(text, value, NVDP__UP), NULL);
+    return nvdp__strtod(nvdp__bound(text, value), NULL);
 }
 
 /* --- the guarantee --- */
@@ -64,7 +64,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
 }
 
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
-    const bool more = facts->counted && facts->spent.again > 0;
+    const bool more = facts->counted && facts->spent.seen_before > 0;
     const uint64_t samples = more ? facts->spent.samples : facts->samples;
     const double epsilon = !facts->certified ? INFINITY
                            : more            ? facts->spent.epsilon
@@ -93,7 +93,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE,
             "No useful guarantee: epsilon %s at delta %g, %s, is proven for any two texts%s.",
-            nvdp__bound(bound, epsilon, NVDP__UP), facts->certificate.delta,
+            nvdp__bound(bound, epsilon), facts->certificate.delta,
             nvdp__samples_text((size_t)samples, of), named);
     return NVDP_OK;
 }
@@ -117,9 +117,9 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    if (facts->certified && facts->counted && facts->spent.again > 0)
+    if (facts->certified && facts->counted && facts->spent.seen_before > 0)
         nvdp__append(writer, "Proven of this file alone: epsilon %s at delta %g, %s.\n",
-                     nvdp__bound(a, facts->certificate.epsilon, NVDP__UP), facts->certificate.delta,
+                     nvdp__bound(a, facts->certificate.epsilon), facts->certificate.delta,
                      nvdp__samples_text(facts->samples, samples));
     if (facts->certified && facts->useful && facts->guesses[0] != '\0')
         nvdp__append(writer, "%s\n", facts->guesses);
@@ -134,10 +134,10 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         facts->insecure_seed   ? "With noise from the operating system's generator,"
         : facts->grids != NULL ? "Proven:"
                                : "Proven for exact arithmetic, which this file's noise lacks:",
-        nvdp__bound(a, nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence), NVDP__UP),
+        nvdp__bound(a, nvdp_renyi_sequence_bound(facts->bound_order, clip->sequence)),
         facts->bound_order,
         isinf(nvdp__release_bound(facts)) ? ", by its vectors (its weights are not covered)" : "",
-        nvdp__bound(b, clip->sequence, NVDP__UP));
+        nvdp__bound(b, clip->sequence));
 }
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
@@ -171,14 +171,15 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
         return;
     }
     nvdp__append(writer, "By its sender's ledger %s of these texts %s shared before",
-                 spent->again > 0 ? "some" : "none", spent->again > 0 ? "were" : "was");
+                 spent->seen_before > 0 ? "some" : "none", spent->seen_before > 0 ? "were" : "was");
     if (spent->samples > facts->samples)
         nvdp__append(writer, "; %s has up to %" PRIu64 " samples",
-                     spent->again > 0 ? "with this file a text" : "a text that is in several rows",
+                     spent->seen_before > 0 ? "with this file a text"
+                                            : "a text that is in several rows",
                      spent->samples);
     if (spent->samples > facts->samples && isfinite(spent->epsilon))
         nvdp__append(writer, ", which together have epsilon %s at delta %g",
-                     nvdp__bound(bound, spent->epsilon, NVDP__UP), NVDP__LEDGER_DELTA);
+                     nvdp__bound(bound, spent->epsilon), NVDP__LEDGER_DELTA);
     else if (spent->samples > facts->samples)
         nvdp__append(writer, ", and nothing is proven of them together");
     nvdp__append(writer, ".\n");
@@ -232,7 +233,7 @@ static void append_noise(struct nvdp__writer *writer, const struct nvdp__release
         if (facts->form.weights)
             nvdp__append(writer,
                          " The error of the weight sampler is at most %s in total variation.",
-                         nvdp__bound(text, nvdp__release_weights_distance(facts), NVDP__UP));
+                         nvdp__bound(text, nvdp__release_weights_distance(facts)));
     }
     nvdp__append(writer, "\n");
 }

@@ -424,8 +424,8 @@ static bool take_mechanism(struct verify *v) {
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
     v->facts.training = training_of(held);
     v->facts.named = has(v, "named_share");
-    v->facts.spent.again = text_is(v, "ledger", "again");
-    v->facts.counted = v->facts.spent.again > 0 || text_is(v, "ledger", "first");
+    v->facts.spent.seen_before = text_is(v, "ledger", "again");
+    v->facts.counted = v->facts.spent.seen_before > 0 || text_is(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
     v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
     return true;
@@ -462,7 +462,7 @@ static void check_count(struct verify *v) {
               what,
               "up to %" PRIu64
               " samples of a text, %zu of them in this file; epsilon %s at delta %g",
-              spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon, NVDP__UP),
+              spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon),
               NVDP__LEDGER_DELTA);
 }
 
@@ -480,8 +480,7 @@ static void check_pseudo_counts(struct verify *v) {
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     check(v, verdict_of(agree(stated, made)),
           "the sampler of the weights is as close to a Dirichlet as stated",
-          "stated %s, computed %s", nvdp__bound(a, stated, NVDP__UP),
-          nvdp__bound(b, made, NVDP__UP));
+          "stated %s, computed %s", nvdp__bound(a, stated), nvdp__bound(b, made));
 }
 
 static void check_bound(struct verify *v) {
@@ -493,8 +492,8 @@ static void check_bound(struct verify *v) {
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     const bool applies = clipped && v->facts.limits.rows > 0 && v->facts.limits.kappa == 1;
     check(v, verdict_of(applies && agree(is, made)), "the divergence bound follows from the clip",
-          "stated %s nats at order %g for one sample, computed %s", nvdp__bound(a, is, NVDP__UP),
-          v->facts.bound_order, nvdp__bound(b, made, NVDP__UP));
+          "stated %s nats at order %g for one sample, computed %s", nvdp__bound(a, is),
+          v->facts.bound_order, nvdp__bound(b, made));
 }
 
 /* Checks that the limits in the file prove the certificate that it claims. */
@@ -544,13 +543,12 @@ static nvdp_status check_certificate(struct verify *v) {
                  mu = real_of(v, "certificate_mu", NAN);
     check(v, verdict_of(agree(epsilon, made->epsilon) && agree(delta, made->delta)),
           "the stated epsilon follows from the certificate",
-          "stated %s at delta %g, computed %s at delta %g, for %s",
-          nvdp__bound(a, epsilon, NVDP__UP), delta, nvdp__bound(b, made->epsilon, NVDP__UP),
-          made->delta, samples);
+          "stated %s at delta %g, computed %s at delta %g, for %s", nvdp__bound(a, epsilon), delta,
+          nvdp__bound(b, made->epsilon), made->delta, samples);
     if (!isnan(made->mu) || !isnan(mu))
         check(v, verdict_of(agree(mu, made->mu)), "the stated mu follows from the certificate",
-              "stated %s, computed %s, for %s", nvdp__bound(a, mu, NVDP__UP),
-              nvdp__bound(b, made->mu, NVDP__UP), samples);
+              "stated %s, computed %s, for %s", nvdp__bound(a, mu), nvdp__bound(b, made->mu),
+              samples);
     v->found.certified = true;
     v->found.epsilon = made->epsilon;
     v->found.delta = made->delta;
@@ -819,8 +817,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
     check(v, verdict_of(nvdp__within_budget(&budget, &worst)),
           "no text of the file has exceeded the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
-          worst.samples, samples, nvdp__bound(bound, worst.epsilon, NVDP__UP), epsilon,
-          NVDP__LEDGER_DELTA);
+          worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
     return NVDP_OK;
 }
 

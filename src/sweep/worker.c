@@ -82,7 +82,9 @@ static nvdp_status measure_texts(const struct stage *at, const struct nvdp_confi
     }
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     NVDP_RETURN_IF_FAILED(nvdp_run_text_privacy(at->ctx, config, NULL, &report));
-    return nvdp_dchi_report_json(at->ctx, &report, text);
+    const nvdp_status status = nvdp_dchi_report_json(at->ctx, &report, text);
+    nvdp_dchi_report_free(&report);
+    return status;
 }
 
 /* Reads measured.json, which nvdp privacy --sanitized left in a sanitized folder and which applies to every run on

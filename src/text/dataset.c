@@ -3,6 +3,7 @@
 #include "text/dataset.h"
 
 #include "base/random.h"
+#include "options/schema.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
 #include <math.h>
@@ -21,8 +22,23 @@ enum {
     CONTENT_STREAMS = 3 /* further keyed by the text's content */
 };
 
-struct nvdp_dataset_config nvdp_dataset_config_default(void) {
-    return (struct nvdp_dataset_config){.max_length = DEFAULT_LENGTH};
+struct nvdp_dataset_config nvdp__dataset_config_default(void) {
+    return (struct nvdp_dataset_config){.struct_size = sizeof(struct nvdp_dataset_config),
+                                        .max_length = DEFAULT_LENGTH};
+}
+
+nvdp_status nvdp_dataset_config_default(struct nvdp_context *ctx, struct nvdp_dataset_config *out) {
+    const struct nvdp_dataset_config made = nvdp__dataset_config_default();
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
+void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__columns *columns) {
+    config->text_column = columns->text_column;
+    config->text_pair_column = columns->text_pair_column;
+    config->label_column = columns->label_column;
+    config->regression = columns->regression;
 }
 
 nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const char *also,

@@ -6,6 +6,16 @@
 #include "base/base.h"
 #include <nvdp/dataset.h>
 
+/* The defaults of nvdp_dataset_config_default(). */
+struct nvdp_dataset_config nvdp__dataset_config_default(void);
+
+/* Columns of NVDP_TASK_TSV, as in struct nvdp_dataset_config. */
+struct nvdp__columns {
+    const char *text_column, *text_pair_column, *label_column;
+    bool regression;
+};
+void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__columns *columns);
+
 struct nvdp__dataset_storage {
     const char **labels; /* task.labels unless static; one block */
     size_t

@@ -1,6 +1,7 @@
 /* Loads a split: either the tokens that an earlier load cached under the hash of everything they
  * depend on (docs/formats.md, Cache), or the file's rows, sampled and tokenized. Start with
  * load(). */
+#include "options/schema.h"
 #include "text/dataset.h"
 
 #include "base/cache.h"
@@ -44,10 +45,10 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
     nvdp__digest_text(&digest, tokenizer->digest);
     nvdp__digest_number(&digest, config->max_length);
     nvdp__digest_number(&digest, (uint64_t)config->task);
-    nvdp__digest_text(&digest, config->columns.text_column);
-    nvdp__digest_text(&digest, config->columns.text_pair_column);
-    nvdp__digest_text(&digest, config->columns.label_column);
-    nvdp__digest_number(&digest, config->columns.regression);
+    nvdp__digest_text(&digest, config->text_column);
+    nvdp__digest_text(&digest, config->text_pair_column);
+    nvdp__digest_text(&digest, config->label_column);
+    nvdp__digest_number(&digest, config->regression);
     nvdp__digest_number(&digest, (uint64_t)use);
     nvdp__digest_number(&digest, config->limit);
     nvdp__digest_number(&digest, config->limit > 0 ? config->limit_seed : 0);
@@ -426,21 +427,31 @@ static enum nvdp__label_use label_use(const struct nvdp_dataset_config *config,
 static nvdp_status check_labels_from(struct nvdp_context *ctx,
                                      const struct nvdp_dataset_config *config,
                                      enum nvdp_split split) {
-    if (config->task != NVDP_TASK_TSV || split == NVDP_SPLIT_TRAIN || config->columns.regression ||
-        config->columns.label_column == NULL)
+    if (config->task != NVDP_TASK_TSV || split == NVDP_SPLIT_TRAIN || config->regression ||
+        config->label_column == NULL)
         return NVDP_OK;
     if (config->labels_from != NULL && config->labels_from->labels != NULL) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "labels_from: expected the train split's task, found none");
 }
 
+/* Copies the caller's options. Those that the caller's struct does not have get their defaults. */
+static nvdp_status take_config(struct nvdp_context *ctx, const struct nvdp_dataset_config *given,
+                               struct nvdp_dataset_config *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, given));
+    *out = nvdp__dataset_config_default();
+    nvdp__give(out, given, given->struct_size);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *config, enum nvdp_split split,
+                              const struct nvdp_dataset_config *given, enum nvdp_split split,
                               struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__layout layout;
-    struct nvdp_dataset_config used = *config;
+    struct nvdp_dataset_config used, *config = &used;
     char *path = NULL;
+    NVDP_TRY(take_config(ctx, given, &used));
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(check_labels_from(ctx, config, split));
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
@@ -460,9 +471,11 @@ cleanup:
 }
 
 nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                   const struct nvdp_dataset_config *config, const char *path,
+                                   const struct nvdp_dataset_config *given, const char *path,
                                    struct nvdp_dataset **out) {
-    return load(ctx, tokenizer, config, NVDP__LABELS_FOUND, path, out);
+    struct nvdp_dataset_config config;
+    NVDP_RETURN_IF_FAILED(take_config(ctx, given, &config));
+    return load(ctx, tokenizer, &config, NVDP__LABELS_FOUND, path, out);
 }
 
 nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,

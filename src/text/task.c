@@ -92,14 +92,14 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
                           (int)config->task);
     struct nvdp__layout layout = *known;
     if (config->task == NVDP_TASK_TSV) {
-        if (config->columns.text_column == NULL)
+        if (config->text_column == NULL)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "text_column: expected a column's name, found none");
-        layout.text = config->columns.text_column;
-        layout.pair = config->columns.text_pair_column;
-        layout.label = config->columns.label_column;
+        layout.text = config->text_column;
+        layout.pair = config->text_pair_column;
+        layout.label = config->label_column;
         layout.task.pair = layout.pair != NULL;
-        if (config->columns.regression) {
+        if (config->regression) {
             layout.task = (struct nvdp_task){.id = NVDP_TASK_TSV,
                                              .name = layout.task.name,
                                              .pair = layout.task.pair,

@@ -2,6 +2,7 @@
  * nvdp_trainer_create and nvdp_trainer_step are the core; the functions before them make the
  * texts. */
 #include "base/random.h"
+#include "bert/checkpoint.h"
 #include "tensor/ops.h"
 #include "text/dataset.h"
 #include "text/task.h"
@@ -86,15 +87,17 @@ static void start_epoch(struct nvdp__trainer *t) {
 }
 
 nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
-                                const struct nvdp_bert_config *bert, bool training, size_t steps,
+                                const struct nvdp_bert_config *given, bool training, size_t steps,
                                 struct nvdp_trainer **out) {
     nvdp_status status = NVDP_OK;
+    struct nvdp_bert_config whole, *bert = &whole;
     struct nvdp_trainer *trainer = nvdp__calloc(ctx, 1, sizeof *trainer);
     if (trainer == NULL) return NVDP_ERR_MEMORY;
     struct nvdp__trainer *t = &trainer->run;
     trainer->training = training;
     t->ctx = ctx;
     bool random = false;
+    NVDP_TRY(nvdp__bert_config_take(ctx, given, &whole));
     NVDP_TRY(take_config(t, config, &random));
     if (!random) {
         NVDP_TRY(open_texts(t, bert));
@@ -113,7 +116,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     double start = nvdp__now();
     nvdp__model_initialise(t->model, t->config.seed);
     trainer->info = (struct nvdp_trainer_info){
-        .bert = t->model->info.bert,
+        .bert = &t->model->info.bert,
         .precision = nvdp__device_precision(&t->model->dev),
         .parameters = t->model->info.parameters,
         .weights_seconds = nvdp__now() - start,

@@ -42,8 +42,7 @@ static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
         nvdp_guarantee_is_useful(of)
             ? "Proven: epsilon %s at delta %g, %s, any two texts."
             : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
-        nvdp__bound(bound, of->epsilon, NVDP__UP), of->delta,
-        nvdp__samples_text(of->releases, samples));
+        nvdp__bound(bound, of->epsilon), of->delta, nvdp__samples_text(of->releases, samples));
 }
 
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
@@ -60,14 +59,13 @@ static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
         nvdp__fprintf(to, " Measured on a sample of %zu texts only:", of->texts);
     if (isinf(of->largest))
         nvdp__fprintf(to, " %s of the pairs are infinitely far apart",
-                      nvdp__share_bound(text, of->infinite_share, NVDP__UP));
+                      nvdp__share_bound(text, of->infinite_share));
     else
-        nvdp__fprintf(to, " two of them are up to %s nats apart",
-                      nvdp__bound(text, of->largest, NVDP__UP));
+        nvdp__fprintf(to, " two of them are up to %s nats apart", nvdp__bound(text, of->largest));
     nvdp__fprintf(to, " (one sample, order %g)", of->order);
     if (!isnan(of->named))
         nvdp__fprintf(to, ", and the text of a sample is named in %s of the tries",
-                      nvdp__share_bound(text, of->named, NVDP__UP));
+                      nvdp__share_bound(text, of->named));
     fputc('.', to);
 }
 
@@ -82,9 +80,8 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
         return;
     }
     nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
-                  nvdp__bound(epsilon, of->training_epsilon, NVDP__UP), of->training_delta);
-    if (isfinite(of->training_mu))
-        nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu, NVDP__UP));
+                  nvdp__bound(epsilon, of->training_epsilon), of->training_delta);
+    if (isfinite(of->training_mu)) nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu));
     fputs(", by private training.", to);
 }
 

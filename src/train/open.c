@@ -26,7 +26,7 @@
 
 nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split split,
                                      struct nvdp_dataset **out) {
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     if (t->given != NULL)
         return nvdp__token_file_texts(t->ctx, t->given, t->tokenizer, t->config.max_length, split,
                                       split == NVDP_SPLIT_TRAIN ? t->config.limit_train
@@ -34,7 +34,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
                                       split == NVDP_SPLIT_TRAIN ? t->config.seed : 0, out);
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
     config.directory = t->config.data;
-    config.columns = t->config.columns;
+    nvdp__set_columns(&config, &t->config.columns);
     config.max_length = t->config.max_length;
     config.skip_bad_rows = t->config.skip_bad_rows;
     config.cache = t->config.cache;
@@ -265,7 +265,7 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
 /* Reads the model's configuration, or that of the encoder which replaces the model's own. */
 static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
     const struct nvdp__train_options *options = &t->config;
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(t->ctx, options->model, bert));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, options->model, bert));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__encoder_row *wanted = nvdp__encoder_choice(options->encoder);
     if (row->over_words != NULL) {

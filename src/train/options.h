@@ -7,6 +7,7 @@
 #include "job/options.h"
 #include "mechanism/options.h"
 #include "model/noise.h"
+#include "text/dataset.h"
 #include <nvdp/train.h>
 
 enum nvdp_protocol {
@@ -36,7 +37,7 @@ struct nvdp__train_options {
     const char *representations; /* file that replaces data's texts; NULL: none */
     const char *from_base;       /* run of base or reg to start from; NULL: start from `model` */
     size_t base_epochs;          /* epochs of a base run that is trained first; 0: none */
-    struct nvdp_task_options columns;
+    struct nvdp__columns columns;
     int encoder;        /* index into nvdp__encoder_choices (bert/row.h); 0: the model's own */
     size_t lstm_hidden; /* units per direction */
     struct nvdp__token_noise_options noise;

@@ -1,5 +1,6 @@
 /* Trains from token representations (representations.h): finds the rows of each split, builds a
  * data set whose tokens are [UNK], and reads the vectors of each batch. Opening comes last. */
+#include "bert/checkpoint.h"
 #include "train/run.h"
 
 #include "bert/encoder.h"
@@ -204,7 +205,7 @@ nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
     struct nvdp__token_noise *reads = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->info.struct_size = sizeof made->info;
-    NVDP_TRY(nvdp_bert_config_read(ctx, options->model, &config));
+    NVDP_TRY(nvdp__bert_config_read(ctx, options->model, &config));
     NVDP_TRY(nvdp_representations_open(ctx, options->representations, &made->file));
     NVDP_TRY(nvdp_representations_describe(made->file, &made->info));
     size_t dim = nvdp__word_width(&config);

@@ -131,10 +131,10 @@ static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_datas
 
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data) {
     const struct nvdp__model_info *info = &run->model->info;
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = info->task.id;
     config.directory = data != NULL ? data : run->config.data;
-    config.columns = info->columns;
+    nvdp__set_columns(&config, &info->columns);
     config.max_length = info->max_length;
     config.skip_bad_rows = run->config.skip_bad_rows;
     if (info->task.id == NVDP_TASK_TSV || info->task.tags) config.labels_from = &info->task;

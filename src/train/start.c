@@ -132,13 +132,13 @@ cleanup:
 static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
                               struct nvdp__seen_texts *texts) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     struct nvdp__rows rows = {0};
     char *bytes = NULL;
     size_t count = 0;
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
     if (nvdp__task_layout(config.task)->task.tags) return read_sentences(t, path, texts);
-    config.columns = t->config.columns;
+    nvdp__set_columns(&config, &t->config.columns);
     config.skip_bad_rows = t->config.skip_bad_rows;
     status = nvdp__read_stream(NULL, path, NVDP__DATA_LIMIT, &bytes, &count);
     if (status == NVDP_OK)
@@ -232,7 +232,7 @@ bool nvdp__base_first(const struct nvdp__train_options *config) {
 nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_options *config,
                                struct nvdp__train_options *base) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_read(ctx, config->model, &bert));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, config->model, &bert));
     if (config->freeze_layers == 0) config->freeze_layers = bert.num_hidden_layers;
     *base = *config;
     base->preset = NULL;

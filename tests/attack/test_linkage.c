@@ -233,7 +233,7 @@ Test(pair, of_gaussians_has_a_closed_form) {
         const double sd = sqrt(phi(.75) * (1 - phi(.75)) / 80000);
         cr_assert_eq(found.pairs, 1);
         cr_expect_float_eq(p->right, phi(.75), 4.4 * sd, "%g, expected %g", p->right, phi(.75));
-        cr_expect_float_eq(p->most, phi(.75), 1e-9);
+        cr_expect_float_eq(p->right_max, phi(.75), 1e-9);
         cr_expect(p->right_interval.low < p->right && p->right < p->right_interval.high);
         cr_expect_float_eq(p->right_interval.high - p->right_interval.low, 2 * 2.24 * sd, .1 * sd);
         cr_expect(isnan(found.guess) && !found.weak && p->states == 1);
@@ -270,9 +270,9 @@ Test(pair, shows_no_more_than_is_exact) {
         cr_expect(found.holds);
         for (size_t i = 0; i < 5; i++) {
             const struct nvdp_pair_attack *p = &found.pair[i];
-            const double sd = sqrt(p->most * (1 - p->most) / 6000);
-            cr_expect_float_eq(p->right, p->most, 4.4 * sd, "%zu: %g, expected %g", i, p->right,
-                               p->most);
+            const double sd = sqrt(p->right_max * (1 - p->right_max) / 6000);
+            cr_expect_float_eq(p->right, p->right_max, 4.4 * sd, "%zu: %g, expected %g", i,
+                               p->right, p->right_max);
             cr_expect(p->shown <= p->exact && p->shown <= p->ceiling);
             share += p->shown / p->exact / 5;
         }
@@ -285,7 +285,7 @@ Test(pair, shows_no_more_than_is_exact) {
 
 /* Noise lifts the result above the mean of the best test half of the time, which breaks no bound by itself.  One
  * interval in twenty may lie above: of 40 seeds, more than 5 do with probability 1/500. */
-Test(pair, right_is_above_the_most_by_noise_alone) {
+Test(pair, right_is_above_its_maximum_by_noise_alone) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = simplex(ctx, 2, .75);
     size_t above = 0, broken = 0;
@@ -294,7 +294,7 @@ Test(pair, right_is_above_the_most_by_noise_alone) {
         snprintf(text, sizeof text, "%d", seed);
         const char *const options[][2] = {{"pair", "0,1"}, {"samples", "200"}, {"seed", text}};
         struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 3);
-        above += found.pair[0].right > found.pair[0].most;
+        above += found.pair[0].right > found.pair[0].right_max;
         broken += !found.pair[0].holds;
         nvdp_pair_attacks_free(&found);
     }
@@ -340,7 +340,7 @@ Test(pair, the_guess_bound_is_attained) {
     set->mu[1] = -.75;
     struct nvdp_pair_attacks found = attack(ctx, set, INFINITY, options, 2);
     cr_expect_float_eq(found.guess, phi(.75), 1e-9);
-    cr_expect_float_eq(found.pair[0].most, found.guess, 1e-9);
+    cr_expect_float_eq(found.pair[0].right_max, found.guess, 1e-9);
     cr_expect(found.holds);
     nvdp_pair_attacks_free(&found);
     set->mu[1] = set->mu[0]; /* one posterior: nothing to distinguish */

@@ -89,7 +89,7 @@ struct plain {
 
 static struct plain open_plain(const struct bench *b) {
     struct plain p = {0};
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp__mlm_open(b->ctx, b->model, &config, &p.tokenizer, &p.model), NVDP_OK);
     cr_assert_eq(nvdp__pretrain_model_plan(&p.model, 1, 64, 1, NULL), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(b->ctx, 1, 64, &p.batch), NVDP_OK);
@@ -226,7 +226,7 @@ Test(mask_inference, words) {
 Test(mask_inference, bad_input) {
     struct bench b = open_bench("model", NULL);
     struct nvdp_mask_inference found = NVDP_RESULT(struct nvdp_mask_inference);
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     char vocabulary[600];
     const char *headless = support_scratch_path("headless");
     cr_expect_eq(nvdp_mask_inference(b.ctx, b.model, b.sanitizer, TEXTS, b.offset, b.token, b.token,

@@ -117,7 +117,7 @@ static void load_made(struct nvdp_context *ctx, const struct nvdp_model *model, 
     size_t word = 0;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     const char *path = support_scratch_path(name);
     FILE *file = fopen(path, "w");
     fprintf(file, "sentence\tlabel\n");

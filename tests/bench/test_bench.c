@@ -97,13 +97,13 @@ Test(bench, sizes_are_google_s) {
                  {"base", 109482240},
                  {"large", 335141888}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct nvdp_bert_config config;
+        struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
         cr_assert_eq(nvdp_bert_config_find(ctx, sizes[i].name, &config), NVDP_OK);
         cr_assert_eq(nvdp_bert_config_check(ctx, &config), NVDP_OK);
         cr_assert_eq(nvdp_bert_parameter_count(&config), sizes[i].parameters, "%s: %zu",
                      sizes[i].name, nvdp_bert_parameter_count(&config));
     }
-    struct nvdp_bert_config untouched = {.hidden_size = 7};
+    struct nvdp_bert_config untouched = {.struct_size = sizeof untouched, .hidden_size = 7};
     cr_assert_eq(nvdp_bert_config_find(ctx, "huge", &untouched), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "'huge': expected tiny, mini, small"));
     cr_assert_eq(untouched.hidden_size, 7);

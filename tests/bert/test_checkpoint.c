@@ -294,7 +294,7 @@ Test(checkpoint, mini) {
     char *directory = strdup(support_shared("data/bert/mini"));
     support_shared("data/bert/mini/model.safetensors");
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, directory, &config), NVDP_OK);
     struct encoder *encoder = encoder_create(&config, 2, false, false);
     char notices[NOTICES] = "";
@@ -350,7 +350,7 @@ Test(create, a_random_directory_is_complete_and_repeatable) {
     cr_expect_str_eq(copy, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword");
     free(copy);
     cr_expect_not(nvdp__exists(support_scratch_path("two/vocab.txt")));
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, one, &config), NVDP_OK, "%s", nvdp_context_error(ctx));
     struct encoder *encoder = encoder_create(&config, 0, false, false);
     cr_expect_eq(nvdp__checkpoint_load(&encoder->dev, one, &encoder->params), NVDP_OK, "%s",

@@ -24,7 +24,7 @@ Test(config, missing_members_take_defaults_and_unknown_ones_are_passed_over) {
     char *members = NULL;
     cr_assert_gt(
         asprintf(&members, "%s, \"use_cache\": [1, {}], \"layer_norm_eps\": null", minimal), 0);
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, write_config(members), &config), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_eq(config.hidden_size, 8);
@@ -51,7 +51,7 @@ Test(config, modernbert) {
                "6, \"mlp_bias\": true"};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < 2; i++) {
-        struct nvdp_bert_config config = {0};
+        struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
         char *members = NULL;
         cr_assert_gt(asprintf(&members, "%s, %s", minimal, forms[i]), 0);
         cr_assert_eq(nvdp_bert_config_read(ctx, write_config(members), &config), NVDP_OK, "%s",
@@ -141,7 +141,7 @@ static const struct {
 
 Test(config, broken_members_are_refused) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = {0};
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         char *members = NULL;
         cr_assert_gt(asprintf(&members, "%s, %s", minimal, broken[i].member), 0);
@@ -168,7 +168,7 @@ Test(config, members_without_effect_are_accepted) {
         "\"position_embedding_type\": \"absolute\", \"quantization_config\": null",
         "\"auto_map\": {\"AutoTokenizer\": [null, \"t.T\"]}, \"sinusoidal_pos_embds\": true"};
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
         char *all = NULL;
         cr_assert_gt(asprintf(&all, "%s, %s", minimal, members[i]), 0);
@@ -196,7 +196,7 @@ Test(config, activations_have_the_names_of_transformers) {
                  {"quick_gelu", NVDP_ACTIVATION_QUICK_GELU}};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct nvdp_bert_config config;
+        struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
         char *all = NULL;
         cr_assert_gt(asprintf(&all, "%s, \"hidden_act\": \"%s\"", minimal, cases[i].name), 0);
         cr_assert_eq(nvdp_bert_config_read(ctx, write_config(all), &config), NVDP_OK, "%s",
@@ -211,7 +211,7 @@ Test(config, required_members) {
     struct nvdp_context *ctx = support_context();
     static const char *const names[] = {"hidden_size", "num_hidden_layers", "num_attention_heads",
                                         "intermediate_size", "vocab_size"};
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char members[sizeof minimal];
         memcpy(members, minimal, sizeof minimal);
@@ -226,24 +226,60 @@ Test(config, required_members) {
 
 Test(config, heads_divide_the_hidden_size) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_OK);
     config.num_attention_heads = 7;
     cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "768"));
     cr_expect_not_null(strstr(nvdp_context_error(ctx), "7"));
-    config = nvdp_bert_config_default();
+    config = nvdp__bert_config_default();
     config.hidden_act = (enum nvdp_activation)7;
     cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
-    config = nvdp_bert_config_default();
+    config = nvdp__bert_config_default();
     config.vocab_size = SIZE_MAX;
     cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
     nvdp_context_free(ctx);
 }
 
+/* The struct of a program of an older header ends before global_rope_theta. The library does not touch the memory
+ * behind it and takes the defaults of the missing members. */
+Test(config, a_shorter_struct_keeps_its_size) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config, before;
+    memset(&config, 0x77, sizeof config);
+    config.struct_size = offsetof(struct nvdp_bert_config, global_rope_theta);
+    before = config;
+    const size_t size = config.struct_size;
+    cr_assert_eq(nvdp_bert_config_default(ctx, &config), NVDP_OK);
+    cr_expect_eq(config.struct_size, size);
+    cr_expect_eq(config.num_hidden_layers, 12);
+    cr_expect_arr_eq((char *)&config + size, (char *)&before + size, sizeof config - size);
+    cr_assert_eq(nvdp_bert_config_find(ctx, "tiny", &config), NVDP_OK);
+    cr_assert_eq(nvdp_bert_config_read(ctx, write_config(minimal), &config), NVDP_OK);
+    cr_expect_eq(config.hidden_size, 8);
+    cr_expect_arr_eq((char *)&config + size, (char *)&before + size, sizeof config - size);
+    cr_expect_eq(nvdp_bert_check_vocabulary(ctx, "DIR", &config, 10), NVDP_OK);
+    config.model_type = NVDP_MODEL_MODERNBERT;
+    cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_gt(nvdp_bert_parameter_count(&config), 0);
+    config.struct_size = 0;
+    cr_expect_eq(nvdp_bert_config_default(ctx, &config), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx),
+                     "struct_size: expected the size of a struct, as set by NVDP_RESULT, found 0");
+    cr_expect_eq(nvdp_bert_config_find(ctx, "tiny", &config), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bert_config_read(ctx, support_scratch(), &config), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bert_config_check(ctx, &config), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bert_check_vocabulary(ctx, "DIR", &config, 10), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bert_create_random(ctx, &config, 1, NULL, support_scratch_path("new")),
+                 NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_bert_parameter_count(&config), 0);
+    nvdp_context_free(ctx);
+}
+
 Test(config, roundtrip) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = {.hidden_size = 12,
+    struct nvdp_bert_config config = {.struct_size = sizeof config,
+                                      .hidden_size = 12,
                                       .num_hidden_layers = 3,
                                       .num_attention_heads = 4,
                                       .intermediate_size = 5,
@@ -260,8 +296,7 @@ Test(config, roundtrip) {
     cr_assert_eq(nvdp__bert_config_write(ctx, support_scratch(), &config, "BertModel", extra),
                  NVDP_OK, "%s", nvdp_context_error(ctx));
     json_decref(extra);
-    struct nvdp_bert_config back;
-    memset(&back, 0, sizeof back);
+    struct nvdp_bert_config back = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, support_scratch(), &back), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_eq(back.hidden_size, config.hidden_size);
@@ -286,7 +321,7 @@ Test(config, roundtrip) {
 
 Test(config, published_ones_are_read) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, support_shared("data/bert/bert-base-uncased"), &config),
                  NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(config.hidden_size, 768);
@@ -299,7 +334,7 @@ Test(config, published_ones_are_read) {
 
 Test(config, vocabulary_of_another_size) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     cr_expect_eq(nvdp_bert_check_vocabulary(ctx, "DIR", &config, 30522), NVDP_OK);
     for (size_t size = 30521; size <= 30523; size += 2) {
         char number[16];

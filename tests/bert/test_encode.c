@@ -1,5 +1,6 @@
 /* Plain encoding: the reference checkpoint's hidden states, and all kinds of invalid inputs. */
 #include "base/file.h"
+#include "bert/checkpoint.h"
 #include "bert/encode.h"
 #include "hdf5/hdf5.h"
 #include "support.h"
@@ -752,7 +753,7 @@ Test(encoder, vocabulary_may_be_smaller_than_the_table) {
     struct nvdp_context *ctx = support_context();
     const char *directory = support_scratch_path("model");
     char vocabulary[4096];
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
     struct nvdp_config *config = NULL;
     struct nvdp_encoder *encoder = NULL;
     bert.vocab_size = bert.hidden_size = bert.intermediate_size = 8;

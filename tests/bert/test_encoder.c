@@ -1,4 +1,5 @@
 /* The encoder's promises other than its numbers: packing, threads, buffers, dropout, memory. */
+#include "bert/checkpoint.h"
 #include "encoder.h"
 #include "support.h"
 
@@ -214,7 +215,7 @@ Test(encoder, parameters_names_flags_and_initial_values) {
     struct nvdp_bert_config config = encoder_config();
     struct encoder *encoder = encoder_create(&config, 0, true, false);
     cr_expect_eq(nvdp_bert_parameter_count(&config), nvdp__params_trainable(&encoder->params));
-    struct nvdp_bert_config base = nvdp_bert_config_default();
+    struct nvdp_bert_config base = nvdp__bert_config_default();
     cr_expect_eq(nvdp_bert_parameter_count(&base), 109482240);
     nvdp__bert_initialize(&encoder->bert, &encoder->dev, &encoder->params, 3);
     for (size_t i = 0; i < encoder->params.count; i++) {

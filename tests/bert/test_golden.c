@@ -33,7 +33,7 @@ static struct golden golden_load(const char *model) {
     char *expected = NULL;
     cr_assert_gt(asprintf(&expected, "%s/expected.safetensors", directory), 0);
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, directory, &config), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     golden.encoder = encoder_create(&config, 3, true, true);

@@ -15,8 +15,7 @@
 #include <unistd.h>
 
 static int kills(void) {
-    const char *asked = getenv("NVDP_KILLS");
-    return asked != NULL ? atoi(asked) : 1;
+    return (int)support_repeats("NVDP_KILLS", 1);
 }
 
 static bool exists(const char *path) {

@@ -108,7 +108,7 @@ Test(sweep, the_exit_code_tells_of_failures_and_json_names_them) {
 
 Test(sweep, interrupted_it_exits_with_130_and_goes_on_later) {
     const char *out = support_scratch_path("sweep");
-    const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 120, "
+    const char *grid = write_grid("\"methods\": [\"base\"], \"seeds\": [1, 2], \"epochs\": 40, "
                                   "\"patience\": 0, \"checkpoint_seconds\": 0");
     char program[4096], state[4096];
     snprintf(program, sizeof program, "%s/nvdp", NVDP_BINARY_DIR);

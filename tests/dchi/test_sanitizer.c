@@ -346,7 +346,7 @@ static const char pieces[] =
     "[PAD]\n[unused1]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##able\nto\n##\n.\n";
 
 static const char *model(struct nvdp_context *ctx, const char *name, const char *vocabulary) {
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_find(ctx, "tiny", &config), NVDP_OK);
     config.hidden_size = 8;
     config.num_attention_heads = 2;

@@ -1,6 +1,7 @@
 #!/bin/bash
 # commands.sh SOURCE_DIR BUILD_DIR SCRATCH_DIR PAGE: runs the blocks of PAGE that are marked ```sh, in order, in one shell,
-# in an empty folder with links to models/ and presets/. Stops at the first failing command and prints its line.
+# in an empty folder with links to models/ and presets/, on a third of the page's training texts and 100 dev texts. Stops
+# at the first failing command and prints its line.
 set -euo pipefail
 source=$(cd "${1:?source directory}" && pwd)
 build=$(cd "${2:?build directory}" && pwd)
@@ -27,6 +28,11 @@ fi
 cat >run <<'RUN'
 set -eEuo pipefail
 trap 'echo "$page:$LINENO: failed with status $?: $BASH_COMMAND" >&2' ERR
+nvdp-demo() {
+    command nvdp-demo "$1" "$2" "$3" $(($4 / 3))
+    sed -i '102,$d' "$2"/*/dev.tsv
+    sed -i '101,$d' "$2"/*/dev_names.txt
+}
 source ./commands
 RUN
 env -u XDG_CACHE_HOME HOME="$PWD/home" PATH="$build:$PATH" page="$page" bash run </dev/null

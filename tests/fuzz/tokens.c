@@ -22,9 +22,9 @@ static void check(const struct nvdp_dataset *dataset, size_t max_length) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     struct nvdp_dataset *dataset = NULL;
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = (enum nvdp_task_id)(data[0] % (NVDP_TASK_TSV + 1));
-    config.columns = (struct nvdp_task_options){.text_column = "t", .label_column = "y"};
+    nvdp__set_columns(&config, &(struct nvdp__columns){.text_column = "t", .label_column = "y"});
     if (nvdp__tokens_unpack(NULL, (const char *)data + 1, size - 1, VOCABULARY, &config,
                             &dataset) == NVDP_OK &&
         dataset != NULL)

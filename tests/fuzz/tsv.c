@@ -1,6 +1,7 @@
 /* Reads data sets from bytes: the first byte is the task, the second sets the use of labels and
  * whether bad rows are skipped; the rest is the file. */
 #include "fuzz.h"
+#include "text/dataset.h"
 #include "text/task.h"
 #include <math.h>
 
@@ -30,11 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct nvdp_task labels_from = {.classes = 2, .labels = names};
     if (size < 2) return 0;
     unsigned options = data[1];
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = (enum nvdp_task_id)(data[0] % (NVDP_TASK_TSV + 1));
     config.skip_bad_rows = (options & SKIP) != 0;
-    config.columns = (struct nvdp_task_options){"t", (options & PAIR) != 0 ? "u" : NULL, "y",
-                                                (options & REGRESSION) != 0};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", (options & PAIR) != 0 ? "u" : NULL, "y",
+                                                       (options & REGRESSION) != 0});
     if ((options & LABELS_FROM) != 0) config.labels_from = &labels_from;
     struct nvdp__rows rows = {0};
     if (nvdp__rows_parse(NULL, &config, (enum nvdp__label_use)(options % USES),

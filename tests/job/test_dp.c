@@ -515,7 +515,7 @@ static void is_killed(uint64_t seed) {
     config.protocol = NVDP_PROTOCOL_DEV;
     config.adamw.lr *= 4;
     config.dp.batch = 27;
-    config.dp.noise = 0.02;
+    config.dp.noise = 0.04;
     config.epochs = 12;
     config.log_every = 1;
     config.checkpoint_seconds = 1e6;
@@ -545,7 +545,7 @@ Test(dp, learns) {
     struct nvdp__train_options config = run_options(&task, support_scratch_path("learns"));
     config.method = NVDP_METHOD_BASE;
     config.dp.batch = 27;
-    config.dp.noise = 0.02;
+    config.dp.noise = 0.04;
     config.epochs = 40;
     struct nvdp_train_result result = task_train(ctx, &config);
     cr_expect_geq(result.test.mean[0], 0.9, "%g", result.test.mean[0]);

@@ -3,6 +3,7 @@
  * gradient ascent on hidden states that the encoder could never produce. No try may exceed the
  * bound. If the bound can be attained, gradient ascent must come close, which shows that the
  * search works. $NVDP_TRIES sets the number of tries (make long). Read run() first. */
+#include "bert/checkpoint.h"
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
@@ -63,7 +64,7 @@ static void open(struct attack *attack, enum nvdp_method method,
     *attack = (struct attack){.ctx = support_context(), .key = {3, 4}};
     struct nvdp_context *ctx = attack->ctx;
     static const char *const labels[] = {"no", "yes"};
-    info.bert = nvdp_bert_config_default();
+    info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = WIDTH;
     info.bert.num_hidden_layers = 1;
     info.bert.num_attention_heads = 2;
@@ -107,11 +108,6 @@ static void shut(struct attack *attack) {
     nvdp_posteriors_free(attack->set);
     nvdp_model_free(attack->model);
     nvdp_context_free(attack->ctx);
-}
-
-static size_t tries(size_t quick) {
-    const char *more = getenv("NVDP_TRIES");
-    return more != NULL ? strtoul(more, NULL, 10) : quick;
 }
 
 /* Returns the distance in nats between the two texts of the batch. The posterior holds doubles
@@ -224,8 +220,8 @@ static void run(enum nvdp_method method, const struct nvdp__nvib_config *config,
     struct attack attack;
     open(&attack, method, config);
     cr_assert_eq(attack.proven.theorem, theorem, "%s", nvdp_method_name(method));
-    search_texts(&attack, tries(200));
-    search_states(&attack, tries(1200));
+    search_texts(&attack, support_repeats("NVDP_TRIES", 200));
+    search_states(&attack, support_repeats("NVDP_TRIES", 1200));
     const double reached = sqrt(attack.largest / attack.bound);
     cr_expect_geq(reached, min_share, "%s: %g of the bound's distance", nvdp_method_name(method),
                   reached);

@@ -1,5 +1,6 @@
 /* Tests frozen layers: the layers above train as if nothing were frozen, frozen weights stay
  * unchanged, and a text's states are the same in every batch. */
+#include "bert/checkpoint.h"
 #include "job/optimizer.h"
 #include "model/model.h"
 #include "support.h"
@@ -14,7 +15,7 @@ enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
 static struct nvdp__model_info info_for(enum nvdp_method method, size_t width,
                                         struct nvdp_context *ctx) {
     struct nvdp__model_info info = {.method = method, .max_length = LONGEST, .outputs = 2};
-    info.bert = nvdp_bert_config_default();
+    info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = width;
     info.bert.num_hidden_layers = LAYERS;
     info.bert.num_attention_heads = 2;

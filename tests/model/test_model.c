@@ -1,5 +1,6 @@
 /* Tests a model on disk and in use: saving and loading restores it, and results depend only on
  * the texts. */
+#include "bert/checkpoint.h"
 #include "mechanism/method.h"
 #include "model/model.h"
 #include "support.h"
@@ -21,7 +22,7 @@ static const char *const texts[TEXTS] = {"red",           "green blue", "warm",
 static struct nvdp__model_info info_for(enum nvdp_method method, struct nvdp_context *ctx) {
     static const char *const labels[] = {"no", "yes", "maybe"};
     struct nvdp__model_info info = {.method = method, .max_length = 8, .outputs = 3};
-    info.bert = nvdp_bert_config_default();
+    info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = 16;
     info.bert.num_hidden_layers = 2;
     info.bert.num_attention_heads = 4;

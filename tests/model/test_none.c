@@ -1,4 +1,5 @@
 /* Tests the trivial mechanism: BERT's pooler as the encoder computes it, and its gradients. */
+#include "bert/checkpoint.h"
 #include "gradient.h"
 #include "mechanism/method.h"
 #include "model/model.h"
@@ -29,7 +30,7 @@ struct fixture {
 static void build(struct fixture *fixture) {
     *fixture = (struct fixture){.ctx = support_context(), .offset = {0, 3, 5}};
     fixture->dev = nvdp__device_cpu(fixture->ctx);
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
     bert.hidden_size = WIDTH;
     bert.num_attention_heads = 2;
     bert.intermediate_size = 16;

@@ -1,5 +1,6 @@
 /* Tests per-example gradients: norms and weighted sums must equal those of texts that are run
  * alone. */
+#include "bert/checkpoint.h"
 #include "bert/row.h"
 #include "mechanism/method.h"
 #include "model/model.h"
@@ -38,7 +39,7 @@ static struct fixture open_fixture(const struct choice *choice) {
     struct fixture fixture = {.ctx = support_context()};
     struct nvdp__model_info info = {
         .method = choice->method, .max_length = LONGEST, .outputs = choice->regression ? 1 : 3};
-    info.bert = nvdp_bert_config_default();
+    info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = WIDTH;
     info.bert.num_hidden_layers = LAYERS;
     info.bert.num_attention_heads = choice->precision == NVDP_PRECISION_BF16 ? 1 : 2;

@@ -1,4 +1,5 @@
 /* Tests tasks with a class for each word: the head on the words' states, its loss and gradient. */
+#include "bert/checkpoint.h"
 #include "model/model.h"
 #include "support.h"
 #include "tensor/ops.h"
@@ -24,7 +25,7 @@ struct fixture {
 
 static struct nvdp__model_info info_of(const struct nvdp_dataset *data, enum nvdp_method method) {
     struct nvdp__model_info info = {.method = method, .max_length = LENGTH, .outputs = OUTPUTS};
-    info.bert = nvdp_bert_config_default();
+    info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = 16;
     info.bert.num_hidden_layers = 2;
     info.bert.num_attention_heads = 4;
@@ -38,7 +39,7 @@ static struct nvdp__model_info info_of(const struct nvdp_dataset *data, enum nvd
 
 static struct fixture setup(void) {
     struct fixture f = {.ctx = support_context()};
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     support_write_text(support_scratch_path("vocab.txt"), vocabulary);
     support_write_text(support_scratch_path("train.tsv"), file);
     config.task = NVDP_TASK_NER;

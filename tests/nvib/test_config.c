@@ -1,4 +1,5 @@
 /* The mechanism's configuration: defaults, derived values, refusals. */
+#include "bert/checkpoint.h"
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -131,7 +132,7 @@ Test(config, clip_bounds_round_inwards) {
 
 static void refused_by_nvdp(const struct nvdp__nvib_config *config, const char *words) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
     struct nvdp__nvib_config changed = *config;
     cr_expect_eq(nvdp__mechanism_nvdp.resolve(&nvdp__mechanism_nvdp, ctx, &bert, &changed),
                  NVDP_ERR_ARGUMENT, "expected: %s", words);

@@ -1,4 +1,5 @@
 /* Initial values, and the layer that they make. */
+#include "bert/checkpoint.h"
 #include "fixture.h"
 #include "flat_operations.h"
 #include "support.h"
@@ -22,7 +23,7 @@ struct setup {
 static void build(struct setup *setup, const struct nvdp__nvib_config *config) {
     *setup = (struct setup){.ctx = support_context()};
     setup->dev = nvdp__device_cpu(setup->ctx);
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
     bert.hidden_size = WIDTH;
     bert.num_attention_heads = HEADS;
     bert.intermediate_size = INNER;
@@ -260,7 +261,7 @@ Test(init, out_of_memory) {
     config.latent_dim = 4;
     struct nvdp_context *ctx = support_context();
     struct nvdp__device dev = nvdp__device_cpu(ctx);
-    struct nvdp__bert bert = {.config = nvdp_bert_config_default()};
+    struct nvdp__bert bert = {.config = nvdp__bert_config_default()};
     bert.config.hidden_size = WIDTH;
     bert.config.num_attention_heads = HEADS;
     float hidden[TOKENS * WIDTH] = {0};

@@ -11,7 +11,7 @@
 
 Test(compact, is_as_small_as_promised) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config;
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
     struct stat file;
     cr_assert_eq(stat(MODEL "/model.safetensors", &file), 0);
     cr_assert_leq(file.st_size, 12000000);

@@ -1,5 +1,6 @@
 /* Tests private pretraining: norms of single windows' gradients, including that of the tied
  * table, then whole runs. */
+#include "bert/checkpoint.h"
 #include "killed.h"
 #include "pretrain/pretrainer.h"
 #include "tensor/per_example.h"
@@ -55,7 +56,7 @@ static void fill(struct bench *b, size_t first, size_t texts) {
 static struct bench open_bench(enum nvdp_precision precision, enum nvdp__objective objective,
                                size_t frozen) {
     struct bench b = {.ctx = support_context()};
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = 32;
     config.num_hidden_layers = 2;
     config.num_attention_heads = 1;
@@ -361,7 +362,7 @@ Test(dp, pairs) {
     config.steps = 40;
     config.adamw.clip_norm = 0;
     config.dp =
-        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.01, .insecure_seed = 8};
+        (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.1, .insecure_seed = 8};
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);

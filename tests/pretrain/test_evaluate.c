@@ -89,7 +89,7 @@ Test(evaluate, bad_input_is_refused) {
     cr_assert_not_null(strstr(nvdp_context_error(ctx),
                               "expected 4 to 128, the model's max_position_embeddings, found 500"));
     /* A model without the masked-LM head. */
-    struct nvdp_bert_config bert;
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, eval.model, &bert), NVDP_OK);
     char vocabulary[600];
     snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", eval.model);

@@ -5,6 +5,7 @@
  * float32 gives the loss to about 1e-7 and the step changes it by about 1e-3, so 1e-4 of the
  * gradient's norm is noise; the cubic term adds as much. The word embeddings are used twice, at
  * the encoder's input and as the decoder. */
+#include "bert/checkpoint.h"
 #include "plain_model.h"
 #include "support.h"
 
@@ -25,7 +26,7 @@ struct bench {
 };
 
 static struct nvdp_bert_config small(enum nvdp_activation act) {
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = 12;
     config.num_hidden_layers = 2;
     config.num_attention_heads = 3;

@@ -337,20 +337,14 @@ static size_t is_above_its_marginals(const struct pair *pair, int p, struct nvdp
     return compared;
 }
 
-/* make long tries many more. */
-static int tries(int usual) {
-    const char *asked = getenv("NVDP_TRIES");
-    return asked != NULL ? atoi(asked) : usual;
-}
-
 Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
-    const int pairs = tries(40);
+    const size_t pairs = support_repeats("NVDP_TRIES", 12);
     size_t compared = 0;
     gsl_set_error_handler_off();
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 7};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    for (int k = 0; k < pairs; k++) {
+    for (size_t k = 0; k < pairs; k++) {
         const struct pair pair = extreme(&stream, 40, 18, 7, 14);
         for (int p = 0; p < 2; p++) {
             struct nvdp_exact *exact = opened(ctx, &pair, p);
@@ -360,17 +354,17 @@ Test(exact_bound, nasty_pairs_have_numbers_that_hold) {
             nvdp_exact_free(exact);
         }
     }
-    cr_expect_gt(compared, (size_t)pairs);
+    cr_expect_gt(compared, pairs);
     nvdp_context_free(ctx);
 }
 
 /* Pairs as far apart as posteriors may be have numbers. */
 Test(exact_bound, the_farthest_pairs_have_numbers) {
-    const int pairs = tries(12);
+    const size_t pairs = support_repeats("NVDP_TRIES", 6);
     struct nvdp_context *ctx = support_context();
     const struct nvdp__noise noise = {.seed = 8};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
-    for (int k = 0; k < pairs; k++) {
+    for (size_t k = 0; k < pairs; k++) {
         const struct pair pair = extreme(&stream, 300, 300, 230, 230);
         for (int p = 0; p < 2; p++) {
             struct nvdp_exact *exact = opened(ctx, &pair, p);

@@ -1,4 +1,5 @@
 /* Tests the descriptions of everything that the program reads and writes. */
+#include "bert/checkpoint.h"
 #include "made_embeddings.h"
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -338,7 +339,7 @@ Test(describe, bound_of_a_sequence_clip) {
 /* A foreign configuration may contain lists of anything. */
 Test(describe, lists_of_objects_in_a_configuration) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = config.intermediate_size = 8;
     config.num_hidden_layers = config.num_attention_heads = 1;
     config.vocab_size = 8;

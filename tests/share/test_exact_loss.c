@@ -78,8 +78,7 @@ static bool agrees(const struct nvdp_posteriors *set, size_t p, size_t q, size_t
 static void check(const struct run_choice *choice) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = trained(ctx, choice);
-    const char *asked = getenv("NVDP_SAMPLES");
-    const size_t count = asked != NULL ? strtoul(asked, NULL, 10) : 1000;
+    const size_t count = support_repeats("NVDP_SAMPLES", 1000);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
     size_t pair[PAIRS][2];

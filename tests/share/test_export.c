@@ -938,7 +938,7 @@ Test(statement, begins_with_the_guarantee) {
     first_line(&facts, true, /* two rows with one text */
                "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
                "texts that the encoder was trained on.");
-    facts.spent.again = 1;
+    facts.spent.seen_before = 1;
     first_line(&facts, true,
                "Proven: epsilon 25.29 at delta 1e-05, 2 samples, any two texts. Not covered: the "
                "texts that the encoder was trained on.");

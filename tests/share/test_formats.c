@@ -224,8 +224,8 @@ static bool known(const struct bench *bench, const char *path, const char *key) 
 
 /* A signature covers every byte: none can be changed. */
 Test(formats, signatures_see_every_byte) {
-    enum { CHANGES = 32, MORE = 300 }; /* MORE: changes per file of the first kind */
-    unsigned seed = 5;
+    const size_t changes = support_repeats("NVDP_MUTATIONS", 12);
+    unsigned seed = support_seed("NVDP_MUTATIONS");
     char key[512], open[520], path[512];
     for (size_t n = 0; n < KINDS + 1; n++) {
         const size_t kind = n % KINDS; /* the last is the first kind in float16 */
@@ -244,7 +244,8 @@ Test(formats, signatures_see_every_byte) {
             snprintf(path, sizeof path, "%s", file_of(kind, endings[i]));
             cr_assert(known(&bench, path, open), "%s", path);
             cr_assert_eq(nvdp__read_file(bench.ctx, path, 1 << 24, &bytes, &count), NVDP_OK);
-            for (int k = 0; k < (n == 2 ? MORE : CHANGES); k++) {
+            for (size_t k = 0; k < changes * (n == 2 ? 8 : 1);
+                 k++) { /* eight times as many of one kind */
                 /* half of them among the words */
                 const size_t part = k % 2 == 0 || count < 8192 ? count : 8192;
                 const size_t in = (size_t)rand_r(&seed) % part;

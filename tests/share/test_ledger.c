@@ -183,13 +183,13 @@ Test(ledger, keeps_what_the_run_promised) {
     const struct nvdp__budget two = {.samples = 2};
     cr_assert_eq(add_promised(&book, 4, words, 1, 0.5, any, 1, &spent), NVDP_OK);
     cr_assert_eq(spent.samples, 2);
-    cr_assert_eq(spent.again, 0);
+    cr_assert_eq(spent.seen_before, 0);
     for (size_t i = 0; i < 3; i++)
         refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, words + i, 1, 0.5, any, 1, &spent),
                 "expected in total at most 1 sample of a text, which the run guarantees, found");
     cr_assert_eq(add_promised(&book, 1, words, 1, 0.5, two, 1, &spent), NVDP_OK);
     cr_assert_eq(spent.samples, 2);
-    cr_assert_eq(spent.again, 1);
+    cr_assert_eq(spent.seen_before, 1);
     cr_assert_str_eq(spent.files, "a.h5");
     refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, words + 1, 1, 0.5, any, 1, &spent),
             "1 of its 1 texts were shared before, in a.h5"); /* that budget was for one export */
@@ -620,9 +620,8 @@ static pid_t begin(struct bench *bench, const char *name) {
 Test(ledger, no_death_hides_a_sample) {
     struct bench bench = bench_open();
     struct nvdp_context *ctx = bench.book.ctx;
-    const char *wanted = getenv("NVDP_KILLS");
-    const int kills = wanted != NULL ? atoi(wanted) : 6;
-    unsigned seed = wanted != NULL ? (unsigned)time(NULL) : 1;
+    const int kills = (int)support_repeats("NVDP_KILLS", 6);
+    unsigned seed = support_seed("NVDP_KILLS");
     int counted = 0, with_values = 0, whole = 0;
     support_set(ctx, bench.config, "samples", samples);
     support_set(ctx, bench.config, "budget-samples", samples);

@@ -141,7 +141,7 @@ Test(verify, holds_of_every_kind_of_export) {
             cr_assert_float_eq(found.epsilon, nvdp_gdp_epsilon(found.mu, 1e-5), 1e-12);
             char bound[NVDP__BOUND_TEXT];
             snprintf(words, sizeof words, "epsilon %s at delta 1e-05",
-                     nvdp__bound(bound, found.epsilon, NVDP__UP));
+                     nvdp__bound(bound, found.epsilon));
             support_contains(found.statement, words);
             cr_assert_eq(check_of(&found, "the values spread")->verdict, NVDP_VERDICT_YES);
         } else {
@@ -847,9 +847,8 @@ Test(verify, takes_the_files_of_a_folder_as_one) {
 Test(verify, survives_changed_bytes, .timeout = 36000) {
     enum { STRUCTURES = 12 << 10, SECONDS = 20 };
     struct bench bench = bench_open(&clipped);
-    const char *wanted = getenv("NVDP_MUTATIONS");
-    const int mutations = wanted != NULL ? atoi(wanted) : 200;
-    unsigned seed = wanted != NULL ? (unsigned)time(NULL) : 1;
+    const int mutations = (int)support_repeats("NVDP_MUTATIONS", 100);
+    unsigned seed = support_seed("NVDP_MUTATIONS");
     char *described = NULL;
     char *bytes = NULL;
     size_t count = 0;

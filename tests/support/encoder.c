@@ -2,6 +2,7 @@
  * comparison with expected values. */
 #include "encoder.h"
 
+#include "bert/checkpoint.h"
 #include "bert/row.h"
 #include "flat_operations.h"
 #include "plain_encoder.h"
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 
 struct nvdp_bert_config encoder_config(void) {
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = 12;
     config.num_hidden_layers = 2;
     config.num_attention_heads = 3;

@@ -200,8 +200,7 @@ static void run_killed(const struct killed_run *run, const struct whole *whole, 
 
 void killed_ends(const struct killed_run *run, int kills) {
     static struct whole whole;
-    const char *wanted = getenv("NVDP_KILLS");
-    struct tally tally = {.seed = wanted != NULL ? (unsigned)time(NULL) : 1};
+    struct tally tally = {.seed = support_seed("NVDP_KILLS")};
     char out[PATH], record[LONGER];
     cr_assert_leq(run->steps, MAX_STEPS);
     whole = (struct whole){.ctx = support_context(), .late = run->late};
@@ -211,7 +210,7 @@ void killed_ends(const struct killed_run *run, int kills) {
     snprintf(whole.out, sizeof whole.out, "%s", support_scratch_path("whole"));
     snprintf(whole.model, sizeof whole.model, "%s/%s", whole.out, run->model);
     if (run->seeded) run_whole(run, &whole);
-    if (wanted != NULL) kills = atoi(wanted);
+    kills = (int)support_repeats("NVDP_KILLS", (size_t)kills);
     /* Usually one run; more if all kills happened while a state was written. */
     while (tally.kills < kills || (tally.redone == 0 && tally.kills < 20 * kills)) {
         run_killed(run, &whole, out, kills, &tally);

@@ -1,6 +1,7 @@
 /* Runs the program and makes a tiny model and task for it (program.h): first running, then the
  * model, then the task. */
 #include "program.h"
+#include "bert/checkpoint.h"
 
 #include <criterion/criterion.h>
 #include <nvdp/bert.h>
@@ -89,7 +90,7 @@ const char *program_model(void) {
     const char *path = support_scratch_path("vocab.txt");
     support_write_text(path, vocabulary);
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = 16;
     config.num_hidden_layers = 1;
     config.num_attention_heads = 2;

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { RING = 64, PATH_SIZE = 4096 };
@@ -183,6 +184,15 @@ double *support_numbers(const json_t *array, size_t *count) {
         values[i] = support_number(json_array_get(array, i));
     }
     return values;
+}
+
+size_t support_repeats(const char *variable, size_t usual) {
+    const char *wanted = getenv(variable);
+    return wanted != NULL ? strtoul(wanted, NULL, 10) : usual;
+}
+
+unsigned support_seed(const char *variable) {
+    return getenv(variable) != NULL ? (unsigned)time(NULL) : 1;
 }
 
 double support_relative(double got, double want, double floor) {

@@ -56,6 +56,11 @@ void support_set(struct nvdp_context *ctx, struct nvdp_config *config, const cha
 void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const char *name,
                      const char *value, const char *part);
 
+/* Returns the number of repetitions that the environment variable sets (`make long`), else `usual`. */
+size_t support_repeats(const char *variable, size_t usual);
+/* Returns a seed of random repetitions: the time if the environment variable is set, else 1. */
+unsigned support_seed(const char *variable);
+
 /* Returns |got - want| / max(|want|, floor). */
 double support_relative(double got, double want, double floor);
 /* Returns norm(got - want) / norm(want) over n items; norm(got) if want is zero. */

@@ -2,6 +2,7 @@
  * model, then training on them. */
 #include "tiny_task.h"
 
+#include "bert/checkpoint.h"
 #include "support.h"
 
 #include <criterion/criterion.h>
@@ -41,7 +42,7 @@ static void write_test(const char *path, int n) {
 
 static void write_model(struct nvdp_context *ctx, size_t hidden, const char *vocabulary,
                         const char *directory) {
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = hidden;
     config.num_hidden_layers = 1;
     config.num_attention_heads = 2;

@@ -113,7 +113,7 @@ struct fixture {
 };
 
 static struct fixture setup(void) {
-    struct fixture f = {.ctx = support_context(), .config = nvdp_dataset_config_default()};
+    struct fixture f = {.ctx = support_context(), .config = nvdp__dataset_config_default()};
     support_write_text(support_scratch_path("vocab.txt"), vocabulary);
     cr_assert_eq(nvdp_tokenizer_load(f.ctx, support_scratch(), &f.tokenizer), NVDP_OK);
     f.config.task = NVDP_TASK_NER;

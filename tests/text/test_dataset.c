@@ -1,5 +1,6 @@
 /* Loading: the tasks' files, labels, refusals, limits. */
 #include "support.h"
+#include "text/dataset.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -136,7 +137,7 @@ Test(dataset, mnli_without_gold) {
 
 Test(dataset, own_columns) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"body", "title", "topic", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"body", "title", "topic", false});
     text_file("train.tsv", "topic\tid\ttitle\tbody\nwar\tn1\tthe\tcat\nart\tn2\tmat\tsat\n"
                            "war\tn3\ta\tb\narts\tn4\ta\tb\n");
     struct nvdp_dataset *train = load(&config, NVDP_SPLIT_TRAIN);
@@ -173,7 +174,7 @@ Test(dataset, own_columns) {
 
 Test(dataset, own_scores) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", true};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", true});
     const char *path = text_file("train.tsv", "t\ty\na\t-17.5\nb\t1e6\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert(dataset->label[0] == -17.5f && dataset->label[1] == 1e6f);
@@ -199,13 +200,13 @@ Test(dataset, named_files) {
     cr_assert_eq(dataset->label[0], 1);
     nvdp_dataset_free(dataset);
     config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, NULL, false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, NULL, false});
     path = text_file("x.tsv", "t\nthe cat\n\n"); /* one column: an empty line is an empty text */
     cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
     cr_assert_eq(dataset->count, 2);
     cr_assert_eq(dataset->task.classes, 0);
     nvdp_dataset_free(dataset);
-    config.columns.label_column = "y";
+    config.label_column = "y";
     path = text_file("x.tsv", "t\ty\na\tno\nb\tyes\n"); /* the file's own labels */
     cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
     cr_assert_eq(dataset->task.classes, 2);
@@ -214,6 +215,40 @@ Test(dataset, named_files) {
 }
 
 /* Classes are in numeric order if all labels are numbers, else in the order of their bytes. */
+/* The options of a program of an older header end before limit: they have the default, all rows. */
+Test(dataset, shorter_options_keep_their_size) {
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp_dataset_config config, before;
+    memset(&config, 0x77, sizeof config);
+    config.struct_size = offsetof(struct nvdp_dataset_config, limit);
+    before = config;
+    const size_t size = config.struct_size;
+    const char *path = text_file("x.tsv", "sentence\tlabel\na\t1\nb\t0\n");
+    cr_assert_eq(nvdp_dataset_config_default(ctx, &config), NVDP_OK);
+    cr_expect_eq(config.max_length, 128);
+    cr_expect_eq(config.struct_size, size);
+    cr_expect_arr_eq((char *)&config + size, (char *)&before + size, sizeof config - size);
+    config.task = NVDP_TASK_SST2;
+    cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_eq(dataset->count, 2);
+    nvdp_dataset_free(dataset);
+    text_file("train.tsv", "sentence\tlabel\na\t1\nb\t0\n");
+    config.directory = support_scratch();
+    cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_eq(dataset->count, 2);
+    nvdp_dataset_free(dataset);
+    config.struct_size = 0;
+    static const char message[] =
+        "struct_size: expected the size of a struct, as set by NVDP_RESULT, found 0";
+    text_error(ctx, nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_ERR_ARGUMENT,
+               message);
+    text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset),
+               NVDP_ERR_ARGUMENT, message);
+    text_error(ctx, nvdp_dataset_config_default(ctx, &config), NVDP_ERR_ARGUMENT, message);
+}
+
 Test(dataset, order_of_classes) {
     static const struct {
         const char *text, *labels[4];
@@ -221,7 +256,7 @@ Test(dataset, order_of_classes) {
     } cases[] = {{"t\ty\ncat\t10\ncat\t-1\ncat\t2\ncat\t02\n", {"-1", "02", "2", "10"}, 1},
                  {"t\ty\ncat\t10\ncat\tx\ncat\t2\ncat\t2\n", {"10", "2", "x"}, 1}};
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct nvdp_dataset *dataset = NULL;
         text_file("train.tsv", cases[i].text);
@@ -273,7 +308,7 @@ Test(dataset, refusals) {
     refuse(&config, "s\t1\t\tcat\ns\tcat\n", ":2: expected 4 columns, found 2" SKIPS);
     refuse(&config, "s\tx\t\tcat\n", ":1: label 'x': expected one of 0, 1");
     config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
     refuse(&config, "t\ty\na\tx\nb\tx\n",
            ": column 'y': expected at least 2 different labels, found only 'x'");
     refuse(&config, "t\ty\na\t\nb\tx\n", ":2: label '': expected a name in UTF-8");
@@ -294,7 +329,7 @@ Test(dataset, wrong_arguments) {
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
                NVDP_ERR_ARGUMENT, "directory: expected a path, found none");
     config = text_config(NVDP_TASK_TSV);
-    config.columns.text_column = "t";
+    config.text_column = "t";
     text_file("train.tsv", "t\na\n");
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset),
                NVDP_ERR_ARGUMENT, "label_column: expected a column's name, found none");
@@ -409,7 +444,7 @@ Test(dataset, threads_do_not_matter) {
 
 Test(dataset, selection) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
     config.max_length = 4;
     text_file("train.tsv", "id\tt\ty\np\ta\tno\nq\tthe cat sat\tyes\nr\tb b\tno\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);

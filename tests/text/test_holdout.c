@@ -33,7 +33,7 @@ static struct nvdp_dataset *make(size_t rows, int (*label)(size_t row), bool reg
     text_file("train.tsv", text);
     free(text);
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", regression};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", regression});
     struct nvdp_dataset *dataset = NULL;
     nvdp_status status = nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset);
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));

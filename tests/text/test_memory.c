@@ -1,6 +1,7 @@
 /* Every allocation of src/text fails in turn: an error each time, results untouched, no leak. */
 #include "support.h"
 #include "text/batch.h"
+#include "text/dataset.h"
 #include "text/normalize.h"
 #include "text/tokenizer.h"
 #include "text_support.h"
@@ -65,7 +66,7 @@ static nvdp_status attempt_unigram(struct nvdp_context *ctx, struct nvdp_tokeniz
 
 static nvdp_status attempt_load(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", "u", "y", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", "u", "y", false});
     config.skip_bad_rows = true;
     config.limit = 3;
     text_file("train.tsv",
@@ -103,7 +104,7 @@ static nvdp_status attempt_holdout(struct nvdp_context *ctx, struct nvdp_tokeniz
 
 static nvdp_status attempt_select(struct nvdp_context *ctx, struct nvdp_tokenizer *tokenizer) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
     text_file("train.tsv", "t\ty\na\tno\nb\tyes\n");
     struct nvdp_dataset *dataset = NULL;
     struct nvdp_dataset *selected = NULL;

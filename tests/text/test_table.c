@@ -1,6 +1,7 @@
 /* CSV, quoted tabs and JSON lines: rows and fields, and the data sets made from a user's own
  * files. */
 #include "support.h"
+#include "text/dataset.h"
 #include "text/task.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
@@ -246,7 +247,7 @@ static struct nvdp_dataset *load(struct nvdp_context *ctx, const char *name, con
     struct nvdp_tokenizer *tokenizer = text_tiny(ctx);
     text_file(name, text);
     config.max_length = 8;
-    config.columns = (struct nvdp_task_options){.text_column = "t", .label_column = "y"};
+    nvdp__set_columns(&config, &(struct nvdp__columns){.text_column = "t", .label_column = "y"});
     cr_assert_eq(nvdp_dataset_load(ctx, tokenizer, &config, NVDP_SPLIT_TRAIN, &dataset), want, "%s",
                  nvdp_context_error(ctx));
     nvdp_tokenizer_free(tokenizer);

@@ -1,5 +1,6 @@
 /* Tasks by name; their labels, metrics and files. */
 #include "support.h"
+#include "text/dataset.h"
 #include "text/task.h"
 #include "text_support.h"
 #include <criterion/criterion.h>
@@ -90,10 +91,10 @@ Test(task, own_columns) {
     struct nvdp__layout layout;
     text_error(ctx, nvdp__task_resolve(ctx, &config, &layout), NVDP_ERR_ARGUMENT,
                "text_column: expected a column's name, found none");
-    config.columns = (struct nvdp_task_options){"t", NULL, "y", false};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
     cr_assert_eq(nvdp__task_resolve(ctx, &config, &layout), NVDP_OK);
     cr_assert(!layout.task.pair && !layout.task.regression);
-    config.columns = (struct nvdp_task_options){"t", "u", "y", true};
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", "u", "y", true});
     cr_assert_eq(nvdp__task_resolve(ctx, &config, &layout), NVDP_OK);
     cr_assert(layout.task.pair && layout.task.regression && isinf(layout.task.label_max));
     cr_assert_eq(layout.task.metric[0], NVDP_METRIC_PEARSON);

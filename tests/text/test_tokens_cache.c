@@ -1,5 +1,6 @@
 /* The cache of tokenized files never changes a result and never causes a failure. */
 #include "support.h"
+#include "text/dataset.h"
 #include "text_support.h"
 
 #include <criterion/criterion.h>
@@ -109,7 +110,7 @@ Test(tokens_cache, names_ids_pairs_and_samples) {
     struct fixture fixture;
     open_fixture(&fixture);
     fixture.config.task = NVDP_TASK_TSV;
-    fixture.config.columns = (struct nvdp_task_options){"t", "u", "y", false};
+    nvdp__set_columns(&fixture.config, &(struct nvdp__columns){"t", "u", "y", false});
     text_file("train.tsv", "index\tt\tu\ty\n7\tthe\tcat\tno\n8\tmat\tsat .\tyes\n9\ta\tb\tno\n");
     same_with_and_without(&fixture);
     fixture.config.limit = 2;
@@ -117,9 +118,9 @@ Test(tokens_cache, names_ids_pairs_and_samples) {
     same_with_and_without(&fixture);
     fixture.config.max_length = 5;
     same_with_and_without(&fixture);
-    fixture.config.columns.text_pair_column = NULL;
+    fixture.config.text_pair_column = NULL;
     same_with_and_without(&fixture);
-    fixture.config.columns = (struct nvdp_task_options){"t", NULL, "index", true};
+    nvdp__set_columns(&fixture.config, &(struct nvdp__columns){"t", NULL, "index", true});
     same_with_and_without(&fixture);
     cr_assert_eq(files(&fixture, NULL), 5);
     close_fixture(&fixture);

@@ -2,6 +2,7 @@
 #include "text_support.h"
 
 #include "support.h"
+#include "text/dataset.h"
 #include <criterion/criterion.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,7 +83,7 @@ const char *text_file(const char *name, const char *text) {
 }
 
 struct nvdp_dataset_config text_config(enum nvdp_task_id task) {
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = task;
     config.directory = support_scratch();
     return config;

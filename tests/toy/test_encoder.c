@@ -44,7 +44,7 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
     static const int ids[TOKENS] = {1, 3, 2, 0};
     struct nvdp_context *ctx = support_context();
     struct nvdp_config *config = NULL;
-    struct nvdp_bert_config read;
+    struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
     struct nvdp__h5 *file = NULL;
     const char *folder = tiny_checkpoint(ctx, words, weight, bias);
     const char *texts = support_scratch_path("texts.jsonl"), *out = support_scratch_path("out.h5");
@@ -81,7 +81,7 @@ Test(encoder, a_checkpoint_is_read_and_encoded) {
 
 Test(encoder, its_configuration_is_checked) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_bert_config read;
+    struct nvdp_bert_config read = NVDP_RESULT(struct nvdp_bert_config);
     const char *path = support_scratch_path("config.json");
     support_write_text(path,
                        "{\"model_type\": \"toy\", \"width\": 3, \"layers\": 2, \"words\": 4}");
@@ -99,7 +99,7 @@ Test(encoder, its_configuration_is_checked) {
 
 /* Writes a random toy over the task's vocabulary and returns its folder in `model`. */
 static void toy_of(struct nvdp_context *ctx, const struct task *task, char model[600]) {
-    struct nvdp_bert_config toy;
+    struct nvdp_bert_config toy = NVDP_RESULT(struct nvdp_bert_config);
     char vocabulary[600];
     cr_assert_eq(nvdp_bert_config_read(ctx, task->model, &toy), NVDP_OK);
     toy.model_type = (enum nvdp_model_type)TOY;
@@ -114,7 +114,7 @@ static void toy_of(struct nvdp_context *ctx, const struct task *task, char model
 Test(encoder, it_is_trained_saved_and_scored) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_bert_config saved;
+    struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
     char model[600];
     toy_of(ctx, &task, model);
     struct nvdp__train_options config =
@@ -171,7 +171,7 @@ Test(encoder, what_it_does_not_offer_is_refused) {
  * checkpoint with these names. */
 Test(encoder, kin_of_bert_computes_the_same) {
     static const size_t lengths[] = {3, 9, 1, 5};
-    struct nvdp_bert_config config = encoder_config(), read;
+    struct nvdp_bert_config config = encoder_config(), read = NVDP_RESULT(struct nvdp_bert_config);
     struct encoder *bert = encoder_create(&config, 3, true, false);
     config.model_type = (enum nvdp_model_type)KIN;
     struct encoder *kin = encoder_create(&config, 3, true, false);

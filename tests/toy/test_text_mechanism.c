@@ -103,10 +103,11 @@ Test(toy_text_mechanism, is_measured_and_trained_under) {
     cr_assert_eq(nvdp_text_privacy(ctx, options, NULL, &report), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     nvdp_config_free(options);
-    cr_expect_str_eq(report.pairs.method, "toy");
+    cr_expect_str_eq(report.pairs->method, "toy");
     cr_assert_eq(nvdp_dchi_report_text(ctx, &report, &text), NVDP_OK);
     support_contains(text, "under toy, eta 2");
     support_contains(text, "The divergences are those of santext, which bound the exact ones.");
     free(text);
+    nvdp_dchi_report_free(&report);
     nvdp_context_free(ctx);
 }

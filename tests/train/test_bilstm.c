@@ -51,7 +51,7 @@ Test(bilstm, learns_over_embeddings_that_stay) {
     cr_expect_arr_eq(a, b, before * sizeof *a);
     free(a);
     free(b);
-    struct nvdp_bert_config bert;
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(ctx, model, &bert), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(bert.model_type, NVDP_MODEL_BILSTM);
     cr_expect_eq(bert.hidden_size, 18);

@@ -36,7 +36,7 @@ static void open_fixture(struct fixture *fixture) {
     fixture->task = task_make(fixture->ctx);
     nvdp_context_set_log(fixture->ctx, take, fixture);
     char vocabulary[600];
-    struct nvdp_bert_config bert;
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     snprintf(fixture->model, sizeof fixture->model, "%s", support_scratch_path("three"));
     snprintf(fixture->cache, sizeof fixture->cache, "%s", support_scratch_path("cache"));
     snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", fixture->task.model);
@@ -245,7 +245,7 @@ Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     snprintf(path, sizeof path, "%s/model/model.safetensors", out);
     cr_assert_eq(stat(path, &model), 0);
     cr_expect_lt(state.st_size, model.st_size / 2);
-    struct nvdp_bert_config bert;
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     cr_assert_eq(nvdp_bert_config_read(fixture.ctx, fixture.model, &bert), NVDP_OK);
     snprintf(path, sizeof path, "%s/model.safetensors", fixture.model);
     unlink(path);

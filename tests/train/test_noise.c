@@ -35,7 +35,7 @@ static struct nvdp__token_noise_options options_of(int mechanism, double eta) {
 
 static void load(struct fixture *f, enum nvdp_split split, size_t limit,
                  struct nvdp_dataset **out) {
-    struct nvdp_dataset_config config = nvdp_dataset_config_default();
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
     config.task = NVDP_TASK_SST2;
     config.directory = f->task.data;
     config.max_length = TASK_LENGTH;

@@ -173,8 +173,7 @@ static double head_anchor(struct nvdp_context *ctx, const struct task *task, con
     t.config.task = name;
     t.config.model = NULL;
     t.config.from_base = base;
-    t.config.columns =
-        (struct nvdp_task_options){.text_column = "sentence", .label_column = "label"};
+    t.config.columns = (struct nvdp__columns){.text_column = "sentence", .label_column = "label"};
     cr_assert_eq(nvdp__trainer_take_base(&t), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp__trainer_open(&t), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp__trainer_allocate(&t, true), NVDP_OK, "%s", nvdp_context_error(ctx));

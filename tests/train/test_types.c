@@ -66,7 +66,7 @@ static void check_saved(struct nvdp_context *ctx, const struct type *type, const
         free(path);
     }
     char *config = in_run(run, "config.json"), *weights = in_run(run, "model.safetensors");
-    struct nvdp_bert_config bert;
+    struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
     char *text = support_read(config), *model = in_run(run, "");
     support_contains(text, "ForSequenceClassification");
     cr_assert_eq(nvdp_bert_config_read(ctx, model, &bert), NVDP_OK, "%s", nvdp_context_error(ctx));

@@ -1,6 +1,7 @@
 /* Implements the fixture of the vib tests. */
 #include "fixture.h"
 
+#include "bert/checkpoint.h"
 #include "support.h"
 #include <criterion/criterion.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static void plan(struct fixture *fixture) {
 }
 
 static struct nvdp_bert_config encoder(void) {
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = WIDTH;
     config.num_attention_heads = HEADS;
     config.intermediate_size = INNER;

@@ -1,4 +1,5 @@
 /* Settings that a mechanism without weights reads from its configuration, and those it refuses. */
+#include "bert/checkpoint.h"
 #include "fixture.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -6,7 +7,7 @@
 #include <string.h>
 
 static nvdp_status resolve(struct nvdp_context *ctx, size_t k, struct nvdp__nvib_config *config) {
-    struct nvdp_bert_config bert = nvdp_bert_config_default();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
     bert.hidden_size = 16;
     bert.num_attention_heads = 4;
     return kinds[k].mechanism->resolve(kinds[k].mechanism, ctx, &bert, config);

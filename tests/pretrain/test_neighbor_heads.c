@@ -1,5 +1,6 @@
-/* Tests the initial weights of neighbours.c: heads attend to the intended relative positions,
+/* Tests the initial weights of neighbor_heads.c: heads attend to the intended relative positions,
  * computed here in double. */
+#include "bert/checkpoint.h"
 #include "pretrain/model.h"
 #include "support.h"
 #include "tensor/params.h"
@@ -77,7 +78,7 @@ struct made {
 
 static struct made make(size_t layers, size_t heads) {
     struct made made = {.ctx = support_context()};
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = D;
     config.num_hidden_layers = layers;
     config.num_attention_heads = heads;
@@ -99,11 +100,11 @@ static void discard(struct made *made) {
 }
 
 /* With random weights each token gets 1/40 = .025. */
-Test(neighbours, heads_attend_to_them) {
+Test(neighbor_heads, heads_attend_to_them) {
     static const int offset[2][HEADS] = {{-1, 1, -2, 2}, {-1, 1, -3, 3}};
     struct made made = make(3, HEADS);
     cr_assert_lt(attention_at(&made.bert, &made.params, 0, 0, -1), 0.05);
-    cr_assert_eq(nvdp__initialise_neighbours(&made.bert, &made.dev, &made.params, 1), NVDP_OK);
+    cr_assert_eq(nvdp__initialize_neighbor_heads(&made.bert, &made.dev, &made.params, 1), NVDP_OK);
     for (size_t layer = 0; layer < 2; layer++)
         for (size_t head = 0; head < HEADS; head++) {
             double share = attention_at(&made.bert, &made.params, layer, head, offset[layer][head]);
@@ -116,11 +117,12 @@ Test(neighbours, heads_attend_to_them) {
 
 /* With one layer, one head, or more heads than offsets, all that fits is set and all values stay
  * finite. */
-Test(neighbours, fits_any_shape) {
+Test(neighbor_heads, fits_any_shape) {
     static const struct { size_t layers, heads; } shape[] = {{1, 1}, {1, 2}, {2, 16}};
     for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
         struct made made = make(shape[i].layers, shape[i].heads);
-        cr_assert_eq(nvdp__initialise_neighbours(&made.bert, &made.dev, &made.params, 1), NVDP_OK);
+        cr_assert_eq(nvdp__initialize_neighbor_heads(&made.bert, &made.dev, &made.params, 1),
+                     NVDP_OK);
         for (size_t k = 0; k < made.params.total; k++)
             cr_assert(isfinite(made.params.value[k]));
         discard(&made);

@@ -118,9 +118,9 @@ static void place_heads(const struct setting *s, size_t number, double gain) {
 }
 
 /* Also sets the heads' values and outputs to normals with variance 1/D. */
-nvdp_status nvdp__initialise_neighbours(const struct nvdp__bert *bert,
-                                        const struct nvdp__device *dev, struct nvdp__params *params,
-                                        uint64_t seed) {
+nvdp_status nvdp__initialize_neighbor_heads(const struct nvdp__bert *bert,
+                                            const struct nvdp__device *dev,
+                                            struct nvdp__params *params, uint64_t seed) {
     const struct nvdp_bert_config *config = &bert->config;
     struct setting s = {.bert = bert, .dev = dev, .params = params, .seed = seed};
     s.dim = config->hidden_size;
