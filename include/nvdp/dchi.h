@@ -33,7 +33,8 @@ NVDP_BEGIN_DECLS
 /** A table of word vectors; opaque and immutable. */
 struct nvdp_vectors;
 
-/** Creates a table from a copy of an array. O(count x dim), 13 bytes per element.
+/** Creates a table from a copy of an array. O(count x dim). Up to 2^25 elements take 13 bytes each; in a larger table
+ * an element takes 4 bytes in rows of float32 values, else 8.
  * @param ctx      records messages
  * @param count    V, number of tokens, 1 to 2^31 - 1
  * @param dim      d, at least 1
@@ -53,11 +54,11 @@ size_t nvdp_vectors_count(const struct nvdp_vectors *vectors);
  * @param vectors table
  * @return d */
 size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors);
-/** Returns the vector of a token.
+/** Copies the vector of a token.
  * @param vectors table
  * @param token   below V
- * @return [d], owned by the table */
-const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token);
+ * @param out     [d] */
+void nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out);
 
 /** Finds the token nearest to each of n points, in the Euclidean norm; for ties the lowest.
  *
