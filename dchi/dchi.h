@@ -36,7 +36,7 @@ struct nvdp_vectors {
     double *mean; /* [dim] */
     double scale;
     double *norm; /* [count] |c_j| */
-    /* Of tables of few numbers; else NULL, and made for some rows at a time. */
+    /* Kept by tables of few numbers; else NULL, and made for some rows at a time. */
     float *centered; /* [count, dim] */
     struct nvdp__coarse coarse;
 };
@@ -208,8 +208,8 @@ void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double
 
 /* Releases cached proposals (sample.c). */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);
-/* Computes mean, scale and norm, and with `keep` what a table of few numbers has (nearest.c); nvdp_vectors_free releases
- * them. */
+/* Computes mean, scale and norm, and with `keep` what a table of few numbers has (nearest.c); nvdp_vectors_free
+ * releases them. */
 nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors, bool keep);
 void nvdp__coarse_release(struct nvdp__coarse *coarse);
 /* Distances of n tokens to the nearest and to the farthest other token, equal to those of a comparison of all in

@@ -223,7 +223,7 @@ NVDP__INLINE void keep_bounds(float v, float e, float *low, int32_t *min, int32_
 
 /* ---- by float32 products ---- */
 
-/* Of a tile of rows: |c|^2/2, and |c| rounded up. */
+/* Sizes of the rows of a tile: |c|^2/2, and |c| rounded up. */
 struct sizes {
     float half[ROWS], length[ROWS];
 };

@@ -228,7 +228,7 @@ enum {
     MADE_BYTES = 256 << 20
 };
 
-/* Of one thread: the rows of a span, transposed, and products with them. */
+/* Memory of one thread: the rows of a span, transposed, and products with them. */
 struct span {
     float *rows;        /* [SPAN, dim] */
     float *panel;       /* [dim, SPAN] */
@@ -238,9 +238,8 @@ struct span {
 };
 
 /* Turns products into the bounds s l_y. */
-NVDP__CLONES
-static void bound_products(size_t n, float own, float keep, const float *square,
-                           const unsigned char *comes_out, float *row) {
+NVDP__INLINE void bound_each(size_t n, float own, float keep, const float *square,
+                             const unsigned char *comes_out, float *row) {
     for (size_t y = 0; y < n; y++) {
         float both = own + square[y];
         float left = both * keep - 2 * row[y];
@@ -250,12 +249,31 @@ static void bound_products(size_t n, float own, float keep, const float *square,
         row[y] = comes_out[y] ? row[y] : INFINITY;
 }
 
-NVDP__CLONES
-static void weigh(size_t n, float slope, float shift, const float *row, nvdp__bf16 *weight) {
+NVDP__INLINE void weigh_each(size_t n, float slope, float shift, const float *row,
+                             nvdp__bf16 *weight) {
     for (size_t y = 0; y < n; y++) { /* the exponential has a relative error of at most 2e-7 */
         float w = row[y] < INFINITY ? nvdp__fast_exp(slope * (shift - row[y])) * (1 + 0x1p-20F) : 0;
         weight[y] = (nvdp__bf16)((nvdp__float_bits(w) + 0xffff) >> 16);
     }
+}
+
+/* A whole span has a constant length, which needs no rest loop. */
+NVDP__CLONES
+static void bound_products(size_t n, float own, float keep, const float *restrict square,
+                           const unsigned char *restrict comes_out, float *restrict row) {
+    if (n == SPAN)
+        bound_each(SPAN, own, keep, square, comes_out, row);
+    else
+        bound_each(n, own, keep, square, comes_out, row);
+}
+
+NVDP__CLONES
+static void weigh(size_t n, float slope, float shift, const float *restrict row,
+                  nvdp__bf16 *restrict weight) {
+    if (n == SPAN)
+        weigh_each(SPAN, slope, shift, row, weight);
+    else
+        weigh_each(n, slope, shift, row, weight);
 }
 
 static double weight_of(nvdp__bf16 weight) {

@@ -65,7 +65,7 @@ void nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token, double *
  * Products of blocks compute the scores |c|^2/2 - y.c: for 32 points or more in 8-bit integers if the processor
  * supports such products, else in float32. Tokens that could still be nearest, given the error of the scores, are
  * compared again in double, so the result equals that of a search in double. O(n V d); memory 16 MiB and 4 d for
- * each of at most 1,024 points, or 32 rows of scores.
+ * each of at most 1,024 points, and for 4,096 tokens of a large table.
  * @param ctx     records messages, provides threads; the result is the same for any number
  * @param vectors table
  * @param n       number of points
@@ -152,8 +152,9 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
  * shared. Uniform numbers have 53 bits, so outputs with a probability below about 2^-53 may never occur.
  *
  * santext proposes outputs by weights from float32 distances, and accepts or rejects them by their exact
- * probabilities. The weights of a token, 2 V bytes, are cached up to a total of 256 MiB, and recomputed beyond. O(V
- * d) per distinct token that is not cached, O(d + log V) per draw.
+ * probabilities. The weights of a token, 2 V bytes, are cached up to a total of 256 MiB, and recomputed beyond. For a
+ * large table (nvdp_vectors_create()), V / 8 bytes are cached, and each draw recomputes 64 weights. O(V d) per distinct
+ * token that is not cached, O(d + log V) per draw.
  * @param ctx    records messages, provides threads
  * @param dchi   mechanism; one call at a time may use it
  * @param texts  number of texts
