@@ -19,27 +19,35 @@
 #include "base/random.h"
 #include "dchi/mechanism.h"
 #include "tensor/bf16.h"
+#include "text/vector_rows.h"
 #include <nvdp/dchi.h>
+
+/* c_j ~ step_j q_j, in 8 bits, of some rows of a table. sum: step sum_k q_k; half: |c|^2/2; length, rest: upper bounds
+ * of |step q|, |c - step q|. */
+struct nvdp__coarse {
+    int8_t *q; /* [rows, dim] */
+    float *step, *sum, *half, *length, *rest;
+};
 
 struct nvdp_vectors {
     size_t count, dim;
-    double *rows; /* [count, dim] */
+    struct nvdp__vector_rows rows;
     /* Scores of nearest.c: c_j = scale (row_j - mean), scale a power of two, |c_jk| <= 2. */
     double *mean; /* [dim] */
     double scale;
+    double *norm; /* [count] |c_j| */
+    /* Kept by tables of few numbers; else NULL, and made for some rows at a time. */
     float *centered; /* [count, dim] */
-    double *norm;    /* [count] |c_j| */
-    /* c_j ~ step_j q_j, in 8 bits */
-    int8_t *q; /* [count, dim] */
-    /* [count] sum: step sum_k q_k; half: |c|^2/2; length, rest: upper bounds of |step q|, |c - step q| */
-    float *step, *sum, *half, *length, *rest;
+    struct nvdp__coarse coarse;
 };
 
 /* The proposal distribution for the outputs of a token (sample.c). */
 struct nvdp__proposal {
-    nvdp__bf16 *weight; /* [count] upper bounds of the outputs' weights */
-    double *sum;        /* [blocks + 1] sum of the weights before each block */
-    double shift;       /* distance of weight 1 */
+    /* [count] upper bounds of the outputs' weights; NULL: of a large table, computed when needed */
+    nvdp__bf16 *weight;
+    double *sum;  /* [blocks + 1] sum of the weights before each block */
+    double shift; /* distance of weight 1 */
+    float bound;  /* the same, times the table's scale */
 };
 
 struct nvdp_dchi {
@@ -52,10 +60,26 @@ struct nvdp_dchi {
     size_t kept_bytes;
 };
 
-/* Creates a table of rows [count, dim], count and dim at least 1. Takes ownership of the rows,
- * even on error. */
-nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t dim, double *rows,
-                                struct nvdp_vectors **out);
+/* A table of at most NVDP__FEW_NUMBERS keeps them as doubles, with 5 bytes more for products: for speed. A larger one
+ * has what vector_rows.h needs, 4 bytes per number as a rule, and computes the rest again for each pass over it. */
+enum { NVDP__FEW_NUMBERS = 1 << 25 };
+/* Creates a table of at least one row; takes over the rows, even on error. `few` is NVDP__FEW_NUMBERS except in
+ * tests. */
+nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, struct nvdp__vector_rows *rows,
+                                size_t few, struct nvdp_vectors **out);
+/* The numbers of a row: in the table, or written to scratch [NVDP__ROW_WIDEST]. */
+static inline const double *nvdp__row(const struct nvdp_vectors *vectors, size_t token,
+                                      double *scratch) {
+    return nvdp__vector_row(&vectors->rows, token, scratch);
+}
+/* |point - row| of a token. */
+double nvdp__distance_from(const struct nvdp_vectors *vectors, const double *point, size_t token);
+double nvdp__token_distance(const struct nvdp_vectors *vectors, size_t a, size_t b);
+/* Writes c_j of a row, rounded to float32. */
+void nvdp__vectors_center_row(const struct nvdp_vectors *vectors, size_t token, float *c);
+/* c_j of rows [first, first + n): those of the table, or written to buffer [n, dim] by all threads. */
+const float *nvdp__vectors_centered(const struct nvdp_vectors *vectors, int threads, size_t first,
+                                    size_t n, float *buffer);
 
 /* Inputs whose distances are computed together: each row of the table is then read once for all. */
 enum { NVDP__DCHI_BLOCK = 8 };
@@ -64,6 +88,8 @@ enum { NVDP__DCHI_BLOCK = 8 };
  * difference of each coordinate in double, so nothing cancels. */
 void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const double *const *a,
                              double *out);
+/* |from - a_i| of n vectors. */
+void nvdp__distances(size_t dim, const double *from, size_t n, const double *const *a, double *out);
 double nvdp__square_distance(size_t dim, const double *a, const double *b);
 double nvdp__distance(size_t dim, const double *a, const double *b);
 
@@ -82,6 +108,10 @@ nvdp_status nvdp__dchi_check(struct nvdp_context *ctx, const struct nvdp_dchi *d
                              const int32_t *tokens);
 /* Turns the distances of n <= NVDP__DCHI_BLOCK tokens [n, count] into their log probabilities. */
 void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *tokens, double *rows);
+
+/* P(x|x) of n tokens, for known probabilities; leaves those of unknown tokens. */
+nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                                 const int32_t *tokens, double *same);
 
 /* eta times the distance between the inputs of a Laplace mechanism. An unknown token represents
  * a mixture over the noised vectors of all tokens. Its distance from a token is at most that of
@@ -114,13 +144,15 @@ enum nvdp__scratch_block {
     NVDP__SCRATCH_WEIGHTS,
     NVDP__SCRATCH_SUMS,
     NVDP__SCRATCH_ROWS,
+    NVDP__SCRATCH_SPANS,
+    NVDP__SCRATCH_MADE,
+    NVDP__SCRATCH_FRESH,
+    NVDP__SCRATCH_FRESH_TOKENS,
     NVDP__SCRATCH_POINTS,
     NVDP__SCRATCH_NORMALS,
     NVDP__SCRATCH_ROUGH,
     NVDP__SCRATCH_BYTES,
-    NVDP__SCRATCH_INTEGERS,
-    NVDP__SCRATCH_LOWER,
-    NVDP__SCRATCH_UPPER,
+    NVDP__SCRATCH_BEST,
     NVDP__SCRATCH_CENTRED,
     NVDP__SCRATCH_BLOCKS
 };
@@ -129,8 +161,8 @@ struct nvdp__dchi_scratch {
         void *at;
         size_t bytes;
     } block[NVDP__SCRATCH_BLOCKS];
-    struct nvdp__rowwise *rowwise;
-    struct nvdp__bf16_engine *integers; /* holds the table in its own layout */
+    struct nvdp__bf16_engine *integers; /* holds rows of the table in its own layout */
+    struct nvdp__coarse coarse;         /* rows that the table does not keep */
 };
 void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
                          enum nvdp__scratch_block block, size_t count, size_t size);
@@ -176,7 +208,14 @@ void nvdp__sequence_perturb(const struct nvdp__noise *noise, int threads, double
 
 /* Releases cached proposals (sample.c). */
 void nvdp__dchi_forget(struct nvdp_dchi *dchi);
-/* Computes mean, scale, centered and norm (nearest.c); nvdp_vectors_free releases them. */
-nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors);
+/* Computes mean, scale and norm, and with `keep` what a table of few numbers has (nearest.c); nvdp_vectors_free
+ * releases them. */
+nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors, bool keep);
+void nvdp__coarse_release(struct nvdp__coarse *coarse);
+/* Distances of n tokens to the nearest and to the farthest other token, equal to those of a comparison of all in
+ * double; INFINITY and 0 if there is no other one. */
+nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   size_t n, const int32_t *tokens, double *nearest,
+                                   double *farthest);
 
 #endif

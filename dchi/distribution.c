@@ -9,7 +9,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { BLOCK = NVDP__DCHI_BLOCK };
+enum { BLOCK = NVDP__DCHI_BLOCK, SHARE = 64 /* tokens that one thread handles together */ };
 
 /* ---- the mechanisms with known distributions ---- */
 
@@ -118,8 +118,9 @@ void nvdp__dchi_rows(const struct nvdp_dchi *dchi, size_t n, const int32_t *toke
     const size_t count = dchi->vectors->count;
     const bool random = nvdp__dchi_uniform(dchi);
     const double *vector[BLOCK] = {0};
+    double memory[BLOCK][NVDP__ROW_WIDEST];
     for (size_t i = 0; i < n; i++)
-        vector[i] = nvdp_vectors_row(dchi->vectors, tokens[i] < 0 ? 0 : (size_t)tokens[i]);
+        vector[i] = nvdp__row(dchi->vectors, tokens[i] < 0 ? 0 : (size_t)tokens[i], memory[i]);
     if (!random) nvdp__vectors_distances(dchi->vectors, n, vector, rows);
     for (size_t i = 0; i < n; i++) {
         double *row = rows + i * count;
@@ -152,18 +153,74 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
     return NVDP_OK;
 }
 
+/* sum_y exp(-eta/2 d_y) over the outputs, for `n` tokens that come out: with these sums and m = 0, exponential()
+ * gives P(x|x) = exp(-log sum). from [n, dim] has their vectors; sum [n] is 0. */
+static void add_weights(const struct nvdp_dchi *dchi, size_t n, const double *from, double *sum) {
+    const size_t count = dchi->vectors->count, dim = dchi->vectors->dim;
+    double memory[BLOCK][NVDP__ROW_WIDEST], distance[BLOCK];
+    const double *row[BLOCK];
+    for (size_t y = 0; y < count; y += BLOCK) {
+        size_t some = 0;
+        for (size_t j = y; j < count && j < y + BLOCK; j++) {
+            if (!nvdp__comes_out(dchi, j)) continue;
+            row[some] = nvdp__row(dchi->vectors, j, memory[some]);
+            some++;
+        }
+        for (size_t i = 0; i < n; i++) {
+            nvdp__distances(dim, from + i * dim, some, row, distance);
+            for (size_t j = 0; j < some; j++)
+                sum[i] += exp(-dchi->eta / 2 * distance[j]);
+        }
+    }
+}
+
+nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
+                                 const int32_t *tokens, double *same) {
+    nvdp_status status = NVDP_OK;
+    const size_t dim = dchi->vectors->dim;
+    double *from = NULL, *sum = NULL;
+    size_t *place = NULL, own = 0;
+    NVDP_TRY(NVDP__NEW(ctx, place, n));
+    for (size_t i = 0; i < n; i++) {
+        if (tokens[i] < 0) continue;
+        const bool out = nvdp__comes_out(dchi, (size_t)tokens[i]);
+        if (!out || nvdp__dchi_uniform(dchi)) /* Algorithm 2: replaced with probability p */
+            same[i] = exp(out ? -log((double)dchi->vectors->count) : log1p(-dchi->p));
+        else
+            place[own++] = i;
+    }
+    NVDP_TRY(NVDP__NEW(ctx, from, own * dim));
+    NVDP_TRY(NVDP__NEW(ctx, sum, own));
+    for (size_t i = 0; i < own; i++)
+        nvdp_vectors_row(dchi->vectors, (size_t)tokens[place[i]], from + i * dim);
+    const int threads = nvdp_context_threads(ctx);
+    const size_t share = nvdp__min(nvdp__blocks(own, (size_t)threads), SHARE);
+    const size_t shares = own > 0 ? nvdp__blocks(own, share) : 0;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t s = 0; s < shares; s++)
+        add_weights(dchi, nvdp__block_length(own, share, s), from + s * share * dim,
+                    sum + s * share);
+    for (size_t i = 0; i < own; i++)
+        same[place[i]] = exp(-log(sum[i]));
+cleanup:
+    free(place);
+    free(from);
+    free(sum);
+    return status;
+}
+
 /* ---- divergences ---- */
 
 double nvdp__dchi_distance(const struct nvdp_dchi *dchi, int32_t a, int32_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     double largest = 0;
     if (a == b) return 0;
-    const double *from = nvdp_vectors_row(vectors, (size_t)(a < 0 ? b : a));
-    if (a >= 0 && b >= 0)
-        return dchi->eta * nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, (size_t)b));
+    double scratch[NVDP__ROW_WIDEST];
+    const double *from = nvdp__row(vectors, (size_t)(a < 0 ? b : a), scratch);
+    if (a >= 0 && b >= 0) return dchi->eta * nvdp__distance_from(vectors, from, (size_t)b);
     if (!dchi->row->gives_vectors) return INFINITY;
     for (size_t y = 0; y < vectors->count; y++) {
-        double d = nvdp__distance(vectors->dim, from, nvdp_vectors_row(vectors, y));
+        double d = nvdp__distance_from(vectors, from, y);
         largest = d > largest ? d : largest;
     }
     return dchi->eta * largest;
@@ -244,12 +301,16 @@ struct candidates {
 static struct best search(const struct nvdp_dchi *dchi, const struct candidates *of, size_t b) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
+    double memory[BLOCK][NVDP__ROW_WIDEST], scratch[NVDP__ROW_WIDEST];
+    const double *own[BLOCK] = {0};
+    for (size_t i = b * BLOCK; i < of->protected && i < (b + 1) * BLOCK; i++)
+        own[i % BLOCK] = nvdp__row(vectors, (size_t)of->token[i], memory[i % BLOCK]);
     for (size_t j = 0; j < of->all; j++) {
         const double more = j < of->protected ? 0 : of->factor;
+        const double *row = nvdp__row(vectors, (size_t)of->token[j], scratch);
         for (size_t i = b * BLOCK; i < of->protected && i < (b + 1) * BLOCK; i++) {
             if (i == j) continue;
-            double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, (size_t)of->token[i]),
-                                      nvdp_vectors_row(vectors, (size_t)of->token[j]));
+            double d = nvdp__distance(vectors->dim, own[i % BLOCK], row);
             double value = of->rate * d + of->log_sum[j] - of->log_sum[i] + more;
             double bound = dchi->eta * d + more;
             best.bound = bound > best.bound ? bound : best.bound;
@@ -267,17 +328,20 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
                                   double factor, double *out) {
     const struct nvdp_vectors *vectors = dchi->vectors;
     double *mean = NULL, largest[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
+    double scratch[NVDP__ROW_WIDEST];
     size_t n = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, mean, vectors->dim));
     for (size_t x = 0; x < vectors->count; x++) {
-        n += nvdp__comes_out(dchi, x);
-        for (size_t k = 0; k < vectors->dim && nvdp__comes_out(dchi, x); k++)
-            mean[k] += nvdp_vectors_row(vectors, x)[k];
+        if (!nvdp__comes_out(dchi, x)) continue;
+        const double *row = nvdp__row(vectors, x, scratch);
+        n++;
+        for (size_t k = 0; k < vectors->dim; k++)
+            mean[k] += row[k];
     }
     for (size_t k = 0; k < vectors->dim; k++)
         mean[k] /= (double)n;
     for (size_t x = 0; x < vectors->count; x++) {
-        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), mean);
+        double d = nvdp__distance_from(vectors, mean, x);
         double *of = &largest[nvdp__comes_out(dchi, x)];
         *of = d > *of ? d : *of;
     }
@@ -300,8 +364,7 @@ void nvdp__dchi_draw(struct nvdp__stream *stream, size_t n, size_t all, int32_t 
 static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *of, size_t i,
                          const double *row) {
     const int32_t x = of->token[i], y = i < of->protected ? x : of->token[0];
-    const double d = nvdp__distance(dchi->vectors->dim, nvdp_vectors_row(dchi->vectors, (size_t)x),
-                                    nvdp_vectors_row(dchi->vectors, (size_t)y));
+    const double d = nvdp__token_distance(dchi->vectors, (size_t)x, (size_t)y);
     return -dchi->eta / 2 * d - row[y] - (i < of->protected ? 0 : of->factor);
 }
 

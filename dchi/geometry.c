@@ -15,32 +15,32 @@ static double median(size_t n, double *values) {
     return n == 0 ? 0 : n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-/* Compares block b of the chosen tokens with all tokens: the nearest neighbor of each, its
- * distances from later chosen tokens, and the largest distance, which is returned; rows [BLOCK,
- * V] is scratch. */
-static double measure_block(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
-                            size_t b, double *rows, double *nearest, double *pairs) {
-    const size_t length = nvdp__block_length(n, BLOCK, b);
-    const double *vector[BLOCK];
-    double largest = 0;
-    for (size_t i = 0; i < length; i++)
-        vector[i] = nvdp_vectors_row(vectors, (size_t)token[b * BLOCK + i]);
-    nvdp__vectors_distances(vectors, length, vector, rows);
-    for (size_t i = 0; i < length; i++) {
-        const double *row = rows + i * vectors->count;
-        /* pairs before those of `at` */
-        const size_t at = b * BLOCK + i, first = at * (2 * n - at - 1) / 2;
-        double smallest = INFINITY;
-        for (size_t y = 0; y < vectors->count; y++) {
-            if (y == (size_t)token[at]) continue;
-            smallest = row[y] < smallest ? row[y] : smallest;
-            largest = row[y] > largest ? row[y] : largest;
+/* The rows of n <= BLOCK tokens: in the table, or written to `memory`. */
+struct block_rows {
+    const double *row[BLOCK];
+    double memory[BLOCK][NVDP__ROW_WIDEST];
+};
+static void take_rows(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
+                      struct block_rows *out) {
+    for (size_t i = 0; i < n; i++)
+        out->row[i] = nvdp__row(vectors, (size_t)token[i], out->memory[i]);
+}
+
+/* The distances of block b of the chosen tokens from later chosen ones. */
+static void measure_pairs(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
+                          size_t b, double *pairs) {
+    struct block_rows rows = {0};
+    double scratch[NVDP__ROW_WIDEST];
+    const size_t from = b * BLOCK, length = nvdp__block_length(n, BLOCK, b);
+    take_rows(vectors, length, token + from, &rows);
+    for (size_t j = from + 1; j < n; j++) {
+        const double *row = nvdp__row(vectors, (size_t)token[j], scratch);
+        for (size_t i = 0; i < length && from + i < j; i++) {
+            const size_t at = from + i,
+                         first = at * (2 * n - at - 1) / 2; /* pairs before its own */
+            pairs[first + j - at - 1] = nvdp__distance(vectors->dim, rows.row[i], row);
         }
-        nearest[at] = smallest;
-        for (size_t j = at + 1; j < n; j++)
-            pairs[first + j - at - 1] = row[token[j]];
     }
-    return largest;
 }
 
 nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
@@ -53,35 +53,34 @@ nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_ve
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     struct nvdp_geometry found = {.struct_size = sizeof found, .tokens = n};
     int32_t *token = NULL;
-    double *rows = NULL, *nearest = NULL, *pairs = NULL, largest = 0;
+    double *nearest = NULL, *farthest = NULL, *pairs = NULL, radius = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(NVDP__NEW(ctx, token, count));
     NVDP_TRY(NVDP__NEW(ctx, nearest, n));
+    NVDP_TRY(NVDP__NEW(ctx, farthest, n));
     NVDP_TRY(NVDP__NEW(ctx, pairs, n * (n - 1) / 2));
-    NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
     for (size_t x = 0; x < count; x++)
         token[x] = (int32_t)x;
     nvdp__dchi_draw(&stream, n, count, token);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) reduction(max : largest)
-    for (size_t b = 0; b < blocks; b++) {
-        double far =
-            measure_block(vectors, n, token, b, rows + (size_t)omp_get_thread_num() * BLOCK * count,
-                          nearest, pairs);
-        largest = far > largest ? far : largest;
-    }
+    NVDP_TRY(nvdp__vectors_extremes(ctx, vectors, n, token, nearest, farthest));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t b = 0; b < blocks; b++)
+        measure_pairs(vectors, n, token, b, pairs);
+    for (size_t i = 0; i < n; i++)
+        found.pair_max = farthest[i] > found.pair_max ? farthest[i] : found.pair_max;
     found.nearest_median = count > 1 ? median(n, nearest) : 0;
     found.pair_median = median(n * (n - 1) / 2, pairs);
-    found.pair_max = largest;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(max : radius)
     for (size_t x = 0; x < count; x++) {
-        double d = nvdp__distance(vectors->dim, nvdp_vectors_row(vectors, x), vectors->mean);
-        found.diameter_bound = 2 * d > found.diameter_bound ? 2 * d : found.diameter_bound;
+        double d = nvdp__distance_from(vectors, vectors->mean, x);
+        radius = d > radius ? d : radius;
     }
-    if (n == count) found.diameter_bound = largest;
+    found.diameter_bound = n == count ? found.pair_max : 2 * radius;
     NVDP__GIVE(out, &found);
 cleanup:
     free(token);
-    free(rows);
     free(nearest);
+    free(farthest);
     free(pairs);
     return status;
 }
@@ -92,10 +91,9 @@ cleanup:
 static void find_neighbors(const struct nvdp_vectors *vectors, size_t n, const int32_t *token,
                            size_t m, const size_t *k, double *rows, double *distance) {
     const size_t count = vectors->count;
-    const double *vector[BLOCK];
-    for (size_t i = 0; i < n; i++)
-        vector[i] = nvdp_vectors_row(vectors, (size_t)token[i]);
-    nvdp__vectors_distances(vectors, n, vector, rows);
+    struct block_rows own = {0};
+    take_rows(vectors, n, token, &own);
+    nvdp__vectors_distances(vectors, n, own.row, rows);
     for (size_t i = 0; i < n; i++) {
         double *row = rows + i * count;
         row[token[i]] = row[count - 1]; /* excludes the token itself */
@@ -188,10 +186,8 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
     nvdp_status status = NVDP_OK;
     const bool exact = nvdp__dchi_exact(dchi);
     struct drawing d = {0};
-    double *row = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
     NVDP_TRY(drawing_begin(ctx, dchi, draws, &d));
-    NVDP_TRY(NVDP__NEW(ctx, row, exact ? dchi->vectors->count : 0));
     for (size_t i = 0; i < n; i++) {
         const int32_t *drawn = d.drawn + i % TOGETHER * draws;
         size_t equal = 0, kinds = 0;
@@ -203,13 +199,10 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
         }
         same[i] = draws > 0 ? (double)equal / (double)draws : 0;
         distinct[i] = (double)kinds;
-        if (!exact || tokens[i] < 0) continue;
-        NVDP_TRY(nvdp_dchi_log_probabilities(ctx, dchi, 1, tokens + i, row));
-        same[i] = exp(row[tokens[i]]);
     }
+    if (exact) NVDP_TRY(nvdp__dchi_unchanged(ctx, dchi, n, tokens, same));
 cleanup:
     drawing_end(&d);
-    free(row);
     return status;
 }
 

@@ -345,7 +345,8 @@ static void fill_tile(const struct work *work, struct tile *tile, size_t x, stru
     const struct nvdp_vectors *vectors = work->dchi->vectors;
     double *weight = tile->weight + x * WIDTH, *log_weight = tile->log_weight + x * WIDTH;
     if (work->token[x] < 0) return;
-    const double *from = nvdp_vectors_row(vectors, (size_t)work->token[x]);
+    double scratch[NVDP__ROW_WIDEST];
+    const double *from = nvdp__row(vectors, (size_t)work->token[x], scratch);
     for (size_t y = 0; y < WIDTH; y++) {
         const bool backward = y < tile->width;
         log_weight[y] =
@@ -461,8 +462,7 @@ static nvdp_status santext_pairs(struct work *work) {
     for (size_t y = 0; y < count && fasts > 0;) {
         for (tile.width = 0; y < count && tile.width < WIDTH; y++)
             if (dchi->sensitive == NULL || dchi->sensitive[y] != 0)
-                memcpy(tile.outputs + tile.width++ * dim, nvdp_vectors_row(dchi->vectors, y),
-                       dim * sizeof *tile.outputs);
+                nvdp_vectors_row(dchi->vectors, y, tile.outputs + tile.width++ * dim);
         NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t x = 0; x < work->tokens; x++)
@@ -550,11 +550,12 @@ static void release(struct work *work) {
 /* Upper bound of eta/2 times the distance of two vectors. */
 static double reach_of(const struct nvdp_dchi *dchi) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    double largest = 0;
+    double largest = 0, scratch[NVDP__ROW_WIDEST];
     for (size_t x = 0; x < vectors->count; x++) {
+        const double *row = nvdp__row(vectors, x, scratch);
         double square = 0;
         for (size_t k = 0; k < vectors->dim; k++)
-            square += vectors->rows[x * vectors->dim + k] * vectors->rows[x * vectors->dim + k];
+            square += row[k] * row[k];
         largest = square > largest ? square : largest;
     }
     return dchi->eta * sqrt(largest);

@@ -1,7 +1,7 @@
 /* Draws of mechanisms: Laplace noise in R^d, then tokens by rejection sampling. */
 #include "base/random.h"
 #include "dchi/dchi.h"
-#include "tensor/ops.h"
+#include "tensor/kernels.h"
 #include "tensor/vector.h"
 
 #include <omp.h>
@@ -103,7 +103,8 @@ void nvdp__dchi_perturb(const struct nvdp_dchi *dchi, const struct nvdp__noise *
         struct nvdp__stream stream =
             nvdp__stream_open(noise, NVDP__PURPOSE_TOKEN, place[i].position, place[i].text);
         const int32_t x = tokens[i] < 0 ? any_token(dchi, &stream) : tokens[i];
-        add_noise(&stream, dchi->eta, dim, nvdp_vectors_row(dchi->vectors, (size_t)x),
+        double row[NVDP__ROW_WIDEST];
+        add_noise(&stream, dchi->eta, dim, nvdp__row(dchi->vectors, (size_t)x, row),
                   scratch + (size_t)omp_get_thread_num() * dim, out + i * dim);
     }
 }
@@ -216,72 +217,219 @@ cleanup:
  * If the table is so uneven that they are not, the distribution is still P; after PROPOSALS rejections
  * the row is computed in double.
  *
- * Rows of the products do not depend on other rows, so draws do not depend on the batch. */
-enum { SPAN = 64, PROPOSALS = 1000, MADE = 192 };
+ * A product is a sum in the order of the dimensions, whatever surrounds it, so draws do not depend on the batch.  For
+ * the same reason a large table keeps only the sum of the weights of every SPAN tokens: the weights of the span that a
+ * draw falls into are computed again. */
+enum {
+    SPAN = 64, /* a multiple of 16 */
+    FOUR = 4,  /* sums computed together */
+    PROPOSALS = 1000,
+    MADE = 192, /* proposals made together; of a large table as many as fit MADE_BYTES */
+    MADE_BYTES = 256 << 20
+};
 
-NVDP__CLONES
-static float nearest_bound(size_t n, float own, float keep, const double *norm,
-                           const unsigned char *comes_out, float *row) {
-    float smallest = INFINITY;
+/* Memory of one thread: the rows of a span, transposed, and products with them. */
+struct span {
+    float *rows;        /* [SPAN, dim] */
+    float *panel;       /* [dim, SPAN] */
+    float square[SPAN]; /* |c|^2 */
+    float dot[SPAN * SPAN];
+    nvdp__bf16 weight[FOUR * SPAN];
+};
+
+/* Turns products into the bounds s l_y. */
+NVDP__INLINE void bound_each(size_t n, float own, float keep, const float *square,
+                             const unsigned char *comes_out, float *row) {
     for (size_t y = 0; y < n; y++) {
-        float both = own + (float)(norm[y] * norm[y]);
-        float square = both * keep - 2 * row[y];
-        row[y] = sqrtf(square > 0 ? square : 0) * (1 - 0x1p-20F);
+        float both = own + square[y];
+        float left = both * keep - 2 * row[y];
+        row[y] = sqrtf(left > 0 ? left : 0) * (1 - 0x1p-20F);
     }
     for (size_t y = 0; comes_out != NULL && y < n; y++)
         row[y] = comes_out[y] ? row[y] : INFINITY;
-    for (size_t y = 0; y < n; y++)
-        smallest = row[y] < smallest ? row[y] : smallest;
-    return smallest;
 }
 
-NVDP__CLONES
-static void weigh(size_t n, float slope, float shift, const float *row, nvdp__bf16 *weight) {
+NVDP__INLINE void weigh_each(size_t n, float slope, float shift, const float *row,
+                             nvdp__bf16 *weight) {
     for (size_t y = 0; y < n; y++) { /* the exponential has a relative error of at most 2e-7 */
         float w = row[y] < INFINITY ? nvdp__fast_exp(slope * (shift - row[y])) * (1 + 0x1p-20F) : 0;
         weight[y] = (nvdp__bf16)((nvdp__float_bits(w) + 0xffff) >> 16);
     }
 }
 
+/* A whole span has a constant length, which needs no rest loop. */
+NVDP__CLONES
+static void bound_products(size_t n, float own, float keep, const float *restrict square,
+                           const unsigned char *restrict comes_out, float *restrict row) {
+    if (n == SPAN)
+        bound_each(SPAN, own, keep, square, comes_out, row);
+    else
+        bound_each(n, own, keep, square, comes_out, row);
+}
+
+NVDP__CLONES
+static void weigh(size_t n, float slope, float shift, const float *restrict row,
+                  nvdp__bf16 *restrict weight) {
+    if (n == SPAN)
+        weigh_each(SPAN, slope, shift, row, weight);
+    else
+        weigh_each(n, slope, shift, row, weight);
+}
+
 static double weight_of(nvdp__bf16 weight) {
     return (double)nvdp__bfloat16_to_float(weight);
 }
 
-/* Makes a proposal from row, the products of x's vector with all rows, which it overwrites. */
-static void make_proposal(const struct nvdp_dchi *dchi, int32_t x, float *row,
-                          struct nvdp__proposal *made) {
+static size_t span_length(const struct nvdp_vectors *vectors, size_t span) {
+    return nvdp__block_length(vectors->count, SPAN, span);
+}
+
+/* Reads the rows of a span. */
+static void take_span(const struct nvdp_vectors *vectors, size_t span, struct span *of) {
+    const size_t dim = vectors->dim, n = span_length(vectors, span), first = span * SPAN;
+    const bool kept = vectors->centered != NULL;
+    for (size_t j = 0; j < n; j++)
+        of->square[j] = (float)(vectors->norm[first + j] * vectors->norm[first + j]);
+    for (size_t j = 0; j < n && !kept; j++)
+        nvdp__vectors_center_row(vectors, first + j, of->rows + j * dim);
+    nvdp__small_transpose(n, dim, kept ? vectors->centered + first * dim : of->rows, dim, SPAN,
+                          of->panel);
+}
+
+/* Products of n <= SPAN tokens' vectors z [n, dim] with the rows of the span: of->dot. */
+static void multiply_span(const struct nvdp_vectors *vectors, size_t n, const float *z,
+                          struct span *of) {
+    const size_t dim = vectors->dim;
+    nvdp__small_product(
+        (struct nvdp__small_product){n, SPAN, dim, 1, z, dim, 1, of->panel, SPAN, of->dot, SPAN});
+}
+
+/* Turns the products row [SPAN] of x into the bounds s l_y. */
+static void bound_span(const struct nvdp_dchi *dchi, int32_t x, size_t span, const struct span *of,
+                       float *row) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    const size_t count = vectors->count;
     const double norm = vectors->norm[x], bound = 1.01 * ((double)vectors->dim + 24) * 0x1p-24;
-    const bool own = nvdp__comes_out(dchi, (size_t)x);
-    float shift = nearest_bound(count, (float)(norm * norm), (float)fmax(1 - bound, 0),
-                                vectors->norm, dchi->sensitive, row);
-    if (own) row[x] = shift = 0;
-    weigh(count, (float)fmin(dchi->eta / 2 / vectors->scale, 1e30), shift, row, made->weight);
-    made->shift = (double)shift / vectors->scale;
-    made->sum[0] = 0;
-    for (size_t y = 0, b = 0; y < count; y += SPAN, b++) {
-        double sum = 0;
-        for (size_t i = y; i < count && i < y + SPAN; i++)
-            sum += weight_of(made->weight[i]);
-        made->sum[b + 1] = made->sum[b] + sum;
+    const size_t first = span * SPAN;
+    bound_products(span_length(vectors, span), (float)(norm * norm), (float)fmax(1 - bound, 0),
+                   of->square, dchi->sensitive != NULL ? dchi->sensitive + first : NULL, row);
+    if (nvdp__comes_out(dchi, (size_t)x) && (size_t)x / SPAN == span) row[(size_t)x - first] = 0;
+}
+
+static float smallest(size_t n, const float *row) {
+    float found = INFINITY;
+    for (size_t y = 0; y < n; y++)
+        found = row[y] < found ? row[y] : found;
+    return found;
+}
+
+/* Turns the bounds of a span into weights. */
+static void weigh_span(const struct nvdp_dchi *dchi, size_t span, float shift, const float *row,
+                       nvdp__bf16 *weight) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    weigh(span_length(vectors, span), (float)fmin(dchi->eta / 2 / vectors->scale, 1e30), shift, row,
+          weight);
+}
+
+/* Sums of four rows of n weights, each in the order of the tokens: one alone waits for its additions. */
+static void sum_weights(size_t n, const nvdp__bf16 *const *weight, double *sum) {
+    double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
+    for (size_t y = 0; y < n; y++) {
+        sum0 += weight_of(weight[0][y]);
+        sum1 += weight_of(weight[1][y]);
+        sum2 += weight_of(weight[2][y]);
+        sum3 += weight_of(weight[3][y]);
+    }
+    sum[0] = sum0;
+    sum[1] = sum1;
+    sum[2] = sum2;
+    sum[3] = sum3;
+}
+
+/* Makes n proposals of tokens x [n] with vectors z [n, dim]. The first `others` tokens, which do
+ * not come out, need the smallest bound before the weights; it is 0 for the rest. */
+static void make_proposals(const struct nvdp_dchi *dchi, int threads, struct span *spans, size_t n,
+                           size_t others, const int32_t *x, const float *z,
+                           struct nvdp__proposal *const *made) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    const size_t dim = vectors->dim, count = nvdp__blocks(vectors->count, SPAN);
+    for (size_t i = 0; i < n; i++)
+        made[i]->bound = i < others ? INFINITY : 0;
+    for (int pass = others == 0; pass < 2; pass++) {
+        const size_t end = pass == 0 ? others : n;
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+        for (size_t s = 0; s < count; s++) {
+            struct span *of = &spans[omp_get_thread_num()];
+            const size_t n_rows = span_length(vectors, s);
+            take_span(vectors, s, of);
+            for (size_t first = 0; first < end; first += SPAN) {
+                const size_t some = nvdp__min(end - first, SPAN);
+                multiply_span(vectors, some, z + first * dim, of);
+                for (size_t i = 0; i < some; i++)
+                    bound_span(dchi, x[first + i], s, of, of->dot + i * SPAN);
+                for (size_t i = 0; i < some && pass == 0; i++)
+                    made[first + i]->sum[s + 1] = smallest(n_rows, of->dot + i * SPAN);
+                for (size_t i = 0; i < some && pass == 1; i += FOUR) {
+                    const nvdp__bf16 *weight[FOUR];
+                    double sum[FOUR];
+                    for (size_t l = 0; l < FOUR; l++) { /* the last one again, to fill four */
+                        const size_t at = nvdp__min(i + l, some - 1);
+                        const struct nvdp__proposal *to = made[first + at];
+                        nvdp__bf16 *own =
+                            to->weight != NULL ? to->weight + s * SPAN : of->weight + l * SPAN;
+                        weigh_span(dchi, s, to->bound, of->dot + at * SPAN, own);
+                        weight[l] = own;
+                    }
+                    sum_weights(n_rows, weight, sum);
+                    for (size_t l = 0; l < FOUR && i + l < some; l++)
+                        made[first + i + l]->sum[s + 1] = sum[l];
+                }
+            }
+        }
+        for (size_t i = 0; i < end; i++) {
+            double *sum = made[i]->sum;
+            for (size_t s = 0; s < count && pass == 0; s++)
+                made[i]->bound = fminf(made[i]->bound, (float)sum[s + 1]);
+            sum[0] = 0;
+            for (size_t s = 0; s < count && pass == 1; s++)
+                sum[s + 1] += sum[s];
+            made[i]->shift = (double)made[i]->bound / vectors->scale;
+        }
     }
 }
 
-/* The token in whose share of the weights' sum the uniform falls. */
-static size_t propose(const struct nvdp__proposal *from, size_t count, double uniform) {
+/* The weights of a span: kept, or computed again into of->weight. */
+static const nvdp__bf16 *weights_of(const struct nvdp_dchi *dchi, int32_t x,
+                                    const struct nvdp__proposal *from, size_t span,
+                                    struct span *of) {
+    float z[NVDP__ROW_WIDEST];
+    if (from->weight != NULL) return from->weight + span * SPAN;
+    nvdp__vectors_center_row(dchi->vectors, (size_t)x, z);
+    take_span(dchi->vectors, span, of);
+    multiply_span(dchi->vectors, 1, z, of);
+    bound_span(dchi, x, span, of, of->dot);
+    weigh_span(dchi, span, from->bound, of->dot, of->weight);
+    return of->weight;
+}
+
+/* The token in whose share of the weights' sum the uniform falls, and its weight. */
+static size_t propose(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp__proposal *from,
+                      struct span *of, double uniform, double *weight) {
+    const size_t count = dchi->vectors->count;
     size_t low = 0, high = nvdp__blocks(count, SPAN), found = 0;
     double left = uniform * from->sum[high];
+    *weight = 0;
     while (high - low > 1) {
         const size_t middle = (low + high) / 2;
         *(from->sum[middle] <= left ? &low : &high) = middle;
     }
     left -= from->sum[low];
-    for (size_t y = low * SPAN; y < count && y < (low + 1) * SPAN; y++) {
-        if (from->weight[y] == 0) continue;
-        found = y; /* the last one if rounding leaves a remainder */
-        if (left < weight_of(from->weight[y])) break;
-        left -= weight_of(from->weight[y]);
+    const nvdp__bf16 *weights = weights_of(dchi, x, from, low, of);
+    for (size_t i = 0; i < span_length(dchi->vectors, low); i++) {
+        if (weights[i] == 0) continue;
+        found = low * SPAN + i; /* the last one if rounding leaves a remainder */
+        *weight = weight_of(weights[i]);
+        if (left < *weight) break;
+        left -= *weight;
     }
     return found;
 }
@@ -302,15 +450,15 @@ static int32_t draw_exactly(const struct nvdp_dchi *dchi, int32_t x, struct nvdp
 }
 
 static int32_t draw(const struct nvdp_dchi *dchi, int32_t x, const struct nvdp__proposal *from,
-                    struct nvdp__stream *stream, double *row) {
+                    struct nvdp__stream *stream, struct span *of, double *row) {
     const struct nvdp_vectors *vectors = dchi->vectors;
-    const double *own = nvdp_vectors_row(vectors, (size_t)x);
+    double scratch[NVDP__ROW_WIDEST], weight;
     if (!nvdp__comes_out(dchi, (size_t)x) && nvdp__stream_uniform(stream) >= dchi->p) return x;
+    const double *own = nvdp__row(vectors, (size_t)x, scratch);
     for (size_t i = 0; i < PROPOSALS; i++) {
-        const size_t y = propose(from, vectors->count, nvdp__stream_uniform(stream));
-        const double d = nvdp__distance(vectors->dim, own, nvdp_vectors_row(vectors, y));
-        if (nvdp__stream_uniform(stream) * weight_of(from->weight[y]) <=
-            exp(dchi->eta / 2 * (from->shift - d)))
+        const size_t y = propose(dchi, x, from, of, nvdp__stream_uniform(stream), &weight);
+        const double d = nvdp__distance_from(vectors, own, y);
+        if (nvdp__stream_uniform(stream) * weight <= exp(dchi->eta / 2 * (from->shift - d)))
             return (int32_t)y;
     }
     return draw_exactly(dchi, x, stream, row);
@@ -325,15 +473,19 @@ void nvdp__dchi_forget(struct nvdp_dchi *dchi) {
 /* Caches a copy if there is room. */
 static void keep(struct nvdp_dchi *dchi, const struct nvdp__proposal *made,
                  struct nvdp__proposal *kept) {
-    const size_t count = dchi->vectors->count, sums = nvdp__blocks(count, SPAN) + 1;
+    const size_t count = made->weight != NULL ? dchi->vectors->count : 0;
+    const size_t sums = nvdp__blocks(dchi->vectors->count, SPAN) + 1;
     const size_t bytes = count * sizeof *made->weight + sums * sizeof *made->sum;
     if (dchi->kept_bytes + bytes > KEPT_BYTES) return;
     double *memory = malloc(bytes);
     if (memory == NULL) return; /* then it is computed again when needed */
     dchi->kept_bytes += bytes;
-    *kept = (struct nvdp__proposal){(nvdp__bf16 *)(void *)(memory + sums), memory, made->shift};
-    memcpy(kept->weight, made->weight, count * sizeof *kept->weight);
+    *kept = *made;
+    kept->sum = memory;
     memcpy(kept->sum, made->sum, sums * sizeof *kept->sum);
+    if (count == 0) return;
+    kept->weight = (nvdp__bf16 *)(void *)(memory + sums);
+    memcpy(kept->weight, made->weight, count * sizeof *kept->weight);
 }
 
 /* Positions with the same token form a list: head[x], then next[i], from the last to the first;
@@ -361,6 +513,23 @@ static nvdp_status make_lists(struct nvdp_context *ctx, struct nvdp__dchi_scratc
     return NVDP_OK;
 }
 
+/* Memory for the spans of all threads, behind each other in one block. */
+static nvdp_status make_spans(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
+                              int threads, size_t dim, struct span **out) {
+    struct span *spans = NULL;
+    float *memory = NULL;
+    const size_t each = (size_t)SPAN * dim;
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SPANS, spans, (size_t)threads));
+    NVDP_RETURN_IF_FAILED(
+        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, memory, (size_t)threads * 2 * each));
+    for (size_t t = 0; t < (size_t)threads; t++) {
+        spans[t].rows = memory + 2 * t * each;
+        spans[t].panel = memory + (2 * t + 1) * each;
+    }
+    *out = spans;
+    return NVDP_OK;
+}
+
 static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                                 struct nvdp__dchi_scratch *scratch, const struct source *source,
                                 size_t n, const struct nvdp__token_place *place,
@@ -368,53 +537,59 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     nvdp_status status = NVDP_OK;
     const struct nvdp_vectors *vectors = dchi->vectors;
     const size_t count = vectors->count, dim = vectors->dim, sums = nvdp__blocks(count, SPAN) + 1;
-    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    const bool few = vectors->centered != NULL || dim > NVDP__ROW_WIDEST;
+    const int threads = nvdp_context_threads(ctx);
     struct lists lists = {0};
-    float *z = NULL, *dot = NULL;
+    struct span *spans = NULL;
+    float *z = NULL;
     nvdp__bf16 *weights = NULL;
     double *sum = NULL, *rows = NULL;
+    struct nvdp__proposal *made = NULL, **fresh = NULL;
+    int32_t *x = NULL;
     NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
-    const size_t largest = nvdp__min(lists.n, MADE);
+    const size_t room = few ? MADE : nvdp__max(MADE_BYTES / (sums * sizeof *sum), 1);
+    const size_t largest = nvdp__min(lists.n, room);
+    NVDP_TRY(make_spans(ctx, scratch, threads, dim, &spans));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, largest * dim));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, largest * count));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, largest * count));
+    NVDP_TRY(
+        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, few ? largest * count : 0));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, sum, largest * sums));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)dev.threads * count));
-    if (scratch->rowwise == NULL) NVDP_TRY(nvdp__rowwise_create(&dev, dim, &scratch->rowwise));
-    dev.rowwise = scratch->rowwise;
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)threads * count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_MADE, made, largest));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH, fresh, largest));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH_TOKENS, x, largest));
     if (dchi->kept == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->kept, count));
     for (size_t first = 0, now; first < lists.n; first += now) {
-        struct nvdp__proposal made[MADE] = {0};
-        size_t fresh = 0;
-        for (now = 0; first + now < lists.n && now < MADE; now++) {
-            const int32_t x = lists.distinct[first + now];
-            if (dchi->kept[x].weight != NULL) {
-                made[now] = dchi->kept[x];
-                continue;
+        const int32_t *distinct = lists.distinct + first;
+        size_t made_now = 0, others = 0;
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
+        now = nvdp__min(lists.n - first, largest);
+        for (int own = 0; own < 2; own++) { /* first those that do not come out */
+            for (size_t d = 0; d < now; d++) {
+                if (nvdp__comes_out(dchi, (size_t)distinct[d]) != (own != 0)) continue;
+                made[d] = dchi->kept[distinct[d]];
+                if (made[d].sum != NULL) continue;
+                nvdp__vectors_center_row(vectors, (size_t)distinct[d], z + made_now * dim);
+                made[d].weight = few ? weights + made_now * count : NULL;
+                made[d].sum = sum + made_now * sums;
+                fresh[made_now] = &made[d];
+                x[made_now++] = distinct[d];
             }
-            memcpy(z + fresh * dim, vectors->centered + (size_t)x * dim, dim * sizeof *z);
-            made[now] = (struct nvdp__proposal){weights + fresh * count, sum + fresh * sums, 0};
-            fresh++;
+            if (own == 0) others = made_now;
         }
-        const struct nvdp__linear all = {
-            .rows = fresh, .in = dim, .out = count, .w = vectors->centered};
-        nvdp__dense_forward(&dev, &all, nvdp__f32(fresh, dim, z), nvdp__f32(fresh, count, dot));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(dev.threads)
+        make_proposals(dchi, threads, spans, made_now, others, x, z, fresh);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t d = 0; d < now; d++) {
-            const int32_t x = lists.distinct[first + d];
-            double *row = rows + (size_t)omp_get_thread_num() * count;
-            if (made[d].weight != dchi->kept[x].weight)
-                make_proposal(dchi, x, dot + (size_t)(made[d].weight - weights), &made[d]);
-            for (int64_t i = lists.head[x]; i >= 0; i = lists.next[i]) {
+            const size_t thread = (size_t)omp_get_thread_num();
+            for (int64_t i = lists.head[distinct[d]]; i >= 0; i = lists.next[i]) {
                 struct nvdp__stream stream = nvdp__stream_open(&source->noise, NVDP__PURPOSE_TOKEN,
                                                                place[i].position, place[i].text);
-                out[i] = draw(dchi, x, &made[d], &stream, row);
+                out[i] = draw(dchi, distinct[d], &made[d], &stream, &spans[thread],
+                              rows + thread * count);
             }
         }
-        for (size_t d = 0; d < now; d++) {
-            struct nvdp__proposal *kept = &dchi->kept[lists.distinct[first + d]];
-            if (kept->weight == NULL) keep(dchi, &made[d], kept);
-        }
+        for (size_t i = 0; i < made_now; i++)
+            keep(dchi, fresh[i], &dchi->kept[x[i]]);
     }
 cleanup:
     return status;

@@ -104,8 +104,10 @@ void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,
     struct nvdp__digest digest;
     nvdp__digest_begin(&digest);
     for (size_t x = 0; x < nvdp_vectors_count(sanitizer->vectors); x++) {
+        double scratch[NVDP__ROW_WIDEST];
         nvdp__digest_text(&digest, nvdp_sanitizer_word(sanitizer, (int32_t)x));
-        nvdp__digest_bytes(&digest, nvdp_vectors_row(sanitizer->vectors, x), dim * sizeof(double));
+        nvdp__digest_bytes(&digest, nvdp__row(sanitizer->vectors, x, scratch),
+                           dim * sizeof(double));
     }
     nvdp__digest_end(&digest, hex);
 }
@@ -472,14 +474,17 @@ cleanup:
 /* Rows sorted such that equal ones are adjacent. */
 struct hashed {
     uint64_t hash;
-    const double *row;
-    size_t dim, token;
+    const struct nvdp_vectors *vectors;
+    size_t token;
 };
 
 static int compare_vectors(const struct hashed *a, const struct hashed *b) {
+    double memory[2][NVDP__ROW_WIDEST];
     if (a->hash != b->hash) return a->hash < b->hash ? -1 : 1;
-    for (size_t k = 0; k < a->dim; k++)
-        if (a->row[k] != b->row[k]) return a->row[k] < b->row[k] ? -1 : 1;
+    const double *left = nvdp__row(a->vectors, a->token, memory[0]);
+    const double *right = nvdp__row(b->vectors, b->token, memory[1]);
+    for (size_t k = 0; k < a->vectors->dim; k++)
+        if (left[k] != right[k]) return left[k] < right[k] ? -1 : 1;
     return 0;
 }
 
@@ -492,13 +497,17 @@ static int compare_rows(const void *left, const void *right) {
 static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const struct nvdp_vectors *vectors = sanitizer->vectors;
     const size_t count = nvdp_vectors_count(vectors), dim = nvdp_vectors_dim(vectors);
+    const int threads = nvdp_context_threads(ctx);
     struct hashed *order = NULL;
     sanitizer->equal_pair[0] = sanitizer->equal_pair[1] = -1;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));
+#pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t x = 0; x < count; x++) {
-        order[x] = (struct hashed){NVDP__HASH_EMPTY, nvdp_vectors_row(vectors, x), dim, x};
+        double scratch[NVDP__ROW_WIDEST];
+        const double *row = nvdp__row(vectors, x, scratch);
+        order[x] = (struct hashed){NVDP__HASH_EMPTY, vectors, x};
         for (size_t k = 0; k < dim; k++) {
-            const double value = order[x].row[k] + 0.0; /* -0 becomes 0 */
+            const double value = row[k] + 0.0; /* -0 becomes 0 */
             uint64_t bits;
             memcpy(&bits, &value, sizeof bits);
             order[x].hash = (order[x].hash ^ bits) * UINT64_C(0x9E3779B97F4A7C15);
@@ -604,8 +613,8 @@ static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitize
     nvdp_status status = NVDP_OK;
     const size_t dim = nvdp_vectors_dim(sanitizer->vectors);
     struct nvdp__strings words = {.ctx = ctx};
+    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
     struct nvdp_vectors *vectors = NULL;
-    double *rows = NULL;
     size_t count = 0, index, size;
     for (size_t x = 0; x < sanitizer->table; x++)
         count += sanitizer->times[x] > 0;
@@ -613,24 +622,21 @@ static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitize
         NVDP_TRY(nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "vocabulary_from: expected texts that contain words with vectors, found none"));
-    NVDP_TRY(NVDP__NEW(ctx, rows, count * dim));
     for (size_t x = 0; x < sanitizer->table; x++) {
         if (sanitizer->times[x] == 0) continue;
         const char *word = nvdp__string(&sanitizer->words, x, &size);
         NVDP_TRY(nvdp__strings_add(&words, word, size, &index));
-        memcpy(rows + index * dim, nvdp_vectors_row(sanitizer->vectors, x), dim * sizeof *rows);
+        NVDP_TRY(nvdp__vector_rows_copy(&rows, &sanitizer->vectors->rows, x));
         sanitizer->times[index] = sanitizer->times[x];
     }
-    double *given = rows;
-    rows = NULL;
-    NVDP_TRY(nvdp__vectors_adopt(ctx, count, dim, given, &vectors));
+    NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, &vectors));
     nvdp_vectors_free(sanitizer->vectors);
     sanitizer->vectors = vectors;
     nvdp__strings_release(&sanitizer->words);
     sanitizer->words = words;
     words = (struct nvdp__strings){0};
 cleanup:
-    free(rows);
+    nvdp__vector_rows_release(&rows);
     nvdp__strings_release(&words);
     return status;
 }
@@ -659,8 +665,8 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
                             struct nvdp_sanitizer *made) {
     nvdp_status status = NVDP_OK;
     const size_t pieces = nvdp_tokenizer_size(tokenizer);
+    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
     size_t count = 0;
-    double *rows = NULL;
     made->tokenizer = tokenizer;
     if (tokenizer->row != &nvdp__wordpiece_row)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
@@ -679,16 +685,12 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
                             "vocabulary: expected at least one regular token, found only %zu "
                             "special or unused tokens",
                             pieces));
-    NVDP_TRY(NVDP__NEW(ctx, rows, count * dim));
     for (size_t x = 0; x < count; x++)
-        for (size_t k = 0; k < dim; k++)
-            rows[x * dim + k] = (double)table[(size_t)made->piece[x] * dim + k];
-    double *given = rows;
-    rows = NULL;
-    NVDP_TRY(nvdp__vectors_adopt(ctx, count, dim, given, &made->vectors));
+        NVDP_TRY(nvdp__vector_rows_add_floats(&rows, table + (size_t)made->piece[x] * dim));
+    NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, &made->vectors));
     NVDP_TRY(take_options(ctx, made, options));
 cleanup:
-    free(rows);
+    nvdp__vector_rows_release(&rows);
     return status;
 }
 
@@ -751,9 +753,9 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true, false});
     if (options->vectors != NULL) {
-        struct nvdp__word_vectors read;
-        NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &read));
-        NVDP_TRY(nvdp__vectors_adopt(ctx, read.count, read.dim, read.rows, &made->vectors));
+        struct nvdp__vector_rows rows = {0};
+        NVDP_TRY(nvdp__word_vectors_read(ctx, options->vectors, &made->words, &rows));
+        NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, &made->vectors));
         NVDP_TRY(take_options(ctx, made, options));
     } else {
         NVDP_TRY(of_model(ctx, options, model, made));

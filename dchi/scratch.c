@@ -18,7 +18,7 @@ void *nvdp__dchi_scratch(struct nvdp_context *ctx, struct nvdp__dchi_scratch *sc
 void nvdp__dchi_scratch_release(struct nvdp__dchi_scratch *scratch) {
     for (int i = 0; i < NVDP__SCRATCH_BLOCKS; i++)
         free(scratch->block[i].at);
-    nvdp__rowwise_free(scratch->rowwise);
     nvdp__bf16_free(scratch->integers);
+    nvdp__coarse_release(&scratch->coarse);
     *scratch = (struct nvdp__dchi_scratch){0};
 }

@@ -4,31 +4,50 @@
 
 #include <stdlib.h>
 
-nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, size_t count, size_t dim, double *rows,
-                                struct nvdp_vectors **out) {
+/* Finds the first number that is too large, or none. Numbers of text files were compared as they were read. */
+static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__vector_rows *rows) {
+    const int threads = nvdp_context_threads(ctx);
+    const size_t dim = rows->dim;
+    size_t bad = rows->count * dim;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : bad)
+    for (size_t j = 0; j < rows->count; j++) {
+        double scratch[NVDP__ROW_WIDEST];
+        if (rows->form[j] < NVDP__ROW_FLOATS || bad < j * dim) continue;
+        const double *row = nvdp__vector_row(rows, j, scratch);
+        for (size_t k = dim; k-- > 0;)
+            if (!(fabs(row[k]) <= 1e150)) bad = j * dim + k; /* so that its square is finite */
+    }
+    if (bad == rows->count * dim) return NVDP_OK;
+    double scratch[NVDP__ROW_WIDEST];
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "word vectors: token %zu, dimension %zu: expected a finite number within "
+                      "+-1e150, found %g",
+                      bad / dim, bad % dim, nvdp__vector_row(rows, bad / dim, scratch)[bad % dim]);
+}
+
+nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, struct nvdp__vector_rows *rows,
+                                size_t few, struct nvdp_vectors **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_vectors *made = NULL;
-    for (size_t i = 0; i < count * dim; i++)
-        if (!(fabs(rows[i]) <= 1e150)) /* so that its square is finite */
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "word vectors: token %zu, dimension %zu: expected a finite number "
-                                "within +-1e150, found %g",
-                                i / dim, i % dim, rows[i]));
+    const bool keep = rows->count <= few / rows->dim;
+    NVDP_TRY(check_numbers(ctx, rows));
+    if (keep) NVDP_TRY(nvdp__vector_rows_expand(rows));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
-    made->count = count;
-    made->dim = dim;
-    NVDP__HAND_OVER(&made->rows, rows);
-    NVDP_TRY(nvdp__vectors_center(ctx, made));
+    made->count = rows->count;
+    made->dim = rows->dim;
+    NVDP__HAND_OVER(&made->rows, *rows);
+    NVDP_TRY(nvdp__vectors_center(ctx, made, keep));
     NVDP__HAND_OVER(out, made);
 cleanup:
-    free(rows);
+    nvdp__vector_rows_release(rows);
     nvdp_vectors_free(made);
     return status;
 }
 
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
                                 const double *values, struct nvdp_vectors **out) {
-    double *rows = NULL;
+    nvdp_status status = NVDP_OK;
+    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
     size_t size;
     if (count < 1 || count > INT32_MAX || dim < 1 || dim > INT32_MAX ||
         !nvdp__mul(count, dim, &size))
@@ -36,23 +55,21 @@ nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t d
                           "word vectors: expected 1 to %d tokens with 1 to %d dimensions, found "
                           "%zu tokens with %zu dimensions",
                           INT32_MAX, INT32_MAX, count, dim);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, rows, size));
-    memcpy(rows, values, size * sizeof *values);
-    return nvdp__vectors_adopt(ctx, count, dim, rows, out);
+    for (size_t j = 0; j < count; j++)
+        NVDP_TRY(nvdp__vector_rows_add_doubles(&rows, values + j * dim));
+    NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, out));
+cleanup:
+    nvdp__vector_rows_release(&rows);
+    return status;
 }
 
 void nvdp_vectors_free(struct nvdp_vectors *vectors) {
     if (vectors == NULL) return;
-    free(vectors->rows);
+    nvdp__vector_rows_release(&vectors->rows);
     free(vectors->mean);
     free(vectors->centered);
     free(vectors->norm);
-    free(vectors->q);
-    free(vectors->step);
-    free(vectors->sum);
-    free(vectors->half);
-    free(vectors->length);
-    free(vectors->rest);
+    nvdp__coarse_release(&vectors->coarse);
     free(vectors);
 }
 
@@ -64,8 +81,8 @@ size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors) {
     return vectors->dim;
 }
 
-const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token) {
-    return vectors->rows + token * vectors->dim;
+void nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out) {
+    nvdp__vector_row_part(&vectors->rows, token, 0, vectors->dim, out);
 }
 
 /* ---- distances ---- */
@@ -78,17 +95,41 @@ NVDP__INLINE double square_distance(size_t dim, const double *a, const double *b
     return sum;
 }
 
+/* Four at a time, each with the sums of square_distance(): one alone waits for its additions. */
 NVDP__CLONES
-static void vectors_distances(size_t count, size_t dim, const double *rows, size_t n,
-                              const double *const *a, double *out) {
-    for (size_t j = 0; j < count; j++)
-        for (size_t i = 0; i < n; i++)
-            out[i * count + j] = sqrt(square_distance(dim, a[i], rows + j * dim));
+static void vectors_distances(size_t dim, const double *row, size_t n, const double *const *a,
+                              size_t stride, double *out) {
+    size_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const double *a0 = a[i], *a1 = a[i + 1], *a2 = a[i + 2], *a3 = a[i + 3];
+        double sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
+#pragma omp simd reduction(+ : sum0, sum1, sum2, sum3)
+        for (size_t k = 0; k < dim; k++) {
+            sum0 += (a0[k] - row[k]) * (a0[k] - row[k]);
+            sum1 += (a1[k] - row[k]) * (a1[k] - row[k]);
+            sum2 += (a2[k] - row[k]) * (a2[k] - row[k]);
+            sum3 += (a3[k] - row[k]) * (a3[k] - row[k]);
+        }
+        out[i * stride] = sqrt(sum0);
+        out[(i + 1) * stride] = sqrt(sum1);
+        out[(i + 2) * stride] = sqrt(sum2);
+        out[(i + 3) * stride] = sqrt(sum3);
+    }
+    for (; i < n; i++)
+        out[i * stride] = sqrt(square_distance(dim, a[i], row));
+}
+
+void nvdp__distances(size_t dim, const double *from, size_t n, const double *const *a,
+                     double *out) {
+    vectors_distances(dim, from, n, a, 1, out);
 }
 
 void nvdp__vectors_distances(const struct nvdp_vectors *vectors, size_t n, const double *const *a,
                              double *out) {
-    vectors_distances(vectors->count, vectors->dim, vectors->rows, n, a, out);
+    double scratch[NVDP__ROW_WIDEST];
+    for (size_t j = 0; j < vectors->count; j++)
+        vectors_distances(vectors->dim, nvdp__row(vectors, j, scratch), n, a, vectors->count,
+                          out + j);
 }
 
 NVDP__CLONES
@@ -102,4 +143,14 @@ double nvdp__square_distance(size_t dim, const double *a, const double *b) {
 
 double nvdp__distance(size_t dim, const double *a, const double *b) {
     return sqrt(vectors_square(dim, a, b));
+}
+
+double nvdp__distance_from(const struct nvdp_vectors *vectors, const double *point, size_t token) {
+    double scratch[NVDP__ROW_WIDEST];
+    return nvdp__distance(vectors->dim, point, nvdp__row(vectors, token, scratch));
+}
+
+double nvdp__token_distance(const struct nvdp_vectors *vectors, size_t a, size_t b) {
+    double scratch[NVDP__ROW_WIDEST];
+    return nvdp__distance_from(vectors, nvdp__row(vectors, a, scratch), b);
 }

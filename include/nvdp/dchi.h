@@ -33,7 +33,8 @@ NVDP_BEGIN_DECLS
 /** A table of word vectors; opaque and immutable. */
 struct nvdp_vectors;
 
-/** Creates a table from a copy of an array. O(count x dim), 13 bytes per element.
+/** Creates a table from a copy of an array. O(count x dim). Up to 2^25 elements take 13 bytes each; in a larger table
+ * an element takes 4 bytes in rows of float32 values, else 8.
  * @param ctx      records messages
  * @param count    V, number of tokens, 1 to 2^31 - 1
  * @param dim      d, at least 1
@@ -53,18 +54,18 @@ size_t nvdp_vectors_count(const struct nvdp_vectors *vectors);
  * @param vectors table
  * @return d */
 size_t nvdp_vectors_dim(const struct nvdp_vectors *vectors);
-/** Returns the vector of a token.
+/** Copies the vector of a token.
  * @param vectors table
  * @param token   below V
- * @return [d], owned by the table */
-const double *nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token);
+ * @param out     [d] */
+void nvdp_vectors_row(const struct nvdp_vectors *vectors, size_t token, double *out);
 
 /** Finds the token nearest to each of n points, in the Euclidean norm; for ties the lowest.
  *
  * Products of blocks compute the scores |c|^2/2 - y.c: for 32 points or more in 8-bit integers if the processor
  * supports such products, else in float32. Tokens that could still be nearest, given the error of the scores, are
  * compared again in double, so the result equals that of a search in double. O(n V d); memory 16 MiB and 4 d for
- * each of at most 1,024 points, or 32 rows of scores.
+ * each of at most 1,024 points, and for 4,096 tokens of a large table.
  * @param ctx     records messages, provides threads; the result is the same for any number
  * @param vectors table
  * @param n       number of points
@@ -151,8 +152,9 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
  * shared. Uniform numbers have 53 bits, so outputs with a probability below about 2^-53 may never occur.
  *
  * santext proposes outputs by weights from float32 distances, and accepts or rejects them by their exact
- * probabilities. The weights of a token, 2 V bytes, are cached up to a total of 256 MiB, and recomputed beyond. O(V
- * d) per distinct token that is not cached, O(d + log V) per draw.
+ * probabilities. The weights of a token, 2 V bytes, are cached up to a total of 256 MiB, and recomputed beyond. For a
+ * large table (nvdp_vectors_create()), V / 8 bytes are cached, and each draw recomputes 64 weights. O(V d) per distinct
+ * token that is not cached, O(d + log V) per draw.
  * @param ctx    records messages, provides threads
  * @param dchi   mechanism; one call at a time may use it
  * @param texts  number of texts

@@ -204,8 +204,15 @@ static char *path_of(const struct nvdp__token_noise *noise, const struct nvdp_da
     nvdp__digest_bytes(&digest, &dchi->p, sizeof dchi->p);
     nvdp__digest_bytes(&digest, dchi->sensitive, dchi->sensitive != NULL ? vectors->count : 0);
     nvdp__digest_number(&digest, vectors->dim);
-    nvdp__digest_bytes(&digest, vectors->rows,
-                       vectors->count * vectors->dim * sizeof *vectors->rows);
+    /* as nvdp__digest_bytes() of all rows */
+    const uint64_t bytes = vectors->count * vectors->dim * sizeof(double);
+    crypto_generichash_update(&digest.state, (const unsigned char *)&bytes, sizeof bytes);
+    for (size_t row = 0; row < vectors->count; row++) {
+        double scratch[NVDP__ROW_WIDEST];
+        crypto_generichash_update(&digest.state,
+                                  (const unsigned char *)nvdp__row(vectors, row, scratch),
+                                  vectors->dim * sizeof(double));
+    }
     for (size_t row = 0; row < vectors->count; row++)
         nvdp__digest_number(&digest,
                             (uint64_t)nvdp_sanitizer_piece(noise->sanitizer, (int32_t)row));

@@ -29,10 +29,12 @@ enum { GRID_STEPS = 2048, CHUNK_TEXTS = 4096, CHUNK_VALUES = 1 << 22, VERSION = 
 
 static double grid_step(const struct nvdp_vectors *vectors, double eta) {
     const size_t count = nvdp_vectors_count(vectors), dim = nvdp_vectors_dim(vectors);
-    const double *row = nvdp_vectors_row(vectors, 0);
-    double largest = 0;
-    for (size_t i = 0; i < count * dim; i++)
-        largest = fmax(largest, fabs(row[i]));
+    double largest = 0, scratch[NVDP__ROW_WIDEST];
+    for (size_t x = 0; x < count; x++) {
+        const double *row = nvdp__row(vectors, x, scratch);
+        for (size_t k = 0; k < dim; k++)
+            largest = fmax(largest, fabs(row[k]));
+    }
     const double step = exp2(ceil(log2((largest + 8 * sqrt((double)dim + 1) / eta) / GRID_STEPS)));
     return fmin(fmax(step, 0x1p-24), 16); /* float16: its smallest step, and below 65504 */
 }

@@ -11,6 +11,7 @@
 #include "text/task.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -170,6 +171,8 @@ struct sanitize {
     struct nvdp__sanitized done;
     struct nvdp_sanitize_result result;
     struct nvdp__meter meter;
+    pthread_t digesting; /* computes the digest of the vectors, if there are many */
+    bool digests;
     uint64_t bytes; /* bytes read from the previous files */
     struct nvdp_dataset_config config;
     bool vectors; /* write vectors, as one file */
@@ -862,9 +865,29 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     NVDP__GIVE(out, result);
 }
 
+static void *digest(void *user) {
+    struct sanitize *work = user;
+    nvdp__sanitizer_table_digest(work->sanitizer, work->done.table);
+    return NULL;
+}
+
+/* A digest takes one thread seconds per gigabyte, so other work goes on meanwhile. */
+static void begin_digest(struct sanitize *work) {
+    const struct nvdp_vectors *vectors = nvdp_sanitizer_vectors(work->sanitizer);
+    work->digests = nvdp_context_threads(work->ctx) > 1 &&
+                    nvdp_vectors_count(vectors) > NVDP__FEW_NUMBERS / nvdp_vectors_dim(vectors) &&
+                    pthread_create(&work->digesting, NULL, digest, work) == 0;
+    if (!work->digests) digest(work);
+}
+
+static void end_digest(struct sanitize *work) {
+    if (work->digests) pthread_join(work->digesting, NULL);
+    work->digests = false;
+}
+
 static nvdp_status describe(struct sanitize *work) {
     work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
-    nvdp__sanitizer_table_digest(work->sanitizer, work->done.table);
+    begin_digest(work);
     nvdp__sanitizer_sensitive_digest(work->sanitizer, work->done.sensitive);
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
     if (is_own_file(work, work->options->sanitizer.vocabulary_from))
@@ -909,6 +932,7 @@ static nvdp_status vectors(struct sanitize *work) {
 
 /* Releases everything but the sanitizer. */
 static void release(struct sanitize *work) {
+    end_digest(work);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp__output_abort(&work->part[i].output);
         free(work->part[i].path);
@@ -955,6 +979,7 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     NVDP_TRY(choose(&work));
     NVDP_TRY(work.vectors ? vectors(&work) : texts(&work));
     warn(&work);
+    end_digest(&work);
     NVDP_TRY(publish(&work));
     if (out != NULL) give(&work, out);
 cleanup:

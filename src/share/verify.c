@@ -697,7 +697,7 @@ static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(check_signature(&v, wanted));
     NVDP_TRY(v.status);
     *texts = v.held != NULL ? v.held->shape.texts : 0;
-    *epsilon = v.facts.spent.again > 0 ? v.facts.spent.epsilon : v.found.epsilon;
+    *epsilon = v.facts.spent.seen_before > 0 ? v.facts.spent.epsilon : v.found.epsilon;
     *out = v.found;
 cleanup:
     nvdp__embeddings_free(v.held);

@@ -7,25 +7,34 @@
  *     word f1 ... fn   in the binary form, after a header: the word, a space, n float32 values,
  *                      little-endian, possibly a newline
  *
- * A sample of the beginning decides about the form and about n. Then there are two passes: the first counts rows, so
- * that the second fills an array of the right size. */
+ * A sample of the beginning decides about the form and about n. Rows of text are read in blocks, whose numbers all
+ * threads parse. */
 #include "text/word_vectors.h"
 #include "base/file.h"
 #include "base/sentence.h"
+#include "tensor/vector.h"
 #include "text/task.h"
 
-#include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 enum {
     SAMPLE_BYTES = 1 << 20,
     SAMPLE_ROWS = 100,
     LONGEST_WORD = 1 << 16, /* of the binary form, in bytes */
-    CANCEL_ROWS = 1024
+    CANCEL_ROWS = 1024,
+    BLOCK_BYTES = 1 << 21, /* of text that is parsed together */
+    BLOCK_NUMBERS = 1 << 18,
+    LONG_DIGITS = 19 /* any such number fits 64 bits */
 };
 
 struct reader {
     struct nvdp__lines lines;
+    struct nvdp__strings *words;
+    struct nvdp__vector_rows *rows;
+    double *numbers; /* [capacity] of a row that is read alone */
+    float *floats;   /* [capacity] of the binary form */
+    size_t capacity;
     size_t count, dim; /* rows of the file, numbers per row */
     size_t declared;   /* words according to the first line */
     bool header, binary;
@@ -76,27 +85,75 @@ static bool whole(struct nvdp__field field, size_t *out) {
     nvdp__fail((reader)->lines.ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->lines.path,       \
                (reader)->lines.line, __VA_ARGS__)
 
-/* Reads a decimal number of up to 15 digits, which ends at a blank or at the end. These and a power of ten up to 22 are
- * both exact doubles, so one division rounds correctly (Clinger 1990). Returns the end, or NULL for other fields. */
-static const char *short_number(const char *at, const char *end, double *out) {
-    static const double power[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                   1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-    const bool minus = at < end && *at == '-';
-    const char *const start = at += minus, *point = NULL;
-    uint64_t digits = 0;
-    for (; at < end; at++) {
-        const unsigned digit = (unsigned char)*at - (unsigned)'0';
-        if (digit < 10)
-            digits = 10 * digits + digit;
-        else if (*at == '.' && point == NULL)
-            point = at;
-        else
-            break;
+/* Appends the digits at `at` to *digits; returns their end. */
+static const char *take_digits(const char *at, const char *end, uint64_t *digits) {
+    static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    const uint64_t every = UINT64_C(0x0101010101010101), high = 0x80 * every;
+    while (end - at >= 8) { /* eight at a time, the first in the lowest byte */
+        uint64_t eight, other;
+        memcpy(&eight, at, sizeof eight);
+        eight ^= '0' * every;
+        other = ((eight + 0x76 * every) | eight) & high; /* bytes above 9 */
+        const int n = other != 0 ? __builtin_ctzll(other) / 8 : 8;
+        if (n == 0) return at;
+        eight <<= 8 * (8 - n);
+        eight = (eight * 10 + (eight >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
+        eight = (eight * 100 + (eight >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
+        eight = (eight * 10000 + (eight >> 32)) & UINT64_C(0x00000000FFFFFFFF);
+        *digits = *digits * power[n] + eight;
+        at += n;
+        if (n < 8) return at;
     }
-    const size_t read = (size_t)(at - start) - (point != NULL);
-    if (read < 1 || read > 15 || (at < end && *at != ' ' && *at != '\t')) return NULL;
-    const double value = (double)digits / power[point != NULL ? at - point - 1 : 0];
-    *out = minus ? -value : value;
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        *digits = *digits * 10 + (uint64_t)(*at - '0');
+    return at;
+}
+
+/* Reads a number +-digits / 10^decimals, digits <= 2^53, which ends at a blank or at the end; the sign is the upper bit
+ * of *digits. Returns the end, or NULL for other fields. */
+static const char *short_decimal(const char *at, const char *end, uint64_t *digits,
+                                 unsigned char *decimals) {
+    const bool minus = at < end && *at == '-';
+    const char *const start = at += minus;
+    int places = 0, exponent = 0;
+    *digits = 0;
+    for (; at < end && *at >= '0' && *at <= '9'; at++)
+        *digits = *digits * 10 + (uint64_t)(*at - '0');
+    size_t read = (size_t)(at - start);
+    if (at < end && *at == '.') {
+        const char *const point = ++at;
+        at = take_digits(at, end, digits);
+        read += (size_t)(at - point);
+        places = at - point <= LONG_DIGITS ? (int)(at - point) : 0;
+    }
+    if (read < 1 || read > LONG_DIGITS || *digits > UINT64_C(1) << 53) return NULL;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        const bool small = ++at < end && *at == '-';
+        at += at < end && (*at == '-' || *at == '+');
+        const char *const first = at;
+        for (; at < end && at - first < 3 && *at >= '0' && *at <= '9'; at++)
+            exponent = exponent * 10 + (*at - '0');
+        if (at == first) return NULL;
+        places += small ? exponent : -exponent;
+    }
+    if (places < 0 || places > NVDP__ROW_DECIMALS || (at < end && *at != ' ' && *at != '\t'))
+        return NULL;
+    *decimals = (unsigned char)places;
+    *digits |= (uint64_t)minus << 63;
+    return at;
+}
+
+/* digits and the power of ten are exact, so one division rounds correctly (Clinger 1990). */
+static double value_of(uint64_t digits, unsigned char decimals) {
+    const double value = (double)(digits & INT64_MAX) / nvdp__powers_of_ten[decimals];
+    return digits >> 63 != 0 ? -value : value;
+}
+
+static const char *short_number(const char *at, const char *end, double *out) {
+    uint64_t digits;
+    unsigned char decimals;
+    at = short_decimal(at, end, &digits, &decimals);
+    if (at != NULL) *out = value_of(digits, decimals);
     return at;
 }
 
@@ -167,7 +224,7 @@ static nvdp_status find_form(struct reader *reader) {
     struct nvdp__line sample;
     struct reader first = *reader;
     size_t dim = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__lines_take(&reader->lines, SAMPLE_BYTES, &sample));
+    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(&reader->lines, SAMPLE_BYTES, &sample));
     const size_t mark = nvdp__byte_order_mark(sample.text, sample.size);
     set_line(&first, (struct nvdp__line){sample.text + mark, sample.size - mark});
     const char *stop = memchr(first.at, '\n', first.line.size);
@@ -183,6 +240,7 @@ static nvdp_status find_form(struct reader *reader) {
     reader->lines.line = 1;
     if (fields < 2)
         return LINE_FAIL(reader, "expected a word and its vector, found %zu fields", fields);
+    reader->lines.line = 0;
     reader->dim = fields - 1; /* reading the first row will name what is not a number */
     return NVDP_OK;
 }
@@ -190,9 +248,8 @@ static nvdp_status find_form(struct reader *reader) {
 /* ---- words ---- */
 
 /* Adds the word of the next row. *kept is false for a row that is passed over. */
-static nvdp_status take_word(struct reader *reader, struct nvdp__strings *words,
-                             struct nvdp__field word, bool *kept) {
-    const size_t row = words->count;
+static nvdp_status take_word(struct reader *reader, struct nvdp__field word, bool *kept) {
+    const size_t row = reader->words->count;
     size_t index;
     bool text = nvdp__is_utf8(word.text, word.size), spaced = false;
     for (size_t i = 0; i < word.size; i++) {
@@ -203,23 +260,29 @@ static nvdp_status take_word(struct reader *reader, struct nvdp__strings *words,
     reader->nameless += word.size == 0;
     reader->not_utf8 += !text;
     if (word.size == 0 || !text) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(words, word.text, word.size, &index));
+    NVDP_RETURN_IF_FAILED(nvdp__strings_add(reader->words, word.text, word.size, &index));
     *kept = index == row;
     reader->repeated += !*kept;
     if (*kept && spaced && reader->spaced++ == 0) reader->example = nvdp__quote_field(word);
     return NVDP_OK;
 }
 
-/* ---- rows of text ---- */
-
-static nvdp_status next_row(struct reader *reader, bool *found) {
-    struct nvdp__line line;
-    do
-        NVDP_RETURN_IF_FAILED(nvdp__lines_next(&reader->lines, &line, found));
-    while (*found && line.size == 0);
-    set_line(reader, line);
-    return NVDP_OK;
+/* Adds a row of decimals in this form, of floats, or of doubles. */
+static nvdp_status take_row(struct reader *reader, struct nvdp__field word, unsigned char form,
+                            const void *numbers) {
+    bool kept;
+    if (++reader->count > INT32_MAX)
+        return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
+                          "%s: %zu words of %zu dimensions, expected at most %d of each",
+                          reader->lines.path, reader->count, reader->dim, INT32_MAX);
+    NVDP_RETURN_IF_FAILED(take_word(reader, word, &kept));
+    if (!kept) return NVDP_OK;
+    return form == NVDP__ROW_DOUBLES  ? nvdp__vector_rows_add_doubles(reader->rows, numbers)
+           : form == NVDP__ROW_FLOATS ? nvdp__vector_rows_add_floats(reader->rows, numbers)
+                                      : nvdp__vector_rows_add_decimals(reader->rows, form, numbers);
 }
+
+/* ---- rows of text ---- */
 
 /* Reads the last dim fields; *bad is the first that is not a number, or dim. */
 static void read_numbers(struct reader *reader, double *row, size_t *bad) {
@@ -255,17 +318,19 @@ static nvdp_status split_row(struct reader *reader, struct nvdp__field *word) {
     return NVDP_OK;
 }
 
-static nvdp_status read_row(struct reader *reader, struct nvdp__strings *words, double *row,
-                            bool *kept) {
+/* Reads the current line, whatever it is like. */
+static nvdp_status read_row(struct reader *reader) {
     const char *start = reader->at;
     struct nvdp__field word = next_field(reader);
     size_t bad;
-    read_numbers(reader, row, &bad);
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(reader->lines.ctx, &reader->numbers, &reader->capacity,
+                                        reader->dim, sizeof(double)));
+    read_numbers(reader, reader->numbers, &bad);
     if (bad < reader->dim || reader->at < reader->end) { /* rare: spaces around or in the word */
         reader->at = start;
         NVDP_RETURN_IF_FAILED(split_row(reader, &word));
         const char *numbers = reader->at;
-        read_numbers(reader, row, &bad);
+        read_numbers(reader, reader->numbers, &bad);
         reader->at = numbers;
         for (size_t k = 0; bad < reader->dim && k < bad; k++)
             (void)next_field(reader);
@@ -273,7 +338,141 @@ static nvdp_status read_row(struct reader *reader, struct nvdp__strings *words, 
             return LINE_FAIL(reader, "number %zu: expected a finite one of at most 1e150, found %s",
                              bad + 1, nvdp__quote_field(next_field(reader)).text);
     }
-    return take_word(reader, words, word, kept);
+    return take_row(reader, word, NVDP__ROW_DOUBLES, reader->numbers);
+}
+
+/* A line of a block. Unless it is plain, `word v1 ... vn`, it is read alone. */
+struct text_row {
+    struct nvdp__line line;
+    size_t number; /* of the line */
+    struct nvdp__field word;
+    unsigned char form;
+    bool plain;
+};
+
+struct block {
+    size_t rows, capacity, bytes, lines; /* lines: with empty ones */
+    struct text_row *row;
+    double *numbers;         /* [capacity, dim] in the form of each row */
+    uint64_t *digits;        /* [threads, dim] */
+    unsigned char *decimals; /* [threads, dim] */
+};
+
+/* Finds the next lines; none at the end of the file. */
+static nvdp_status next_lines(struct reader *reader, struct block *block) {
+    struct nvdp__lines *lines = &reader->lines;
+    struct nvdp__line bytes;
+    bool ended = false;
+    block->rows = block->bytes = block->lines = 0;
+    for (size_t want = BLOCK_BYTES; block->lines == 0 && !ended; want *= 2) {
+        NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, want, &bytes));
+        ended = bytes.size < want;
+        while (block->rows < block->capacity && block->bytes < bytes.size) {
+            const char *at = bytes.text + block->bytes;
+            const size_t left = bytes.size - block->bytes;
+            const char *stop = memchr(at, '\n', left);
+            if (stop == NULL && !ended) break;
+            size_t size = stop != NULL ? (size_t)(stop - at) : left;
+            block->bytes += size + (stop != NULL);
+            block->lines++;
+            const size_t number = lines->line + block->lines;
+            const size_t mark = number == 1 ? nvdp__byte_order_mark(at, size) : 0;
+            if (size > 0 && at[size - 1] == '\r') size--;
+            if (size > mark)
+                block->row[block->rows++] =
+                    (struct text_row){.line = {at + mark, size - mark}, .number = number};
+        }
+    }
+    return NVDP_OK;
+}
+
+/* Parses a plain row. */
+static void parse_row(const struct reader *reader, struct text_row *row, uint64_t *digits,
+                      unsigned char *decimals, double *numbers) {
+    const size_t dim = reader->dim;
+    struct reader own = {.dim = dim};
+    size_t k = 0;
+    set_line(&own, row->line);
+    row->word = next_field(&own);
+    const char *const start = own.at;
+    for (const char *at = start; k < dim; k++, own.at = at) {
+        at += at < own.end && *at == ' ';
+        at = short_decimal(at, own.end, &digits[k], &decimals[k]);
+        if (at == NULL) break;
+    }
+    row->form = NVDP__ROW_DOUBLES;
+    if (k == dim) {
+        row->form = nvdp__row_of_decimals(dim, digits, decimals, (uint32_t *)(void *)numbers);
+        for (size_t i = 0; row->form == NVDP__ROW_DOUBLES && i < dim; i++)
+            numbers[i] = value_of(digits[i], decimals[i]);
+    } else {
+        own.at = start;
+        read_numbers(&own, numbers, &k);
+    }
+    row->plain = k == dim && own.at == own.end;
+}
+
+static nvdp_status block_create(const struct reader *reader, struct block *block) {
+    struct nvdp_context *ctx = reader->lines.ctx;
+    const size_t dim = reader->dim, threads = (size_t)nvdp_context_threads(ctx);
+    if (block->numbers != NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, block->numbers, block->capacity * dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, block->digits, threads * dim));
+    return NVDP__NEW(ctx, block->decimals, threads * dim);
+}
+
+/* Reads the rows of a block. */
+static nvdp_status read_block(struct reader *reader, struct block *block) {
+    const int threads = nvdp_context_threads(reader->lines.ctx);
+    const size_t dim = reader->dim, line = reader->lines.line;
+    size_t whole = 0;
+    /* A row has at least a digit and a space per number; otherwise memory could be far larger than the file. */
+    while (whole < block->rows && block->row[whole].line.size >= 2 * dim)
+        whole++;
+    if (whole > 0) NVDP_RETURN_IF_FAILED(block_create(reader, block));
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+    for (size_t i = 0; i < whole; i++) {
+        const size_t thread = (size_t)omp_get_thread_num();
+        parse_row(reader, &block->row[i], block->digits + thread * dim,
+                  block->decimals + thread * dim, block->numbers + i * dim);
+    }
+    for (size_t i = 0; i < block->rows; i++) {
+        const struct text_row *row = &block->row[i];
+        reader->lines.line = row->number;
+        set_line(reader, row->line);
+        if (i == whole)
+            return LINE_FAIL(reader, "expected a word and %zu numbers%s, found %zu fields", dim,
+                             reader->header ? ", as the first line says" : "",
+                             count_fields(*reader));
+        NVDP_RETURN_IF_FAILED(row->plain
+                                  ? take_row(reader, row->word, row->form, block->numbers + i * dim)
+                                  : read_row(reader));
+    }
+    reader->lines.line = line + block->lines;
+    return NVDP_OK;
+}
+
+static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = reader->lines.ctx;
+    struct nvdp__line bytes;
+    const size_t rows = BLOCK_NUMBERS / nvdp__max(reader->dim, 1);
+    struct block block = {.capacity = nvdp__max(rows, 1)};
+    NVDP_TRY(NVDP__NEW(ctx, block.row, block.capacity));
+    for (;;) {
+        NVDP_TRY(next_lines(reader, &block));
+        if (block.lines == 0) break;
+        NVDP_TRY(read_block(reader, &block));
+        NVDP_TRY(nvdp__lines_take(&reader->lines, block.bytes, &bytes));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
+        nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
+    }
+cleanup:
+    free(block.row);
+    free(block.numbers);
+    free(block.digits);
+    free(block.decimals);
+    return status;
 }
 
 /* ---- rows of the binary form ---- */
@@ -305,88 +504,57 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
     return NVDP_OK;
 }
 
-static nvdp_status read_binary(struct reader *reader, struct nvdp__strings *words,
-                               struct nvdp__field word, double *row, bool *kept) {
-    for (size_t k = 0; k < reader->dim; k++) {
-        float value;
-        memcpy(&value, reader->at + k * sizeof value, sizeof value);
-        row[k] = value;
-        if (!isfinite(value))
-            return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
-                              "%s: word %s: number %zu: expected a finite one, found %g",
-                              reader->lines.path, nvdp__quote_field(word).text, k + 1, row[k]);
+static nvdp_status take_binary(struct reader *reader, struct nvdp__field word) {
+    struct nvdp_context *ctx = reader->lines.ctx;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &reader->floats, &reader->capacity, reader->dim,
+                                        sizeof *reader->floats));
+    memcpy(reader->floats, reader->at, reader->dim * sizeof *reader->floats);
+    for (size_t k = 0; k < reader->dim; k++)
+        if (!isfinite(reader->floats[k]))
+            return nvdp__fail(
+                ctx, NVDP_ERR_INPUT, "%s: word %s: number %zu: expected a finite one, found %g",
+                reader->lines.path, nvdp__quote_field(word).text, k + 1, (double)reader->floats[k]);
+    return take_row(reader, word, NVDP__ROW_FLOATS, reader->floats);
+}
+
+static nvdp_status read_binary(struct reader *reader, struct nvdp__meter *meter) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = reader->lines.ctx;
+    char *word = NULL;
+    size_t size;
+    NVDP_TRY(NVDP__NEW(ctx, word, LONGEST_WORD));
+    for (bool found = true;;) {
+        NVDP_TRY(next_binary(reader, word, &size, &found));
+        if (!found) break;
+        NVDP_TRY(take_binary(reader, (struct nvdp__field){word, size}));
+        if (reader->count % CANCEL_ROWS != 0) continue;
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
+        nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
     }
-    return take_word(reader, words, word, kept);
+cleanup:
+    free(word);
+    return status;
 }
 
 /* ---- the file ---- */
 
-/* Opens the file and passes over its header. */
-static nvdp_status begin(struct reader *reader) {
-    bool found;
-    struct nvdp__line line;
+static nvdp_status read_rows(struct reader *reader) {
+    struct nvdp_context *ctx = reader->lines.ctx;
     const char *path = reader->lines.path;
-    struct nvdp_context *ctx = reader->lines.ctx;
-    nvdp__lines_close(&reader->lines);
-    NVDP_RETURN_IF_FAILED(nvdp__lines_open(ctx, path, &reader->lines));
-    return reader->header ? nvdp__lines_next(&reader->lines, &line, &found) : NVDP_OK;
-}
-
-static nvdp_status count_rows(struct reader *reader, char *word) {
-    size_t size, bytes;
-    bool found = true;
-    NVDP_RETURN_IF_FAILED(begin(reader));
-    while (found) {
-        NVDP_RETURN_IF_FAILED(reader->binary ? next_binary(reader, word, &size, &found)
-                                             : next_row(reader, &found));
-        if (!found) break;
-        /* A row of text has at least a digit and a space per number; otherwise the array could be
-         * far larger than the file. */
-        if (!reader->binary && reader->line.size < 2 * reader->dim)
-            return LINE_FAIL(reader, "expected a word and %zu numbers%s, found %zu fields",
-                             reader->dim, reader->header ? ", as the first line says" : "",
-                             count_fields(*reader));
-        reader->count++;
-    }
-    if (reader->count == 0)
-        return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
-                          "%s: expected a word and its vector a line, found none",
-                          reader->lines.path);
-    if (reader->count > INT32_MAX || reader->dim > INT32_MAX ||
-        !nvdp__mul(reader->count, reader->dim, &bytes) || !nvdp__mul(bytes, sizeof(double), &bytes))
-        return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
-                          "%s: %zu words of %zu dimensions, expected at most %d of each",
-                          reader->lines.path, reader->count, reader->dim, INT32_MAX);
-    return NVDP_OK;
-}
-
-static nvdp_status read_rows(struct reader *reader, char *word, struct nvdp__strings *words,
-                             double *rows) {
-    struct nvdp_context *ctx = reader->lines.ctx;
+    struct nvdp__line line;
     struct nvdp__meter meter;
-    NVDP_RETURN_IF_FAILED(begin(reader));
-    nvdp__meter_begin(&meter, ctx, "word vectors", "words", 0, reader->count);
-    for (size_t i = 0; i < reader->count; i++) {
-        bool found, kept;
-        size_t size;
-        double *row = rows + words->count * reader->dim;
-        NVDP_RETURN_IF_FAILED(reader->binary ? next_binary(reader, word, &size, &found)
-                                             : next_row(reader, &found));
-        if (!found)
-            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: the file changed while it was read",
-                              reader->lines.path);
-        NVDP_RETURN_IF_FAILED(
-            reader->binary
-                ? read_binary(reader, words, (struct nvdp__field){word, size}, row, &kept)
-                : read_row(reader, words, row, &kept));
-        if (i % CANCEL_ROWS != 0) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "cancelled"));
-        nvdp__meter_update(&meter, i, (double)i, "words", NAN);
-    }
+    bool found;
+    if (reader->dim > INT32_MAX)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: %zu dimensions, expected at most %d", path,
+                          reader->dim, INT32_MAX);
+    if (reader->header) NVDP_RETURN_IF_FAILED(nvdp__lines_next(&reader->lines, &line, &found));
+    nvdp__meter_begin(&meter, ctx, "word vectors", "words", 0,
+                      reader->header ? reader->declared : 0);
+    NVDP_RETURN_IF_FAILED(reader->binary ? read_binary(reader, &meter) : read_text(reader, &meter));
     nvdp__meter_end(&meter);
-    if (words->count > 0) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words in UTF-8, found none",
-                      reader->lines.path);
+    if (reader->rows->count > 0) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %s, found none", path,
+                      reader->count == 0 ? "a word and its vector a line" : "words in UTF-8");
 }
 
 /* Says in one line what is odd about the file. */
@@ -411,25 +579,22 @@ static void log_odd(const struct reader *reader) {
 }
 
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
-                                    struct nvdp__strings *words, struct nvdp__word_vectors *out) {
+                                    struct nvdp__strings *words, struct nvdp__vector_rows *out) {
     nvdp_status status = NVDP_OK;
-    struct reader reader = {0};
-    double *rows = NULL;
-    char *word = NULL;
+    struct nvdp__vector_rows rows = {.ctx = ctx};
+    struct reader reader = {.words = words, .rows = &rows};
     words->ctx = ctx;
-    NVDP_TRY(nvdp__check_regular(ctx, path)); /* it is read several times */
+    NVDP_TRY(nvdp__check_regular(ctx, path));
     NVDP_TRY(nvdp__lines_open(ctx, path, &reader.lines));
     NVDP_TRY(find_form(&reader));
-    NVDP_TRY(NVDP__NEW(ctx, word, LONGEST_WORD));
-    NVDP_TRY(count_rows(&reader, word));
-    NVDP_TRY(NVDP__NEW(ctx, rows, reader.count * reader.dim));
-    NVDP_TRY(read_rows(&reader, word, words, rows));
+    rows.dim = reader.dim;
+    NVDP_TRY(read_rows(&reader));
     log_odd(&reader);
-    *out = (struct nvdp__word_vectors){.count = words->count, .dim = reader.dim, .rows = rows};
-    rows = NULL;
+    NVDP__HAND_OVER(out, rows);
 cleanup:
     nvdp__lines_close(&reader.lines);
-    free(rows);
-    free(word);
+    nvdp__vector_rows_release(&rows);
+    free(reader.numbers);
+    free(reader.floats);
     return status;
 }

@@ -2,16 +2,12 @@
 #ifndef NVDP_SRC_TEXT_WORD_VECTORS_H
 #define NVDP_SRC_TEXT_WORD_VECTORS_H
 
-#include "base/base.h"
+#include "text/vector_rows.h"
 #include "text/vocabulary.h"
 
-struct nvdp__word_vectors {
-    size_t count, dim;
-    double *rows; /* [count, dim]; free() */
-};
-/* Reads a file; `words` (zeroed) receives the words in the order of the rows. NVDP_ERR_INPUT
- * names the line. */
+/* Reads a file into zeroed structs; `words` receives the words in the order of the rows. NVDP_ERR_INPUT names the
+ * line. */
 nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
-                                    struct nvdp__strings *words, struct nvdp__word_vectors *out);
+                                    struct nvdp__strings *words, struct nvdp__vector_rows *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* Compares delta of epsilon and epsilon of delta with enumeration, a closed form, and draws of
  * the mechanism. */
+#include "dchi/dchi.h"
 #include "rdp/loss.h"
 #include "support.h"
 #include <criterion/criterion.h>
@@ -268,13 +269,14 @@ Test(loss, laplace_drawn) {
         cr_assert_eq(
             nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE_NEAREST, eta, 0, NULL, &nearest),
             NVDP_OK);
-        double *y = calloc(DRAWS * LENGTH * dim, sizeof *y);
+        double *y = calloc(DRAWS * LENGTH * dim, sizeof *y), *rows = calloc(2 * dim, sizeof *rows);
         cr_assert_eq(nvdp_dchi_perturb(ctx, dchi, DRAWS, offset, tokens, &seed, 0, y), NVDP_OK);
         for (size_t t = 0; t < DRAWS; t++) {
             loss[t] = 0;
             for (size_t i = 0; i < LENGTH; i++) {
-                const double *from = nvdp_vectors_row(vectors, (size_t)a[i]);
-                const double *to = nvdp_vectors_row(vectors, (size_t)b[i]);
+                double *from = rows, *to = rows + dim;
+                nvdp_vectors_row(vectors, (size_t)a[i], from);
+                nvdp_vectors_row(vectors, (size_t)b[i], to);
                 double square = 0, other = 0;
                 for (size_t k = 0; k < dim; k++) {
                     const double v = y[(t * LENGTH + i) * dim + k];
@@ -329,6 +331,7 @@ Test(loss, laplace_drawn) {
         cr_expect(here.low <= converted && converted < 2 * here.high, "%g, %g", here.high,
                   converted);
         free(y);
+        free(rows);
         nvdp_dchi_free(dchi);
         nvdp_dchi_free(nearest);
         nvdp_vectors_free(vectors);
@@ -348,8 +351,7 @@ Test(loss, nothing_told) {
     static const enum nvdp_dchi_mechanism kinds[3] = {NVDP_DCHI_RANDOM, NVDP_DCHI_SANTEXT,
                                                       NVDP_DCHI_LAPLACE};
     int32_t a[LENGTH + 1], b[LENGTH + 1];
-    memcpy((double *)nvdp_vectors_row(vectors, 1), nvdp_vectors_row(vectors, 0),
-           4 * sizeof(double));
+    memcpy((double *)(uintptr_t)vectors->rows.at[1], vectors->rows.at[0], 4 * sizeof(double));
     for (int i = 0; i < LENGTH; i++) {
         a[i] = i % 2;
         b[i] = 1 - i % 2;

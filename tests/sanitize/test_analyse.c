@@ -46,7 +46,9 @@ Test(analyse, distances_of_all_tokens) {
     for (size_t x = 0; x < COUNT; x++) {
         double low = INFINITY, high = 0;
         for (size_t y = 0; y < COUNT; y++) {
-            const double *a = nvdp_vectors_row(f->vectors, x), *b = nvdp_vectors_row(f->vectors, y);
+            double a[DIM], b[DIM];
+            nvdp_vectors_row(f->vectors, x, a);
+            nvdp_vectors_row(f->vectors, y, b);
             const double d = sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
             if (x != y) low = fmin(low, d);
             high = fmax(high, d);

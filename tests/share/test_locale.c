@@ -120,7 +120,8 @@ static void word_vectors(struct nvdp_context *ctx, FILE *to) {
     support_set(ctx, config, "mechanism", "santext");
     support_set(ctx, config, "eta", "2.5");
     must(ctx, nvdp_sanitizer_create(ctx, config, &sanitizer));
-    const double *row = nvdp_vectors_row(nvdp_sanitizer_vectors(sanitizer), 0);
+    double row[3];
+    nvdp_vectors_row(nvdp_sanitizer_vectors(sanitizer), 0, row);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
         cr_expect_eq(row[i], want[i]);
     support_refused(ctx, config, "eta", "2,5", "2,5");

@@ -10,7 +10,7 @@
 struct file {
     struct nvdp_context *ctx;
     struct nvdp__strings words;
-    struct nvdp__word_vectors read;
+    struct nvdp__vector_rows read;
     char notice[1024];
     size_t notices;
 };
@@ -30,7 +30,7 @@ static nvdp_status read_bytes(struct file *file, const void *bytes, size_t size)
 }
 
 static void drop(struct file *file) {
-    free(file->read.rows);
+    nvdp__vector_rows_release(&file->read);
     nvdp__strings_release(&file->words);
     nvdp_context_free(file->ctx);
 }
@@ -45,9 +45,10 @@ static void expect_bytes(const void *bytes, size_t count, const char *rows, cons
     for (size_t x = 0; x < file.read.count; x++) {
         size_t size;
         sprintf(found + strlen(found), "%s", nvdp__string(&file.words, x, &size));
+        double scratch[NVDP__ROW_WIDEST];
+        const double *row = nvdp__vector_row(&file.read, x, scratch);
         for (size_t k = 0; k < file.read.dim; k++)
-            sprintf(found + strlen(found), "%c%g", k == 0 ? ':' : ',',
-                    file.read.rows[x * file.read.dim + k]);
+            sprintf(found + strlen(found), "%c%g", k == 0 ? ':' : ',', row[k]);
         strcat(found, ";");
     }
     cr_expect_str_eq(found, rows);
@@ -174,4 +175,84 @@ Test(word_vectors, what_fits_nothing_is_refused) {
         support_contains(nvdp_context_error(file.ctx), cases[i].message);
         drop(&file);
     }
+}
+
+/* ---- numbers in four bytes ---- */
+
+/* Reads one row; every number must be strtod's, and the row must have that form. */
+static void expect_form(const char *numbers, unsigned char form) {
+    char text[1024];
+    snprintf(text, sizeof text, "a %s\n", numbers);
+    struct file file;
+    cr_assert_eq(read_bytes(&file, text, strlen(text)), NVDP_OK, "%s",
+                 nvdp_context_error(file.ctx));
+    cr_expect_eq(file.read.form[0], form, "%s: %d", numbers, file.read.form[0]);
+    double scratch[NVDP__ROW_WIDEST];
+    const double *row = nvdp__vector_row(&file.read, 0, scratch);
+    const char *at = text + 2;
+    for (size_t k = 0; k < file.read.dim; k++) {
+        char *end;
+        const double want = strtod(at, &end);
+        cr_expect_arr_eq(&row[k], &want, sizeof want, "%s: number %zu: %.17g", numbers, k, row[k]);
+        nvdp__vector_row_part(&file.read, 0, k, 1, scratch + k);
+        cr_expect_arr_eq(&scratch[k], &want, sizeof want);
+        at = end;
+    }
+    drop(&file);
+}
+
+Test(word_vectors, numbers_keep_their_doubles) {
+    /* 10^-k times an integer below 2^31, with the sign of zero */
+    expect_form("0.1 -0.0000 0.2345 -12 1e-3 5. -.5 2E0 0", 4);
+    expect_form("-2.147483647 0.000000001 0.5", 9);
+    expect_form("1.0019e-05 -0.24487 1.99", 9);
+    expect_form("1e-22 0", 22);
+    /* integers below 2^28, each with its own power of ten */
+    expect_form("3.0 0.000000001 0.5", NVDP__ROW_NEAR + 2);
+    expect_form("0.12345678 -0.0012345678 3.4567891 1.0e-12 -0.0", NVDP__ROW_NEAR + 6);
+    expect_form("26.8435455 0.00000000000001 10.00000000", NVDP__ROW_NEAR + 7);
+    /* float32, and what remains */
+    expect_form("0.100000001490116119384765625 0.5", NVDP__ROW_FLOATS);
+    expect_form("1e30 -3 0.5", NVDP__ROW_DOUBLES);
+    expect_form("0.12345678901234567 1", NVDP__ROW_DOUBLES);
+    expect_form("123456789.12345 1", NVDP__ROW_DOUBLES);
+    expect_form("99999999999999999999 1 1e-300 1e22 9007199254740993e-5", NVDP__ROW_DOUBLES);
+}
+
+/* Blocks end within lines and rows, whatever their size. */
+Test(word_vectors, long_files) {
+    enum { ROWS = 3000, DIM = 700 };
+    char *text = malloc((size_t)ROWS * (DIM * 8 + 32)), *at = text;
+    double *want = malloc(sizeof *want * ROWS * DIM);
+    for (size_t j = 0; j < ROWS; j++) {
+        at += sprintf(at, "%sw%zu", j % 7 == 0 ? "\n" : "", j);
+        for (size_t k = 0; k < DIM; k++) {
+            const unsigned n = (unsigned)(j * 7919 + k * 104729) % 100000;
+            want[j * DIM + k] = (k % 2 == 0 ? 1 : -1) * ((double)n / 1e5);
+            *at++ = ' ';
+            if (k % 2 != 0) *at++ = '-';
+            *at++ = '.';
+            for (unsigned place = 10000; place > 0; place /= 10)
+                *at++ = (char)('0' + n / place % 10);
+        }
+        at = stpcpy(at, j % 5 == 0 ? "\r\n" : "\n");
+    }
+    struct file file;
+    cr_assert_eq(read_bytes(&file, text, (size_t)(at - text)), NVDP_OK, "%s",
+                 nvdp_context_error(file.ctx));
+    cr_assert_eq(file.read.count, ROWS);
+    for (size_t j = 0; j < ROWS; j++) {
+        double scratch[NVDP__ROW_WIDEST];
+        cr_assert_eq(file.read.form[j], 5);
+        cr_assert_arr_eq(nvdp__vector_row(&file.read, j, scratch), want + j * DIM,
+                         DIM * sizeof *want, "row %zu", j);
+    }
+    drop(&file);
+    /* the number of the line, with the empty ones, of a row far from the start */
+    text[(at - text) - 20] = 'x';
+    cr_expect_eq(read_bytes(&file, text, (size_t)(at - text)), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(file.ctx), "v:3429: number 698");
+    drop(&file);
+    free(text);
+    free(want);
 }

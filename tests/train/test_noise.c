@@ -210,11 +210,11 @@ Test(noise, vectors_are_one_draw_a_text) {
     float *table = malloc(pieces * DIM * sizeof *table);
     for (size_t id = 0; id < pieces; id++) {
         int32_t row = nvdp_sanitizer_token(f.noise->sanitizer, (int32_t)id);
+        double vector[DIM];
+        if (row >= 0)
+            nvdp_vectors_row(nvdp_sanitizer_vectors(f.noise->sanitizer), (size_t)row, vector);
         for (size_t k = 0; k < DIM; k++)
-            table[id * DIM + k] =
-                row < 0 ? (float)(id + k)
-                        : (float)nvdp_vectors_row(nvdp_sanitizer_vectors(f.noise->sanitizer),
-                                                  (size_t)row)[k];
+            table[id * DIM + k] = row < 0 ? (float)(id + k) : (float)vector[k];
     }
     const int64_t many[] = {5, 90, 3, 17, 44}, one[] = {17};
     struct nvdp__batch *batch, *alone;

@@ -1,0 +1,232 @@
+/* Rows of word vectors in four bytes per number. */
+#include "text/vector_rows.h"
+#include "tensor/vector.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+enum { NEAR_STEPS = 8, NEAR_BITS = 3, SLAB_BYTES = 1 << 22 };
+
+static const uint64_t SIGN = UINT64_C(1) << 63;
+
+const double nvdp__powers_of_ten[NVDP__ROW_DECIMALS + 1] = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* ---- packing ---- */
+
+/* digits 10^by, at most `most`; false if it is larger. */
+static bool shifted(uint64_t *digits, int by, uint64_t most) {
+    uint64_t value = *digits;
+    for (; by < 0 && value % 10 == 0; by++)
+        value /= 10;
+    if (by < 0) return false;
+    for (; by > 0 && value <= most; by--)
+        value *= 10;
+    *digits = value;
+    return value <= most;
+}
+
+/* All numbers with `decimals` decimals. */
+NVDP__CLONES
+static bool pack_even(size_t dim, const uint64_t *digits, const unsigned char *decimals,
+                      unsigned char most, uint32_t *out) {
+    uint64_t over = 0, differ = 0;
+    for (size_t k = 0; k < dim; k++) {
+        const uint64_t m = digits[k] & ~SIGN;
+        over |= m;
+        differ |= (uint64_t)(decimals[k] ^ most);
+        out[k] = (uint32_t)m | (uint32_t)(digits[k] >> 32 & UINT32_C(1) << 31);
+    }
+    if (differ == 0) return over <= INT32_MAX;
+    for (size_t k = 0; k < dim; k++) {
+        uint64_t m = digits[k] & ~SIGN;
+        if (m != 0 && !shifted(&m, most - decimals[k], INT32_MAX)) return false;
+        out[k] = (uint32_t)m | (uint32_t)(digits[k] >> 32 & UINT32_C(1) << 31);
+    }
+    return true;
+}
+
+static bool pack_near(size_t dim, const uint64_t *digits, const unsigned char *decimals, int least,
+                      uint32_t *out) {
+    const uint64_t most = (UINT32_C(1) << (31 - NEAR_BITS)) - 1;
+    for (size_t k = 0; k < dim; k++) {
+        const uint64_t given = digits[k] & ~SIGN;
+        int places = decimals[k] < least ? least : decimals[k];
+        if (places >= least + NEAR_STEPS) places = least + NEAR_STEPS - 1;
+        uint64_t m = given;
+        /* a number with zeros at its end may need fewer places */
+        while (given != 0 && !shifted(&m, places - decimals[k], most)) {
+            if (--places < least) return false;
+            m = given;
+        }
+        out[k] = (uint32_t)(m << NEAR_BITS | (uint64_t)(places - least)) |
+                 (uint32_t)(digits[k] >> 32 & UINT32_C(1) << 31);
+    }
+    return true;
+}
+
+unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
+                                    const unsigned char *decimals, uint32_t *out) {
+    unsigned char most = 0;
+    if (dim > NVDP__ROW_WIDEST) return NVDP__ROW_DOUBLES;
+    for (size_t k = 0; k < dim; k++)
+        most = decimals[k] > most ? decimals[k] : most;
+    if (pack_even(dim, digits, decimals, most, out)) return most;
+    const unsigned char least = most < NEAR_STEPS ? 0 : most - (NEAR_STEPS - 1);
+    if (pack_near(dim, digits, decimals, least, out))
+        return (unsigned char)(NVDP__ROW_NEAR + least);
+    return NVDP__ROW_DOUBLES;
+}
+
+/* ---- the table ---- */
+
+/* Appends a row of this form, which the caller writes. */
+static nvdp_status append(struct nvdp__vector_rows *rows, unsigned char form, void **out) {
+    struct nvdp_context *ctx = rows->ctx;
+    const size_t need = rows->count + 1;
+    const size_t bytes = rows->dim * (form == NVDP__ROW_DOUBLES ? sizeof(double) : sizeof(float));
+    if (bytes > rows->left) {
+        const size_t size = nvdp__max(bytes, SLAB_BYTES);
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &rows->slab, &rows->slab_capacity, rows->slabs + 1,
+                                            sizeof *rows->slab));
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, rows->slab[rows->slabs], size));
+        rows->slabs++;
+        rows->left = size;
+    }
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &rows->at, &rows->at_capacity, need, sizeof *rows->at));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(ctx, &rows->form, &rows->form_capacity, need, sizeof *rows->form));
+    /* from the end, so that doubles are aligned */
+    rows->left = (rows->left - bytes) / sizeof(double) * sizeof(double);
+    *out = rows->slab[rows->slabs - 1] + rows->left;
+    rows->at[rows->count] = *out;
+    rows->form[rows->count++] = form;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vector_rows_add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
+                                           const uint32_t *numbers) {
+    void *at;
+    NVDP_RETURN_IF_FAILED(append(rows, form, &at));
+    memcpy(at, numbers, rows->dim * sizeof *numbers);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vector_rows_add_floats(struct nvdp__vector_rows *rows, const float *row) {
+    const bool wide = rows->dim > NVDP__ROW_WIDEST;
+    void *at;
+    NVDP_RETURN_IF_FAILED(append(rows, wide ? NVDP__ROW_DOUBLES : NVDP__ROW_FLOATS, &at));
+    if (!wide) memcpy(at, row, rows->dim * sizeof *row);
+    for (size_t k = 0; k < rows->dim && wide; k++)
+        ((double *)at)[k] = (double)row[k];
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const double *row) {
+    float floats[NVDP__ROW_WIDEST];
+    void *at;
+    bool exact = rows->dim <= NVDP__ROW_WIDEST;
+    for (size_t k = 0; k < rows->dim && exact; k++) {
+        exact = fabs(row[k]) <= FLT_MAX;
+        if (exact) floats[k] = (float)row[k];
+        exact = exact && (double)floats[k] == row[k];
+    }
+    if (exact) return nvdp__vector_rows_add_floats(rows, floats);
+    NVDP_RETURN_IF_FAILED(append(rows, NVDP__ROW_DOUBLES, &at));
+    memcpy(at, row, rows->dim * sizeof *row);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vector_rows_copy(struct nvdp__vector_rows *rows,
+                                   const struct nvdp__vector_rows *from, size_t row) {
+    const unsigned char form = from->form[row];
+    if (form == NVDP__ROW_DOUBLES) return nvdp__vector_rows_add_doubles(rows, from->at[row]);
+    if (form == NVDP__ROW_FLOATS) return nvdp__vector_rows_add_floats(rows, from->at[row]);
+    return nvdp__vector_rows_add_decimals(rows, form, from->at[row]);
+}
+
+nvdp_status nvdp__vector_rows_expand(struct nvdp__vector_rows *rows) {
+    const size_t dim = rows->dim;
+    double *all = NULL;
+    char **slab = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(rows->ctx, slab, 1));
+    if (NVDP__NEW(rows->ctx, all, rows->count * dim) != NVDP_OK) {
+        free(slab);
+        return NVDP_ERR_MEMORY;
+    }
+    for (size_t j = 0; j < rows->count; j++)
+        nvdp__vector_row_part(rows, j, 0, dim, all + j * dim);
+    for (size_t j = 0; j < rows->count; j++) {
+        rows->at[j] = all + j * dim;
+        rows->form[j] = NVDP__ROW_DOUBLES;
+    }
+    for (size_t i = 0; i < rows->slabs; i++)
+        free(rows->slab[i]);
+    free(rows->slab);
+    slab[0] = (char *)all;
+    rows->slab = slab;
+    rows->slabs = rows->slab_capacity = 1;
+    rows->left = 0;
+    return NVDP_OK;
+}
+
+void nvdp__vector_rows_release(struct nvdp__vector_rows *rows) {
+    for (size_t i = 0; i < rows->slabs; i++)
+        free(rows->slab[i]);
+    free(rows->slab);
+    free(rows->at);
+    free(rows->form);
+    *rows = (struct nvdp__vector_rows){0};
+}
+
+/* ---- reading ---- */
+
+NVDP__INLINE double with_sign(double magnitude, uint32_t packed) {
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    bits |= (uint64_t)(packed & UINT32_C(1) << 31) << 32;
+    memcpy(&magnitude, &bits, sizeof bits);
+    return magnitude;
+}
+
+NVDP__CLONES
+static void rows_read_decimals(size_t n, const uint32_t *at, double power, double *out) {
+    for (size_t k = 0; k < n; k++)
+        out[k] = with_sign((double)(int32_t)(at[k] & INT32_MAX) / power, at[k]);
+}
+
+NVDP__CLONES
+static void rows_read_near(size_t n, const uint32_t *at, const double *power, double *out) {
+    for (size_t k = 0; k < n; k++) {
+        const uint32_t m = (at[k] & INT32_MAX) >> NEAR_BITS;
+        out[k] = with_sign((double)(int32_t)m / power[at[k] & (NEAR_STEPS - 1)], at[k]);
+    }
+}
+
+NVDP__CLONES
+static void rows_read_floats(size_t n, const float *at, double *out) {
+    for (size_t k = 0; k < n; k++)
+        out[k] = (double)at[k];
+}
+
+void nvdp__vector_row_part(const struct nvdp__vector_rows *rows, size_t row, size_t first, size_t n,
+                           double *out) {
+    const unsigned char form = rows->form[row];
+    const uint32_t *packed = rows->at[row];
+    if (form == NVDP__ROW_DOUBLES)
+        memcpy(out, (const double *)rows->at[row] + first, n * sizeof *out);
+    else if (form == NVDP__ROW_FLOATS)
+        rows_read_floats(n, (const float *)rows->at[row] + first, out);
+    else if (form >= NVDP__ROW_NEAR)
+        rows_read_near(n, packed + first, nvdp__powers_of_ten + (form - NVDP__ROW_NEAR), out);
+    else
+        rows_read_decimals(n, packed + first, nvdp__powers_of_ten[form], out);
+}
+
+const double *nvdp__vector_row(const struct nvdp__vector_rows *rows, size_t row, double *scratch) {
+    if (rows->form[row] == NVDP__ROW_DOUBLES) return rows->at[row];
+    nvdp__vector_row_part(rows, row, 0, rows->dim, scratch);
+    return scratch;
+}

@@ -1,0 +1,58 @@
+/* Tables of word vectors in memory: four bytes per number wherever they give back the same double.
+ *
+ *     decimals        a number of a text file, +-m / 10^k with m < 2^31 and one k per row
+ *     near decimals   +-m / 10^(k + i) with m < 2^28 and 0 <= i < 8 per number
+ *     floats          the row's numbers are float32
+ *     doubles         all other rows, eight bytes per number
+ *
+ * m and 10^k, k <= 22, are exact doubles, so one division rounds as strtod does (Clinger 1990). */
+#ifndef NVDP_SRC_TEXT_VECTOR_ROWS_H
+#define NVDP_SRC_TEXT_VECTOR_ROWS_H
+
+#include "base/base.h"
+#include <stdint.h>
+
+/* Forms of a row: from 0 the k of decimals, from NVDP__ROW_NEAR on that of near decimals. */
+enum {
+    NVDP__ROW_NEAR = 32,
+    NVDP__ROW_FLOATS = 64,
+    NVDP__ROW_DOUBLES,
+    NVDP__ROW_WIDEST =
+        1024, /* longer rows are doubles, so that a row in scratch memory fits the stack */
+    NVDP__ROW_DECIMALS = 22 /* max. decimals of a number of a text file, of at most 15 digits */
+};
+
+extern const double nvdp__powers_of_ten[NVDP__ROW_DECIMALS + 1];
+
+struct nvdp__vector_rows {
+    struct nvdp_context *ctx;
+    size_t count, dim;
+    const void **at;     /* [count] the numbers of each row */
+    unsigned char *form; /* [count] */
+    size_t at_capacity, form_capacity;
+    char **slab; /* memory of the rows */
+    size_t slabs, slab_capacity, left;
+};
+
+/* Packs numbers +-digits / 10^decimals into out [dim]; the sign is the upper bit of `digits`. NVDP__ROW_DOUBLES if they
+ * do not fit. */
+unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
+                                    const unsigned char *decimals, uint32_t *out);
+/* Append a copy of a row: of decimals in this form, of floats, and of doubles in the shortest form that keeps them. */
+nvdp_status nvdp__vector_rows_add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
+                                           const uint32_t *numbers);
+nvdp_status nvdp__vector_rows_add_floats(struct nvdp__vector_rows *rows, const float *row);
+nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const double *row);
+/* Appends a row of another table of equal width. */
+nvdp_status nvdp__vector_rows_copy(struct nvdp__vector_rows *rows,
+                                   const struct nvdp__vector_rows *from, size_t row);
+/* Turns all rows into doubles, which are then read fastest. */
+nvdp_status nvdp__vector_rows_expand(struct nvdp__vector_rows *rows);
+void nvdp__vector_rows_release(struct nvdp__vector_rows *rows);
+/* The numbers of a row: in the table, or written to scratch [NVDP__ROW_WIDEST]. */
+const double *nvdp__vector_row(const struct nvdp__vector_rows *rows, size_t row, double *scratch);
+/* Copies numbers [first, first + n) of a row. */
+void nvdp__vector_row_part(const struct nvdp__vector_rows *rows, size_t row, size_t first, size_t n,
+                           double *out);
+
+#endif
