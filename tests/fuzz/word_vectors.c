@@ -9,10 +9,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fuzz_file file = fuzz_open(data, size);
     struct nvdp__strings words = {0};
-    struct nvdp__word_vectors vectors = {0};
+    struct nvdp__vector_rows vectors = {0};
     nvdp_status status = nvdp__word_vectors_read(file.ctx, file.path, &words, &vectors);
     if (status != NVDP_OK) {
-        if (vectors.rows != NULL) abort();
+        if (vectors.at != NULL) abort();
         fuzz_refused(file.ctx, status);
     } else {
         if (vectors.count != words.count) abort();
@@ -20,11 +20,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             size_t bytes;
             const char *word = nvdp__string(&words, x, &bytes);
             if (bytes == 0 || nvdp__strings_find(&words, word, bytes) != x) abort();
-            for (size_t k = 0; k < vectors.dim; k++)
-                if (!isfinite(vectors.rows[x * vectors.dim + k])) abort();
+            for (size_t k = 0; k < vectors.dim; k++) {
+                double number;
+                nvdp__vector_row_part(&vectors, x, k, 1, &number);
+                if (!isfinite(number)) abort();
+            }
         }
     }
-    free(vectors.rows);
+    nvdp__vector_rows_release(&vectors);
     nvdp__strings_release(&words);
     fuzz_close(&file);
     return 0;
