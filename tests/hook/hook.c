@@ -3,6 +3,7 @@
  *
  * hook_open, then fill the arrays of hook_array and hook_value, then hook_run, then read. All
  * arrays are float32 and live until hook_close. */
+#include "bert/checkpoint.h"
 #include "mechanism/method.h"
 #include "nvib/nvib.h"
 #include "vib/vib.h"
@@ -52,7 +53,7 @@ HOOK const char *hook_error(const struct hook *h) {
 
 /* The encoder of which a mechanism reads the sizes and, for its initial values, the last layer. */
 static nvdp_status declare_encoder(struct hook *h, size_t width, size_t heads, size_t inner) {
-    struct nvdp_bert_config config = nvdp_bert_config_default();
+    struct nvdp_bert_config config = nvdp__bert_config_default();
     config.hidden_size = width;
     config.num_attention_heads = heads;
     config.intermediate_size = inner;
