@@ -17,6 +17,7 @@ from .measures import (
     renyi_sequence_bound, renyi_subsampled,
 )  # fmt: skip
 from .posteriors import Posteriors
+from .private_encoder import PrivateEncoder
 from .runs import Run, options, presets, result_fields, resume, sanitize, text_privacy, train
 from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared
@@ -33,7 +34,7 @@ def __getattr__(name: str) -> object:
 
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "Run",
+__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Record", "Run",
            "Sanitizer", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "renyi_most", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train"]  # fmt: skip

@@ -6,6 +6,7 @@ of them.
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import json
 import logging
@@ -77,6 +78,9 @@ class Record(dict):
             return self[name]
         except KeyError:
             raise AttributeError(name) from None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
 
     def __dir__(self) -> list[str]:
         return sorted(self)
@@ -406,13 +410,63 @@ def array(values: Any, kind: type = np.float64, dimensions: int | None = None, n
     """Returns a C-contiguous array of the given type. Does not copy an array that is one already; accepts torch tensors and other
     objects that support DLPack."""
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
-        values = np.from_dlpack(values.detach() if hasattr(values, "detach") else values)
+        values = _from_dlpack(values.detach() if hasattr(values, "detach") else values, name)
     out: np.ndarray = np.ascontiguousarray(values, kind)
     if np.ndim(values) == 0:
         out = out.reshape(())
     if dimensions is not None and out.ndim != dimensions:
         raise NvdpValueError(f"{name}: expected {dimensions} dimensions, found shape {out.shape}")
     return out
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]  # fmt: skip
+
+
+_CPU, _BFLOAT = (1, 3), (4, 16)  # kDLCPU and kDLCUDAHost; kDLBfloat of 16 bits
+
+
+def _from_dlpack(values: Any, name: str) -> np.ndarray:
+    """Returns the array of an object that supports DLPack, without a copy; numbers of type bfloat16, which numpy has not, as float32."""
+    try:
+        return np.from_dlpack(values)
+    except (BufferError, RuntimeError, TypeError) as reason:
+        capsule = values.__dlpack__()
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+        if (tensor.code, tensor.bits) != _BFLOAT or tensor.lanes != 1 or tensor.device_type not in _CPU:
+            raise NvdpValueError(f"{name}: expected numbers in main memory that numpy can read, found {values!r:.60}: {reason}") from None
+        shape = tensor.shape[: tensor.ndim]
+        if math.prod(shape) == 0:
+            return np.zeros(shape, np.float32)
+        if tensor.strides:
+            steps = tensor.strides[: tensor.ndim]
+        else:
+            steps = [math.prod(shape[i + 1 :]) for i in range(tensor.ndim)]
+        count = 1 + sum((n - 1) * step for n, step in zip(shape, steps))
+        memory = (ctypes.c_uint16 * count).from_address(tensor.data + tensor.byte_offset)
+        halves = np.lib.stride_tricks.as_strided(np.frombuffer(memory, np.uint16), shape, [2 * step for step in steps])
+        return (halves.astype(np.uint32) << 16).view(np.float32)  # a copy, so the capsule may go
+
+
+def converted(values: np.ndarray, tensor: bool, dtype: Any) -> Any:
+    """Returns an array with another type of numbers, or as a torch tensor. A type is a name, or numpy's or torch's own."""
+    name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+    if dtype is not None and name not in ("float16", "float32", "float64", "bfloat16"):
+        raise NvdpValueError(f"dtype: expected float16, float32, float64 or bfloat16, found {dtype!r}")
+    if tensor:
+        import torch
+
+        found = torch.from_numpy(np.ascontiguousarray(values))
+        return found if dtype is None else found.to(getattr(torch, name))
+    if name == "bfloat16":
+        raise NvdpValueError("dtype: numpy has no bfloat16; use convert_to_tensor=True")
+    return values if dtype is None else values.astype(name, copy=False)
 
 
 def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = False) -> Any:

@@ -9,14 +9,13 @@ import inspect
 import json
 import os
 import re
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 import numpy as np
 
@@ -24,11 +23,12 @@ from ._lib import (
     Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
     rebuild, record, result_of, shared, text, text_list, text_pairs,
 )  # fmt: skip
+from ._progress import Progress, callback
 from .posteriors import Posteriors
 from .sanitizer import text_mechanism
 from .tokenizer import Tokenizer
 
-Progress = Union[bool, Callable[[Record], object], None]
+KeepTexts = Union[bool, Literal["dev"]]
 
 
 # --- texts as a task's files ---
@@ -205,17 +205,8 @@ def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, shar
 # --- training ---
 
 
-def _show(progress: Record) -> None:
-    """Prints the progress on one line of standard error."""
-    left = "" if np.isnan(progress.eta_seconds) else f", {progress.eta_seconds:.0f} s left"
-    loss = "" if np.isnan(progress.loss) else f", loss {progress.loss:.4f}"
-    line = f"{progress.phase}: {progress.done}/{progress.total} {progress.unit}s{loss}{left}"
-    sys.stderr.write(f"\r{line:<70}" + ("\n" if progress.finished else ""))
-    sys.stderr.flush()
-
-
 def _context(progress: Progress, threads: int | None) -> Context:
-    context = Context(_show if progress is True else progress or None)
+    context = Context(callback(progress))
     context.set_threads(threads)
     return context
 
@@ -341,7 +332,8 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     preset: "per-nat", "certified" ...: values for options that are not set; None: the defaults; "auto": "certified" with
         certified_epsilon or clip_sequence, else "per-nat", which guarantees nothing over all texts.
     dev: data for the score: (texts, labels[, pairs]) or a table as above; or a share to hold out.
-    progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
+    progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a bar of tqdm, or
+        without tqdm a line on stderr; None: the same in a terminal or a notebook; False: nothing.
     options: options of `nvdp train --help=all`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
 
     Texts in memory are written to OUT.data, as JSON lines that only their owner can read. Resuming and scoring the run read them
@@ -386,6 +378,15 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
                      text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
         return _train({**given, **options}, progress, threads)
+
+
+def forget_texts(run: Run, keep: KeepTexts) -> None:
+    """Removes the texts that train() wrote beside a finished run: all but the ones held out for "dev", or all."""
+    folder = Path(f"{run.path}.data")
+    for name in () if keep is True else ("train.jsonl",) if keep == "dev" else ("train.jsonl", "dev.jsonl", _LABELS):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it is not empty
+        folder.rmdir()
 
 
 def presets() -> dict[str, Record]:
@@ -490,7 +491,7 @@ class Run:
         self.path = Path(absolute(path))
         if not (self.path / "run.json").is_file():
             raise NvdpError(f"{self.path}: no such run directory", "ERR_IO")
-        self._context, self._threads = _context(None, threads), threads
+        self._context, self._threads = _context(False, threads), threads
         self._loaded: Any = None
         self._loading = threading.Lock()
 

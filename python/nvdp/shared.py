@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from operator import index
 from os import PathLike
@@ -48,6 +52,7 @@ class Shared:
         self.label = view(out.label, (n,), np.float32, file)
         self.split = view(out.split, (n,), np.int32, file)
         self.id = view(out.id, (n,), np.int64, file)
+        self._temporary: Any = None
         self.rows = np.empty((r, info.dim), np.float32)
         context.call(lib.nvdp_shared_vectors, file, 0, r, pointer(self.rows, "float", writable=True))
 
@@ -83,7 +88,24 @@ class Shared:
     def __exit__(self, *_: object) -> None:
         """Does nothing: the file was closed when it had been read."""
 
+    def _keep(self, folder: Any) -> Shared:
+        """Keeps the temporary folder of the file as long as this object."""
+        self._temporary = folder
+        return self
+
+    def save(self, path: str | PathLike[str]) -> Shared:
+        """Copies the file, byte for byte, to a new one in the same format, and returns the copy."""
+        target = absolute(path)
+        if os.path.splitext(target)[1] != os.path.splitext(self.path)[1]:
+            raise NvdpValueError(f"path: expected the ending of {os.path.basename(self.path)}, found {target}: a release chooses its format by `out`")
+        with builtins.open(self.path, "rb") as source, builtins.open(target, "xb") as copy:
+            shutil.copyfileobj(source, copy)
+        return Shared(target)
+
     def __reduce__(self) -> Any:
+        if self._temporary is not None:  # the file goes with this object, so its content travels
+            with builtins.open(self.path, "rb") as file:
+                return rebuild, (_from_bytes, (os.path.basename(self.path), file.read()), {})
         return rebuild, (Shared, (self.path,), {})
 
     def __repr__(self) -> str:
@@ -110,6 +132,15 @@ class Shared:
         if self.log_pi is None:
             return None
         return np.exp(self.log_pi).reshape(self.texts, self.samples, self._hidden())
+
+    def mean(self) -> np.ndarray:
+        """[N, S, p] float32: the mean of each sample's vectors by their weights. As all that is computed from a sample, it reveals no
+        more of the text than the sample."""
+        pi = np.ones(len(self.rows), np.float32) if self.log_pi is None else np.exp(self.log_pi)
+        begin = self.offset[:-1]  # each sample has a row
+        sums = np.add.reduceat(self.rows * pi[:, None], begin) if len(begin) else np.zeros((0, self.dim), np.float32)
+        weight = np.add.reduceat(pi, begin) if len(begin) else np.zeros(0, np.float32)
+        return (sums / weight[:, None]).reshape(self.texts, self.samples, self.dim)
 
     def _hidden(self) -> int:
         if self._sample_rows == 0:
@@ -170,6 +201,14 @@ class Shared:
                 return item
 
         return Samples()
+
+
+def _from_bytes(name: str, content: bytes) -> Shared:
+    folder = tempfile.TemporaryDirectory(prefix="nvdp-shared-")
+    path = os.path.join(folder.name, name)
+    with builtins.open(path, "wb") as file:
+        file.write(content)
+    return Shared(path)._keep(folder)
 
 
 def open(path: str | PathLike[str]) -> Shared:
