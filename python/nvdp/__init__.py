@@ -6,6 +6,7 @@ the C library libnvdp. Failures raise NvdpError with the library's message. Long
 Arrays are NumPy arrays and are not copied. Messages go to the logger "nvdp".
 """
 
+from . import results as results
 from ._lib import NvdpError, NvdpValueError, Record
 from ._lib import lib as _library
 from ._lib import text as _text
@@ -23,14 +24,7 @@ from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared
 from .shared import open as open
 from .tokenizer import Tokenizer
-
-
-def __getattr__(name: str) -> object:
-    if name == "TrainingOptions":  # reads the option table, which most programs need not do
-        from .training_options import TrainingOptions
-
-        return TrainingOptions
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+from .training_options import TrainingOptions
 
 
 __version__: str = _text(_library.nvdp_version())

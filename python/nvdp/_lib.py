@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 import json
+import keyword
 import logging
 import math
 import os
@@ -17,11 +18,12 @@ import re
 import signal
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 from cffi import FFI
@@ -70,7 +72,7 @@ def check_ended(run: Path) -> None:
         raise NvdpError(f"{run}: expected a finished run; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
 
 
-class Record(dict):
+class Record(dict):  # type: ignore[type-arg]
     """The result of a call: a dict whose items are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
@@ -79,12 +81,28 @@ class Record(dict):
         except KeyError:
             raise AttributeError(name) from None
 
+    def __repr__(self) -> str:
+        """The class of a result and its items; a dict without a class."""
+        if type(self) is Record:
+            return super().__repr__()
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
+
     def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value
 
     def __dir__(self) -> list[str]:
         return sorted(self)
 
+
+if TYPE_CHECKING:
+
+    class Result(dict[str, Any]):
+        """The base of the classes in results.py, whose attributes are known."""
+
+else:
+    Result = Record
+KINDS: dict[str, type[dict[str, Any]]] = {}
+"""The class of each struct's record; results.py fills it."""
 
 # --- objects of the library ---
 
@@ -171,7 +189,7 @@ class Context:
         def report(progress: Any, _user: Any) -> None:
             context = me()
             if context is not None and context.progress is not None:
-                context._events.put(record(progress[0]))
+                context._events.put(record(progress[0]))  # struct nvdp_progress
 
         @ffi.callback("_Bool(void *)", error=True)
         def stopped(_user: Any) -> bool:
@@ -231,7 +249,7 @@ class Context:
         self.call(function, *arguments, out)
         return _Life(out[0], free, _Life.among((self.pointer, *arguments))).handle()
 
-    def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Record:
+    def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
         """Returns the result that function(context, *arguments, out) fills."""
         out = result_of(kind)
         self.call(function, *arguments, out)
@@ -252,7 +270,11 @@ class Context:
     def _set(self, config: Any, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if value is not None:
-                self._call(lib.nvdp_config_set, config, c_text(name, "option"), c_text(as_text(value), name))
+                plain = name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name  # lambda_
+                try:
+                    self._call(lib.nvdp_config_set, config, c_text(plain, "option"), c_text(as_text(value), name))
+                except NvdpError as reason:
+                    raise type(reason)(str(reason).replace(f"option {plain}:", f"option {name}:"), reason.status) from None
 
     def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
         """Creates one configuration with the options of several kinds of work."""
@@ -383,10 +405,11 @@ def _member(kind: Any, value: Any) -> Any:
     return value
 
 
-def record(struct: Any) -> Record:
-    """Converts a struct to a record. Skips pointers, except texts."""
-    found = Record()
-    for name, field in ffi.typeof(struct).fields:
+def record(struct: Any) -> Any:
+    """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except texts."""
+    kind = ffi.typeof(struct)
+    found = KINDS.get(kind.cname, Record)()
+    for name, field in kind.fields:
         pointer = field.type.kind == "pointer" and field.type.item.cname not in ("char", "const char")
         if name not in ("struct_size", "reserved") and not pointer:
             found[name] = _member(field.type, getattr(struct, name))
@@ -484,7 +507,7 @@ def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> Any:
     if count == 0:
         return np.zeros(shape, kind)
     memory = ffi.gc(ffi.cast("char *", pointer), lambda _, _owner=owner: None)
-    out = np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
+    out: Any = np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
     out.flags.writeable = False
     return out
 
@@ -517,6 +540,30 @@ def text_list(texts: Any, name: str = "texts", some: bool = False) -> list[str]:
     if some and not found:
         raise NvdpValueError(f"{name}: expected at least one text, found none")
     return [item.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for item in found]
+
+
+def stream(values: Any, name: str, of: str) -> Iterator[Any]:
+    """Returns an iterator over a column or any iterable, in bounded memory."""
+    if isinstance(values, (str, bytes, bytearray, dict, set, frozenset)) or hasattr(values, "columns") or hasattr(values, "column_names"):
+        return iter(items(values, name, of))  # which refuses it
+    try:
+        found = iter(values)
+    except TypeError:
+        return iter(items(values, name, of))
+    return (item.as_py() if hasattr(item, "as_py") else item for item in found)
+
+
+def chunks(columns: list[Iterator[Any]], size: int, name: str) -> Iterator[list[list[Any]]]:
+    """Yields the next `size` items of each column."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise NvdpValueError(f"{name}: expected a number of texts of at least 1, found {size!r}")
+    while True:
+        found = [list(islice(column, size)) for column in columns]
+        if len({len(part) for part in found}) > 1:
+            raise NvdpValueError(f"labels, pairs: expected as many as texts, found {' and '.join(str(len(part)) for part in found)} in the last part")
+        if not found[0]:
+            return
+        yield found
 
 
 def text_pairs(texts: Any, pairs: Any, some: bool = False) -> tuple[list[str], list[str] | None]:

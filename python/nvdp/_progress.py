@@ -1,4 +1,4 @@
-"""How progress is shown: a bar of tqdm, if that is installed, or else a line on standard error."""
+"""Showing progress: a bar of tqdm, if that is installed, or else a line on standard error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class _Bar:
     """A bar of tqdm.auto per phase."""
 
     def __init__(self, tqdm: Any):
-        self.tqdm, self.bar, self.phase = tqdm, None, None
+        self.tqdm, self.phase = tqdm, ""
+        self.bar: Any = None
 
     def __call__(self, progress: Record) -> None:
         if self.phase != progress.phase or self.bar is None:
@@ -77,3 +78,21 @@ def showing(context: Context, progress: Progress) -> Iterator[None]:
         if isinstance(context.progress, _Bar):
             context.progress.close()
         context.progress = before
+
+
+@contextmanager
+def counting(total: int, phase: str, progress: Progress) -> Iterator[Callable[[int], None]]:
+    """Yields a function that shows that so many more texts are done."""
+    show, done = callback(progress), 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if show is not None:
+            show(Record(phase=phase, done=done, total=total, unit="text", loss=np.nan, eta_seconds=np.nan, finished=done == total))
+
+    try:
+        yield count
+    finally:
+        if isinstance(show, _Bar):
+            show.close()

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import shutil
 import struct
+import tarfile
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._lib import NvdpError, NvdpValueError, Record, absolute, converted, items, rebuild
+from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, items, stream
 from ._progress import Progress, showing
+from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
 from .shared import Shared
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import Arguments
+
 _MOVED = b"nvdp ledger moved\n"
-"""How a ledger's file begins when the ledger is elsewhere; the path follows. The library refuses to release by it."""
+"""The first line of a ledger's file if the ledger is elsewhere; the path follows. The library refuses to release by it."""
 _NOT_SAVED = {"ledger", "ledger.key", "base", "state.ckpt"}
-"""What of a run a saved folder does not need: the way to the model. The ledger is moved, not copied."""
+"""The parts of a run that are not copied: states on the way to the model, and the ledger, which is moved."""
 
 
 def _remove(folder: str, process: int) -> None:
@@ -33,11 +40,32 @@ def _remove(folder: str, process: int) -> None:
 
 
 class _Folder:
-    """A temporary folder, which is removed with the last object that uses it, or at exit."""
+    """A temporary folder, which is removed with the last object that uses it, or at exit. Pickle keeps its content: the folder itself
+    serves as long as it is there, in this process and in its workers, and a new one with the content afterwards."""
 
-    def __init__(self, prefix: str = "nvdp-"):
-        self.path = tempfile.mkdtemp(prefix=prefix)  # only its owner can read it
-        self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
+    alive: weakref.WeakValueDictionary[str, _Folder] = weakref.WeakValueDictionary()
+
+    def __init__(self, path: str | None = None):
+        self.path = path or tempfile.mkdtemp(prefix="nvdp-")  # only its owner can read it
+        if path is None:
+            self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
+        self.alive[self.path] = self
+
+    def __reduce__(self) -> Any:
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w") as archive:
+            archive.add(self.path, ".")
+        return _Folder._again, (self.path, content.getvalue())
+
+    @classmethod
+    def _again(cls, path: str, content: bytes) -> _Folder:
+        if path in cls.alive or os.path.isdir(path):
+            return cls.alive.get(path) or cls(path)
+        made = cls()
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+            archive.extractall(made.path, **safe)
+        return made
 
 
 class PrivateEncoder:
@@ -76,26 +104,27 @@ class PrivateEncoder:
         raise NvdpError(f"{path}: expected a folder of save_pretrained(), a run (run.json) or an encoder (config.json), found none", "ERR_IO")
 
     def fit(self, texts: Any = None, labels: Any = None, *, pairs: Any = None, out: str | PathLike[str] | None = None,
-            preset: str | None = "auto", dev: Any = 0.1, regression: bool = False, keep_texts: KeepTexts = "dev",
-            progress: Progress = None, **options: Any) -> PrivateEncoder:  # fmt: skip
+            preset: str | None = "auto", dev: Any = 0.1, regression: bool = False, text_column: str = "text",
+            label_column: str = "label", pair_column: str | None = None, keep_texts: KeepTexts = "dev", progress: Progress = None,
+            **options: Unpack[Arguments]) -> PrivateEncoder:  # fmt: skip
         """Trains the encoder on texts and labels, as nvdp.train, and returns this object. Options: nvdp.TrainingOptions.
 
         out: a new run directory, in which an interrupted training goes on (nvdp.resume). None: a temporary directory, which is
-            removed with this object: save_pretrained() keeps the encoder. What was released before is then counted there alone.
+            removed with this object: save_pretrained() keeps the encoder. pickle copies it, with what the ledger has counted by then.
         keep_texts: "dev": the texts held out, on which privacy() and evaluate() measure; True: all; False: none. Unless texts are
             kept, no cache of them is written either.
         """
-        if self._model is None and not {"from_base", "model"} & set(options):
+        given: dict[str, Any] = {"model": self._model, **options}
+        if given["model"] is None and "from_base" not in given:
             raise NvdpValueError("model: expected the directory of a public encoder, found none; give it to PrivateEncoder or from_pretrained")
         if keep_texts not in (True, False, "dev"):
             raise NvdpValueError(f"keep_texts: expected True, False or 'dev', found {keep_texts!r}")
         if keep_texts is not True:
-            options.setdefault("cache", None)
-        given = {"model": self._model, **options}
+            given.setdefault("cache", None)
         kept = _Folder() if out is None else None
         try:
             run = train(texts, labels, pairs=pairs, out=out if kept is None else os.path.join(kept.path, "run"), preset=preset, dev=dev,
-                        regression=regression, progress=progress, threads=self._threads, **given)  # fmt: skip
+                        text_column=text_column, label_column=label_column, pair_column=pair_column, regression=regression, progress=progress, threads=self._threads, **given)  # fmt: skip
         except KeyboardInterrupt:
             if kept is None:
                 raise
@@ -107,6 +136,9 @@ class PrivateEncoder:
             raise
         if texts is not None:
             forget_texts(run, keep_texts)
+        if kept is not None:
+            shutil.rmtree(run.path / "base", ignore_errors=True)  # the way to the model
+            (run.path / "state.ckpt").unlink(missing_ok=True)
         self._run, self._kept = run, kept
         return self
 
@@ -121,7 +153,7 @@ class PrivateEncoder:
         labels: written to the file if given. options: budget_samples, sign, card, overwrite ... (Run.export).
         Raises ERR_STATE, before anything is drawn, for a text without samples left in its budget.
         """
-        kept = _Folder("nvdp-shared-") if out is None else None
+        kept = _Folder() if out is None else None
         path = absolute(out, "out") if out is not None else os.path.join(kept.path, "shared.h5") if kept else ""
         with showing(self.run._context, show_progress_bar):
             self.run.export(texts, path, pairs=pairs, labels=labels, **{"samples": samples, "batch": batch_size, "measure_texts": 2, **options})
@@ -136,11 +168,12 @@ class PrivateEncoder:
         If a shard is refused, the shards before it are complete; `first_shard` is the number of the next, for the texts that are left.
         options: samples, budget_samples, sign ... (release).
         """
-        columns = [_stream(texts, "texts", "str"), *(_stream(part, name, "labels") for part, name in ((labels, "labels"), (pairs, "pairs"))
+        columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for part, name in ((labels, "labels"), (pairs, "pairs"))
                                                      if part is not None)]  # fmt: skip
-        place, made = Path(absolute(folder, "folder")), []
+        place = Path(absolute(folder, "folder"))
+        made: list[Path] = []
         place.mkdir(parents=True, exist_ok=True)
-        for number, chunk in enumerate(_chunks(columns, shard_size, "shard_size"), first_shard):
+        for number, chunk in enumerate(chunks(columns, shard_size, "shard_size"), first_shard):
             more = iter(chunk[1:])
             path = place / f"shard-{number:05d}.{ending.lstrip('.')}"
             try:
@@ -159,7 +192,7 @@ class PrivateEncoder:
 
         The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
         release, which the ledger counts. A text that was given away before is refused (ERR_STATE) unless budget_samples allows it: keep
-        the result. What is computed from a sample, such as this vector, is covered by the sample's guarantee.
+        the result. The sample's guarantee covers everything that is computed from it, such as this vector.
 
         pooling: "mean", the mean of the sample's vectors by their weights; None: the vectors themselves, one [M, p] array per text,
             and all that a reader can learn (release() has the weights too).
@@ -168,7 +201,7 @@ class PrivateEncoder:
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
         one = isinstance(sentences, str)
-        texts = [sentences] if one else items(sentences, "sentences", "str")
+        texts: list[str] = [sentences] if isinstance(sentences, str) else items(sentences, "sentences", "str")
         if not texts:
             return converted(np.zeros((0, self.dim), np.float32), convert_to_tensor, dtype) if pooling else []
         second: Any = [pairs] if isinstance(pairs, str) and one else pairs
@@ -184,7 +217,7 @@ class PrivateEncoder:
 
     def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""
-        for (chunk,) in _chunks([_stream(sentences, "sentences", "str")], chunk_size, "chunk_size"):
+        for (chunk,) in chunks([stream(sentences, "sentences", "str")], chunk_size, "chunk_size"):
             yield from self.encode(chunk, **options)
 
     # --- for the owner ---
@@ -223,13 +256,13 @@ class PrivateEncoder:
         found = self.run.predict(texts, pairs, **options)
         return np.array([list(one.probabilities.values()) for one in found]).reshape(-1, len(self.labels))
 
-    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, **options: Any) -> Record:
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, **options: Any) -> Evaluation:
         """Scores the classifier on texts, or on the texts held out in training (Run.evaluate)."""
         return self.run.evaluate(texts, labels, pairs, **options)
 
     def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, **options: Any) -> Record:
-        """Measures the privacy of texts, or of the texts held out in training, in nats (Run.privacy). What is proven over all texts,
-        seen or not, is `guarantee`, and with options certificate()."""
+        """Measures the privacy of texts, or of the texts held out in training, in nats (Run.privacy). `guarantee` and
+        certificate() say what is proven over all texts, seen or not."""
         return self.run.privacy(texts, pairs, **options)
 
     def certificate(self, **options: Any) -> Record:
@@ -274,7 +307,8 @@ class PrivateEncoder:
         return self
 
     def __reduce__(self) -> Any:
-        return rebuild, (_opened, (None if self._run is None else self._run.path, self._model, self._threads), {})
+        run = None if self._run is None else self._run.path
+        return _opened, (self._kept, run if self._kept is None else None, self._model, self._threads)
 
     def __repr__(self) -> str:
         if self._run is None:
@@ -285,39 +319,13 @@ class PrivateEncoder:
                 f"{info.method}. {self.guarantee}")  # fmt: skip
 
 
-def _opened(run: Optional[Path], model: Optional[str], threads: Optional[int]) -> PrivateEncoder:
-    if run is None:
-        return PrivateEncoder(model, threads=threads)
-    if not run.is_dir():
-        raise NvdpError(f"{run}: the encoder's folder is gone: a temporary one lasts as long as its process; save_pretrained() keeps one", "ERR_IO")
-    return PrivateEncoder.from_pretrained(run, threads=threads)
-
-
-# --- streams of texts ---
-
-
-def _stream(values: Any, name: str, of: str) -> Iterator[Any]:
-    """Returns an iterator over a column or any iterable, in bounded memory."""
-    if isinstance(values, (str, bytes, bytearray, dict, set, frozenset)) or hasattr(values, "columns") or hasattr(values, "column_names"):
-        return iter(items(values, name, of))  # which refuses it
-    try:
-        found = iter(values)
-    except TypeError:
-        return iter(items(values, name, of))
-    return (item.as_py() if hasattr(item, "as_py") else item for item in found)
-
-
-def _chunks(columns: list[Iterator[Any]], size: int, name: str) -> Iterator[list[list[Any]]]:
-    """Yields the next `size` items of each column."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise NvdpValueError(f"{name}: expected a number of texts of at least 1, found {size!r}")
-    while True:
-        found = [list(islice(column, size)) for column in columns]
-        if len({len(part) for part in found}) > 1:
-            raise NvdpValueError(f"labels, pairs: expected as many as texts, found {' and '.join(str(len(part)) for part in found)} in the last part")
-        if not found[0]:
-            return
-        yield found
+def _opened(kept: Optional[_Folder], run: Optional[Path], model: Optional[str], threads: Optional[int]) -> PrivateEncoder:
+    made = PrivateEncoder(model, threads=threads)
+    made._kept = kept
+    place = run if kept is None else os.path.join(kept.path, "run")
+    if place is not None:
+        made._run = Run(place, threads=threads)
+    return made
 
 
 # --- the ledger moves, so that nothing is counted twice or not at all ---

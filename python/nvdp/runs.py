@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import numpy as np
 
@@ -25,8 +25,14 @@ from ._lib import (
 )  # fmt: skip
 from ._progress import Progress, callback
 from .posteriors import Posteriors
+from .results import Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
 from .tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import Arguments
 
 KeepTexts = Union[bool, Literal["dev"]]
 
@@ -319,7 +325,7 @@ def _known(work: Callable[[], Any], function: Callable[..., Any]) -> Any:
 def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: str | PathLike[str] | None = None,
           out: str | PathLike[str] | None = None, preset: str | None = "auto", dev: Any = 0.1, regression: bool = False,
           text_column: str = "text", label_column: str = "label", pair_column: str | None = None,
-          progress: Progress = None, threads: int | None = None, **options: Any) -> Run:  # fmt: skip
+          progress: Progress = None, threads: int | None = None, **options: Unpack[Arguments]) -> Run:  # fmt: skip
     """Trains an encoder with a bottleneck, and returns the finished run.
 
     texts: a list of str with `labels` (str, int or bool, which predict gives back; numbers with regression=True; every row needs
@@ -334,22 +340,23 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     dev: data for the score: (texts, labels[, pairs]) or a table as above; or a share to hold out.
     progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a bar of tqdm, or
         without tqdm a line on stderr; None: the same in a terminal or a notebook; False: nothing.
-    options: options of `nvdp train --help=all`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
+    options: nvdp.TrainingOptions documents them: method="nvdp", epochs=5, certified_epsilon=8, seed=1, lambda_=0.1 ...
 
     Texts in memory are written to OUT.data, as JSON lines that only their owner can read. Resuming and scoring the run read them
     again. They are removed if no run begins. Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) continues to
     the same result.
     """
-    if model is None and "from_base" not in options:
+    more: dict[str, Any] = dict(options)
+    if model is None and "from_base" not in more:
         raise TypeError("train() needs model, an encoder's folder")
     check_callback(progress)
-    given: dict[str, Any] = {**_preset(preset, options), "model": None if model is None else absolute(model, "model")}
+    given: dict[str, Any] = {**_preset(preset, more), "model": None if model is None else absolute(model, "model")}
     if texts is None:
         for name, value in ("labels", labels), ("pairs", pairs):
             if value is not None:
                 raise NvdpValueError(f"{name}: expected none without texts")
         given["out"] = absolute(out, "out") if out is not None else _free_name()
-        return _train({**given, **options}, progress, threads)
+        return _train({**given, **more}, progress, threads)
     names = {"text": text_column, "label": label_column, **({"pair": pair_column} if pair_column else {})}
     rows = _columns(texts, labels, pairs, names)
     if rows[1] is None:
@@ -370,14 +377,14 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         if (rows[2] is None) != (second is None):
             raise NvdpValueError(f"dev: expected {'no pairs' if rows[2] is None else 'pairs'} as for training")
     given["out"] = absolute(out, "out") if out is not None else _free_name()
-    with _texts_beside(given["out"], bool(options.get("overwrite"))) as folder:
-        _write_table(folder / "train.jsonl", *rows, regression)
-        _write_table(folder / "dev.jsonl", *held, regression)
+    with _texts_beside(given["out"], bool(more.get("overwrite"))) as folder:
+        for split, part in ("train", rows), ("dev", held):
+            _write_table(folder / f"{split}.jsonl", part[0], part[1], part[2], regression)
         if kind in (int, bool):
             (folder / _LABELS).write_text(json.dumps({"type": kind.__name__}) + "\n", "utf-8")
         given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
                      text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
-        return _train({**given, **options}, progress, threads)
+        return _train({**given, **more}, progress, threads)
 
 
 def forget_texts(run: Run, keep: KeepTexts) -> None:
@@ -462,7 +469,7 @@ def text_privacy(**options: Any) -> Record:
     return measured(context, "dchi", lib.nvdp_text_privacy, context.config(lib.nvdp_text_privacy_config_create, options))
 
 
-def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> Record:
+def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> SanitizeResult:
     """Privatizes a task's files, or a text file, token by token, as `nvdp sanitize` does. Returns counts, deniability, `statement`.
 
     out: output directory or file; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed
@@ -477,6 +484,12 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
 
 
 # --- a run ---
+
+
+def _scores(scores: Mapping[str, Any]) -> Scores:
+    found = Scores(scores)
+    found.metrics = Record((name, Metric(one)) for name, one in found.metrics.items())
+    return found
 
 
 class Run:
@@ -519,10 +532,11 @@ class Run:
         the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from their defaults)."""
         out = ffi.new("char **")
         self._context.call(lib.nvdp_measured_list, self._folder, out)
-        return from_json(owned_text(out[0]))
+        found: Any = from_json(owned_text(out[0]))
+        return list(found)
 
     @property
-    def training_privacy(self) -> Record | None:
+    def training_privacy(self) -> TrainingPrivacy | None:
         """The privacy of training for its training texts, recomputed; None: training was not private. `account` has epsilon at delta,
         `risk` has mu, replacement, membership and guesses; adjacency is zero-out of one training text."""
         made = result_of("struct nvdp_training_privacy")
@@ -535,10 +549,12 @@ class Run:
         return from_json((self.path / "run.json").read_text("utf-8")).config
 
     @property
-    def result(self) -> Record:
+    def result(self) -> TrainResult:
         """The result of training, as in result.json; `test`: scores on the dev file."""
         check_ended(self.path)
-        return from_json((self.path / "result.json").read_text("utf-8"))
+        found = TrainResult(from_json((self.path / "result.json").read_text("utf-8")))
+        found.test = _scores(found.test)
+        return found
 
     @property
     def _folder(self) -> bytes:
@@ -573,7 +589,7 @@ class Run:
         return next((make for kind, make in _KINDS.items() if kind.__name__ == kept.type and kept.created == begun), str)
 
     @property
-    def info(self) -> Record:
+    def info(self) -> ModelInfo:
         """Properties of the model: method, task, outputs, max_length, hidden_size, latent_dim, kappa, length, parameters ..., labels."""
         out = result_of("struct nvdp_model_info")
         self._context.call(lib.nvdp_model_info, self._model, out)
@@ -587,7 +603,7 @@ class Run:
         model = self._model
         return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(model), (getattr, (self, "tokenizer")), model)
 
-    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Any) -> Record:
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Any) -> Evaluation:
         """Scores the model with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
 
         texts: with labels, and with pairs if the run reads pairs; or a split of the run's data, as a str: "dev", "train",
@@ -608,7 +624,8 @@ class Run:
             config = self._context.config(lib.nvdp_evaluate_config_create, {"run": self.path, "split": split, **options})
             self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
-        found["scores"] = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
+        scores = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
+        found["scores"] = _scores(scores)
         return found
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
@@ -619,7 +636,8 @@ class Run:
         if not first:
             return []
         blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as a file of texts is read
-        first, second = ([one.translate(blanks) for one in part] if part is not None else None for part in (first, second))
+        first = [one.translate(blanks) for one in first]
+        second = None if second is None else [one.translate(blanks) for one in second]
         options = {"samples": samples, "probabilities": True, "seed": seed, "batch": batch}
         lines = self._lines_of_file(first, second, options) if self._privatized(self.config) else self._lines(first, second, options)
         # labels are texts: "nan" is not a number, and U+2028 does not end a line
@@ -664,7 +682,8 @@ class Run:
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
         else:
             self._check_pairs(pairs)
-            data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
+            first, second = text_pairs(texts, pairs)
+            data = self.tokenizer._dataset(first, second, self.info.max_length)
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_model_posteriors,
                                       self._model, data, batch)  # fmt: skip
         return Posteriors._of(self._context, made)
@@ -731,7 +750,7 @@ class Run:
         _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]))
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
-               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> Record:  # fmt: skip
+               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> ExportResult:  # fmt: skip
         """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them to a
         file for sharing. The file has nothing else of the texts; nvdp.open(out) reads it.
 

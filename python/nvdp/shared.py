@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, lib, pointer, rebuild, record, result_of, view
+from .results import Verification
 
 _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 
@@ -134,8 +135,8 @@ class Shared:
         return np.exp(self.log_pi).reshape(self.texts, self.samples, self._hidden())
 
     def mean(self) -> np.ndarray:
-        """[N, S, p] float32: the mean of each sample's vectors by their weights. As all that is computed from a sample, it reveals no
-        more of the text than the sample."""
+        """[N, S, p] float32: the mean of each sample's vectors by their weights. It reveals no more of the text
+        than the sample, from which it is computed."""
         pi = np.ones(len(self.rows), np.float32) if self.log_pi is None else np.exp(self.log_pi)
         begin = self.offset[:-1]  # each sample has a row
         sums = np.add.reduceat(self.rows * pi[:, None], begin) if len(begin) else np.zeros((0, self.dim), np.float32)
@@ -166,7 +167,7 @@ class Shared:
             raise NvdpValueError(f"split: expected {', '.join(_SPLITS)}, found {name!r}")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
-    def verify(self, public_key: str | PathLike[str] | None = None) -> Record:
+    def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
         key = ffi.NULL if public_key is None else ffi.new("char[]", c_text(absolute(public_key, "public_key"), "public_key"))
         found = self._context.result("struct nvdp_verification", lib.nvdp_verify, c_text(self.path, "path"), key)
