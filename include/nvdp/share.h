@@ -212,6 +212,8 @@ struct nvdp_shared_info {
     const float *label;
     const int32_t *split; /**< [N] enum nvdp_split; NULL: no splits */
     const int64_t *id;    /**< [N] row number in the input file; NULL: none */
+    /** Names of the classes in the order of their indices, a JSON array; empty for scores; NULL: not stated. */
+    const char *label_names;
 };
 
 /** Reads a shared file, HDF5, safetensors or Parquet, and checks all of it. O(R p).

@@ -613,6 +613,8 @@ class SharedInfo(Result):
     """"nvdp", "vtdp", ..."""
     task: str
     """"" if the file does not state it."""
+    label_names: Optional[str]
+    """Names of the classes in the order of their indices, a JSON array; empty for scores; NULL: not stated."""
 
 
 @dataclass(init=False, eq=False, repr=False)

@@ -120,6 +120,8 @@ def _classes(labels: Any, names: Sequence[str]) -> list[Any]:
 def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """Returns texts, labels and pairs as lists, from lists, a pandas DataFrame, a datasets.Dataset, a mapping of columns, or a file."""
     data = _file(data)
+    if isinstance(data, Mapping) and any(hasattr(part, "column_names") for part in data.values()):  # datasets.DatasetDict
+        raise NvdpValueError(f"texts: expected a table, found several; give one of its tables: {', '.join(map(str, data))}")
     columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if columns is None and isinstance(data, Mapping):
         columns = list(data)
