@@ -107,7 +107,7 @@ TABLES = "nvdp_train_result", "nvdp_scores"  # structs with a result table
 ADDED = {  # what functions of the package add to a struct
     "nvdp_export_result": [("privacy", "Optional[Record]", "The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts.")],
     "train": [("task", "str", "Name of the task."), ("method", "str", "Method of the training."), ("protocol", "str", "Data that selected the epoch: holdout or dev."),
-              ("metric", "str", "The metric that selected the epoch."), ("certified", "Optional[Record]", "What is proven over all texts.")],
+              ("metric", "str", "The metric that selected the epoch."), ("certified", "Optional[Record]", "The proof over all texts; None: there is none.")],
     "nvdp_model_info": [("labels", "Optional[list[Any]]", "The classes. None: scores.")],
 }
 

@@ -202,7 +202,7 @@ struct nvdp_shared_info {
     size_t rows;                    /**< R, number of rows of all samples */
     size_t sample_rows;             /**< M, rows per sample; 0: lengths are public and differ */
     int kappa;                      /**< number of adjacent rows per component */
-    enum nvdp_length_policy policy; /**< whether the length policy hides lengths */
+    enum nvdp_length_policy policy; /**< hidden or public lengths */
     double z_step;                  /**< every value is a multiple of it; 0 for embeddings/1 */
     char method[32];                /**< "nvdp", "vtdp", ... */
     char task[16];                  /**< "" if the file does not state it */

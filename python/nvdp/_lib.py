@@ -56,13 +56,17 @@ class NvdpValueError(NvdpError, ValueError):
     """An argument out of its range, or an invalid input."""
 
 
-_RESUME = re.compile(r"nvdp (?:train|pretrain) --resume (.+)$")  # a command in a message, as Python spells it
+def as_python(message: str) -> str:
+    """Names options as arguments, and the command that continues a run as the function. The library's messages name options without
+    dashes already; its help texts, and commands in messages, are the program's."""
+    message = re.sub(r"nvdp (?:train|pretrain) --resume (.+)$", lambda found: f"nvdp.resume({found[1]!r})", message, flags=re.MULTILINE)
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda found: found[1].replace("-", "_"), message)
 
 
 def error(status: int, message: str) -> NvdpError:
     name = text(lib.nvdp_status_name(status))
     kind = NvdpValueError if name in ("ERR_ARGUMENT", "ERR_INPUT") else NvdpError
-    message = re.sub(r"nvdp train resume (\S.*)$", lambda found: f"nvdp.resume({found[1]!r})", message)
+    message = as_python(message)
     return kind(message or text(lib.nvdp_status_text(status)), name)
 
 
@@ -183,7 +187,7 @@ class Context:
 
         @ffi.callback("void(enum nvdp_log_level, const char *, void *)")
         def tell(level: int, message: Any, _user: Any) -> None:
-            log.log(_LEVELS[min(level, 3)], "%s", text(message))
+            log.log(_LEVELS[min(level, 3)], "%s", as_python(text(message)))
 
         @ffi.callback("void(const struct nvdp_progress *, void *)")
         def report(progress: Any, _user: Any) -> None:
@@ -206,11 +210,16 @@ class Context:
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         status = function(*arguments)
         if status != 0:
-            raise error(status, _RESUME.sub(r"nvdp.resume('\1')", text(lib.nvdp_context_error(self.pointer))))
+            raise error(status, text(lib.nvdp_context_error(self.pointer)))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(context, *arguments); raises an error if it fails."""
         self._call(function, self.pointer, *arguments)
+
+    def quick(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Calls function(*arguments) in this thread: for work of microseconds, which nothing needs to stop."""
+        with self._lock:
+            self._run(function, arguments)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(*arguments), which records its failure in this context, and raises that failure.
@@ -243,10 +252,13 @@ class Context:
                 raise interrupt
             future.result()
 
-    def make(self, kind: str, free: Callable[[Any], object], function: Callable[..., int], *arguments: Any) -> Any:
+    def make(self, kind: str, free: Callable[[Any], object], function: Callable[..., int], *arguments: Any, quick: bool = False) -> Any:
         """Returns the object that function(context, *arguments, out) creates. It is freed before the context and the arguments."""
         out = ffi.new(f"{kind} **")
-        self.call(function, *arguments, out)
+        (self.quick if quick else self._call)(function, self.pointer, *arguments, out)
+        return self._own(free, out, arguments)
+
+    def _own(self, free: Callable[[Any], object], out: Any, arguments: Sequence[Any] = ()) -> Any:
         return _Life(out[0], free, _Life.among((self.pointer, *arguments))).handle()
 
     def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
@@ -263,7 +275,9 @@ class Context:
 
     def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
         """Creates a configuration and sets options by name; None keeps the default."""
-        config = self.make("struct nvdp_config", lib.nvdp_config_free, create)
+        out = ffi.new("struct nvdp_config **")
+        self.quick(create, self.pointer, out)
+        config = self._own(lib.nvdp_config_free, out)
         self._set(config, options)
         return config
 
@@ -272,7 +286,7 @@ class Context:
             if value is not None:
                 plain = name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name  # lambda_
                 try:
-                    self._call(lib.nvdp_config_set, config, c_text(plain, "option"), c_text(as_text(value), name))
+                    self.quick(lib.nvdp_config_set, config, c_text(plain, "option"), c_text(as_text(value), name))
                 except NvdpError as reason:
                     raise type(reason)(str(reason).replace(f"option {plain}:", f"option {name}:"), reason.status) from None
 

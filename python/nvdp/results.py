@@ -76,7 +76,7 @@ class TrainResult(Result):
     metric: str
     """The metric that selected the epoch."""
     certified: Optional[Record]
-    """What is proven over all texts."""
+    """The proof over all texts; None: there is none."""
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -606,7 +606,7 @@ class SharedInfo(Result):
     kappa: int
     """Number of adjacent rows per component."""
     policy: str
-    """Whether the length policy hides lengths."""
+    """Hidden or public lengths."""
     z_step: float
     """Every value is a multiple of it; 0 for embeddings/1."""
     method: str

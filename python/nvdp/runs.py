@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
+    Context, NvdpError, NvdpValueError, Record, absolute, as_python, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
     rebuild, record, result_of, shared, text, text_list, text_pairs,
 )  # fmt: skip
 from ._progress import Progress, callback
@@ -415,6 +415,8 @@ def options(kind: str = "train") -> list[Record]:
         raise NvdpValueError(f"kind: expected the name of a configuration, such as train, privacy or export, found {kind}")
     config = shared().config(create, {})
     found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
+    for one in found:
+        one.help = as_python(one.help)
     return [Record((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
 
 
@@ -508,6 +510,7 @@ class Run:
             raise NvdpError(f"{self.path}: no such run directory", "ERR_IO")
         self._context, self._threads = _context(False, threads), threads
         self._loaded: Any = None
+        self._known: dict[str, Any] = {}
         self._loading = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -562,9 +565,23 @@ class Run:
     def _folder(self) -> bytes:
         return c_text(str(self.path), "path")
 
-    def _privatized(self, config: Record) -> bool:
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Returns make(), which is kept until another run is trained in the directory."""
+        begun = _begun(str(self.path))
+        if self._known.get("begun") != begun:
+            self._known = {"begun": begun}
+        if name not in self._known:
+            self._known[name] = make()
+        return self._known[name]
+
+    def _privatized(self) -> bool:
         """Returns whether the run reads texts that their owners privatized, for which the model alone does not suffice."""
-        return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
+
+        def find() -> bool:
+            config = self.config
+            return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
+
+        return bool(self._once("privatized", find))
 
     @property
     def _model(self) -> Any:
@@ -572,9 +589,8 @@ class Run:
         with self._loading:
             begun = _begun(str(self.path))
             if self._loaded is None or self._loaded[0] != begun:
-                config = self.config
-                if self._privatized(config):
-                    noise = config.get("token_noise", "none")
+                if self._privatized():
+                    noise = self.config.get("token_noise", "none")
                     raise NvdpError(f"{self.path}: reads privatized texts ({noise}): use predict, evaluate and the program", "ERR_UNSUPPORTED")
                 self._loaded = begun, self._context.make("struct nvdp_model", lib.nvdp_model_free, lib.nvdp_model_load,
                                                          c_text(str(self.path / "model"), "path"))  # fmt: skip
@@ -641,9 +657,9 @@ class Run:
         first = [one.translate(blanks) for one in first]
         second = None if second is None else [one.translate(blanks) for one in second]
         options = {"samples": samples, "probabilities": True, "seed": seed, "batch": batch}
-        lines = self._lines_of_file(first, second, options) if self._privatized(self.config) else self._lines(first, second, options)
+        lines = self._lines_of_file(first, second, options) if self._privatized() else self._lines(first, second, options)
         # labels are texts: "nan" is not a number, and U+2028 does not end a line
-        label, found = self._label, [json.loads(line, object_pairs_hook=Record) for line in lines.splitlines()]
+        label, found = self._once("label", lambda: self._label), [json.loads(line, object_pairs_hook=Record) for line in lines.splitlines()]
         for one in found:
             del one["index"]
             if "label" in one:
@@ -654,7 +670,8 @@ class Run:
     def _lines(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
         """Predicts with the loaded model; returns lines of JSON."""
         config = self._context.config(lib.nvdp_predict_config_create, {"run": self.path, **options})
-        data, lines = self.tokenizer._dataset(texts, pairs, self.info.max_length), bytearray()
+        length = self._once("max_length", lambda: self.info.max_length)
+        data, lines = self.tokenizer._dataset(texts, pairs, length), bytearray()
         data.split = lib.NVDP_SPLIT_TEST
 
         @ffi.callback("_Bool(const char *, size_t, void *)")

@@ -230,13 +230,14 @@ class Shared:
         the names of the classes, if the file has them), `split`, `id`."""
         import pandas
 
+        categorical: Any = pandas.Categorical
         chosen = range(self.texts) if split is None else self.of_split(split).tolist()
         rows = [self[i] for i in chosen]
-        columns = {name: [row[name] for row in rows] for name, part in (("z", self.rows), ("log_pi", self.log_pi), ("label", self.label),
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name, part in (("z", self.rows), ("log_pi", self.log_pi), ("label", self.label),
                                                                         ("split", self.split), ("id", self.id)) if part is not None}  # fmt: skip
         if self.label is not None and self.integer_labels is not None:
             codes = self.integer_labels[list(chosen)]
-            columns["label"] = codes if self.class_names is None else pandas.Categorical.from_codes(codes, self.class_names)
+            columns["label"] = codes if self.class_names is None else categorical.from_codes(codes, self.class_names)
         return pandas.DataFrame(columns)
 
     def to_torch(self, split: str | None = None) -> Any:

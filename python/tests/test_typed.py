@@ -1,4 +1,4 @@
-"""What editors and type checkers see: options and results are dataclasses of the library's tables, and the package is typed."""
+"""Editors and type checkers see the library's tables: options and results are dataclasses, and the package is typed."""
 
 import dataclasses
 import importlib.util
