@@ -173,6 +173,9 @@ class ExactLoss:
     def __reduce__(self) -> Any:
         return self._again
 
+    def __repr__(self) -> str:
+        return f"nvdp.ExactLoss: the exact privacy loss of two texts, epsilon {self.epsilon(1e-5):.4g} at delta 1e-05"
+
     @property
     def strip(self) -> float:
         """Limit of the finite moments of the loss: Renyi divergences of orders below 1 + strip are finite."""
@@ -260,6 +263,11 @@ class Accountant:
 
     def __reduce__(self) -> Any:
         return rebuild, (Accountant, self._settings, {})
+
+    def __repr__(self) -> str:
+        phases, beside, kind = self._settings
+        steps = "; ".join(f"{n} steps of DP-SGD with noise {noise:g} and sampling rate {rate:g}" for noise, rate, n in phases)
+        return f"nvdp.Accountant: {steps or 'no steps'}{f', and {len(beside)} other computations' if beside else ''}, by {kind}"
 
     def _ask(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
         out = ffi.new(f"{kind} *")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, items, stream
+from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, stream, text_list, text_pairs
 from ._progress import Progress, showing
 from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
@@ -184,7 +184,7 @@ class PrivateEncoder:
             made.append(path)
         return made
 
-    def encode(self, sentences: str | Iterable[str], *, pairs: Iterable[str] | None = None, batch_size: int = 32,
+    def encode(self, sentences: str | Iterable[str], *, pairs: str | Iterable[str] | None = None, batch_size: int = 32,
                pooling: Optional[str] = "mean", normalize_embeddings: bool = False, convert_to_numpy: bool = True,
                convert_to_tensor: bool = False, dtype: Any = None, show_progress_bar: bool | None = None,
                budget_samples: int = 0) -> Any:  # fmt: skip
@@ -192,7 +192,7 @@ class PrivateEncoder:
 
         The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
         release, which the ledger counts. A text that was given away before is refused (ERR_STATE) unless budget_samples allows it: keep
-        the result. The sample's guarantee covers everything that is computed from it, such as this vector.
+        the result. Equal texts in one call have one sample, and the same vector. The sample's guarantee covers everything that is computed from it, such as this vector.
 
         pooling: "mean", the mean of the sample's vectors by their weights; None: the vectors themselves, one [M, p] array per text,
             and all that a reader can learn (release() has the weights too).
@@ -201,19 +201,24 @@ class PrivateEncoder:
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
         one = isinstance(sentences, str)
-        texts: list[str] = [sentences] if isinstance(sentences, str) else items(sentences, "sentences", "str")
+        texts, second = text_pairs(text_list([sentences] if one else sentences, "sentences"), [pairs] if isinstance(pairs, str) and one else pairs)
         if not texts:
             return converted(np.zeros((0, self.dim), np.float32), convert_to_tensor, dtype) if pooling else []
-        second: Any = [pairs] if isinstance(pairs, str) and one else pairs
-        shared = self.release(texts, pairs=second, batch_size=batch_size, show_progress_bar=show_progress_bar, budget_samples=budget_samples)
+        rows = list(zip(texts, second)) if second is not None else [(text,) for text in texts]
+        distinct = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+        first, *others = map(list, zip(*distinct))
+        shared = self.release(first, pairs=others[0] if others else None, batch_size=batch_size, show_progress_bar=show_progress_bar,
+                              budget_samples=budget_samples)  # fmt: skip
+        of = [distinct[row] for row in rows]
         if pooling is None:
-            found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in range(len(shared))]
+            found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in of]
             return found[0] if one else found
-        vectors = shared.mean()[:, 0]
+        vectors = shared.mean()[of, 0]
         if normalize_embeddings:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        rows = list(vectors) if not (convert_to_numpy or convert_to_tensor) and not one else vectors[0] if one else vectors
-        return [converted(row, True, dtype) for row in rows] if isinstance(rows, list) else converted(rows, convert_to_tensor, dtype)
+        if not (convert_to_numpy or convert_to_tensor or one):
+            return [converted(row, True, dtype) for row in vectors]
+        return converted(vectors[0] if one else vectors, convert_to_tensor, dtype)
 
     def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""

@@ -23,7 +23,7 @@ from ._lib import (
     Context, NvdpError, NvdpValueError, Record, absolute, as_python, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
     rebuild, record, result_of, shared, text, text_list, text_pairs,
 )  # fmt: skip
-from ._progress import Progress, callback
+from ._progress import Progress, showing
 from .posteriors import Posteriors
 from .results import Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
@@ -213,8 +213,8 @@ def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, shar
 # --- training ---
 
 
-def _context(progress: Progress, threads: int | None) -> Context:
-    context = Context(callback(progress))
+def _context(threads: int | None) -> Context:
+    context = Context()
     context.set_threads(threads)
     return context
 
@@ -295,7 +295,7 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
 
 
 def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
-    context = _context(progress, threads)
+    context = _context(threads)
     options.setdefault("cache", _cache())
     for name in ("data", "representations", "from_base", "sensitive_from", "sensitive_list"):
         if isinstance(options.get(name), (str, PathLike)) and os.path.exists(options[name]):
@@ -303,7 +303,8 @@ def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> 
     config = _known(lambda: context.config(lib.nvdp_train_config_create, options), train)
     run = options.get("resume") or options["out"]
     try:
-        context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
+        with showing(context, progress):
+            context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
     except KeyboardInterrupt as stop:
         if _begun(run) is None:
             raise
@@ -480,10 +481,11 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
     (only for tests and experiments) ...
     """
     check_callback(progress)
-    context = _context(progress, None)
+    context = _context(None)
     config = context.config(lib.nvdp_sanitize_config_create, {"out": absolute(out, "out"), **options})
     found = result_of("struct nvdp_sanitize_result")
-    context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
+    with showing(context, progress):
+        context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
     return record(found[0])
 
 
@@ -508,7 +510,7 @@ class Run:
         self.path = Path(absolute(path))
         if not (self.path / "run.json").is_file():
             raise NvdpError(f"{self.path}: no such run directory", "ERR_IO")
-        self._context, self._threads = _context(False, threads), threads
+        self._context, self._threads = _context(threads), threads
         self._loaded: Any = None
         self._known: dict[str, Any] = {}
         self._loading = threading.Lock()

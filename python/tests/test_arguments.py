@@ -240,6 +240,9 @@ def calls(compact, posteriors, tmp_path):
         tokenizer.encode, encoder.encode, encoder.states, mechanism.log_probabilities, mechanism.sample, plain.perturb,
         mechanism.divergence, mechanism.epsilon, mechanism.delta, mechanism.inversion, sanitizer.tokens, sanitizer.text, sanitizer.word,
         sanitizer.find, sanitizer.sanitize, accountant.epsilon, accountant.risk, posteriors.renyi, posteriors.exact, posteriors.pairs,
+        nvdp.PrivateEncoder, nvdp.PrivateEncoder.from_pretrained, nvdp.PrivateEncoder(compact).encode, tokenizer.decode, tokenizer.batch_decode,
+        lambda *a: list(encoder.encode_iter(a[0])), lambda *a: tokenizer(a[0], padding=a[-1]), lambda *a: nvdp.TrainingOptions(epochs=a[0], lr=a[-1]),
+        lambda *a: encoder.encode(a[0], batch_size=a[-1]),
         lambda *a: mechanism.distances(prior=a[0]), lambda *a: posteriors.privacy(order=a[0]), lambda *a: posteriors.linkage(seed=a[0]),
     ]  # fmt: skip
 

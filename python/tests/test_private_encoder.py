@@ -84,6 +84,9 @@ def test_encode_is_a_release(fitted):
     one = fitted.encode(fresh(1)[0], normalize_embeddings=True)
     assert one.shape == (fitted.dim,) and np.linalg.norm(one) == pytest.approx(1, abs=1e-6)
     assert fitted.encode([]).shape == (0, fitted.dim) and fitted.encode([], pooling=None) == []
+    pair = fresh(2)
+    same = fitted.encode([pair[0], pair[1], pair[0]])  # one sample of each text
+    assert np.array_equal(same[0], same[2]) and not np.array_equal(same[0], same[1])
     sets = fitted.encode(fresh(2), pooling=None, dtype="float16", batch_size=1)
     assert [one.shape for one in sets] == [(10, fitted.dim)] * 2 and sets[0].dtype == np.float16
     for wrong in dict(pooling="cls"), dict(dtype="int8"):
