@@ -18,7 +18,7 @@ class Metric(Result):
     """One metric, over draws of the noise."""
 
     metric: str
-    """Which."""
+    """Its name."""
     mean: float
     """Mean over the draws."""
     sd: float

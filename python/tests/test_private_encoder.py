@@ -40,7 +40,7 @@ def test_fit(compact, tmp_path):
             use()
         assert caught.value.status == "ERR_STATE"
     rows = texts_of(np.random.default_rng(1), 40)
-    same = dict(preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=2)
+    same = dict(preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=4)
     assert encoder.fit(*rows, **nvdp.TrainingOptions(**same)) is encoder
     folder = encoder.run.path.parent
     assert sorted(one.name for one in folder.iterdir()) == ["run", "run.data"] and stat.S_IMODE(folder.stat().st_mode) == 0o700

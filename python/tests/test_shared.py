@@ -24,7 +24,7 @@ def weighted(compact, tmp_path_factory):
     folder = tmp_path_factory.mktemp("weighted")
     rows = texts_of(np.random.default_rng(1), 24)
     run = nvdp.train(rows[0], [float(i % 3) for i in range(24)], regression=True, model=compact, out=folder / "run", preset=None, method="nvdp",
-                     epochs=1, batch=8, max_length=8, freeze_layers=2, latent_dim=4, length_policy="public", cache=None, threads=1)  # fmt: skip
+                     epochs=1, batch=8, max_length=8, freeze_layers=4, latent_dim=4, length_policy="public", cache=None, threads=1)  # fmt: skip
     run.export(["a good film", "bad"], folder / "shared.safetensors", labels=[0.0, 2.0], no_ledger=True)
     return nvdp.open(folder / "shared.safetensors")
 
@@ -44,7 +44,7 @@ def test_class_names(shared, weighted, run, tmp_path):
 def test_names_beyond_ascii(compact, tmp_path):
     labels = ["\u00fc \"quoted\", '\\'", "\u2028\U0001f600"]
     run = nvdp.train(["good film", "bad film"] * 12, labels * 12, model=compact, preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8,
-                     freeze_layers=2, latent_dim=4, out=tmp_path / "run", cache=None, threads=1)  # fmt: skip
+                     freeze_layers=4, latent_dim=4, out=tmp_path / "run", cache=None, threads=1)  # fmt: skip
     for ending in "h5", "safetensors", "parquet":
         run.export(["good"], tmp_path / f"a.{ending}", no_ledger=True, labels=labels[:1])
         found = nvdp.open(tmp_path / f"a.{ending}")

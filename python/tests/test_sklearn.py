@@ -20,7 +20,7 @@ from sklearn.base import clone  # noqa: E402
 from sklearn.exceptions import NotFittedError  # noqa: E402
 from sklearn.utils import estimator_checks  # noqa: E402
 
-FAST = dict(preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=2, latent_dim=4, threads=1)
+FAST = dict(preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=4, latent_dim=4, threads=1)
 
 
 @pytest.fixture
@@ -71,11 +71,11 @@ def test_search(compact, temporary):
     from sklearn.pipeline import make_pipeline
 
     texts, labels = texts_of(np.random.default_rng(1), 24)
-    search = GridSearchCV(make_pipeline(NvdpTransformer(compact, **FAST), LogisticRegression()), {"nvdptransformer__vib_sigma": [0.1, 3.0]}, cv=2)
+    search = GridSearchCV(make_pipeline(NvdpTransformer(compact, **FAST), LogisticRegression()), {"nvdptransformer__lambda_g": [0.001, 0.1]}, cv=2)
     search.fit(np.array(texts, object), np.array(labels))
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all() and search.best_params_["nvdptransformer__vib_sigma"] in (0.1, 3.0)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all() and search.best_params_["nvdptransformer__lambda_g"] in (0.001, 0.1)
     best = search.best_estimator_[0]
-    assert best.run_.config.nvib.vib_sigma == search.best_params_["nvdptransformer__vib_sigma"]
+    assert best.run_.config.lambda_g == search.best_params_["nvdptransformer__lambda_g"]
     assert [one.parent for one in temporary.rglob("run.json")] == [best.run_.path]  # those of the folds are gone
     assert not contains(temporary.parent, texts[0])  # and all texts
     assert set(search.predict(["good film here", "bad end here"])) <= {"neg", "pos"}
