@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, stream, text_list, text_pairs
+from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, log, stream, text_list, text_pairs
 from ._progress import Progress, showing
 from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
@@ -61,6 +61,7 @@ class _Folder:
     def _again(cls, path: str, content: bytes) -> _Folder:
         if path in cls.alive or os.path.isdir(path):
             return cls.alive.get(path) or cls(path)
+        log.warning("%s is gone: the encoder's pickle has a copy of it, whose ledger counts on from when it was pickled", path)
         made = cls()
         with tarfile.open(fileobj=io.BytesIO(content)) as archive:
             safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
@@ -96,6 +97,7 @@ class PrivateEncoder:
         path = Path(absolute(folder, "folder"))
         for run in path / "run", path:
             if (run / "run.json").is_file():
+                _finish_move(run)
                 made = cls(threads=threads)
                 made._run = Run(run, threads=threads)
                 return made
@@ -305,7 +307,7 @@ class PrivateEncoder:
             try:
                 _move_ledger(source, target / "run")
             except BaseException:
-                if (source / "ledger").read_bytes() != _mark_of(target / "run"):
+                if not (source / "ledger").read_bytes().startswith(_mark_of(target / "run")):
                     shutil.rmtree(target)
                 raise
             self._run, self._kept = Run(target / "run", threads=self._threads), None
@@ -343,7 +345,7 @@ def _mark_of(owner: Path) -> bytes:
 
 def _move_ledger(source: Path, target: Path) -> None:
     """Replaces the mark in a copy of a run by the run's ledger, and the ledger in the run by a mark. Whoever waits for its lock finds
-    the mark. A death before that leaves the source as it was; after it, target/ledger.moved is to be renamed to ledger."""
+    the mark. A death before that leaves the source as it was; after it, from_pretrained() does the rest."""
     parts = {"ledger.moved": source / "ledger", "ledger.key": source / "ledger.key"}
     file = os.open(parts["ledger.moved"], os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -368,6 +370,15 @@ def _move_ledger(source: Path, target: Path) -> None:
         parts["ledger.key"].unlink(missing_ok=True)
     finally:
         os.close(file)
+
+
+def _finish_move(target: Path) -> None:
+    """Does what is left of a move that was killed behind the mark in its source."""
+    if (target / "ledger.moved").is_file():
+        mark = (target / "ledger").read_bytes()
+        source = Path(os.fsdecode(mark[len(_MOVED) :].rstrip(b"\n")), "ledger")
+        if mark.startswith(_MOVED) and source.is_file() and source.read_bytes().startswith(_mark_of(target)):
+            os.replace(target / "ledger.moved", target / "ledger")
 
 
 def _readme(run: Run, texts: bool, can_release: bool) -> str:

@@ -163,6 +163,54 @@ def test_predict(fitted):
     assert fitted.privacy(texts).n == 2 and fitted.certificate(delta=1e-6).delta == 1e-6
 
 
+@pytest.mark.parametrize("released", [True, False])
+def test_no_failure_makes_two_ledgers(run, tmp_path, monkeypatch, released):
+    """Wherever save_pretrained() fails, a text that was released stays counted, and at most one place releases."""
+    shutil.copytree(run.path, tmp_path / "run", ignore=lambda _where, names: {"base", "state.ckpt", "ledger", "ledger.key"} & set(names))
+    if released:
+        nvdp.Run(tmp_path / "run", threads=1).export(["a released text"], tmp_path / "a.h5")
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in ("ledger", "ledger.key") if released}
+
+    def ledgers():
+        return [path for path in tmp_path.rglob("ledger") if not path.read_bytes().startswith(b"nvdp ledger moved")]
+
+    class Death(BaseException):
+        pass
+
+    for function, call in ("pwrite", 1), ("fsync", 1), ("fsync", 2), ("fsync", 3), ("replace", 1), ("ftruncate", 1):
+        place, left = tmp_path / f"{function}-{call}", [call]
+        inner = getattr(os, function)
+
+        def fail(*arguments, inner=inner, left=left):
+            left[0] -= 1
+            if left[0] == 0:
+                raise Death
+            return inner(*arguments)
+
+        monkeypatch.setattr(os, function, fail)
+        encoder = nvdp.PrivateEncoder.from_pretrained(tmp_path / "run", threads=1)
+        try:
+            encoder.save_pretrained(place)
+        except Death:
+            pass
+        monkeypatch.undo()
+        if place.exists():  # moved, at once or by the next to open it
+            opened = nvdp.PrivateEncoder.from_pretrained(place, threads=1)
+            assert ledgers() in ([place / "run" / "ledger"], []) if not released else ledgers() == [place / "run" / "ledger"]
+            if released:
+                assert {name: (place / "run" / name).read_bytes() for name in before} == before
+                with pytest.raises(nvdp.NvdpError, match="shared before"):
+                    opened.encode(["a released text"])
+            with pytest.raises(nvdp.NvdpError, match="which alone releases"):
+                nvdp.PrivateEncoder.from_pretrained(tmp_path / "run").encode(["another"])
+            shutil.rmtree(tmp_path / "run")
+            (place / "run").rename(tmp_path / "run")
+            shutil.rmtree(place)
+        else:
+            assert released is False or {name: (tmp_path / "run" / name).read_bytes() for name in before} == before
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
 def test_a_saved_encoder_counts_on(fitted, tmp_path):
     """The ledger moves: what was released stays counted, and no text can be released in two places."""
     encoder = nvdp.PrivateEncoder.from_pretrained(fitted.save_pretrained(tmp_path / "first").run.path.parent, threads=1)
