@@ -102,7 +102,7 @@ class Posteriors:
 
     def __repr__(self) -> str:
         lengths = "public lengths" if self.length is None else f"lengths hidden in {self.length}"
-        return f"nvdp.Posteriors: {len(self)} texts, {self._rows} vectors of {self.dim} numbers, method {self.method}, {lengths}"
+        return f"nvdp.Posteriors: {len(self)} text{'s' * (len(self) != 1)}, {self._rows} vectors of {self.dim} numbers, method {self.method}, {lengths}"
 
     def __len__(self) -> int:
         return self._pointer.texts

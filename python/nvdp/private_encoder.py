@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
+import secrets
 import shutil
 import struct
 import tarfile
@@ -21,6 +22,7 @@ from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted
 from ._progress import Progress, showing
 from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
+from .runs import options as known_options
 from .shared import Shared
 
 if TYPE_CHECKING:
@@ -126,7 +128,8 @@ class PrivateEncoder:
         kept = _Folder() if out is None else None
         try:
             run = train(texts, labels, pairs=pairs, out=out if kept is None else os.path.join(kept.path, "run"), preset=preset, dev=dev,
-                        text_column=text_column, label_column=label_column, pair_column=pair_column, regression=regression, progress=progress, threads=self._threads, **given)  # fmt: skip
+                        text_column=text_column, label_column=label_column, pair_column=pair_column, regression=regression,
+                        progress=progress, threads=self._threads, **given)  # fmt: skip
         except KeyboardInterrupt:
             if kept is None:
                 raise
@@ -172,6 +175,8 @@ class PrivateEncoder:
         """
         columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for part, name in ((labels, "labels"), (pairs, "pairs"))
                                                      if part is not None)]  # fmt: skip
+        if any(one.name == "model-id" for one in known_options("export")):  # links the files of one release
+            options.setdefault("model_id", secrets.token_hex(16))
         place = Path(absolute(folder, "folder"))
         made: list[Path] = []
         place.mkdir(parents=True, exist_ok=True)
@@ -194,7 +199,8 @@ class PrivateEncoder:
 
         The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
         release, which the ledger counts. A text that was given away before is refused (ERR_STATE) unless budget_samples allows it: keep
-        the result. Equal texts in one call have one sample, and the same vector. The sample's guarantee covers everything that is computed from it, such as this vector.
+        the result. Equal texts in one call have one sample, and the same vector. The sample's guarantee covers everything that is
+        computed from it, such as this vector.
 
         pooling: "mean", the mean of the sample's vectors by their weights; None: the vectors themselves, one [M, p] array per text,
             and all that a reader can learn (release() has the weights too).
@@ -202,16 +208,12 @@ class PrivateEncoder:
         """
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
+        converted(np.zeros(0, np.float32), convert_to_tensor, dtype)  # an error must not cost a release
         one = isinstance(sentences, str)
         texts, second = text_pairs(text_list([sentences] if one else sentences, "sentences"), [pairs] if isinstance(pairs, str) and one else pairs)
         if not texts:
             return converted(np.zeros((0, self.dim), np.float32), convert_to_tensor, dtype) if pooling else []
-        rows = list(zip(texts, second)) if second is not None else [(text,) for text in texts]
-        distinct = {row: i for i, row in enumerate(dict.fromkeys(rows))}
-        first, *others = map(list, zip(*distinct))
-        shared = self.release(first, pairs=others[0] if others else None, batch_size=batch_size, show_progress_bar=show_progress_bar,
-                              budget_samples=budget_samples)  # fmt: skip
-        of = [distinct[row] for row in rows]
+        shared, of = self._release_distinct(texts, second, batch_size=batch_size, show_progress_bar=show_progress_bar, budget_samples=budget_samples)
         if pooling is None:
             found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in of]
             return found[0] if one else found
@@ -221,6 +223,13 @@ class PrivateEncoder:
         if not (convert_to_numpy or convert_to_tensor or one):
             return [converted(row, True, dtype) for row in vectors]
         return converted(vectors[0] if one else vectors, convert_to_tensor, dtype)
+
+    def _release_distinct(self, texts: list[str], pairs: list[str] | None = None, **options: Any) -> tuple[Shared, list[int]]:
+        """Releases each distinct text once. Returns the samples, and the number of the sample of each text."""
+        rows = list(zip(texts, pairs)) if pairs is not None else [(text,) for text in texts]
+        distinct = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+        first, *others = map(list, zip(*distinct))
+        return self.release(first, pairs=others[0] if others else None, **options), [distinct[row] for row in rows]
 
     def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""

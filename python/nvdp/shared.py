@@ -118,7 +118,7 @@ class Shared:
             guarantee = self.guarantee
         except NvdpError as reason:  # the file is gone, or was changed
             guarantee = f"not verified: {reason}"
-        return (f"nvdp.Shared({self.path!r}): {self.texts} texts, {self.samples} sample{'s' * (self.samples != 1)} each, vectors of "
+        return (f"nvdp.Shared({self.path!r}): {self.texts} text{'s' * (self.texts != 1)}, {self.samples} sample{'s' * (self.samples != 1)} each, vectors of "
                 f"{self.dim} numbers, method {self.method}. {guarantee}")  # fmt: skip
 
     @property

@@ -99,26 +99,30 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Sequence[str]) -> np.ndarray:
         """Returns [N, F] float32, one sample per text: its vectors, concatenated; with weights, each vector is followed by its log weight.
-        Lengths must be hidden, unless pooling is "mean": [N, p] then."""
-        check_is_fitted(self)
-        shared = self.encoder_.release(text_list(X, "X", some=True), budget_samples=self.budget_samples)
+        Equal texts have one sample, and the same row. Lengths must be hidden, unless pooling is "mean": [N, p] then."""
+        self._check_lengths()
+        shared, of = self.encoder_._release_distinct(text_list(X, "X", some=True), budget_samples=self.budget_samples)
         self.statement_: str = shared.verify().statement
         if self.pooling == "mean":
-            return shared.mean()[:, 0]
+            return shared.mean()[of, 0]
         rows = shared.z[:, 0]
         if shared.log_pi is not None:
             rows = np.concatenate([rows, shared.log_pi.reshape(*rows.shape[:2], 1)], axis=2)
-        return rows.reshape(len(shared), -1)
+        return rows.reshape(len(shared), -1)[of]
+
+    def _check_lengths(self) -> None:
+        """Fails before anything is drawn."""
+        check_is_fitted(self)
+        if self.pooling is None and self.run_.info.length == 0:
+            raise NvdpValueError("pooling: expected 'mean' for a run of public lengths, whose samples have different lengths, found None")
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Returns the [F] names of the columns: z3_17 is number 17 of vector 3, log_pi3 its log weight; with pooling z17."""
-        check_is_fitted(self)
+        self._check_lengths()
         info = self.run_.info
         numbers = range(info.latent_dim)
         if self.pooling == "mean":
             return np.array([f"z{i}" for i in numbers], object)
-        if info.length == 0:
-            raise NvdpValueError("pooling: expected 'mean' for a run of public lengths, whose samples have different lengths, found None")
         weights = self.run_.posteriors([""]).alpha is not None
         vectors = range((info.length + weights) * info.kappa)
         return np.array([name for k in vectors for name in (*(f"z{k}_{i}" for i in numbers), *([f"log_pi{k}"] if weights else []))], object)

@@ -89,9 +89,11 @@ def test_encode_is_a_release(fitted):
     assert np.array_equal(same[0], same[2]) and not np.array_equal(same[0], same[1])
     sets = fitted.encode(fresh(2), pooling=None, dtype="float16", batch_size=1)
     assert [one.shape for one in sets] == [(10, fitted.dim)] * 2 and sets[0].dtype == np.float16
-    for wrong in dict(pooling="cls"), dict(dtype="int8"):
+    kept = fresh(1)
+    for wrong in dict(pooling="cls"), dict(dtype="int8"), dict(dtype="bfloat16"), dict(budget_samples=-1), dict(pairs=kept):
         with pytest.raises(ValueError, match=list(wrong)[0]):
-            fitted.encode(fresh(1), **wrong)
+            fitted.encode(kept, **wrong)
+    assert fitted.encode(kept).shape == (1, fitted.dim)  # no error was a release
     for hidden in "noise", "insecure_seed", "seed", "no_ledger":
         with pytest.raises(TypeError, match=hidden):
             fitted.encode(["a"], **{hidden: 0})

@@ -106,7 +106,9 @@ def test_transform(run):
     assert first.shape == (3, 80) and first.dtype == np.float32
     assert len(transformer.get_feature_names_out()) == 80 and transformer.get_feature_names_out()[9] == "z1_1"
     mean = NvdpTransformer(run=run.path, budget_samples=9, threads=1, pooling="mean").fit(texts)
-    assert mean.transform(["an odd end"]).shape == (1, 8) and mean.get_feature_names_out().tolist() == [f"z{i}" for i in range(8)]
+    twice = mean.transform(["an odd end", "an odd man", "an odd end"])
+    assert twice.shape == (3, 8) and np.array_equal(twice[0], twice[2]) and not np.array_equal(twice[0], twice[1])
+    assert mean.transform(["an odd way"]).shape == (1, 8) and mean.get_feature_names_out().tolist() == [f"z{i}" for i in range(8)]
     with pytest.raises(ValueError, match="pooling"):
         NvdpTransformer(run=run.path, pooling="max").fit(texts)
     with pytest.raises(ValueError, match="y to be passed"):
