@@ -228,20 +228,24 @@ class Context:
         """
         with self._lock:
             self._stop = False
+            events = self._events = queue.SimpleQueue()
             try:
                 thread = _idle.pop()
             except IndexError:
                 thread = ThreadPoolExecutor(1, "nvdp", _block_signals)
             future: Future[None] = thread.submit(self._run, function, arguments)
-            future.add_done_callback(lambda _: self._events.put(None))
+            future.add_done_callback(lambda _: events.put(None))
             interrupt: BaseException | None = None
             while True:
                 try:
-                    event = self._events.get()
+                    event = events.get(timeout=0.2)  # a signal that another thread takes does not end it
                     if event is None:
                         break
                     if self.progress is not None and interrupt is None:
                         self.progress(event)
+                except queue.Empty:
+                    if future.done():  # and its event was lost, as an interrupt came with it
+                        break
                 except BaseException as reason:  # Ctrl-C, or the caller's own callback
                     self._stop, interrupt = True, interrupt or reason
             _idle.append(thread)

@@ -1,5 +1,6 @@
 import json
 import os
+import queue
 import signal
 import sys
 import threading
@@ -215,14 +216,33 @@ def test_after_fork(compact):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
 
 
-def test_interrupt(rng):
+@pytest.mark.parametrize("blocked", [set(), {signal.SIGINT}], ids=["", "another thread takes the signal"])
+def test_interrupt(rng, blocked):
     """Ctrl-C in the middle of long work: it stops, and KeyboardInterrupt is raised."""
     mechanism = nvdp.Mechanism(rng.normal(size=(20000, 64)), "santext", 1.0)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        mechanism.worst()  # a minute, otherwise
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            mechanism.worst()  # a minute, otherwise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     timer.join()
+
+
+def test_an_interrupt_with_the_last_event(compact, monkeypatch):
+    """The event that work is done can be lost when an interrupt comes with it."""
+
+    class Queue(queue.SimpleQueue):
+        def get(self, **options):
+            if super().get(**options) is None:
+                raise KeyboardInterrupt
+
+    context = nvdp.Tokenizer(compact)._context
+    monkeypatch.setattr("nvdp._lib.queue.SimpleQueue", Queue)
+    with pytest.raises(KeyboardInterrupt):
+        context.call(nvdp._lib.lib.nvdp_context_set_threads, 1)
 
 
 def test_encoder_as_sentence_transformers(compact):
