@@ -254,8 +254,8 @@ class Accountant:
                  accountant: str = "pld"):  # fmt: skip
         if accountant not in ("pld", "rdp"):
             raise NvdpValueError(f"accountant: expected pld or rdp, found {accountant}")
-        self._settings = [tuple(one) for one in phases], [tuple(one) for one in beside], accountant
-        phases, beside = self._settings[:2]  # type: ignore[assignment]
+        phases, beside = [tuple(one) for one in phases], [tuple(one) for one in beside]  # type: ignore[misc]
+        self._settings = phases, beside, accountant
         self._kind = lib.NVDP_ACCOUNTANT_PLD if accountant == "pld" else lib.NVDP_ACCOUNTANT_RDP
         self._phases = ffi.new("struct nvdp_dp_steps[]", phases)
         self._beside = ffi.new("struct nvdp_dp_guarantee[]", beside)
@@ -263,11 +263,6 @@ class Accountant:
 
     def __reduce__(self) -> Any:
         return rebuild, (Accountant, self._settings, {})
-
-    def __repr__(self) -> str:
-        phases, beside, kind = self._settings
-        steps = "; ".join(f"{n} steps of DP-SGD with noise {noise:g} and sampling rate {rate:g}" for noise, rate, n in phases)
-        return f"nvdp.Accountant: {steps or 'no steps'}{f', and {len(beside)} other computations' if beside else ''}, by {kind}"
 
     def _ask(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
         out = ffi.new(f"{kind} *")
