@@ -115,8 +115,9 @@ class PrivateEncoder:
 
         out: a new run directory, in which an interrupted training goes on (nvdp.resume). None: a temporary directory, which is
             removed with this object: save_pretrained() keeps the encoder. pickle copies it, with what the ledger has counted by then.
-        keep_texts: "dev": the texts held out, on which privacy() and evaluate() measure; True: all; False: none. Unless texts are
-            kept, no cache of them is written either.
+        keep_texts: "dev": the texts held out, on which privacy() and evaluate() measure; True: all; False: none. With False and
+            "dev", no cache of texts is written either. Keyed digests of the training's texts stay in the run (seen_texts.bin), by which
+            a later training knows what the model has seen: who has the run can test guesses.
         """
         given: dict[str, Any] = {"model": self._model, **options}
         if given["model"] is None and "from_base" not in given:
@@ -394,7 +395,7 @@ def _readme(run: Run, texts: bool, can_release: bool) -> str:
     parts = [
         "# A private encoder",
         f"{run.guarantee}",
-        "Keep this folder to yourself, as the texts: who has it can guess texts and test the guesses on what was released.",
+        "Keep this folder to yourself, as the texts: who has it can guess texts and test the guesses.",
         "- `run/`: the model, its scores and settings. `nvdp.PrivateEncoder.from_pretrained` and `nvdp.Run(\"run\")` open it.",
         "- `run.data/`: texts of the training that privacy() and evaluate() measure on, readable." if texts else
         "- No texts: privacy() and evaluate() need texts, with labels to evaluate.",

@@ -38,7 +38,8 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     run: a finished run instead of training: fit then only opens it.
     budget_samples: maximum number of samples per text over all calls of transform; 0: as many as the run was certified for.
     pooling: None: all vectors of a sample; "mean": their mean by their weights.
-    keep_texts: False: no text outlives fit, in no file and no cache; "dev": the texts held out, for measures with `run_`; True: all.
+    keep_texts: False: no text outlives fit, in no file and no cache, only keyed digests in the run; "dev": the texts held out, for
+        measures with `run_`; True: all.
     random_state: seed of the training, an int or a RandomState; None: the option seed. The samples' noise has no seed.
     Options of training are parameters too (nvdp.TrainingOptions documents them): epochs, lr, lambda_g, certified_epsilon ...;
     None leaves one to the preset. options: a dict of more.
