@@ -203,7 +203,7 @@ struct nvdp_shared_info {
     size_t rows;                    /**< R, number of rows of all samples */
     size_t sample_rows;             /**< M, rows per sample; 0: lengths are public and differ */
     int kappa;                      /**< number of adjacent rows per component */
-    enum nvdp_length_policy policy; /**< whether the length policy hides lengths */
+    enum nvdp_length_policy policy; /**< hidden or public lengths */
     double z_step;                  /**< every value is a multiple of it; 0 for embeddings/1 */
     char method[32];                /**< "nvdp", "vtdp", ... */
     char task[16];                  /**< "" if the file does not state it */
@@ -213,6 +213,8 @@ struct nvdp_shared_info {
     const float *label;
     const int32_t *split; /**< [N] enum nvdp_split; NULL: no splits */
     const int64_t *id;    /**< [N] row number in the input file; NULL: none */
+    /** Names of the classes in the order of their indices, a JSON array; empty for scores; NULL: not stated. */
+    const char *label_names;
 };
 
 /** Reads a shared file, HDF5, safetensors or Parquet, and checks all of it. O(R p).

@@ -6,6 +6,7 @@ the C library libnvdp. Failures raise NvdpError with the library's message. Long
 Arrays are NumPy arrays and are not copied. Messages go to the logger "nvdp".
 """
 
+from . import results as results
 from ._lib import NvdpError, NvdpValueError, Record
 from ._lib import lib as _library
 from ._lib import text as _text
@@ -18,23 +19,17 @@ from .measures import (
     renyi_sequence_bound, renyi_subsampled,
 )  # fmt: skip
 from .posteriors import Posteriors
+from .private_encoder import PrivateEncoder
 from .runs import Run, options, presets, result_fields, resume, sanitize, text_privacy, train
 from .sanitizer import Mechanism, Sanitizer
 from .shared import Shared
 from .shared import open as open
 from .tokenizer import Tokenizer
-
-
-def __getattr__(name: str) -> object:
-    if name == "TrainingOptions":  # reads the option table, which most programs need not do
-        from .training_options import TrainingOptions
-
-        return TrainingOptions
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+from .training_options import TrainingOptions
 
 
 __version__: str = _text(_library.nvdp_version())
-__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "Record", "ReleaseFunction", "Run",
+__all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Record", "ReleaseFunction", "Run",
            "Sanitizer", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "gdp_delta", "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train", "verify"]  # fmt: skip

@@ -6,8 +6,10 @@ of them.
 
 from __future__ import annotations
 
+import ctypes
 import inspect
 import json
+import keyword
 import logging
 import math
 import os
@@ -17,11 +19,12 @@ import signal
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
 from cffi import FFI
@@ -56,13 +59,17 @@ class NvdpValueError(NvdpError, ValueError):
     """An argument out of its range, or an invalid input."""
 
 
-_RESUME = re.compile(r"nvdp (?:train|pretrain) --resume (.+)$")  # a command in a message, as Python spells it
+def as_python(message: str) -> str:
+    """Names options as arguments, and the command that continues a run as the function. The library's messages name options without
+    dashes already; its help texts, and commands in messages, are the program's."""
+    message = re.sub(r"nvdp (?:train|pretrain) --resume (.+)$", lambda found: f"nvdp.resume({found[1]!r})", message, flags=re.MULTILINE)
+    return re.sub(r"(?<![\w-])--([a-z][a-z0-9-]*)", lambda found: found[1].replace("-", "_"), message)
 
 
 def error(status: int, message: str) -> NvdpError:
     name = text(lib.nvdp_status_name(status))
     kind = NvdpValueError if name in ("ERR_ARGUMENT", "ERR_INPUT") else NvdpError
-    message = re.sub(r"nvdp train resume (\S.*)$", lambda found: f"nvdp.resume({found[1]!r})", message)
+    message = as_python(message)
     return kind(message or text(lib.nvdp_status_text(status)), name)
 
 
@@ -72,7 +79,7 @@ def check_ended(run: Path) -> None:
         raise NvdpError(f"{run}: expected a finished run; nvdp.resume({str(run)!r}) finishes it", "ERR_STATE")
 
 
-class Record(dict):
+class Record(dict):  # type: ignore[type-arg]
     """The result of a call: a dict whose items are also attributes."""
 
     def __getattr__(self, name: str) -> Any:
@@ -81,9 +88,28 @@ class Record(dict):
         except KeyError:
             raise AttributeError(name) from None
 
+    def __repr__(self) -> str:
+        """The class of a result and its items; a dict without a class."""
+        if type(self) is Record:
+            return super().__repr__()
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.items())})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
     def __dir__(self) -> list[str]:
         return sorted(self)
 
+
+if TYPE_CHECKING:
+
+    class Result(dict[str, Any]):
+        """The base of the classes in results.py, whose attributes are known."""
+
+else:
+    Result = Record
+KINDS: dict[str, type[dict[str, Any]]] = {}
+"""The class of each struct's record; results.py fills it."""
 
 # --- objects of the library ---
 
@@ -164,13 +190,13 @@ class Context:
 
         @ffi.callback("void(enum nvdp_log_level, const char *, void *)")
         def tell(level: int, message: Any, _user: Any) -> None:
-            log.log(_LEVELS[min(level, 3)], "%s", text(message))
+            log.log(_LEVELS[min(level, 3)], "%s", as_python(text(message)))
 
         @ffi.callback("void(const struct nvdp_progress *, void *)")
         def report(progress: Any, _user: Any) -> None:
             context = me()
             if context is not None and context.progress is not None:
-                context._events.put(record(progress[0]))
+                context._events.put(record(progress[0]))  # struct nvdp_progress
 
         @ffi.callback("_Bool(void *)", error=True)
         def stopped(_user: Any) -> bool:
@@ -187,11 +213,16 @@ class Context:
     def _run(self, function: Callable[..., int], arguments: Sequence[Any]) -> None:
         status = function(*arguments)
         if status != 0:
-            raise error(status, _RESUME.sub(r"nvdp.resume('\1')", text(lib.nvdp_context_error(self.pointer))))
+            raise error(status, text(lib.nvdp_context_error(self.pointer)))
 
     def call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(context, *arguments); raises an error if it fails."""
         self._call(function, self.pointer, *arguments)
+
+    def quick(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Calls function(*arguments) in this thread: for work of microseconds, which nothing needs to stop."""
+        with self._lock:
+            self._run(function, arguments)
 
     def _call(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls function(*arguments), which records its failure in this context, and raises that failure.
@@ -200,20 +231,24 @@ class Context:
         """
         with self._lock:
             self._stop = False
+            events = self._events = queue.SimpleQueue()
             try:
                 thread = _idle.pop()
             except IndexError:
                 thread = ThreadPoolExecutor(1, "nvdp", _block_signals)
             future: Future[None] = thread.submit(self._run, function, arguments)
-            future.add_done_callback(lambda _: self._events.put(None))
+            future.add_done_callback(lambda _: events.put(None))
             interrupt: BaseException | None = None
             while True:
                 try:
-                    event = self._events.get()
+                    event = events.get(timeout=0.2)  # a signal that another thread takes does not end it
                     if event is None:
                         break
                     if self.progress is not None and interrupt is None:
                         self.progress(event)
+                except queue.Empty:
+                    if future.done():  # and its event was lost, as an interrupt came with it
+                        break
                 except BaseException as reason:  # Ctrl-C, or the caller's own callback
                     self._stop, interrupt = True, interrupt or reason
             _idle.append(thread)
@@ -224,13 +259,16 @@ class Context:
                 raise interrupt
             future.result()
 
-    def make(self, kind: str, free: Callable[[Any], object], function: Callable[..., int], *arguments: Any) -> Any:
+    def make(self, kind: str, free: Callable[[Any], object], function: Callable[..., int], *arguments: Any, quick: bool = False) -> Any:
         """Returns the object that function(context, *arguments, out) creates. It is freed before the context and the arguments."""
         out = ffi.new(f"{kind} **")
-        self.call(function, *arguments, out)
+        (self.quick if quick else self._call)(function, self.pointer, *arguments, out)
+        return self._own(free, out, arguments)
+
+    def _own(self, free: Callable[[Any], object], out: Any, arguments: Sequence[Any] = ()) -> Any:
         return _Life(out[0], free, _Life.among((self.pointer, *arguments))).handle()
 
-    def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Record:
+    def result(self, kind: str, function: Callable[..., int], *arguments: Any) -> Any:
         """Returns the result that function(context, *arguments, out) fills."""
         out = result_of(kind)
         self.call(function, *arguments, out)
@@ -244,14 +282,20 @@ class Context:
 
     def config(self, create: Callable[..., int], options: Mapping[str, Any]) -> Any:
         """Creates a configuration and sets options by name; None keeps the default."""
-        config = self.make("struct nvdp_config", lib.nvdp_config_free, create)
+        out = ffi.new("struct nvdp_config **")
+        self.quick(create, self.pointer, out)
+        config = self._own(lib.nvdp_config_free, out)
         self._set(config, options)
         return config
 
     def _set(self, config: Any, options: Mapping[str, Any]) -> None:
         for name, value in options.items():
             if value is not None:
-                self._call(lib.nvdp_config_set, config, c_text(name, "option"), c_text(as_text(value), name))
+                plain = name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name  # lambda_
+                try:
+                    self.quick(lib.nvdp_config_set, config, c_text(plain, "option"), c_text(as_text(value), name))
+                except NvdpError as reason:
+                    raise type(reason)(str(reason).replace(f"option {plain}:", f"option {name}:"), reason.status) from None
 
     def joined(self, creates: Sequence[Callable[..., int]], options: Mapping[str, Any]) -> Any:
         """Creates one configuration with the options of several kinds of work."""
@@ -382,10 +426,11 @@ def _member(kind: Any, value: Any) -> Any:
     return value
 
 
-def record(struct: Any) -> Record:
-    """Converts a struct to a record. Skips pointers, except texts."""
-    found = Record()
-    for name, field in ffi.typeof(struct).fields:
+def record(struct: Any) -> Any:
+    """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except texts."""
+    kind = ffi.typeof(struct)
+    found = KINDS.get(kind.cname, Record)()
+    for name, field in kind.fields:
         pointer = field.type.kind == "pointer" and field.type.item.cname not in ("char", "const char")
         if name not in ("struct_size", "reserved") and not pointer:
             found[name] = _member(field.type, getattr(struct, name))
@@ -409,13 +454,63 @@ def array(values: Any, kind: type = np.float64, dimensions: int | None = None, n
     """Returns a C-contiguous array of the given type. Does not copy an array that is one already; accepts torch tensors and other
     objects that support DLPack."""
     if not isinstance(values, np.ndarray) and hasattr(values, "__dlpack__"):
-        values = np.from_dlpack(values.detach() if hasattr(values, "detach") else values)
+        values = _from_dlpack(values.detach() if hasattr(values, "detach") else values, name)
     out: np.ndarray = np.ascontiguousarray(values, kind)
     if np.ndim(values) == 0:
         out = out.reshape(())
     if dimensions is not None and out.ndim != dimensions:
         raise NvdpValueError(f"{name}: expected {dimensions} dimensions, found shape {out.shape}")
     return out
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]  # fmt: skip
+
+
+_CPU, _BFLOAT = (1, 3), (4, 16)  # kDLCPU and kDLCUDAHost; kDLBfloat of 16 bits
+
+
+def _from_dlpack(values: Any, name: str) -> np.ndarray:
+    """Returns the array of an object that supports DLPack, without a copy; numbers of type bfloat16, which numpy has not, as float32."""
+    try:
+        return np.from_dlpack(values)
+    except (BufferError, RuntimeError, TypeError) as reason:
+        capsule = values.__dlpack__()
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        tensor = ctypes.cast(get(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
+        if (tensor.code, tensor.bits) != _BFLOAT or tensor.lanes != 1 or tensor.device_type not in _CPU:
+            raise NvdpValueError(f"{name}: expected numbers in main memory that numpy can read, found {values!r:.60}: {reason}") from None
+        shape = tensor.shape[: tensor.ndim]
+        if math.prod(shape) == 0:
+            return np.zeros(shape, np.float32)
+        if tensor.strides:
+            steps = tensor.strides[: tensor.ndim]
+        else:
+            steps = [math.prod(shape[i + 1 :]) for i in range(tensor.ndim)]
+        count = 1 + sum((n - 1) * step for n, step in zip(shape, steps))
+        memory = (ctypes.c_uint16 * count).from_address(tensor.data + tensor.byte_offset)
+        halves = np.lib.stride_tricks.as_strided(np.frombuffer(memory, np.uint16), shape, [2 * step for step in steps])
+        return (halves.astype(np.uint32) << 16).view(np.float32)  # a copy, so the capsule may go
+
+
+def converted(values: np.ndarray, tensor: bool, dtype: Any) -> Any:
+    """Returns an array with another type of numbers, or as a torch tensor. A type is a name, or numpy's or torch's own."""
+    name = str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+    if dtype is not None and name not in ("float16", "float32", "float64", "bfloat16"):
+        raise NvdpValueError(f"dtype: expected float16, float32, float64 or bfloat16, found {dtype!r}")
+    if tensor:
+        import torch
+
+        found = torch.from_numpy(np.ascontiguousarray(values))
+        return found if dtype is None else found.to(getattr(torch, name))
+    if name == "bfloat16":
+        raise NvdpValueError("dtype: numpy has no bfloat16; use convert_to_tensor=True")
+    return values if dtype is None else values.astype(name, copy=False)
 
 
 def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = False) -> Any:
@@ -433,7 +528,7 @@ def view(pointer: Any, shape: tuple[int, ...], kind: type, owner: Any) -> Any:
     if count == 0:
         return np.zeros(shape, kind)
     memory = ffi.gc(ffi.cast("char *", pointer), lambda _, _owner=owner: None)
-    out = np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
+    out: Any = np.frombuffer(ffi.buffer(memory, count * np.dtype(kind).itemsize), kind, count).reshape(shape)
     out.flags.writeable = False
     return out
 
@@ -466,6 +561,30 @@ def text_list(texts: Any, name: str = "texts", some: bool = False) -> list[str]:
     if some and not found:
         raise NvdpValueError(f"{name}: expected at least one text, found none")
     return [item.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for item in found]
+
+
+def stream(values: Any, name: str, of: str) -> Iterator[Any]:
+    """Returns an iterator over a column or any iterable, in bounded memory."""
+    if isinstance(values, (str, bytes, bytearray, dict, set, frozenset)) or hasattr(values, "columns") or hasattr(values, "column_names"):
+        return iter(items(values, name, of))  # which refuses it
+    try:
+        found = iter(values)
+    except TypeError:
+        return iter(items(values, name, of))
+    return (item.as_py() if hasattr(item, "as_py") else item for item in found)
+
+
+def chunks(columns: list[Iterator[Any]], size: int, name: str) -> Iterator[list[list[Any]]]:
+    """Yields the next `size` items of each column."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise NvdpValueError(f"{name}: expected a number of texts of at least 1, found {size!r}")
+    while True:
+        found = [list(islice(column, size)) for column in columns]
+        if len({len(part) for part in found}) > 1:
+            raise NvdpValueError(f"labels, pairs: expected as many as texts, found {' and '.join(str(len(part)) for part in found)} in the last part")
+        if not found[0]:
+            return
+        yield found
 
 
 def text_pairs(texts: Any, pairs: Any, some: bool = False) -> tuple[list[str], list[str] | None]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, Record, absolute, ffi, lib, pointer, rebuild, record, result_of
+from ._lib import Context, absolute, chunks, converted, ffi, lib, pointer, rebuild, record, result_of, stream, text_list, text_pairs
+from ._progress import counting
+from .results import EncoderInfo
 from .tokenizer import Tokenizer
 
 
@@ -29,7 +31,7 @@ class Encoder:
         self._pointer = self._context.make("struct nvdp_encoder", lib.nvdp_encoder_free, lib.nvdp_encoder_load, config)
         out = result_of("struct nvdp_encoder_info")
         lib.nvdp_encoder_describe(self._pointer, out)
-        self.info: Record = record(out[0])
+        self.info: EncoderInfo = record(out[0])
         """hidden_size d, max_length, pooling, normalized, fingerprint, vector_size p, prompt."""
         self.tokenizer = Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_encoder_tokenizer(self._pointer),
                                                             (getattr, (self, "tokenizer")))  # fmt: skip
@@ -45,9 +47,9 @@ class Encoder:
         """The length of a vector; without a pooling d, the length of a state."""
         return self.info.vector_size or self.info.hidden_size
 
-    def _run(self, texts: Sequence[str], pairs: Sequence[str] | None, pooled: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _run(self, texts: Any, pairs: Any, pooled: bool) -> tuple[np.ndarray, np.ndarray]:
         if pooled and self.info.prompt:
-            texts = [self.info.prompt + text for text in texts]
+            texts = [self.info.prompt + text for text in text_list(texts)]
         data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
         offset = np.array(ffi.unpack(data.offset, data.count + 1), np.intp) if data.count else np.zeros(1, np.intp)
         shape = (data.count, self.dim) if pooled else (int(offset[-1]), self.info.hidden_size)
@@ -56,12 +58,35 @@ class Encoder:
         self._context.call(lib.nvdp_encoder_run, self._pointer, data, *((ffi.NULL, given) if pooled else (given, ffi.NULL)))
         return out, offset
 
-    def encode(self, texts: str | Sequence[str], pairs: str | Sequence[str] | None = None) -> np.ndarray:
+    def encode(self, texts: str | Iterable[str], pairs: str | Iterable[str] | None = None, *, batch_size: int | None = None,
+               show_progress_bar: bool | None = None, normalize_embeddings: bool = False, convert_to_numpy: bool = True,
+               convert_to_tensor: bool = False, dtype: Any = None) -> Any:  # fmt: skip
         """Returns [N, p] float32, one vector per text ([p] for a str): the pooled states of its tokens, behind the folder's
-        default prompt if it has one."""
-        if isinstance(texts, str):
-            return self._run([texts], None if pairs is None else [pairs], True)[0][0]
-        return self._run(texts, pairs, True)[0]
+        default prompt if it has one. The arguments are those of sentence-transformers.
+
+        batch_size: texts per call of the library, which has batches of its own; None: all. convert_to_tensor: a torch tensor; dtype:
+        "float32", "float16", "float64", "bfloat16" (tensors only) or a dtype. convert_to_numpy=False: a list of tensors.
+        """
+        one = isinstance(texts, str)
+        first, second = text_pairs([texts] if one else texts, [pairs] if isinstance(pairs, str) and one else pairs)
+        size = batch_size if batch_size is not None else 1024 if show_progress_bar else max(len(first), 1)
+        columns = [iter(first)] if second is None else [iter(first), iter(second)]
+        parts = []
+        with counting(len(first), "encode", show_progress_bar if len(first) > size else False) as count:
+            for part in chunks(columns, size, "batch_size"):
+                parts.append(self._run(part[0], part[1] if second is not None else None, True)[0])
+                count(len(part[0]))
+        vectors = np.concatenate(parts) if parts else self._run([], None, True)[0]
+        if normalize_embeddings:
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        if not (convert_to_numpy or convert_to_tensor or one):
+            return [converted(row, True, dtype) for row in vectors]
+        return converted(vectors[0] if one else vectors, convert_to_tensor, dtype)
+
+    def encode_iter(self, texts: Iterable[str], *, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
+        """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""
+        for (chunk,) in chunks([stream(texts, "texts", "str")], chunk_size, "chunk_size"):
+            yield from self.encode(chunk, **options)
 
     def states(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> list[np.ndarray]:
         """Returns the last hidden states of each text: [n, d] float32 for its n tokens, including special ones."""

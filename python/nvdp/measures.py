@@ -11,7 +11,8 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, array, ffi, lib, pointer, rebuild, record, result_of, shared
+from ._lib import Context, NvdpValueError, array, ffi, lib, pointer, rebuild, record, result_of, shared
+from .results import Account, AccountRisk, BdpCost, ExactPoint, SampleAudit
 
 
 def _rows(function: Callable[..., float], order: float, arrays: Sequence[Any], name: str) -> Any:
@@ -163,7 +164,7 @@ class ExactLoss:
             raise NvdpValueError(f"alpha_q: expected {weights[0].size} numbers, as many as in alpha_p, found {weights[1].size}")
         self._take(shared(), lib.nvdp_exact_create, rows[0].size, *map(pointer, rows), times,
                    weights[0].size if weights else 0, *(map(pointer, weights) if weights else (ffi.NULL,) * 2), releases)  # fmt: skip
-        self._again = rebuild, (ExactLoss, (*rows, *(weights or (None, None))), {"times": times, "releases": releases})
+        self._again: tuple[Any, ...] = rebuild, (ExactLoss, (*rows, *(weights or (None, None))), {"times": times, "releases": releases})
 
     def _take(self, context: Context, function: Callable[..., int], *arguments: Any) -> None:
         self._context = context
@@ -171,6 +172,9 @@ class ExactLoss:
 
     def __reduce__(self) -> Any:
         return self._again
+
+    def __repr__(self) -> str:
+        return f"nvdp.ExactLoss: the exact privacy loss of two texts, epsilon {self.epsilon(1e-5):.4g} at delta 1e-05"
 
     @property
     def strip(self) -> float:
@@ -182,7 +186,7 @@ class ExactLoss:
         self._context.call(function, self._pointer, value, out)
         return out[0]
 
-    def point(self, epsilon: float) -> Record:
+    def point(self, epsilon: float) -> ExactPoint:
         """Computes the curve at one epsilon (nats, may be negative): delta, log_delta, rest = 1 - delta, and fpr and tpr of the best
         test."""
         out = ffi.new("struct nvdp_exact_point *")
@@ -202,7 +206,7 @@ class ExactLoss:
         """Returns the smallest epsilon >= 0 whose delta is at most this, nats; +inf if P and Q are always distinguishable."""
         return self._number(lib.nvdp_exact_epsilon, delta)
 
-    def trade_off(self, fpr: float) -> Record:
+    def trade_off(self, fpr: float) -> ExactPoint:
         """Returns the best test at a false positive rate; no other test has a larger `tpr`."""
         out = ffi.new("struct nvdp_exact_point *")
         self._context.call(lib.nvdp_exact_trade_off, self._pointer, fpr, out)
@@ -216,7 +220,7 @@ class ExactLoss:
 # --- Bayesian DP ---
 
 
-def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> Record:
+def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> BdpCost:
     """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results.
 
     divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
@@ -226,7 +230,7 @@ def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: fl
     return shared().result("struct nvdp_bdp_cost", lib.nvdp_bdp, delta, gamma, releases, moment, d.size, pointer(d))
 
 
-def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> Record:
+def bdp_subsampled(divergences: Any, rate: float, *, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> BdpCost:
     """Computes Bayesian DP of one text if each text is in the sample with probability `rate` (Poisson subsampling).
 
     divergences: [k + 2, m] nats, row j of order j, for an integer moment k; rows 0 and 1 are not read.
@@ -328,7 +332,7 @@ class Accountant:
         """Computes delta at an epsilon, by the privacy loss distribution."""
         return self._ask("double", lib.nvdp_account_delta, epsilon)
 
-    def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> Record:
+    def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> AccountRisk:
         """Bounds what a model reveals about one training example: `mu`, `replaced_epsilon`, `membership` (success of guessing whether
         the model was trained on it; 1/2 without the model) and `guess` (success of any guess, per baseline without the model)."""
         baselines = list(baselines)
@@ -348,7 +352,7 @@ class Accountant:
         return self._ask("uint64_t", lib.nvdp_account_steps, epsilon, delta, self._kind)
 
 
-def account(noise: float, rate: float, steps: int, delta: float) -> Record:
+def account(noise: float, rate: float, steps: int, delta: float) -> Account:
     """Computes epsilon of DP-SGD by both accountants: `pld_epsilon` (report this one), `rdp_epsilon` and `rdp_order`; nats.
 
     noise: noise multiplier sigma; rate: Poisson sampling rate; steps: number of steps; delta: of the epsilons.
@@ -357,7 +361,7 @@ def account(noise: float, rate: float, steps: int, delta: float) -> Record:
     return shared().result("struct nvdp_account", lib.nvdp_account, run[0], delta)
 
 
-def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> Record:
+def audit(samples_p: Any, samples_q: Any, *, delta: float = 1e-5, confidence: float = 0.95, seed: int = 1) -> SampleAudit:
     """Computes a lower bound on epsilon of any mechanism, from [n, d] samples on two adjacent inputs: `epsilon`, and `ceiling`, the
     bound that a perfect test would have shown; nats.
 

@@ -35,15 +35,15 @@ class Posteriors:
                  prior_alpha: float = 1.0, pad_alpha: float = 1.0, kappa: int = 1, clip_sequence: float = 0.0,
                  method: str = "nvdp"):  # fmt: skip
         if offset is None and not hasattr(mu, "ndim"):
-            rows = [_parts(part, dimensions, name) for part, dimensions, name in ((mu, 2, "mu"), (logvar, 2, "logvar"), (alpha, 1, "alpha"))]
-            if not rows[0]:
+            parts = [_parts(part, dimensions, name) for part, dimensions, name in ((mu, 2, "mu"), (logvar, 2, "logvar"), (alpha, 1, "alpha"))]
+            if not parts[0]:
                 raise NvdpValueError("mu: expected a list with an [n, p] array per text, found none")
-            for name, part in zip(("logvar", "alpha"), rows[1:]):
-                if part is not None and [len(item) for item in part] != [len(item) for item in rows[0]]:
+            for name, part in zip(("logvar", "alpha"), parts[1:]):
+                if part is not None and [len(item) for item in part] != [len(item) for item in parts[0]]:
                     raise NvdpValueError(f"{name}: expected an array of as many rows as mu per text")
-            offset = np.concatenate([[0], np.cumsum([len(item) for item in rows[0]])])
+            offset = np.concatenate([[0], np.cumsum([len(item) for item in parts[0]])])
             try:
-                mu, logvar, alpha = (None if part is None else np.concatenate(part) for part in rows)
+                mu, logvar, alpha = (None if part is None else np.concatenate(part) for part in parts)
             except ValueError as reason:
                 raise NvdpValueError(f"mu, logvar: expected [n, p] arrays with the same p: {reason}") from None
         elif offset is None:
@@ -102,7 +102,7 @@ class Posteriors:
 
     def __repr__(self) -> str:
         lengths = "public lengths" if self.length is None else f"lengths hidden in {self.length}"
-        return f"nvdp.Posteriors: {len(self)} texts, {self._rows} vectors of {self.dim} numbers, method {self.method}, {lengths}"
+        return f"nvdp.Posteriors: {len(self)} text{'s' * (len(self) != 1)}, {self._rows} vectors of {self.dim} numbers, method {self.method}, {lengths}"
 
     def __len__(self) -> int:
         return self._pointer.texts

@@ -9,26 +9,32 @@ import inspect
 import json
 import os
 import re
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
+    Context, NvdpError, NvdpValueError, Record, absolute, as_python, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
     rebuild, record, result_of, shared, text, text_list, text_pairs,
 )  # fmt: skip
+from ._progress import Progress, showing
 from .posteriors import Posteriors
+from .results import Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
 from .tokenizer import Tokenizer
 
-Progress = Union[bool, Callable[[Record], object], None]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import Arguments
+
+KeepTexts = Union[bool, Literal["dev"]]
 
 
 # --- texts as a task's files ---
@@ -114,6 +120,8 @@ def _classes(labels: Any, names: Sequence[str]) -> list[Any]:
 def _columns(data: Any, labels: Any, pairs: Any, names: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """Returns texts, labels and pairs as lists, from lists, a pandas DataFrame, a datasets.Dataset, a mapping of columns, or a file."""
     data = _file(data)
+    if isinstance(data, Mapping) and any(hasattr(part, "column_names") for part in data.values()):  # datasets.DatasetDict
+        raise NvdpValueError(f"texts: expected a table, found several; give one of its tables: {', '.join(map(str, data))}")
     columns = getattr(data, "column_names", None) or getattr(data, "columns", None)
     if columns is None and isinstance(data, Mapping):
         columns = list(data)
@@ -205,17 +213,8 @@ def _hold_out(texts: list[Any], labels: list[Any], pairs: list[Any] | None, shar
 # --- training ---
 
 
-def _show(progress: Record) -> None:
-    """Prints the progress on one line of standard error."""
-    left = "" if np.isnan(progress.eta_seconds) else f", {progress.eta_seconds:.0f} s left"
-    loss = "" if np.isnan(progress.loss) else f", loss {progress.loss:.4f}"
-    line = f"{progress.phase}: {progress.done}/{progress.total} {progress.unit}s{loss}{left}"
-    sys.stderr.write(f"\r{line:<70}" + ("\n" if progress.finished else ""))
-    sys.stderr.flush()
-
-
-def _context(progress: Progress, threads: int | None) -> Context:
-    context = Context(_show if progress is True else progress or None)
+def _context(threads: int | None) -> Context:
+    context = Context()
     context.set_threads(threads)
     return context
 
@@ -296,7 +295,7 @@ def _texts_beside(out: str, overwrite: bool) -> Iterator[Path]:
 
 
 def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> Run:
-    context = _context(progress, threads)
+    context = _context(threads)
     options.setdefault("cache", _cache())
     for name in ("data", "representations", "from_base", "sensitive_from", "sensitive_list"):
         if isinstance(options.get(name), (str, PathLike)) and os.path.exists(options[name]):
@@ -304,7 +303,8 @@ def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> 
     config = _known(lambda: context.config(lib.nvdp_train_config_create, options), train)
     run = options.get("resume") or options["out"]
     try:
-        context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
+        with showing(context, progress):
+            context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
     except KeyboardInterrupt as stop:
         if _begun(run) is None:
             raise
@@ -328,7 +328,7 @@ def _known(work: Callable[[], Any], function: Callable[..., Any]) -> Any:
 def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: str | PathLike[str] | None = None,
           out: str | PathLike[str] | None = None, preset: str | None = "auto", dev: Any = 0.1, regression: bool = False,
           text_column: str = "text", label_column: str = "label", pair_column: str | None = None,
-          progress: Progress = None, threads: int | None = None, **options: Any) -> Run:  # fmt: skip
+          progress: Progress = None, threads: int | None = None, **options: Unpack[Arguments]) -> Run:  # fmt: skip
     """Trains an encoder with a bottleneck, and returns the finished run.
 
     texts: a list of str with `labels` (str, int or bool, which predict gives back; numbers with regression=True; every row needs
@@ -341,23 +341,25 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     preset: "per-nat", "certified" ...: values for options that are not set; None: the defaults; "auto": "certified" with
         certified_epsilon or clip_sequence, else "per-nat", which guarantees nothing over all texts.
     dev: data for the score: (texts, labels[, pairs]) or a table as above; or a share to hold out.
-    progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a line on stderr.
-    options: options of `nvdp train --help=all`: method="nvdp", epochs=5, certified_epsilon=8, seed=1 ...
+    progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a bar of tqdm, or
+        without tqdm a line on stderr; None: the same in a terminal or a notebook; False: nothing.
+    options: nvdp.TrainingOptions documents them: method="nvdp", epochs=5, certified_epsilon=8, seed=1, lambda_=0.1 ...
 
     Texts in memory are written to OUT.data, as JSON lines that only their owner can read. Resuming and scoring the run read them
     again. They are removed if no run begins. Ctrl-C saves the state and raises KeyboardInterrupt; nvdp.resume(out) continues to
     the same result.
     """
-    if model is None and "from_base" not in options:
+    more: dict[str, Any] = dict(options)
+    if model is None and "from_base" not in more:
         raise TypeError("train() needs model, an encoder's folder")
     check_callback(progress)
-    given: dict[str, Any] = {**_preset(preset, options), "model": None if model is None else absolute(model, "model")}
+    given: dict[str, Any] = {**_preset(preset, more), "model": None if model is None else absolute(model, "model")}
     if texts is None:
         for name, value in ("labels", labels), ("pairs", pairs):
             if value is not None:
                 raise NvdpValueError(f"{name}: expected none without texts")
         given["out"] = absolute(out, "out") if out is not None else _free_name()
-        return _train({**given, **options}, progress, threads)
+        return _train({**given, **more}, progress, threads)
     names = {"text": text_column, "label": label_column, **({"pair": pair_column} if pair_column else {})}
     rows = _columns(texts, labels, pairs, names)
     if rows[1] is None:
@@ -378,14 +380,23 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
         if (rows[2] is None) != (second is None):
             raise NvdpValueError(f"dev: expected {'no pairs' if rows[2] is None else 'pairs'} as for training")
     given["out"] = absolute(out, "out") if out is not None else _free_name()
-    with _texts_beside(given["out"], bool(options.get("overwrite"))) as folder:
-        _write_table(folder / "train.jsonl", *rows, regression)
-        _write_table(folder / "dev.jsonl", *held, regression)
+    with _texts_beside(given["out"], bool(more.get("overwrite"))) as folder:
+        for split, part in ("train", rows), ("dev", held):
+            _write_table(folder / f"{split}.jsonl", part[0], part[1], part[2], regression)
         if kind in (int, bool):
             (folder / _LABELS).write_text(json.dumps({"type": kind.__name__}) + "\n", "utf-8")
         given.update(task="tsv", data=str(folder), text_column="text", label_column="label", regression=regression,
                      text_pair_column="pair" if rows[2] is not None else None)  # fmt: skip
-        return _train({**given, **options}, progress, threads)
+        return _train({**given, **more}, progress, threads)
+
+
+def forget_texts(run: Run, keep: KeepTexts) -> None:
+    """Removes the texts that train() wrote beside a finished run: all but the ones held out for "dev", or all."""
+    folder = Path(f"{run.path}.data")
+    for name in () if keep is True else ("train.jsonl",) if keep == "dev" else ("train.jsonl", "dev.jsonl", _LABELS):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it is not empty
+        folder.rmdir()
 
 
 def presets() -> dict[str, Record]:
@@ -405,6 +416,8 @@ def options(kind: str = "train") -> list[Record]:
         raise NvdpValueError(f"kind: expected the name of a configuration, such as train, privacy or export, found {kind}")
     config = shared().config(create, {})
     found = [record(lib.nvdp_config_option(config, i)[0]) for i in range(lib.nvdp_config_count(config))]
+    for one in found:
+        one.help = as_python(one.help)
     return [Record((key, value) for key, value in one.items() if key not in ("offset", "width", "traits")) for one in found]
 
 
@@ -465,21 +478,28 @@ def text_privacy(**options: Any) -> Record:
     return measured(context, "dchi", lib.nvdp_text_privacy, context.config(lib.nvdp_text_privacy_config_create, options))
 
 
-def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> Record:
+def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: Any) -> SanitizeResult:
     """Privatizes a task's files, or a text file, token by token, as `nvdp sanitize` does. Returns counts, deniability, `statement`.
 
     out: output directory or file; options: task and data, or text; mechanism, eta, model or vectors; overwrite; insecure_seed
     (only for tests and experiments) ...
     """
     check_callback(progress)
-    context = _context(progress, None)
+    context = _context(None)
     config = context.config(lib.nvdp_sanitize_config_create, {"out": absolute(out, "out"), **options})
     found = result_of("struct nvdp_sanitize_result")
-    context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
+    with showing(context, progress):
+        context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
     return record(found[0])
 
 
 # --- a run ---
+
+
+def _scores(scores: Mapping[str, Any]) -> Scores:
+    found = Scores(scores)
+    found.metrics = Record((name, Metric(one)) for name, one in found.metrics.items())
+    return found
 
 
 class Run:
@@ -494,8 +514,9 @@ class Run:
         self.path = Path(absolute(path))
         if not (self.path / "run.json").is_file():
             raise NvdpError(f"{self.path}: no such run directory", "ERR_IO")
-        self._context, self._threads = _context(None, threads), threads
+        self._context, self._threads = _context(threads), threads
         self._loaded: Any = None
+        self._known: dict[str, Any] = {}
         self._loading = threading.Lock()
 
     def __reduce__(self) -> Any:
@@ -522,10 +543,11 @@ class Run:
         the split), `texts`, `of_texts`, `releases`, `settings` (options that differ from their defaults)."""
         out = ffi.new("char **")
         self._context.call(lib.nvdp_measured_list, self._folder, out)
-        return from_json(owned_text(out[0]))
+        found: Any = from_json(owned_text(out[0]))
+        return list(found)
 
     @property
-    def training_privacy(self) -> Record | None:
+    def training_privacy(self) -> TrainingPrivacy | None:
         """The privacy of training for its training texts, recomputed; None: training was not private. `account` has epsilon at delta,
         `risk` has mu, replacement, membership and guesses; adjacency is zero-out of one training text."""
         made = result_of("struct nvdp_training_privacy")
@@ -538,18 +560,34 @@ class Run:
         return from_json((self.path / "run.json").read_text("utf-8")).config
 
     @property
-    def result(self) -> Record:
+    def result(self) -> TrainResult:
         """The result of training, as in result.json; `test`: scores on the dev file."""
         check_ended(self.path)
-        return from_json((self.path / "result.json").read_text("utf-8"))
+        found = TrainResult(from_json((self.path / "result.json").read_text("utf-8")))
+        found.test = _scores(found.test)
+        return found
 
     @property
     def _folder(self) -> bytes:
         return c_text(str(self.path), "path")
 
-    def _privatized(self, config: Record) -> bool:
+    def _once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Returns make(), which is kept until another run is trained in the directory."""
+        begun = _begun(str(self.path))
+        if self._known.get("begun") != begun:
+            self._known = {"begun": begun}
+        if name not in self._known:
+            self._known[name] = make()
+        return self._known[name]
+
+    def _privatized(self) -> bool:
         """Returns whether the run reads texts that their owners privatized, for which the model alone does not suffice."""
-        return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
+
+        def find() -> bool:
+            config = self.config
+            return config.get("token_noise", "none") != "none" or bool(config.get("representations"))
+
+        return bool(self._once("privatized", find))
 
     @property
     def _model(self) -> Any:
@@ -557,9 +595,8 @@ class Run:
         with self._loading:
             begun = _begun(str(self.path))
             if self._loaded is None or self._loaded[0] != begun:
-                config = self.config
-                if self._privatized(config):
-                    noise = config.get("token_noise", "none")
+                if self._privatized():
+                    noise = self.config.get("token_noise", "none")
                     raise NvdpError(f"{self.path}: reads privatized texts ({noise}): use predict, evaluate and the program", "ERR_UNSUPPORTED")
                 self._loaded = begun, self._context.make("struct nvdp_model", lib.nvdp_model_free, lib.nvdp_model_load,
                                                          c_text(str(self.path / "model"), "path"))  # fmt: skip
@@ -576,7 +613,7 @@ class Run:
         return next((make for kind, make in _KINDS.items() if kind.__name__ == kept.type and kept.created == begun), str)
 
     @property
-    def info(self) -> Record:
+    def info(self) -> ModelInfo:
         """Properties of the model: method, task, outputs, max_length, hidden_size, latent_dim, kappa, length, parameters ..., labels."""
         out = result_of("struct nvdp_model_info")
         self._context.call(lib.nvdp_model_info, self._model, out)
@@ -591,7 +628,7 @@ class Run:
         model = self._model
         return Tokenizer.__new__(Tokenizer)._take(self._context, lib.nvdp_model_tokenizer(model), (getattr, (self, "tokenizer")), model)
 
-    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Any) -> Record:
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, *, split: str = "dev", **options: Any) -> Evaluation:
         """Scores the model with fresh noise: {metric: {"mean", "sd"}} over `draws`, `n`, `majority`.
 
         texts: with labels, and with pairs if the run reads pairs; or a split of the run's data, as a str: "dev", "train",
@@ -612,7 +649,8 @@ class Run:
             config = self._context.config(lib.nvdp_evaluate_config_create, {"run": self.path, "split": split, **options})
             self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
-        found["scores"] = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
+        scores = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
+        found["scores"] = _scores(scores)
         return found
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, *, samples: int = 5, seed: int = 1,
@@ -623,11 +661,12 @@ class Run:
         if not first:
             return []
         blanks = str.maketrans("\t\n\r\0", "   \ufffd")  # as a file of texts is read
-        first, second = ([one.translate(blanks) for one in part] if part is not None else None for part in (first, second))
+        first = [one.translate(blanks) for one in first]
+        second = None if second is None else [one.translate(blanks) for one in second]
         options = {"samples": samples, "probabilities": True, "seed": seed, "batch": batch}
-        lines = self._lines_of_file(first, second, options) if self._privatized(self.config) else self._lines(first, second, options)
+        lines = self._lines_of_file(first, second, options) if self._privatized() else self._lines(first, second, options)
         # labels are texts: "nan" is not a number, and U+2028 does not end a line
-        label, found = self._label, [json.loads(line, object_pairs_hook=Record) for line in lines.splitlines()]
+        label, found = self._once("label", lambda: self._label), [json.loads(line, object_pairs_hook=Record) for line in lines.splitlines()]
         for one in found:
             del one["index"]
             if "label" in one:
@@ -638,7 +677,8 @@ class Run:
     def _lines(self, texts: Any, pairs: Any, options: Mapping[str, Any]) -> bytes:
         """Predicts with the loaded model; returns lines of JSON."""
         config = self._context.config(lib.nvdp_predict_config_create, {"run": self.path, **options})
-        data, lines = self.tokenizer._dataset(texts, pairs, self.info.max_length), bytearray()
+        length = self._once("max_length", lambda: self.info.max_length)
+        data, lines = self.tokenizer._dataset(texts, pairs, length), bytearray()
         data.split = lib.NVDP_SPLIT_TEST
 
         @ffi.callback("_Bool(const char *, size_t, void *)")
@@ -668,7 +708,8 @@ class Run:
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_run_posteriors, config)
         else:
             self._check_pairs(pairs)
-            data = self.tokenizer._dataset(texts, pairs, self.info.max_length)
+            first, second = text_pairs(texts, pairs)
+            data = self.tokenizer._dataset(first, second, self.info.max_length)
             made = self._context.make("struct nvdp_posteriors", lib.nvdp_posteriors_free, lib.nvdp_model_posteriors,
                                       self._model, data, batch)  # fmt: skip
         return Posteriors._of(self._context, made)
@@ -735,7 +776,7 @@ class Run:
         _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]))
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
-               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> Record:  # fmt: skip
+               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> ExportResult:  # fmt: skip
         """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them to a
         file for sharing. The file has nothing else of the texts; nvdp.open(out) reads it.
 

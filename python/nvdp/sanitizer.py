@@ -36,7 +36,7 @@ class Mechanism:
         values = array(vectors, dimensions=2, name="vectors")
         table = context.make("struct nvdp_vectors", lib.nvdp_vectors_free, lib.nvdp_vectors_create, *values.shape,
                              pointer(values))  # fmt: skip
-        self._again = rebuild, (Mechanism, (values, mechanism, eta), {"p": p, "sensitive": sensitive})
+        self._again: tuple[Any, ...] = rebuild, (Mechanism, (values, mechanism, eta), {"p": p, "sensitive": sensitive})
         chosen = None if sensitive is None else array(sensitive, np.uint8, 1, "sensitive")
         if known.uses_p and (chosen is None or chosen.size != len(values)):
             raise NvdpValueError(f"sensitive: {mechanism} needs an array of {len(values)} bool, one per token")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+import json
+import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from operator import index
 from os import PathLike
@@ -9,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, lib, pointer, rebuild, record, result_of, view
+from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, lib, pointer, rebuild, record, result_of, text, view
+from .results import Verification
 
 _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
 
@@ -24,7 +30,7 @@ class Shared:
     offset[i S + s] to offset[i S + s + 1]: the prior's, the tokens', padding.
     log_pi: [R] float32 log weights; None: a method without weights.
     label: [N] float32, NaN for a text without a label; split: [N] indices of the split names; id: [N]. Each is None if the file
-    does not have it.
+    does not have it. class_names: the names of the classes that label numbers; None: scores, or an older file.
     """
 
     def __init__(self, path: str | PathLike[str]):
@@ -48,6 +54,10 @@ class Shared:
         self.label = view(out.label, (n,), np.float32, file)
         self.split = view(out.split, (n,), np.int32, file)
         self.id = view(out.id, (n,), np.int64, file)
+        names = None if out.label_names == ffi.NULL else json.loads(text(out.label_names))
+        self.class_names: list[str] | None = names or None
+        self._scores = names == []
+        self._temporary: Any = None
         self.rows = np.empty((r, info.dim), np.float32)
         context.call(lib.nvdp_shared_vectors, file, 0, r, pointer(self.rows, "float", writable=True))
 
@@ -83,7 +93,24 @@ class Shared:
     def __exit__(self, *_: object) -> None:
         """Does nothing: the file was closed when it had been read."""
 
+    def _keep(self, folder: Any) -> Shared:
+        """Keeps the temporary folder of the file as long as this object."""
+        self._temporary = folder
+        return self
+
+    def save(self, path: str | PathLike[str]) -> Shared:
+        """Copies the file, byte for byte, to a new one in the same format, and returns the copy."""
+        target = absolute(path)
+        if os.path.splitext(target)[1] != os.path.splitext(self.path)[1]:
+            raise NvdpValueError(f"path: expected the ending of {os.path.basename(self.path)}, found {target}: a release chooses its format by `out`")
+        with builtins.open(self.path, "rb") as source, builtins.open(target, "xb") as copy:
+            shutil.copyfileobj(source, copy)
+        return Shared(target)
+
     def __reduce__(self) -> Any:
+        if self._temporary is not None:  # the file goes with this object, so its content travels
+            with builtins.open(self.path, "rb") as file:
+                return rebuild, (_from_bytes, (os.path.basename(self.path), file.read()), {})
         return rebuild, (Shared, (self.path,), {})
 
     def __repr__(self) -> str:
@@ -91,7 +118,7 @@ class Shared:
             guarantee = self.guarantee
         except NvdpError as reason:  # the file is gone, or was changed
             guarantee = f"not verified: {reason}"
-        return (f"nvdp.Shared({self.path!r}): {self.texts} texts, {self.samples} sample{'s' * (self.samples != 1)} each, vectors of "
+        return (f"nvdp.Shared({self.path!r}): {self.texts} text{'s' * (self.texts != 1)}, {self.samples} sample{'s' * (self.samples != 1)} each, vectors of "
                 f"{self.dim} numbers, method {self.method}. {guarantee}")  # fmt: skip
 
     @property
@@ -110,6 +137,15 @@ class Shared:
         if self.log_pi is None:
             return None
         return np.exp(self.log_pi).reshape(self.texts, self.samples, self._hidden())
+
+    def mean(self) -> np.ndarray:
+        """[N, S, p] float32: the mean of each sample's vectors by their weights. It reveals no more of the text
+        than the sample, from which it is computed."""
+        pi = np.ones(len(self.rows), np.float32) if self.log_pi is None else np.exp(self.log_pi)
+        begin = self.offset[:-1]  # each sample has a row
+        sums = np.add.reduceat(self.rows * pi[:, None], begin) if len(begin) else np.zeros((0, self.dim), np.float32)
+        weight = np.add.reduceat(pi, begin) if len(begin) else np.zeros(0, np.float32)
+        return (sums / weight[:, None]).reshape(self.texts, self.samples, self.dim)
 
     def _hidden(self) -> int:
         if self._sample_rows == 0:
@@ -135,14 +171,81 @@ class Shared:
             raise NvdpValueError(f"split: expected {', '.join(_SPLITS)}, found {name!r}")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
-    def verify(self, public_key: str | PathLike[str] | None = None) -> Record:
+    def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
         key = ffi.NULL if public_key is None else ffi.new("char[]", c_text(absolute(public_key, "public_key"), "public_key"))
         found = self._context.result("struct nvdp_verification", lib.nvdp_verify, c_text(self.path, "path"), key)
         found["check"] = found.check[: found.checks]
         return found
 
-    def torch(self, split: str | None = None) -> Any:
+    @property
+    def integer_labels(self) -> np.ndarray | None:
+        """[N] int64 numbers of the classes, -1 for a text without a label; None: no labels, or scores."""
+        if self.label is None or self._scores:
+            return None
+        known = ~np.isnan(self.label)
+        if self.class_names is None and not (self.label[known] == np.floor(np.abs(self.label[known]))).all():
+            return None
+        return np.where(known, self.label, -1).astype(np.int64)
+
+    def to_arrow(self, split: str | None = None) -> Any:
+        """Returns a pyarrow.Table with a row per text: `z` (lists of samples, of vectors, of numbers), `log_pi`, `label` (number of the
+        class or score), `split` and `id`. Without `split`, the numbers are not copied."""
+        import pyarrow as pa
+
+        def levels(values: Any, vectors: bool) -> Any:
+            made = pa.array(values.ravel())
+            if vectors:
+                made = pa.FixedSizeListArray.from_arrays(made, self.dim)
+            samples = pa.ListArray.from_arrays(pa.array(self.offset.astype(np.int32)), made)
+            return pa.FixedSizeListArray.from_arrays(samples, self.samples)
+
+        if len(self.rows) >= 1 << 31:
+            raise NvdpValueError(f"{self.path}: expected fewer than 2^31 vectors in one table, found {len(self.rows)}")
+        columns = {"z": levels(self.rows, True)}
+        if self.log_pi is not None:
+            columns["log_pi"] = levels(self.log_pi, False)
+        labels = self.integer_labels
+        if self.label is not None:
+            columns["label"] = pa.array(self.label if labels is None else labels)
+        if self.split is not None:
+            columns["split"] = pa.array([_SPLITS[i] if 0 <= i < len(_SPLITS) else None for i in self.split.tolist()])
+        if self.id is not None:
+            columns["id"] = pa.array(self.id)
+        table = pa.table(columns)
+        return table if split is None else table.take(pa.array(self.of_split(split)))
+
+    def to_datasets(self, split: str | None = None) -> Any:
+        """Returns a datasets.Dataset with a row per text, as to_arrow(); `label` is a ClassLabel with the names of the classes."""
+        from datasets import ClassLabel, Dataset
+
+        found = Dataset(self.to_arrow(split))
+        if self.label is None or self.integer_labels is None:
+            return found
+        names = self.class_names or [str(i) for i in range(int(self.integer_labels.max(initial=0)) + 1)]
+        return found.cast_column("label", ClassLabel(names=names))
+
+    def to_pandas(self, split: str | None = None) -> Any:
+        """Returns a pandas.DataFrame with a row per text: `z` and `log_pi` (lists of arrays, one per sample), `label` (a Categorical of
+        the names of the classes, if the file has them), `split`, `id`."""
+        import pandas
+
+        categorical: Any = pandas.Categorical
+        chosen = range(self.texts) if split is None else self.of_split(split).tolist()
+        rows = [self[i] for i in chosen]
+        columns: dict[str, Any] = {name: [row[name] for row in rows] for name, part in (("z", self.rows), ("log_pi", self.log_pi), ("label", self.label),
+                                                                        ("split", self.split), ("id", self.id)) if part is not None}  # fmt: skip
+        if self.label is not None and self.integer_labels is not None:
+            codes = self.integer_labels[list(chosen)]
+            columns["label"] = codes if self.class_names is None else categorical.from_codes(codes, self.class_names)
+        return pandas.DataFrame(columns)
+
+    def to_torch(self, split: str | None = None) -> Any:
+        """Returns a torch.utils.data.Dataset as torch(), whose labels are integers if they are classes: -100, which cross entropy leaves
+        out, for a text without one. It pickles, for DataLoader's workers."""
+        return self.torch(split, integers=True)
+
+    def torch(self, split: str | None = None, *, integers: bool = False) -> Any:
         """Returns a torch.utils.data.Dataset with one item per sample: {"z": [M, p], "log_pi": [M], "label": scalar, "text": index of
         the text}; keys that the file does not have are missing. The tensors share the memory of `rows`."""
         from torch import from_numpy, tensor
@@ -151,10 +254,15 @@ class Shared:
         shared, chosen = self, np.arange(self.texts) if split is None else self.of_split(split)
         vectors = from_numpy(self.rows)
         weights = None if self.log_pi is None else from_numpy(self.log_pi.copy())  # of read-only memory
+        labels: Any = self.integer_labels if integers else None
+        labels = self.label if labels is None else np.where(labels < 0, -100, labels)
 
         class Samples(Dataset):  # type: ignore[type-arg]
             def __len__(self) -> int:
                 return len(chosen) * shared.samples
+
+            def __reduce__(self) -> Any:
+                return _torch_of, (shared, split, integers)
 
             def __getitem__(self, k: int) -> dict[str, Any]:
                 if not -len(self) <= k < len(self):
@@ -165,11 +273,23 @@ class Shared:
                 item = {"z": vectors[rows], "text": tensor(text)}
                 if weights is not None:
                     item["log_pi"] = weights[rows]
-                if shared.label is not None:
-                    item["label"] = tensor(shared.label[text])
+                if labels is not None:
+                    item["label"] = tensor(labels[text])
                 return item
 
         return Samples()
+
+
+def _torch_of(shared: Shared, split: str | None, integers: bool) -> Any:
+    return shared.torch(split, integers=integers)
+
+
+def _from_bytes(name: str, content: bytes) -> Shared:
+    folder = tempfile.TemporaryDirectory(prefix="nvdp-shared-")
+    path = os.path.join(folder.name, name)
+    with builtins.open(path, "wb") as file:
+        file.write(content)
+    return Shared(path)._keep(folder)
 
 
 def open(path: str | PathLike[str]) -> Shared:

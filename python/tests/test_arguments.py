@@ -240,6 +240,9 @@ def calls(compact, posteriors, tmp_path):
         tokenizer.encode, encoder.encode, encoder.states, mechanism.log_probabilities, mechanism.sample, plain.perturb,
         mechanism.divergence, mechanism.epsilon, mechanism.delta, mechanism.inversion, sanitizer.tokens, sanitizer.text, sanitizer.word,
         sanitizer.find, sanitizer.sanitize, accountant.epsilon, accountant.risk, posteriors.renyi, posteriors.exact, posteriors.pairs,
+        nvdp.PrivateEncoder, nvdp.PrivateEncoder.from_pretrained, nvdp.PrivateEncoder(compact).encode, tokenizer.decode, tokenizer.batch_decode,
+        lambda *a: list(encoder.encode_iter(a[0])), lambda *a: tokenizer(a[0], padding=a[-1]), lambda *a: nvdp.TrainingOptions(epochs=a[0], lr=a[-1]),
+        lambda *a: encoder.encode(a[0], batch_size=a[-1]),
         lambda *a: mechanism.distances(prior=a[0]), lambda *a: posteriors.privacy(order=a[0]), lambda *a: posteriors.linkage(seed=a[0]),
     ]  # fmt: skip
 
@@ -276,19 +279,25 @@ def test_no_input_crashes(compact, posteriors, tmp_path):
 
 
 def test_training_options(tmp_path, options):
-    """Made of the option table: every option but Python's keywords, with the type of its row."""
+    """Made of the option table: every option, with the type of its row, and lambda_ for lambda."""
     rows = {one.name.replace("-", "_"): one for one in nvdp.options("train")}
     fields = {one.name: one for one in dataclasses.fields(nvdp.TrainingOptions)}
-    assert set(rows) - set(fields) == {"lambda"} and set(fields) <= set(rows)
+    assert set(rows) - set(fields) == {"lambda"} and set(fields) - set(rows) == {"lambda_"}
     assert typing.get_args(fields["epochs"].type) == (int, type(None)) and fields["epochs"].metadata["default_value"] == rows["epochs"].default_value
+    for name, row in rows.items():
+        told = fields["lambda_" if name == "lambda" else name].metadata
+        assert all(told[key] == row[key] for key in ("unit", "min", "max")) and told["default_value"] in (row.default_value, None)
     made = nvdp.TrainingOptions(epochs=2, lr=1e-3, clip_mu="inf", overwrite=True, method="nvdp")
     assert dict(made) == {"epochs": 2, "lr": 1e-3, "clip_mu": "inf", "overwrite": True, "method": "nvdp"}
     assert pickle.loads(pickle.dumps(made)) == made and "epochs=2" in repr(made)
     for wrong in dict(epochs=-1), dict(epochs=1.5), dict(method="none"), dict(overwrite="maybe"), dict(lr="fast"):
         with pytest.raises(ValueError, match=f"option {list(wrong)[0]}: expected "):
             nvdp.TrainingOptions(**wrong)
-    with pytest.raises(TypeError, match="epoch"):
-        nvdp.TrainingOptions(epoch=1)
+    with pytest.raises(TypeError, match="epochz"):
+        nvdp.TrainingOptions(epochz=1)
+    assert dict(nvdp.TrainingOptions(lambda_=0.5)) == {"lambda_": 0.5}
+    with pytest.raises(ValueError, match="^option lambda_: expected a number"):
+        nvdp.TrainingOptions(lambda_="x")
     rows = texts_of(np.random.default_rng(1), 12)
     run = nvdp.train(*rows, out=tmp_path / "run", **nvdp.TrainingOptions(**{**options, "model": str(options["model"])}))
     assert run.config.epochs == 1 and run.config.method == "base"

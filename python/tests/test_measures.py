@@ -49,6 +49,10 @@ def test_others(rng):
     assert nvdp.gdp_delta(nvdp.gdp_mu(2, 1e-5), 2) == pytest.approx(1e-5, rel=1e-9)
 
 
+def test_repr_of_a_loss():
+    assert repr(nvdp.ExactLoss([1.0], [1.0], [0.0], [1.0])) == "nvdp.ExactLoss: the exact privacy loss of two texts, epsilon 4.377 at delta 1e-05"
+
+
 def test_guess_bound():
     assert nvdp.guess_bound(0.5, 2.0) == pytest.approx(0.9772498680518208, rel=1e-12)
     both = nvdp.guess_bound(np.array([0.5, 1e-3]), 2.0, releases=4)

@@ -376,6 +376,7 @@ def test_options_and_presets():
     assert nvdp.presets()["per-nat"].description and "certified" in nvdp.presets()
     rows = {one.name: one for one in nvdp.options()}
     assert rows["epochs"].default_value == "10" and rows["epochs"].type == "integer" and rows["epochs"].help
+    assert not any(" --" in f" {one.help}" for kind in ("train", "export", "privacy") for one in nvdp.options(kind))
     with pytest.raises(ValueError, match="kind"):
         nvdp.options("nothing")
 

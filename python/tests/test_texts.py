@@ -1,5 +1,8 @@
+import json
 import os
+import queue
 import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,6 +23,42 @@ def test_tokenizer(compact):
     assert both.ids.size == 12  # lives on
     assert len(nvdp.Tokenizer(compact).encode("nul\0 \ud800 end")) >= 4
     assert nvdp.Tokenizer(compact).encode("a\0b").tolist() == nvdp.Tokenizer(compact).encode("ab").tolist()
+
+
+def test_padded_tokens(compact):
+    tokenizer = nvdp.Tokenizer(compact)
+    found = tokenizer(["a film", "the end of the film"], padding=True)
+    assert list(found) == ["input_ids", "attention_mask", "token_type_ids"] and found.input_ids.shape == (2, 7) and found.input_ids.dtype == np.int64
+    assert found.input_ids[0].tolist() == [*tokenizer.encode("a film").tolist(), *[tokenizer.special("pad")] * 3]
+    assert found.attention_mask.tolist() == [[1] * 4 + [0] * 3, [1] * 7]
+    assert tokenizer(["a film"], ["end"], 12, padding="max_length").token_type_ids.tolist() == [[0] * 4 + [1] * 2 + [0] * 6]
+    assert tokenizer([], padding=True).input_ids.shape[0] == 0
+    with pytest.raises(ValueError, match="truncation: expected texts of at most 4 tokens, found 1 longer"):
+        tokenizer(["a film", "the end of the film"], max_length=4, truncation=False)
+    for wrong in dict(padding="left"), dict(return_tensors="tf", padding=True), dict(return_tensors="np"):
+        with pytest.raises(ValueError, match=list(wrong)[0]):
+            tokenizer(["a"], **wrong)
+    torch = pytest.importorskip("torch")
+    assert tokenizer(["a film"], padding=True, return_tensors="pt").input_ids.dtype == torch.int64
+
+
+def test_decode(compact, tmp_path):
+    tokenizer = nvdp.Tokenizer(compact)
+    ids = tokenizer.encode("A film's end, isn't it?")
+    assert tokenizer.decode(ids, skip_special_tokens=True).replace("##", "") == "a film's end, isn't it?"
+    assert tokenizer.decode(ids).startswith("[CLS] a film") and tokenizer.decode([]) == ""
+    assert tokenizer.batch_decode(tokenizer(["good film", "the end"], padding=True).input_ids, True) == ["good film", "the end"]
+    from nvdp.tokenizer import _LETTERS
+
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *_LETTERS, "\u0120a"]
+    assert len(_LETTERS) == 256 and sorted(_LETTERS.values()) == list(range(256)) and _LETTERS["\u0120"] == ord(" ")
+    (tmp_path / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(pieces)}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n\u0120 a\n")
+    bytes_ = nvdp.Tokenizer(tmp_path)
+    text = "ab a \u00fcc"
+    assert bytes_.decode(bytes_.encode(text), skip_special_tokens=True) == text
+    with pytest.raises(IndexError):
+        tokenizer.decode([10**6])
 
 
 def test_tokenizer_refuses(compact, tmp_path):
@@ -177,14 +216,70 @@ def test_after_fork(compact):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
 
 
-def test_interrupt(rng):
+@pytest.mark.parametrize("blocked", [set(), {signal.SIGINT}], ids=["", "another thread takes the signal"])
+def test_interrupt(rng, blocked):
     """Ctrl-C in the middle of long work: it stops, and KeyboardInterrupt is raised."""
     mechanism = nvdp.Mechanism(rng.normal(size=(20000, 64)), "santext", 1.0)
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        mechanism.worst()  # a minute, otherwise
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, blocked)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            mechanism.worst()  # a minute, otherwise
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     timer.join()
+
+
+def test_an_interrupt_with_the_last_event(compact, monkeypatch):
+    """The event that work is done can be lost when an interrupt comes with it."""
+
+    class Queue(queue.SimpleQueue):
+        def get(self, **options):
+            if super().get(**options) is None:
+                raise KeyboardInterrupt
+
+    context = nvdp.Tokenizer(compact)._context
+    monkeypatch.setattr("nvdp._lib.queue.SimpleQueue", Queue)
+    with pytest.raises(KeyboardInterrupt):
+        context.call(nvdp._lib.lib.nvdp_context_set_threads, 1)
+
+
+def test_encoder_as_sentence_transformers(compact):
+    encoder = nvdp.Encoder(compact, pool="mean", threads=1)
+    texts = [f"film {i}" for i in range(10)]
+    want, asked = encoder.encode(texts), []
+    np.testing.assert_allclose(encoder.encode(texts, batch_size=3), want, atol=1e-5)
+    assert np.allclose(np.linalg.norm(encoder.encode(texts, normalize_embeddings=True), axis=1), 1)
+    assert encoder.encode(texts, dtype="float16").dtype == np.float16 and encoder.encode("a film", batch_size=1).shape == (encoder.dim,)
+    rows = encoder.encode_iter((asked.append(text) or text for text in texts), chunk_size=4)
+    np.testing.assert_allclose(next(rows), want[0], atol=1e-5)
+    assert len(asked) == 4
+    np.testing.assert_allclose(list(rows), want[1:], atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts[:4], texts[4:8], batch_size=2), encoder.encode(texts[:4], texts[4:8]), atol=1e-5)
+    for wrong in dict(batch_size=0), dict(batch_size=1.5), dict(dtype="int8"):
+        with pytest.raises(ValueError, match=list(wrong)[0]):
+            encoder.encode(texts, **wrong)
+    torch = pytest.importorskip("torch")
+    assert encoder.encode(texts, convert_to_tensor=True, dtype="bfloat16").dtype == torch.bfloat16
+
+
+def test_progress_is_shown(compact, capsys, monkeypatch):
+    """A bar of tqdm or a line, where somebody sees it: in a terminal or a notebook, or on request."""
+    encoder, texts = nvdp.Encoder(compact, pool="mean", threads=1), ["film"] * 6
+    encoder.encode(texts, batch_size=2)
+    assert capsys.readouterr().err == ""
+    encoder.encode(texts, batch_size=2, show_progress_bar=True)
+    shown = capsys.readouterr().err
+    assert "encode" in shown and "6" in shown
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    encoder.encode(texts, batch_size=2, show_progress_bar=True)
+    assert "encode: 2/6 texts" in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    encoder.encode(texts, batch_size=2)
+    assert "encode: 6/6 texts" in capsys.readouterr().err
+    encoder.encode(texts, batch_size=2, show_progress_bar=False)
+    assert capsys.readouterr().err == ""
 
 
 def test_encoder(compact):

@@ -156,7 +156,12 @@ static nvdp_status read_attributes(struct source *source) {
     NVDP_RETURN_IF_FAILED(read_string(source, "row_index", sizeof row_index, row_index));
     to->row_index = !public && strcmp(row_index, "trained") == 0;
     NVDP_RETURN_IF_FAILED(read_string(source, "method", sizeof to->method, to->method));
-    return read_string(source, "task", sizeof to->task, to->task);
+    NVDP_RETURN_IF_FAILED(read_string(source, "task", sizeof to->task, to->task));
+    if (!has(source, "label_names")) return NVDP_OK;
+    const char *names = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, "label_names", &names));
+    to->label_names = nvdp__strdup(source->release->ctx, names);
+    return NVDP__MADE(to->label_names);
 }
 
 /* --- reading: shapes --- */
@@ -387,6 +392,7 @@ void nvdp__embeddings_free(struct nvdp__embeddings *embeddings) {
     free(embeddings->z);
     free(embeddings->log_pi);
     free(embeddings->label);
+    free(embeddings->label_names);
     free(embeddings->split);
     free(embeddings->id);
     free(embeddings);
@@ -431,7 +437,8 @@ nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_sha
                                     .log_pi = of->log_pi,
                                     .label = of->label,
                                     .split = of->split,
-                                    .id = of->id};
+                                    .id = of->id,
+                                    .label_names = of->label_names};
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     memcpy(info.method, of->method, sizeof info.method);
     memcpy(info.task, of->task, sizeof info.task);

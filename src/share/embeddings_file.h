@@ -56,6 +56,7 @@ struct nvdp__embeddings {
     struct nvdp__embeddings_shape shape;
     char method[32];
     char task[16];       /* "" if the file does not state it */
+    char *label_names;   /* JSON array of the classes' names; NULL: none */
     size_t heads;        /* of the sender's block; 0 if not stated */
     enum nvdp_pool pool; /* the sender's; NVDP_POOL_AUTO if not stated */
     bool row_index;      /* the sender's rows depend on their index, which a reader should use */

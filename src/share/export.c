@@ -518,6 +518,23 @@ static enum nvdp__training training_of(const struct export *export) {
                                     : NVDP__TRAINING_SOME;
 }
 
+/* Names the classes of the labels; none for scores.  Too many names for an attribute are left out. */
+static nvdp_status name_labels(struct export *export) {
+    enum { MAX_NAMES = 32 << 10 };
+    const struct nvdp_task *task = &export->run.model->info.task;
+    if (!export->options->with_labels || task->tags) return NVDP_OK;
+    json_t *names = task->labels == NULL ? json_array()
+                                         : nvdp__label_names(task->labels, (size_t)task->classes);
+    char *text = json_dumps(names, JSON_COMPACT | JSON_ENSURE_ASCII);
+    json_decref(names);
+    if (text == NULL) return nvdp__fail(export->ctx, NVDP_ERR_MEMORY, "out of memory");
+    if (strlen(text) < MAX_NAMES)
+        export->facts.label_names = text;
+    else
+        free(text);
+    return NVDP_OK;
+}
+
 /* Fills the facts that do not depend on the contents of the texts, including the certificate. */
 static nvdp_status state_facts(struct export *export) {
     const struct options *options = export->options;
@@ -538,6 +555,7 @@ static nvdp_status state_facts(struct export *export) {
         .bound_order = 1.1,
         .counted = !options->no_ledger,
     };
+    NVDP_RETURN_IF_FAILED(name_labels(export));
     NVDP_RETURN_IF_FAILED(read_promise(export, &facts->private_training));
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
@@ -1009,6 +1027,7 @@ cleanup:
     free(export.ledger);
     free(export.ledger_key);
     free(export.hash);
+    free(export.facts.label_names);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp_dataset_free(export.part[i].data);
     }

@@ -201,6 +201,20 @@ static bool is_ledger(struct nvdp__ledger *ledger) {
     return false;
 }
 
+/* Fails for a file that is no ledger.  nvdp.PrivateEncoder.save_pretrained() moves a ledger and leaves this mark. */
+static nvdp_status no_ledger(const struct nvdp__ledger *ledger) {
+    static const char moved[] = "nvdp ledger moved\n";
+    const size_t size = sizeof moved - 1;
+    if (ledger->size <= size || memcmp(ledger->bytes, moved, size) != 0)
+        return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "ledger");
+    const char *to = (const char *)ledger->bytes + size;
+    const char *end = memchr(to, '\n', ledger->size - size);
+    return FAIL(ledger, STATE,
+                "expected a ledger, but it was moved to the run %.*s, which alone releases these "
+                "texts; use that run",
+                (int)(end != NULL ? end - to : 0), to);
+}
+
 /* --- writing --- */
 
 static nvdp_status append(struct nvdp__ledger *ledger, size_t at, size_t count, const void *bytes) {
@@ -265,8 +279,7 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
     if (add) NVDP_TRY(wait_for_lock(ledger));
     NVDP_TRY(read_bytes(ledger));
     const bool made = ledger->size >= sizeof(struct head);
-    if (!is_ledger(ledger) || !(made || add))
-        NVDP_TRY(FAIL(ledger, INPUT, "expected a %s, found another kind of file", "ledger"));
+    if (!is_ledger(ledger) || !(made || add)) NVDP_TRY(no_ledger(ledger));
     NVDP_TRY(take_key(ledger, key, !made));
     if (add)
         crypto_generichash(mark, sizeof mark, (const unsigned char *)tokens, strlen(tokens),

@@ -230,10 +230,10 @@ void nvdp__reader_backward(struct nvdp__reader *reader, const float *label, doub
 
 /* --- its directory: config.json and model.safetensors --- */
 
-static json_t *labels_json(const struct nvdp__reader_shape *shape, const char *const *labels) {
-    if (labels == NULL || shape->regression) return json_null();
+json_t *nvdp__label_names(const char *const *labels, size_t count) {
+    if (labels == NULL) return json_null();
     json_t *array = json_array();
-    for (size_t i = 0; i < shape->outputs; i++) {
+    for (size_t i = 0; i < count; i++) {
         json_array_append_new(array, json_string(labels[i]));
     }
     return array;
@@ -247,15 +247,16 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
     char *path = nvdp__join(reader->ctx, directory, "config.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
-    config = json_pack(
-        "{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:b,s:b,s:s?,s:o,s:s?,s:s?}", "nvdp_format",
-        FORMAT, "nvdp_version", nvdp_version(), "dim", (json_int_t)shape->dim, "heads",
-        (json_int_t)shape->heads, "inner", (json_int_t)shape->inner, "outputs",
-        (json_int_t)shape->outputs, "kappa", (json_int_t)shape->kappa, "hidden_act",
-        nvdp__activation_name(shape->act), "layer_norm_eps", shape->eps, "pool",
-        nvdp__pool_names[shape->pool], "weights", shape->weights, "residual", shape->residual,
-        "regression", shape->regression, "task", info->task, "labels",
-        labels_json(shape, info->labels), "model_id", info->model_id, "statement", info->statement);
+    config = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:b,s:b,s:s?,s:o,s:s?,s:s?}",
+                       "nvdp_format", FORMAT, "nvdp_version", nvdp_version(), "dim",
+                       (json_int_t)shape->dim, "heads", (json_int_t)shape->heads, "inner",
+                       (json_int_t)shape->inner, "outputs", (json_int_t)shape->outputs, "kappa",
+                       (json_int_t)shape->kappa, "hidden_act", nvdp__activation_name(shape->act),
+                       "layer_norm_eps", shape->eps, "pool", nvdp__pool_names[shape->pool],
+                       "weights", shape->weights, "residual", shape->residual, "regression",
+                       shape->regression, "task", info->task, "labels",
+                       nvdp__label_names(shape->regression ? NULL : info->labels, shape->outputs),
+                       "model_id", info->model_id, "statement", info->statement);
     if (config == NULL)
         NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
                             "%s: cannot write JSON: out of memory, or a text that is not UTF-8",

@@ -22,6 +22,7 @@ struct nvdp__release_facts {
     double lambda_g, lambda_d; /* NaN: unknown */
     size_t texts, samples;
     bool labels;
+    char *label_names; /* JSON array, owned by the export; NULL: not stated */
     bool insecure_seed;
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* rows of the longest sample */

@@ -20,7 +20,7 @@ static const struct nvdp_result_table metric_table = {
     .name = "metric",
     .help = "one metric, over draws of the noise",
     .rows = (const struct nvdp_result_row[]){
-        {"metric", NVDP_RESULT_WORD, NULL, NVDP_SCOPE_FILE, 0, "which", METRIC(metric),
+        {"metric", NVDP_RESULT_WORD, NULL, NVDP_SCOPE_FILE, 0, "its name", METRIC(metric),
          .word = metric_name},
         {"mean", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 1, "mean over the draws", METRIC(mean)},
         {"sd", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_FILE, 0, "standard deviation over the draws",

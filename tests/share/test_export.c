@@ -405,6 +405,7 @@ Test(export, lays_samples_out_as_documented) {
     cr_assert_eq(file->heads, 2);
     cr_assert_str_eq(file->method, "nvdp");
     cr_assert_str_eq(file->task, "sst2");
+    cr_assert_str_eq(file->label_names, "[\"0\",\"1\"]");
     samples_are_sound(file);
     for (size_t i = 0; i < file->shape.texts; i++) {
         bool train = i < TASK_TRAIN;

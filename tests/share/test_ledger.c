@@ -271,6 +271,17 @@ Test(ledger, refuses_other_keys_tokenizers_and_files) {
     char *kept = support_read(other.path);
     cr_assert_str_eq(kept, "precious");
     free(kept);
+    static const char *const moved[] = {"nvdp ledger moved\n/of/another run\n",
+                                        "nvdp ledger moved\n"};
+    for (size_t i = 0; i < sizeof moved / sizeof *moved; i++) {
+        support_write_text(other.path, moved[i]);
+        refused(&other, i == 0 ? NVDP_ERR_STATE : NVDP_ERR_INPUT,
+                add(&other, 1, &word, 1, 1, any, &spent),
+                i == 0 ? "moved to the run /of/another run, which alone" : "another kind");
+        kept = support_read(other.path);
+        cr_assert_str_eq(kept, moved[i]);
+        free(kept);
+    }
     nvdp_context_free(book.ctx);
 }
 

@@ -1,0 +1,235 @@
+"""Writes the typed parts of the package from the library's tables and headers: the options of training as a dataclass, and the results
+of calls as dataclasses with their units. `python generate.py` writes the files, with the package on the path; a test checks that they
+are current.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nvdp._lib import ffi, lib, record, shared, text
+
+HERE = Path(__file__).resolve().parent
+WIDTH = 140
+
+
+def sentence(words: str) -> str:
+    """Returns a help text as a sentence, with options named as in Python."""
+    words = re.sub(r"--([a-z][a-z-]*)", lambda found: found[1].replace("-", "_"), " ".join(words.split()))
+    words = words.replace("\\", "\\\\").replace('"""', "'''")
+    name = re.match(r"[a-z0-9-]+[:,] |\w*_", words)  # of a method, a task or a member
+    return ("" if name else words[:1].upper()) + words[0 if name else 1 :] + ("" if words.endswith(".") else ".")
+
+
+def docstring(words: str, indent: int) -> list[str]:
+    space = " " * indent
+    lines = textwrap.wrap(words, WIDTH - indent - 3, break_long_words=False, break_on_hyphens=False)
+    if lines[-1].endswith('"'):
+        lines[-1] += " "
+    return [space + ('"""' if i == 0 else "") + line + ('"""' if i == len(lines) - 1 else "") for i, line in enumerate(lines)]
+
+
+# --- options ---
+
+TYPES = {"flag": "bool", "integer": "int", "seed": "int", "real": "Union[float, str]", "text": "Union[str, PathLike[str]]", "list": "Union[str, Sequence[str]]"}
+
+
+def rows(kind: str) -> Iterator[tuple[Any, list[str]]]:
+    """Yields the options of a kind of work, each with its choices."""
+    config = shared().config(getattr(lib, f"nvdp_{kind}_config_create"), {})
+    for i in range(lib.nvdp_config_count(config)):
+        row, choices = lib.nvdp_config_option(config, i), []
+        while row.choices != ffi.NULL and row.choices[len(choices)] != ffi.NULL:
+            choices.append(text(row.choices[len(choices)]))
+        yield record(row[0]), choices
+
+
+def type_of(row: Any, choices: list[str]) -> str:
+    return f"Literal[{', '.join(map(repr_, choices))}]" if choices else TYPES[row.type]
+
+
+def repr_(value: Any) -> str:
+    return "None" if value is None else f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def option(row: Any, choices: list[str]) -> list[str]:
+    name = row.name.replace("-", "_")
+    name += "_" * keyword.iskeyword(name)
+    default = None if name == "threads" else row.default_value  # of the machine
+    unit = f" [{row.unit}]" if row.unit else ""
+    least, most = (None if abs(bound) > 1e300 else f"{bound:.12g}" for bound in (row.min, row.max))
+    limits = f" From {least} to {most}." if least and most else f" {least} or more." if least else f" At most {most}." if most else ""
+    limits = "" if row.min == row.max == 0 else limits
+    told = "" if default in (None, "false") else f" Default: {default}."
+    help = sentence(row.help)[:-1] + unit + "." + limits + told
+    found = {"help": row.help, "default_value": default, "unit": row.unit, "min": row.min, "max": row.max}
+    values = ", ".join(f"{key}={repr_(value).replace('inf', 'math.inf') if isinstance(value, float) else repr_(value)}"
+                       for key, value in found.items() if key != "help" and value is not None
+                       and not (key in ("min", "max") and row.min == row.max == 0))  # fmt: skip
+    return [f"    {name}: Optional[{type_of(row, choices)}] = _row({values})", *docstring(help, 4)]
+
+
+NAMED = {"model", "out", "preset", "regression", "text-column", "label-column", "threads"}  # arguments of nvdp.train
+
+
+def options() -> str:
+    known = list(rows("train"))
+    lines = ['"""The options of training as a dataclass. generate.py writes this file from the option table of the library."""',
+             "", "import math", "from collections.abc import Sequence", "from dataclasses import dataclass",
+             "from os import PathLike", "from typing import Literal, Optional, TypedDict, Union", "", "from ._options import Options, _row", "", "",
+             "class Arguments(TypedDict, total=False):", *docstring("Options as keyword arguments of nvdp.train and of other functions that train.", 4), ""]  # fmt: skip
+    for row, choices in known:
+        name = row.name.replace("-", "_")
+        if row.name not in NAMED:
+            lines.append(f"    {name}{'_' * keyword.iskeyword(name)}: Optional[{type_of(row, choices)}]")
+    lines += ["", "", "@dataclass(frozen=True, repr=False)", "class TrainingOptions(Options):",
+              '    """Options of train(): nvdp.train(texts, labels, model=..., out=..., **options). None leaves an option to the preset or its default.',
+              "", "    An unknown name, a wrong type or a value out of its range is refused at once. The metadata of a field has its default, unit,",
+              '    minimum and maximum."""', ""]  # fmt: skip
+    for row, choices in known:
+        lines += option(row, choices)
+    return "\n".join(lines) + "\n"
+
+
+# --- results ---
+
+NUMBERS = {"double": "float", "float": "float", "_Bool": "bool"}
+TABLE_TYPES = ["float", "int", "bool", "str", "str", "str", "list[float]"]  # by enum nvdp_result_type
+PLAIN = "nvdp_exact_point", "nvdp_progress"  # structs without their size that functions return
+TABLES = "nvdp_train_result", "nvdp_scores"  # structs with a result table
+ADDED = {  # what functions of the package add to a struct
+    "nvdp_export_result": [("privacy", "Optional[Record]", "The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts.")],
+    "train": [("task", "str", "Name of the task."), ("method", "str", "Method of the training."), ("protocol", "str", "Data that selected the epoch: holdout or dev."),
+              ("metric", "str", "The metric that selected the epoch."), ("certified", "Optional[Record]", "The proof over all texts; None: there is none.")],
+    "nvdp_model_info": [("labels", "Optional[list[Any]]", "The classes. None: scores.")],
+}
+
+
+def headers() -> dict[str, tuple[str, dict[str, str]]]:
+    """Returns the comment of each struct of the public headers, and those of its members."""
+    found = {}
+    for path in sorted((HERE.parent / "include" / "nvdp").glob("*.h")):
+        source = path.read_text("utf-8")
+        for match in re.finditer(r"(?:/\*\*((?:(?!\*/).)*)\*/\s*)?^struct (nvdp_\w+) \{\n(.*?)^\};", source, re.DOTALL | re.MULTILINE):
+            members: dict[str, str] = {}
+            for part in re.finditer(r"(?:/\*\*(?!<)((?:(?!\*/).)*)\*/\s*)?^([^;/]*?);(?:\s*/\*\*<((?:(?!\*/).)*)\*/)?", match[3], re.DOTALL | re.MULTILINE):
+                names = re.findall(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:,|$)", part[2])
+                for name in names:
+                    members[name] = re.sub(r"^\s*\*", "", (part[3] or part[1] or ""), flags=re.MULTILINE)
+            found[match[2]] = re.sub(r"^\s*\*", "", match[1] or "", flags=re.MULTILINE), members
+    return found
+
+
+def camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.removeprefix("nvdp_").split("_"))
+
+
+def member(kind: Any) -> str | None:
+    """Returns the type of a member, as record() converts it; None: it is skipped."""
+    if kind.kind == "struct":
+        return camel(kind.cname.removeprefix("struct "))
+    if kind.kind == "enum" or kind.kind == "array" and kind.item.cname == "char":
+        return "str"
+    if kind.kind == "array":
+        inner = member(kind.item)
+        return "np.ndarray" if kind.item.kind == "primitive" else None if inner is None else f"list[{inner}]"
+    if kind.kind == "pointer":
+        return "Optional[str]" if kind.item.cname in ("char", "const char") else None
+    return NUMBERS.get(kind.cname, "int") if kind.kind == "primitive" else None
+
+
+def table_classes(table: Any, made: dict[str, list[str]]) -> str:
+    """Adds the class of a result table in its view for files, which result.json has; returns its name."""
+    name = camel(text(table.name)) + "Result" * (text(table.name) == "train")
+    keys: dict[str, str | None] = {}
+    i = 0
+    while table.views != ffi.NULL and table.views[i].name != ffi.NULL:
+        k = 0
+        while text(table.views[i].name) == "file" and table.views[i].keys != ffi.NULL and table.views[i].keys[k].row != ffi.NULL:
+            key = table.views[i].keys[k]
+            keys[text(key.row)] = None if key.absent == lib.NVDP_ABSENT_HIDDEN else text(key.key) or text(key.row)
+            k += 1
+        i += 1
+    lines: list[str] = []
+    found = []
+    while table.rows[len(found)].name != ffi.NULL:
+        row = table.rows[len(found)]
+        found.append(row)
+        key = keys.get(text(row.name), text(row.name))
+        if key is None:
+            continue
+        kind = TABLE_TYPES[row.type] if row.of == ffi.NULL else table_classes(row.of, made)
+        kind = f"dict[str, {kind}]" if row.type == lib.NVDP_RESULT_MAP else f"list[{kind}]" if row.type == lib.NVDP_RESULT_LIST else kind
+        lines += [f"    {key}: {kind}", *docstring(sentence(text(row.help) + (f" [{text(row.unit)}]" if row.unit != ffi.NULL else "")), 4)]
+    for field, kind, help in ADDED.get(text(table.name), ()):
+        lines += [f"    {field}: {kind}", *docstring(help, 4)]
+    made[name] = [*docstring(sentence(text(table.help)), 4), "", *lines]
+    return name
+
+
+def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[str]], kinds: dict[str, str]) -> None:
+    """Adds the class of a struct, and of the structs in it."""
+    name = struct.cname.removeprefix("struct ")
+    if struct.cname in kinds:
+        return
+    about, members = comments.get(name, ("", {}))
+    lines: list[str] = []
+    for field, of in struct.fields:
+        kind, inner = member(of.type), of.type
+        if field in ("struct_size", "reserved") or kind is None:
+            continue
+        while inner.kind == "array":
+            inner = inner.item
+        if inner.kind == "struct" and "$" in inner.cname:
+            kind = kind.replace(camel(inner.cname.removeprefix("struct ")), "Record")
+        elif inner.kind == "struct":
+            struct_classes(inner, comments, made, kinds)
+        lines += [f"    {field}: {kind}", *(docstring(sentence(members[field]), 4) if members.get(field, "").strip() else [])]
+    for field, kind, help in ADDED.get(name, ()):
+        lines += [f"    {field}: {kind}", *docstring(help, 4)]
+    first = re.split(r"[;.]|, made by", " ".join(about.split()), maxsplit=1)[0]
+    made[camel(name)] = [*docstring(sentence(first or camel(name)), 4), "", *lines]
+    kinds[struct.cname] = camel(name)
+
+
+def results() -> str:
+    made: dict[str, list[str]] = {}
+    kinds: dict[str, str] = {}
+    i = 0
+    while (table := lib.nvdp_result_table(i)) != ffi.NULL:
+        table_classes(table, made)
+        i += 1
+    comments = headers()
+    kinds.update((f"struct {name}", "") for name in TABLES)
+    source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name != "results.py")
+    used = set(re.findall(r'"struct (nvdp_\w+)(?: \*|\[\])?"', source))
+    for name in sorted(used):
+        struct = ffi.typeof(f"struct {name}")
+        if name in PLAIN or "struct_size" in dict(struct.fields or ()) and not hasattr(lib, f"{name}_json"):
+            struct_classes(struct, comments, made, kinds)
+    lines = ['"""Results of calls as dataclasses. generate.py writes this file from the result tables and headers of the library.',
+             "", "Each is a Record: a dict whose items are attributes too. Divergences and epsilons are in nats.", '"""', "",
+             "from __future__ import annotations", "", "from dataclasses import dataclass", "from typing import Any, Optional", "", "import numpy as np", "",
+             "from ._lib import KINDS, Record, Result", ""]  # fmt: skip
+    for name, body in made.items():
+        lines += ["", "@dataclass(init=False, eq=False, repr=False)", f"class {name}(Result):", *body, ""]
+    lines += ["", *(f'KINDS["{cname}"] = {name}' for cname, name in sorted(kinds.items()) if name)]
+    return re.sub("\n{3,}", "\n\n\n", "\n".join(lines)) + "\n"
+
+
+FILES = {"training_options.py": options, "results.py": results}
+
+if __name__ == "__main__":
+    for name, make in FILES.items():
+        path, want = HERE / "nvdp" / name, make()
+        if not path.is_file() or path.read_text("utf-8") != want:
+            path.write_text(want, "utf-8")
+            print(f"{path}: written")
+    sys.exit(0)

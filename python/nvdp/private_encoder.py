@@ -1,0 +1,405 @@
+"""An encoder that gives away random samples of texts, and never the vectors without noise."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import secrets
+import shutil
+import struct
+import tarfile
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, log, stream, text_list, text_pairs
+from ._progress import Progress, showing
+from .results import Evaluation
+from .runs import KeepTexts, Run, forget_texts, train
+from .runs import options as known_options
+from .shared import Shared
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .training_options import Arguments
+
+_MOVED = b"nvdp ledger moved\n"
+"""The first line of a ledger's file if the ledger is elsewhere; the path follows. The library refuses to release by it."""
+_NOT_SAVED = {"ledger", "ledger.key", "base", "state.ckpt"}
+"""The parts of a run that are not copied: states on the way to the model, and the ledger, which is moved."""
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not a child's
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Folder:
+    """A temporary folder, which is removed with the last object that uses it, or at exit. Pickle keeps its content: the folder itself
+    serves as long as it is there, in this process and in its workers, and a new one with the content afterwards."""
+
+    alive: weakref.WeakValueDictionary[str, _Folder] = weakref.WeakValueDictionary()
+
+    def __init__(self, path: str | None = None):
+        self.path = path or tempfile.mkdtemp(prefix="nvdp-")  # only its owner can read it
+        if path is None:
+            self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
+        self.alive[self.path] = self
+
+    def __reduce__(self) -> Any:
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w") as archive:
+            archive.add(self.path, ".")
+        return _Folder._again, (self.path, content.getvalue())
+
+    @classmethod
+    def _again(cls, path: str, content: bytes) -> _Folder:
+        if path in cls.alive or os.path.isdir(path):
+            return cls.alive.get(path) or cls(path)
+        log.warning("%s is gone: the encoder's pickle has a copy of it, whose ledger counts on from when it was pickled", path)
+        made = cls()
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+            archive.extractall(made.path, **safe)
+        return made
+
+
+class PrivateEncoder:
+    """An encoder with a bottleneck: what leaves it is one random sample per text, drawn with noise of the operating system.
+
+        encoder = nvdp.PrivateEncoder.from_pretrained("models/minilm").fit(texts, labels, certified_epsilon=8)
+        vectors = encoder.encode(new_texts)                # [N, p], noisy: each call gives away one sample of each text
+        shared = encoder.release(new_texts, "shared.h5")   # the whole samples, as a file with its statement
+        encoder.save_pretrained("mine")
+
+    encode() and release() are releases. The ledger counts every sample of every text before it is drawn, and a text beyond its
+    budget (one sample, or `certified_releases`) is refused. There is no call that returns vectors without noise; for such vectors of
+    a public encoder there is nvdp.Encoder, and the owner of the texts finds the posteriors at `run`. predict() and predict_proba()
+    are for the owner too: their noise comes from a seed.
+
+    model: directory of a public encoder, which fit() starts from. threads: number of threads; None: one per processor.
+    """
+
+    def __init__(self, model: str | PathLike[str] | None = None, *, threads: int | None = None):
+        self._model = None if model is None else absolute(model, "model")
+        self._threads = threads
+        self._run: Run | None = None
+        self._kept: _Folder | None = None
+
+    @classmethod
+    def from_pretrained(cls, folder: str | PathLike[str], *, threads: int | None = None) -> PrivateEncoder:
+        """Opens a folder of save_pretrained(), a run's directory, or the directory of a public encoder, which is to be fitted."""
+        path = Path(absolute(folder, "folder"))
+        for run in path / "run", path:
+            if (run / "run.json").is_file():
+                _finish_move(run)
+                made = cls(threads=threads)
+                made._run = Run(run, threads=threads)
+                return made
+        if (path / "config.json").is_file():
+            return cls(path, threads=threads)
+        raise NvdpError(f"{path}: expected a folder of save_pretrained(), a run (run.json) or an encoder (config.json), found none", "ERR_IO")
+
+    def fit(self, texts: Any = None, labels: Any = None, *, pairs: Any = None, out: str | PathLike[str] | None = None,
+            preset: str | None = "auto", dev: Any = 0.1, regression: bool = False, text_column: str = "text",
+            label_column: str = "label", pair_column: str | None = None, keep_texts: KeepTexts = "dev", progress: Progress = None,
+            **options: Unpack[Arguments]) -> PrivateEncoder:  # fmt: skip
+        """Trains the encoder on texts and labels, as nvdp.train, and returns this object. Options: nvdp.TrainingOptions.
+
+        out: a new run directory, in which an interrupted training goes on (nvdp.resume). None: a temporary directory, which is
+            removed with this object: save_pretrained() keeps the encoder. pickle copies it, with what the ledger has counted by then.
+        keep_texts: "dev": the texts held out, on which privacy() and evaluate() measure; True: all; False: none. With False and
+            "dev", no cache of texts is written either. Keyed digests of the training's texts stay in the run (seen_texts.bin), by which
+            a later training knows what the model has seen: who has the run can test guesses.
+        """
+        given: dict[str, Any] = {"model": self._model, **options}
+        if given["model"] is None and "from_base" not in given:
+            raise NvdpValueError("model: expected the directory of a public encoder, found none; give it to PrivateEncoder or from_pretrained")
+        if keep_texts not in (True, False, "dev"):
+            raise NvdpValueError(f"keep_texts: expected True, False or 'dev', found {keep_texts!r}")
+        if keep_texts is not True:
+            given.setdefault("cache", None)
+        kept = _Folder() if out is None else None
+        try:
+            run = train(texts, labels, pairs=pairs, out=out if kept is None else os.path.join(kept.path, "run"), preset=preset, dev=dev,
+                        text_column=text_column, label_column=label_column, pair_column=pair_column, regression=regression,
+                        progress=progress, threads=self._threads, **given)  # fmt: skip
+        except KeyboardInterrupt:
+            if kept is None:
+                raise
+            kept.remove()
+            raise KeyboardInterrupt("stopped; nothing of the training is kept: with out=DIR it could go on") from None
+        except BaseException:
+            if kept is not None:
+                kept.remove()
+            raise
+        if texts is not None:
+            forget_texts(run, keep_texts)
+        if kept is not None:
+            shutil.rmtree(run.path / "base", ignore_errors=True)  # the way to the model
+            (run.path / "state.ckpt").unlink(missing_ok=True)
+        self._run, self._kept = run, kept
+        return self
+
+    # --- what leaves ---
+
+    def release(self, texts: Iterable[str], out: str | PathLike[str] | None = None, *, pairs: Iterable[str] | None = None,
+                labels: Iterable[Any] | None = None, samples: int = 1, batch_size: int = 32, show_progress_bar: bool | None = None,
+                **options: Any) -> Shared:  # fmt: skip
+        """Gives away `samples` random samples of each text: draws them, counts them in the ledger, and returns them as a shared file.
+
+        out: the file: .h5, .safetensors or .parquet; None: a temporary one, which lasts as long as the result (Shared.save keeps it).
+        labels: written to the file if given. options: budget_samples, sign, card, overwrite ... (Run.export).
+        Raises ERR_STATE, before anything is drawn, for a text without samples left in its budget.
+        """
+        kept = _Folder() if out is None else None
+        path = absolute(out, "out") if out is not None else os.path.join(kept.path, "shared.h5") if kept else ""
+        with showing(self.run._context, show_progress_bar):
+            self.run.export(texts, path, pairs=pairs, labels=labels, **{"samples": samples, "batch": batch_size, "measure_texts": 2, **options})
+        return Shared(path)._keep(kept)
+
+    def release_shards(self, texts: Iterable[str], folder: str | PathLike[str], *, pairs: Iterable[str] | None = None,
+                       labels: Iterable[Any] | None = None, shard_size: int = 65536, first_shard: int = 0, ending: str = "h5",
+                       show_progress_bar: bool | None = None, **options: Any) -> list[Path]:  # fmt: skip
+        """Gives away one sample per text of any iterable, a generator too, in files of `shard_size` texts: FOLDER/shard-00000.h5 ...
+        Returns the files. Memory: one shard of texts and vectors. All shards are counted in one ledger.
+
+        If a shard is refused, the shards before it are complete; `first_shard` is the number of the next, for the texts that are left.
+        options: samples, budget_samples, sign ... (release).
+        """
+        columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for part, name in ((labels, "labels"), (pairs, "pairs"))
+                                                     if part is not None)]  # fmt: skip
+        if any(one.name == "model-id" for one in known_options("export")):  # links the files of one release
+            options.setdefault("model_id", secrets.token_hex(16))
+        place = Path(absolute(folder, "folder"))
+        made: list[Path] = []
+        place.mkdir(parents=True, exist_ok=True)
+        for number, chunk in enumerate(chunks(columns, shard_size, "shard_size"), first_shard):
+            more = iter(chunk[1:])
+            path = place / f"shard-{number:05d}.{ending.lstrip('.')}"
+            try:
+                self.release(chunk[0], path, labels=next(more) if labels is not None else None, pairs=next(more) if pairs is not None else None,
+                             show_progress_bar=show_progress_bar, **options)  # fmt: skip
+            except NvdpError as reason:
+                raise type(reason)(f"{path}: {reason}; released before: {len(made)} shards", reason.status) from None
+            made.append(path)
+        return made
+
+    def encode(self, sentences: str | Iterable[str], *, pairs: str | Iterable[str] | None = None, batch_size: int = 32,
+               pooling: Optional[str] = "mean", normalize_embeddings: bool = False, convert_to_numpy: bool = True,
+               convert_to_tensor: bool = False, dtype: Any = None, show_progress_bar: bool | None = None,
+               budget_samples: int = 0) -> Any:  # fmt: skip
+        """Gives away one random sample of each text, as a vector: [N, p] float32, or [p] for a str.
+
+        The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
+        release, which the ledger counts. A text that was given away before is refused (ERR_STATE) unless budget_samples allows it: keep
+        the result. Equal texts in one call have one sample, and the same vector. The sample's guarantee covers everything that is
+        computed from it, such as this vector.
+
+        pooling: "mean", the mean of the sample's vectors by their weights; None: the vectors themselves, one [M, p] array per text,
+            and all that a reader can learn (release() has the weights too).
+        convert_to_tensor: a torch tensor; dtype: "float32", "float16", "float64", "bfloat16" (tensors only) or a dtype.
+        """
+        if pooling not in ("mean", None):
+            raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
+        converted(np.zeros(0, np.float32), convert_to_tensor, dtype)  # an error must not cost a release
+        one = isinstance(sentences, str)
+        texts, second = text_pairs(text_list([sentences] if one else sentences, "sentences"), [pairs] if isinstance(pairs, str) and one else pairs)
+        if not texts:
+            return converted(np.zeros((0, self.dim), np.float32), convert_to_tensor, dtype) if pooling else []
+        shared, of = self._release_distinct(texts, second, batch_size=batch_size, show_progress_bar=show_progress_bar, budget_samples=budget_samples)
+        if pooling is None:
+            found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in of]
+            return found[0] if one else found
+        vectors = shared.mean()[of, 0]
+        if normalize_embeddings:
+            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        if not (convert_to_numpy or convert_to_tensor or one):
+            return [converted(row, True, dtype) for row in vectors]
+        return converted(vectors[0] if one else vectors, convert_to_tensor, dtype)
+
+    def _release_distinct(self, texts: list[str], pairs: list[str] | None = None, **options: Any) -> tuple[Shared, list[int]]:
+        """Releases each distinct text once. Returns the samples, and the number of the sample of each text."""
+        rows = list(zip(texts, pairs)) if pairs is not None else [(text,) for text in texts]
+        distinct = {row: i for i, row in enumerate(dict.fromkeys(rows))}
+        first, *others = map(list, zip(*distinct))
+        return self.release(first, pairs=others[0] if others else None, **options), [distinct[row] for row in rows]
+
+    def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
+        """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""
+        for (chunk,) in chunks([stream(sentences, "sentences", "str")], chunk_size, "chunk_size"):
+            yield from self.encode(chunk, **options)
+
+    # --- for the owner ---
+
+    @property
+    def run(self) -> Run:
+        """The trained run: its scores, posteriors and measures, for the owner of the texts."""
+        if self._run is None:
+            raise NvdpError("this encoder is not trained: call fit(texts, labels), or open a saved one with from_pretrained(folder)", "ERR_STATE")
+        return self._run
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The classes, in the order of predict_proba(); None: scores."""
+        return self.run.info.labels
+
+    @property
+    def dim(self) -> int:
+        """p, the length of a vector."""
+        return int(self.run.info.latent_dim)
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee of a sample in one line, or why no guarantee is useful."""
+        return self.run.guarantee
+
+    def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:
+        """Returns the [N] classes, or scores, of texts, for their owner: not a release. options: samples, seed, batch (Run.predict)."""
+        found = self.run.predict(texts, pairs, **options)
+        return np.array([one.get("label", one.get("score")) for one in found])
+
+    def predict_proba(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:
+        """Returns [N, C] probabilities of the classes in `labels`, for the owner of the texts: not a release."""
+        if self.labels is None:
+            raise NvdpError("predict_proba: expected an encoder of classes, found one of scores; use predict", "ERR_UNSUPPORTED")
+        found = self.run.predict(texts, pairs, **options)
+        return np.array([list(one.probabilities.values()) for one in found]).reshape(-1, len(self.labels))
+
+    def evaluate(self, texts: Any = None, labels: Any = None, pairs: Any = None, **options: Any) -> Evaluation:
+        """Scores the classifier on texts, or on the texts held out in training (Run.evaluate)."""
+        return self.run.evaluate(texts, labels, pairs, **options)
+
+    def privacy(self, texts: Iterable[str] | None = None, pairs: Iterable[str] | None = None, **options: Any) -> Record:
+        """Measures the privacy of texts, or of the texts held out in training, in nats (Run.privacy). `guarantee` and
+        certificate() say what is proven over all texts, seen or not."""
+        return self.run.privacy(texts, pairs, **options)
+
+    def certificate(self, **options: Any) -> Record:
+        """Returns the proven guarantee over all texts: `holds`, `epsilon` at `delta`, `statement` ... (Run.certificate)."""
+        return self.run.certificate(**options)
+
+    # --- a folder ---
+
+    def save_pretrained(self, folder: str | PathLike[str], *, keep_texts: bool = True, can_release: bool = True) -> PrivateEncoder:
+        """Saves everything to a new folder, from which from_pretrained() works on any machine; README.md there says what it has.
+        This object uses the folder from then on.
+
+        The budget of a text must not double, so the ledger is moved and not copied: the folder counts on where this encoder stopped,
+        and the place it came from refuses to release. can_release=False: a copy that predicts and measures, and refuses to release;
+        the ledger, and this object, stay where they are.
+        keep_texts: copy the texts that fit() kept, for measures; False: none.
+        """
+        source, target = self.run.path, Path(absolute(folder, "folder"))
+        if target == source or target in source.parents or source in target.parents:
+            raise NvdpValueError(f"folder: expected a folder apart from the run {source}, found {target}")
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise NvdpValueError(f"folder: {target}: expected a new or empty folder, found one with files")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
+            made = Path(aside) / "made"  # mode 0700, as the folder around it
+            made.mkdir(mode=0o700)
+            shutil.copytree(source, made / "run", ignore=lambda where, names: _NOT_SAVED & set(names) if Path(where) == source else [])
+            texts = Path(f"{source}.data")
+            if keep_texts and texts.is_dir():
+                shutil.copytree(texts, made / "run.data")
+            (made / "README.md").write_text(_readme(self.run, (made / "run.data").is_dir(), can_release), "utf-8")
+            (made / "run" / "ledger").write_bytes(_mark_of(source))
+            made.rename(target)
+        if can_release:
+            try:
+                _move_ledger(source, target / "run")
+            except BaseException:
+                if not (source / "ledger").read_bytes().startswith(_mark_of(target / "run")):
+                    shutil.rmtree(target)
+                raise
+            self._run, self._kept = Run(target / "run", threads=self._threads), None
+        return self
+
+    def __reduce__(self) -> Any:
+        run = None if self._run is None else self._run.path
+        return _opened, (self._kept, run if self._kept is None else None, self._model, self._threads)
+
+    def __repr__(self) -> str:
+        if self._run is None:
+            return f"nvdp.PrivateEncoder({self._model!r}): not trained; fit(texts, labels) trains it"
+        kept = "" if self._kept is None else " in a temporary folder (save_pretrained keeps it)"
+        info = self.run.info
+        return (f"nvdp.PrivateEncoder({str(self.run.path)!r}){kept}: a random sample per text, vectors of {info.latent_dim} numbers, method "
+                f"{info.method}. {self.guarantee}")  # fmt: skip
+
+
+def _opened(kept: Optional[_Folder], run: Optional[Path], model: Optional[str], threads: Optional[int]) -> PrivateEncoder:
+    made = PrivateEncoder(model, threads=threads)
+    made._kept = kept
+    place = run if kept is None else os.path.join(kept.path, "run")
+    if place is not None:
+        made._run = Run(place, threads=threads)
+    return made
+
+
+# --- the ledger moves, so that nothing is counted twice or not at all ---
+
+
+def _mark_of(owner: Path) -> bytes:
+    """Returns the content of a file that says in which run the ledger is."""
+    return _MOVED + os.fsencode(owner) + b"\n"
+
+
+def _move_ledger(source: Path, target: Path) -> None:
+    """Replaces the mark in a copy of a run by the run's ledger, and the ledger in the run by a mark. Whoever waits for its lock finds
+    the mark. A death before that leaves the source as it was; after it, from_pretrained() does the rest."""
+    parts = {"ledger.moved": source / "ledger", "ledger.key": source / "ledger.key"}
+    file = os.open(parts["ledger.moved"], os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        # of this open file alone: closing another one in this process does not end it
+        fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        content = {"ledger.moved": os.pread(file, os.fstat(file).st_size, 0)}
+        if parts["ledger.key"].exists():
+            content["ledger.key"] = parts["ledger.key"].read_bytes()
+        if content["ledger.moved"].startswith(_MOVED):
+            where = os.fsdecode(content["ledger.moved"][len(_MOVED) :]).strip()
+            raise NvdpError(f"{source}: the ledger is at {where}, which alone may release; save that one, or use can_release=False", "ERR_STATE")
+        for name, part in content.items():  # an empty ledger is a new one
+            with os.fdopen(os.open(target / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as copy:
+                copy.write(part)
+                copy.flush()
+                os.fsync(copy.fileno())
+        mark = _mark_of(target)
+        os.pwrite(file, mark, 0)
+        os.fsync(file)
+        os.replace(target / "ledger.moved", target / "ledger")
+        os.ftruncate(file, len(mark))
+        parts["ledger.key"].unlink(missing_ok=True)
+    finally:
+        os.close(file)
+
+
+def _finish_move(target: Path) -> None:
+    """Does what is left of a move that was killed behind the mark in its source."""
+    if (target / "ledger.moved").is_file():
+        mark = (target / "ledger").read_bytes()
+        source = Path(os.fsdecode(mark[len(_MOVED) :].rstrip(b"\n")), "ledger")
+        if mark.startswith(_MOVED) and source.is_file() and source.read_bytes().startswith(_mark_of(target)):
+            os.replace(target / "ledger.moved", target / "ledger")
+
+
+def _readme(run: Run, texts: bool, can_release: bool) -> str:
+    parts = [
+        "# A private encoder",
+        f"{run.guarantee}",
+        "Keep this folder to yourself, as the texts: who has it can guess texts and test the guesses.",
+        "- `run/`: the model, its scores and settings. `nvdp.PrivateEncoder.from_pretrained` and `nvdp.Run(\"run\")` open it.",
+        "- `run.data/`: texts of the training that privacy() and evaluate() measure on, readable." if texts else
+        "- No texts: privacy() and evaluate() need texts, with labels to evaluate.",
+        "- `run/ledger`, `run/ledger.key`: what was released. Two copies of this folder that both release double the budget: move it, "
+        "do not copy it." if can_release else "- This copy releases nothing: `run/ledger` says where the ledger is.",
+    ]  # fmt: skip
+    return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:]) + "\n"

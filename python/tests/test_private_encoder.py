@@ -1,0 +1,249 @@
+"""PrivateEncoder: what leaves it is noisy and counted, wherever it is saved."""
+
+import gc
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nvdp
+from conftest import texts_of
+
+
+@pytest.fixture(scope="module")
+def fitted(run, tmp_path_factory):
+    """A saved encoder, from a copy of the small run."""
+    place = tmp_path_factory.mktemp("encoder")
+    shutil.copytree(run.path, place / "run", ignore=lambda _where, names: {"ledger", "ledger.key"} & set(names))
+    shutil.copytree(f"{run.path}.data", place / "run.data")
+    return nvdp.PrivateEncoder.from_pretrained(place / "run", threads=1)
+
+
+def fresh(n, of="story"):
+    fresh.count += n
+    return [f"{of} {i}" for i in range(fresh.count - n, fresh.count)]
+
+
+fresh.count = 0
+
+
+def test_fit(compact, tmp_path):
+    encoder = nvdp.PrivateEncoder.from_pretrained(compact, threads=1)
+    assert repr(encoder) == f"nvdp.PrivateEncoder({str(compact)!r}): not trained; fit(texts, labels) trains it"
+    for use in lambda: encoder.encode(["a"]), lambda: encoder.predict(["a"]), lambda: encoder.save_pretrained(tmp_path / "b"), encoder.privacy:
+        with pytest.raises(nvdp.NvdpError, match="not trained: call fit") as caught:
+            use()
+        assert caught.value.status == "ERR_STATE"
+    rows = texts_of(np.random.default_rng(1), 40)
+    same = dict(preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=4)
+    assert encoder.fit(*rows, **nvdp.TrainingOptions(**same)) is encoder
+    folder = encoder.run.path.parent
+    assert sorted(one.name for one in folder.iterdir()) == ["run", "run.data"] and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [one.name for one in (folder / "run.data").iterdir()] == ["dev.jsonl"]  # and no text of the training
+    assert "cache" not in encoder.run.config and "temporary folder" in repr(encoder) and encoder.guarantee in repr(encoder)
+    assert encoder.evaluate().scores.n == 4 and encoder.privacy().n == 4 and encoder.labels == ["neg", "pos"]
+    with pytest.raises(nvdp.NvdpError):
+        encoder.evaluate("train")
+    encoder.fit(*rows, keep_texts=False, **same)
+    assert not folder.exists() and not (encoder.run.path.parent / "run.data").exists()
+    folder = encoder.run.path.parent
+    del encoder, use, caught
+    gc.collect()
+    assert not folder.exists()
+    with pytest.raises(ValueError, match="^keep_texts: expected"):
+        nvdp.PrivateEncoder(compact).fit(*rows, keep_texts="all")
+    with pytest.raises(ValueError, match="^model: expected the directory"):
+        nvdp.PrivateEncoder().fit(*rows)
+    with pytest.raises(nvdp.NvdpError, match="expected a folder of save_pretrained"):
+        nvdp.PrivateEncoder.from_pretrained(tmp_path)
+
+
+def test_a_failed_fit_leaves_nothing(compact, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for wrong in dict(epochs=-1), dict(progress=lambda _one: 1 / 0, log_every=1):
+        with pytest.raises((ValueError, ZeroDivisionError)):
+            nvdp.PrivateEncoder(compact, threads=1).fit(*texts_of(np.random.default_rng(1), 24), **{"preset": None, "method": "base", "batch": 8,
+                                                                                                   "epochs": 1, "max_length": 8, **wrong})  # fmt: skip
+        assert not any(tmp_path.iterdir())
+
+
+def test_encode_is_a_release(fitted):
+    texts = fresh(3)
+    found = fitted.encode(texts)
+    assert found.shape == (3, fitted.dim) and found.dtype == np.float32 and np.isfinite(found).all()
+    with pytest.raises(nvdp.NvdpError, match="shared before") as caught:
+        fitted.encode(texts[1:2])
+    assert caught.value.status == "ERR_STATE" and " --" not in str(caught.value) and "budget_samples" in str(caught.value)
+    again = fitted.encode(texts, budget_samples=2)
+    assert not np.array_equal(found, again)  # new noise
+    one = fitted.encode(fresh(1)[0], normalize_embeddings=True)
+    assert one.shape == (fitted.dim,) and np.linalg.norm(one) == pytest.approx(1, abs=1e-6)
+    assert fitted.encode([]).shape == (0, fitted.dim) and fitted.encode([], pooling=None) == []
+    pair = fresh(2)
+    same = fitted.encode([pair[0], pair[1], pair[0]])  # one sample of each text
+    assert np.array_equal(same[0], same[2]) and not np.array_equal(same[0], same[1])
+    sets = fitted.encode(fresh(2), pooling=None, dtype="float16", batch_size=1)
+    assert [one.shape for one in sets] == [(10, fitted.dim)] * 2 and sets[0].dtype == np.float16
+    kept = fresh(1)
+    for wrong in dict(pooling="cls"), dict(dtype="int8"), dict(dtype="bfloat16"), dict(budget_samples=-1), dict(pairs=kept):
+        with pytest.raises(ValueError, match=list(wrong)[0]):
+            fitted.encode(kept, **wrong)
+    assert fitted.encode(kept).shape == (1, fitted.dim)  # no error was a release
+    for hidden in "noise", "insecure_seed", "seed", "no_ledger":
+        with pytest.raises(TypeError, match=hidden):
+            fitted.encode(["a"], **{hidden: 0})
+    for wrong in b"good", 5, {"a"}, {"a": 1}, ["a", None]:
+        with pytest.raises(TypeError, match="expected"):
+            fitted.encode(wrong)
+
+
+def test_tensors(fitted):
+    torch = pytest.importorskip("torch")
+    found = fitted.encode(fresh(2), convert_to_tensor=True, dtype=torch.bfloat16)
+    assert found.dtype == torch.bfloat16 and found.shape == (2, fitted.dim)
+    assert [one.shape for one in fitted.encode(fresh(2), convert_to_numpy=False)] == [(fitted.dim,)] * 2
+
+
+def test_release(fitted, tmp_path):
+    shared = fitted.release(fresh(4), labels=["pos", "neg"] * 2, samples=2, budget_samples=2)
+    assert (len(shared), shared.samples) == (4, 2) and shared.verify().holds and shared.label.tolist() == [1, 0, 1, 0]
+    z = shared.z
+    np.testing.assert_allclose(shared.mean(), z.mean(axis=2), atol=1e-5)
+    path = shared.path
+    travelled = pickle.loads(pickle.dumps(shared))
+    kept = shared.save(tmp_path / "kept.h5")
+    assert travelled.path != path and kept.verify().holds
+    del shared
+    assert not os.path.exists(path) and np.array_equal(travelled.z, z) and travelled.verify().holds and np.array_equal(kept.z, z)
+    with pytest.raises(ValueError, match="ending"):
+        kept.save(tmp_path / "kept.parquet")
+    with pytest.raises(FileExistsError):
+        travelled.save(tmp_path / "kept.h5")
+    out = fitted.release(fresh(2), tmp_path / "a.safetensors")
+    assert nvdp.open(tmp_path / "a.safetensors").guarantee == out.guarantee
+
+
+def test_streams(fitted, tmp_path):
+    """Generators in, shards or rows out; each part is counted in the same ledger."""
+    texts, asked = fresh(10), []
+
+    def stream():
+        for text in texts:
+            asked.append(text)
+            yield text
+
+    paths = fitted.release_shards(stream(), tmp_path / "shards", shard_size=4, labels=iter(["pos", "neg"] * 5))
+    assert [path.name for path in paths] == [f"shard-0000{i}.h5" for i in range(3)]
+    assert [len(nvdp.open(path)) for path in paths] == [4, 4, 2] and nvdp.open(paths[2]).label.tolist() == [1, 0]
+    assert all(nvdp.open(path).verify().holds for path in paths)
+    with pytest.raises(nvdp.NvdpError, match=r"shard-00001.h5: .*shared before.*; released before: 1 shards") as caught:
+        fitted.release_shards(fresh(2) + texts, tmp_path / "more", shard_size=2)
+    assert caught.value.status == "ERR_STATE" and [one.name for one in (tmp_path / "more").iterdir()] == ["shard-00000.h5"]
+    texts, asked[:] = fresh(6), []
+    rows = fitted.encode_iter(stream(), chunk_size=2)
+    assert next(rows).shape == (fitted.dim,) and len(asked) == 2  # no more than a chunk is read
+    assert len(list(rows)) == 5
+    with pytest.raises(ValueError, match="labels, pairs: expected as many"):
+        fitted.release_shards(fresh(2), tmp_path / "wrong", labels=["pos"])
+    for wrong in "one text", {"a": 1}, 5:
+        with pytest.raises(TypeError, match="expected a list of str"):
+            fitted.release_shards(wrong, tmp_path / "wrong")
+    with pytest.raises(ValueError, match="chunk_size"):
+        next(fitted.encode_iter(["a"], chunk_size=0))
+
+
+def test_predict(fitted):
+    texts = ["good film", "bad end"]
+    proba = fitted.predict_proba(texts, samples=2)
+    assert proba.shape == (2, 2) and np.allclose(proba.sum(axis=1), 1) and fitted.predict_proba([]).shape == (0, 2)
+    assert [fitted.labels[i] for i in proba.argmax(axis=1)] == fitted.predict(texts, samples=2).tolist()
+    assert fitted.privacy(texts).n == 2 and fitted.certificate(delta=1e-6).delta == 1e-6
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_no_failure_makes_two_ledgers(run, tmp_path, monkeypatch, released):
+    """Wherever save_pretrained() fails, a text that was released stays counted, and at most one place releases."""
+    shutil.copytree(run.path, tmp_path / "run", ignore=lambda _where, names: {"base", "state.ckpt", "ledger", "ledger.key"} & set(names))
+    if released:
+        nvdp.Run(tmp_path / "run", threads=1).export(["a released text"], tmp_path / "a.h5")
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in ("ledger", "ledger.key") if released}
+
+    def ledgers():
+        return [path for path in tmp_path.rglob("ledger") if not path.read_bytes().startswith(b"nvdp ledger moved")]
+
+    class Death(BaseException):
+        pass
+
+    for function, call in ("pwrite", 1), ("fsync", 1), ("fsync", 2), ("fsync", 3), ("replace", 1), ("ftruncate", 1):
+        place, left = tmp_path / f"{function}-{call}", [call]
+        inner = getattr(os, function)
+
+        def fail(*arguments, inner=inner, left=left):
+            left[0] -= 1
+            if left[0] == 0:
+                raise Death
+            return inner(*arguments)
+
+        monkeypatch.setattr(os, function, fail)
+        encoder = nvdp.PrivateEncoder.from_pretrained(tmp_path / "run", threads=1)
+        try:
+            encoder.save_pretrained(place)
+        except Death:
+            pass
+        monkeypatch.undo()
+        if place.exists():  # moved, at once or by the next to open it
+            opened = nvdp.PrivateEncoder.from_pretrained(place, threads=1)
+            assert ledgers() in ([place / "run" / "ledger"], []) if not released else ledgers() == [place / "run" / "ledger"]
+            if released:
+                assert {name: (place / "run" / name).read_bytes() for name in before} == before
+                with pytest.raises(nvdp.NvdpError, match="shared before"):
+                    opened.encode(["a released text"])
+            with pytest.raises(nvdp.NvdpError, match="which alone releases"):
+                nvdp.PrivateEncoder.from_pretrained(tmp_path / "run").encode(["another"])
+            shutil.rmtree(tmp_path / "run")
+            (place / "run").rename(tmp_path / "run")
+            shutil.rmtree(place)
+        else:
+            assert released is False or {name: (tmp_path / "run" / name).read_bytes() for name in before} == before
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+def test_a_saved_encoder_counts_on(fitted, tmp_path):
+    """The ledger moves: what was released stays counted, and no text can be released in two places."""
+    encoder = nvdp.PrivateEncoder.from_pretrained(fitted.save_pretrained(tmp_path / "first").run.path.parent, threads=1)
+    source, released = fitted.run.path, fresh(2)
+    encoder.encode(released)
+    assert encoder.save_pretrained(tmp_path / "saved") is encoder and encoder.run.path == tmp_path / "saved" / "run"
+    for place in source, tmp_path / "first":
+        with pytest.raises(nvdp.NvdpError, match=rf"moved to the run {tmp_path}/saved/run, which alone releases") as caught:
+            nvdp.PrivateEncoder.from_pretrained(place).encode(fresh(1))
+        assert caught.value.status == "ERR_STATE"
+    with pytest.raises(nvdp.NvdpError, match="which alone may release"):
+        nvdp.PrivateEncoder.from_pretrained(source).save_pretrained(tmp_path / "twice")
+    assert not (tmp_path / "twice").exists()
+    (tmp_path / "saved").rename(tmp_path / "moved")
+    opened = nvdp.PrivateEncoder.from_pretrained(tmp_path / "moved", threads=1)
+    with pytest.raises(nvdp.NvdpError, match="shared before"):
+        opened.encode(released)
+    assert opened.encode(fresh(2)).shape == (2, opened.dim) and opened.evaluate().scores.n == 24 and opened.privacy(limit=4).n == 4
+    readme = (tmp_path / "moved" / "README.md").read_text()
+    assert opened.guarantee in readme and "Keep this folder to yourself" in readme and "run.data" in readme
+    assert stat.S_IMODE((tmp_path / "moved").stat().st_mode) == 0o700 and not (tmp_path / "moved" / "run" / "base").exists()
+    reader = opened.save_pretrained(tmp_path / "reader", can_release=False, keep_texts=False)
+    assert reader is opened and opened.run.path == tmp_path / "moved" / "run" and opened.encode(fresh(1)).shape == (1, opened.dim)
+    reader = nvdp.PrivateEncoder.from_pretrained(tmp_path / "reader", threads=1)
+    np.testing.assert_array_equal(reader.predict_proba(["a film"]), opened.predict_proba(["a film"]))
+    assert not (tmp_path / "reader" / "run.data").exists() and reader.privacy(["a", "b"]).n == 2
+    with pytest.raises(nvdp.NvdpError, match="moved/run, which alone releases"):
+        reader.encode(fresh(1))
+    for wrong in tmp_path / "reader", tmp_path / "moved" / "run" / "inside":
+        with pytest.raises(ValueError, match="^folder: "):
+            opened.save_pretrained(wrong)
+    program = "import nvdp, pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).predict(['good film'])[0])"
+    (tmp_path / "pickle").write_bytes(pickle.dumps(opened))
+    assert subprocess.check_output([sys.executable, "-c", program, tmp_path / "pickle"], text=True).strip() in ("pos", "neg")
