@@ -113,6 +113,7 @@ class PrivateEncoder:
             **options: Unpack[Arguments]) -> PrivateEncoder:  # fmt: skip
         """Trains the encoder on texts and labels, as nvdp.train, and returns this object. Options: nvdp.TrainingOptions.
 
+        texts, labels, pairs, dev, text_column, label_column, pair_column, preset, regression, progress: as in nvdp.train.
         out: a new run directory, in which an interrupted training goes on (nvdp.resume). None: a temporary directory, which is
             removed with this object: save_pretrained() keeps the encoder. pickle copies it, with what the ledger has counted by then.
         keep_texts: "dev": the texts held out, on which privacy() and evaluate() measure; True: all; False: none. With False and
