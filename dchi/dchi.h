@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "dchi/mechanism.h"
 #include "tensor/bf16.h"
+#include "tensor/vector.h"
 #include "text/vector_rows.h"
 #include <nvdp/dchi.h>
 
@@ -67,6 +68,10 @@ enum { NVDP__FEW_NUMBERS = 1 << 25 };
  * tests. */
 nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, struct nvdp__vector_rows *rows,
                                 size_t few, struct nvdp_vectors **out);
+/* The number of threads for one pass over so many numbers: a small table starts none. */
+static inline int nvdp__table_threads(const struct nvdp_context *ctx, size_t numbers) {
+    return numbers < NVDP__PARALLEL_MIN ? 1 : nvdp_context_threads(ctx);
+}
 /* The numbers of a row: in the table, or written to scratch [NVDP__ROW_WIDEST]. */
 static inline const double *nvdp__row(const struct nvdp_vectors *vectors, size_t token,
                                       double *scratch) {

@@ -126,7 +126,7 @@ static double center(const struct nvdp_vectors *vectors, const double *point, fl
 nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *vectors,
                                  bool keep) {
     const size_t count = vectors->count, dim = vectors->dim;
-    const int threads = nvdp_context_threads(ctx);
+    const int threads = nvdp__table_threads(ctx, count * dim);
     double max = 0;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->mean, dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->norm, count));

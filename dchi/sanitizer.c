@@ -497,7 +497,7 @@ static int compare_rows(const void *left, const void *right) {
 static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const struct nvdp_vectors *vectors = sanitizer->vectors;
     const size_t count = nvdp_vectors_count(vectors), dim = nvdp_vectors_dim(vectors);
-    const int threads = nvdp_context_threads(ctx);
+    const int threads = nvdp__table_threads(ctx, count * dim);
     struct hashed *order = NULL;
     sanitizer->equal_pair[0] = sanitizer->equal_pair[1] = -1;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));

@@ -6,8 +6,8 @@
 
 /* Finds the first number that is too large, or none. Numbers of text files were compared as they were read. */
 static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__vector_rows *rows) {
-    const int threads = nvdp_context_threads(ctx);
     const size_t dim = rows->dim;
+    const int threads = nvdp__table_threads(ctx, rows->count * dim);
     size_t bad = rows->count * dim;
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(min : bad)
     for (size_t j = 0; j < rows->count; j++) {

@@ -172,6 +172,8 @@ class PrivateEncoder:
         """Gives away one sample per text of any iterable, a generator too, in files of `shard_size` texts: FOLDER/shard-00000.h5 ...
         Returns the files. Memory: one shard of texts and vectors. All shards are counted in one ledger.
 
+        ending: "h5", "safetensors" or "parquet". show_progress_bar: None: in a terminal or notebook.
+
         If a shard is refused, the shards before it are complete; `first_shard` is the number of the next, for the texts that are left.
         options: samples, budget_samples, sign ... (release).
         """
@@ -206,7 +208,9 @@ class PrivateEncoder:
 
         pooling: "mean", the mean of the sample's vectors by their weights; None: the vectors themselves, one [M, p] array per text,
             and all that a reader can learn (release() has the weights too).
+        normalize_embeddings: vectors of length 1. batch_size: texts of one pass of the encoder.
         convert_to_tensor: a torch tensor; dtype: "float32", "float16", "float64", "bfloat16" (tensors only) or a dtype.
+        budget_samples: samples per text that this call allows in all, counted over all releases; 0: as the run promised.
         """
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
