@@ -4,11 +4,12 @@
 #   --quick       one round of few steps: does it run, roughly how fast
 #   --rounds N    times that nvdp and each peer take turns (default 3); a peer below 70 % of the best one in the first round sits
 #                 out the others
-#   --only REGEX  rows whose name matches: WORK-MODEL-TEXTS-PRECISION of train|private|encode, base|minilm, full|mrpc|sst2, f32|bf16|int8;
+#   --only REGEX  rows whose name matches: WORK-MODEL-TEXTS-PRECISION of train|private|encode, base|mpnet|minilm, full|mrpc|sst2, f32|bf16|int8;
 #                 pairs; overhead-f32, overhead-bf16; latency-1, latency-2 (threads)
 #   --json        one JSON object in place of the table
 # Environment: NVDP (the program), PEERS_VENV (what peers.sh made), GLUE (its folder), MINILM (what make encoder made: its sizes, and
-# BERT's uncased vocabulary), THREADS, DROPOUT (of both sides' training steps; default 0).
+# BERT's uncased vocabulary), MPNET (what make encoder ENCODER=mpnet made; without it, its rows are left out), THREADS, DROPOUT (of
+# both sides' training steps; default 0).
 # latency is one text of 16 words through Python, model loaded, with tokenizer and pooling (make nvdp.cdef: the target nvdp_cdef).
 # Rows: full are random texts of 128 tokens, 32 a step; mrpc and sst2 are the tasks' training texts, packed by nvdp in the order in
 # which training meets them, sorted by length and padded to the longest of a batch for the peers (peers.py tells their settings).
@@ -20,6 +21,7 @@ NVDP=${NVDP:-build/release/nvdp}
 PYTHON=${PEERS_VENV:-out/venv}/bin/python
 GLUE=${GLUE:-../shared/data/glue}
 MINILM=${MINILM:-models/minilm}
+MPNET=${MPNET:-models/mpnet}
 THREADS=${THREADS:-2}
 DROPOUT=${DROPOUT:-0}
 rounds=3 steps=16 full_steps=4 only=. json=0
@@ -29,7 +31,7 @@ while [ $# -gt 0 ]; do
         --rounds) rounds=${2:?number} && shift ;;
         --only) only=${2:?regular expression} && shift ;;
         --json) json=1 ;;
-        *) sed -n '2,17s/^# //p' "$0" >&2 && exit 2 ;;
+        *) sed -n '2,18s/^# //p' "$0" >&2 && exit 2 ;;
     esac
     shift
 done
@@ -83,28 +85,29 @@ leave_out() { # leave_out ROW: peers far behind the best
 }
 
 steps() { # steps WORK MODEL TEXTS PRECISION
-    local row=$1-$2-$3-$4 model=$MINILM peers=(torch compile) given=(--batch 32 --method base --precision "$4") sort= work_is=$1 i p
+    local row=$1-$2-$3-$4 model=$MINILM own=$MINILM peers=(torch compile) given=(--batch 32 --method base --precision "$4") sort= work_is=$1 i p
     wanted "$row" || return 0
-    [ "$2" = minilm ] || model=base
+    [ "$2" != base ] || model=base
+    [ "$2" != mpnet ] || { model=$MPNET && own=$MPNET && { [ -f "$MPNET/config.json" ] || return 0; }; }
     [ "$1" != private ] || { work_is=train peers=(opacus-ghost opacus-hooks) && given+=(--dp --dropout 0); }
     [ "$1" != train ] || given+=(--dropout "$DROPOUT")
     case $3 in
-        full) given+=(--length 128 --steps $full_steps) && [ "$2" != minilm ] || given+=(--model "$MINILM") ;;
+        full) given+=(--length 128 --steps $full_steps) && [ "$2" = base ] || given+=(--model "$own") ;;
         mrpc) given+=(--data "$GLUE/MRPC" --task mrpc) ;;
         sst2) given+=(--data "$GLUE/SST-2" --task sst2) ;;
     esac
-    [ "$2" = minilm ] || given+=(--arch base)
+    [ "$2" != base ] || given+=(--arch base)
     if [ "$3" != full ]; then
         [ -f "$GLUE/MRPC/train.tsv" ] || { note "$row: no $GLUE/MRPC, left out" && return 0; }
-        given+=(--model "$MINILM" --max-length 128 --steps $steps) sort=--sort
+        given+=(--model "$own" --max-length 128 --steps $steps) sort=--sort
     fi
     if [ "$1" = encode ]; then
         case $4 in
-            f32) peers+=(onnxruntime openvino) ;;
+            f32) peers+=(openvino) && [ "$2" = mpnet ] || peers+=(onnxruntime) ;; # which has no fused attention for MPNet
             bf16) peers+=(openvino) ;;
             int8) peers=(onnxruntime openvino openvino-dynamic) ;;
         esac
-        [ "$2-$3" = minilm-full ] || [ "$2" = base ] || [ "$4" = int8 ] || peers+=(sentence-transformers)
+        [ "$2-$3" = minilm-full ] || [ "$2" != minilm ] || [ "$4" = int8 ] || peers+=(sentence-transformers)
     fi
     for ((i = 0; i < rounds; i++)); do
         ours "$row" $work_is "${given[@]}" --write-batches "$work/batches.jsonl" || return 0
@@ -152,7 +155,7 @@ overhead() { # overhead PRECISION: nvdp over base, in turn
 # each WHAT: calls `WHAT ROW TARGET` for every row that was measured.
 each() {
     local row target
-    for row in {train,private,encode}-{base,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs latency-{1,2}; do
+    for row in {train,private,encode}-{base,mpnet,minilm}-{full,mrpc,sst2}-{f32,bf16,int8} pairs latency-{1,2}; do
         [ -f "$work/$row.nvdp" ] || continue
         case $row in
             private-*) target=3 ;;
@@ -200,10 +203,10 @@ fact() {
 
 for precision in f32 bf16 int8; do
     [ $precision != bf16 ] || [ $bf16 = 1 ] || continue
-    for model in base minilm; do
+    for model in base mpnet minilm; do
         for texts in full mrpc sst2; do
             [ $precision = int8 ] || steps train $model $texts $precision
-            [ $precision = int8 ] || [ $texts = mrpc ] || steps private $model $texts $precision
+            [ $precision = int8 ] || [ $texts = mrpc ] || [ $model = mpnet ] || steps private $model $texts $precision
             steps encode $model $texts $precision
         done
     done

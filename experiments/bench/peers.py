@@ -22,7 +22,6 @@ import torch
 import transformers
 
 transformers.logging.set_verbosity_error()
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 
 
 def read_batches(path, sort):
@@ -53,20 +52,28 @@ def config_of(model):
     return config
 
 
+def inputs():
+    """Names of the model's inputs; MPNet has no types of tokens."""
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    return names if hasattr(config_of(ARGS.model), "type_vocab_size") else names[:2]
+
+
 def autocast(precision):
     return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
 
 
 def inputs_of(batch):
     """Without a mask where nothing is padded: attention is faster so."""
-    ids, mask, types, _ = batch
-    return dict(input_ids=ids, token_type_ids=types) | ({} if mask.all() else dict(attention_mask=mask))
+    given = dict(zip(inputs(), batch))
+    if given["attention_mask"].all():
+        del given["attention_mask"]
+    return given
 
 
 # Each of these gives a list of functions that do the work on a padded batch list: the fastest of them is the peer.
 
 def torch_train(args, compiled):
-    model = transformers.BertForSequenceClassification._from_config(config_of(args.model), attn_implementation="sdpa").train()
+    model = transformers.AutoModelForSequenceClassification.from_config(config_of(args.model), attn_implementation="sdpa").train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, fused=True)
     run = torch.compile(model) if compiled else model
 
@@ -87,7 +94,7 @@ def opacus_train(args, ghost):
     from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
     from opacus.optimizers.optimizer_fast_gradient_clipping import DPOptimizerFastGradientClipping
     from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
-    plain = transformers.BertForSequenceClassification._from_config(config_of(args.model), attn_implementation="sdpa").train()
+    plain = transformers.AutoModelForSequenceClassification.from_config(config_of(args.model), attn_implementation="sdpa").train()
     optimizer = torch.optim.AdamW(plain.parameters(), lr=2e-5, fused=True)
     criterion = torch.nn.CrossEntropyLoss()
     private = dict(noise_multiplier=1., max_grad_norm=1., expected_batch_size=len(read_batches(args.batches, False)[0]))
@@ -114,7 +121,7 @@ def opacus_train(args, ghost):
 
 def torch_encode(args, compiled):
     dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
-    model = transformers.BertModel._from_config(config_of(args.model), attn_implementation="sdpa").eval().to(dtype)
+    model = transformers.AutoModel.from_config(config_of(args.model), attn_implementation="sdpa").eval().to(dtype)
     if compiled:
         from torch._inductor import config
         config.freezing = True  # weights are constants: laid out once for the products
@@ -132,15 +139,16 @@ class LastHidden(torch.nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, input_ids, attention_mask, token_type_ids):
-        return self.model(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids).last_hidden_state
+    def forward(self, input_ids, attention_mask, token_type_ids=None):
+        types = {} if token_type_ids is None else dict(token_type_ids=token_type_ids)
+        return self.model(input_ids=input_ids, attention_mask=attention_mask, **types).last_hidden_state
 
 
 def example(attention):
     config = config_of(ARGS.model)
-    model = LastHidden(transformers.BertModel._from_config(config, attn_implementation=attention).eval())
+    model = LastHidden(transformers.AutoModel.from_config(config, attn_implementation=attention).eval())
     ids = torch.randint(1000, 30000, (4, 64))
-    return config, model, (ids, torch.ones_like(ids), torch.zeros_like(ids))
+    return config, model, (ids, torch.ones_like(ids), torch.zeros_like(ids))[:len(inputs())]
 
 
 def cached(name, make):
@@ -161,8 +169,8 @@ def onnx_session(args):
     def export(path):
         config, model, given = example("eager")  # the form in which the optimiser knows attention
         plain = str(path) + ".plain"
-        axes = {name: {0: "texts", 1: "tokens"} for name in (*INPUTS, "hidden")}
-        torch.onnx.export(model, given, plain, dynamo=False, input_names=list(INPUTS), output_names=["hidden"], dynamic_axes=axes)
+        axes = {name: {0: "texts", 1: "tokens"} for name in (*inputs(), "hidden")}
+        torch.onnx.export(model, given, plain, dynamo=False, input_names=list(inputs()), output_names=["hidden"], dynamic_axes=axes)
         made = optimizer.optimize_model(plain, model_type="bert", num_heads=config.num_attention_heads,
                                         hidden_size=config.hidden_size, opt_level=1)
         fused = made.get_fused_operator_statistics()
@@ -183,7 +191,7 @@ def onnx_encode(args):
 
     def passes(batches):
         for b in batches:
-            session.run(None, {n: t.numpy().astype(types[n]) for n, t in zip(INPUTS, b)})
+            session.run(None, {n: t.numpy().astype(types[n]) for n, t in zip(inputs(), b)})
     return [passes]
 
 
@@ -194,12 +202,12 @@ def openvino_models(args, dynamic):
     def convert(path):
         _, model, given = example("sdpa")
         with torch.no_grad():
-            openvino.save_model(openvino.convert_model(model, example_input=dict(zip(INPUTS, given))), path, compress_to_fp16=False)
+            openvino.save_model(openvino.convert_model(model, example_input=dict(zip(inputs(), given))), path, compress_to_fp16=False)
 
     def quantise(path):  # activations' scales from eight of the batches; weights by output
         import nncf
         read = openvino.Core().read_model(cached("f32.xml", convert))
-        sample = [dict(zip(INPUTS, (t.numpy() for t in padded(b)[:3]))) for b in read_batches(args.batches, False)[:8]]
+        sample = [dict(zip(inputs(), (t.numpy() for t in padded(b)[:3]))) for b in read_batches(args.batches, False)[:8]]
         openvino.save_model(nncf.quantize(read, nncf.Dataset(sample), model_type=nncf.ModelType.TRANSFORMER, subset_size=len(sample)), path)
 
     def compress(path):
@@ -224,7 +232,7 @@ def openvino_encode(args, dynamic):
 
         def passes(batches, queue=queue):
             for b in batches:
-                queue.start_async(dict(zip(INPUTS, (t.numpy() for t in b[:3]))))
+                queue.start_async(dict(zip(inputs(), (t.numpy() for t in b[:3]))))
             queue.wait_all()
         made.append(passes)
     return made
@@ -271,7 +279,7 @@ def latency(args):
 
         def encode():
             ids = np.array([tokenizer.encode(text).ids])
-            vector = states(dict(zip(INPUTS, (ids, np.ones_like(ids), np.zeros_like(ids)))))[0].mean(0)
+            vector = states(dict(zip(inputs(), (ids, np.ones_like(ids), np.zeros_like(ids)))))[0].mean(0)
             return vector / np.linalg.norm(vector)
     taken = []
     for i in range(330):
