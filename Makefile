@@ -20,9 +20,9 @@ notebooks: install-deps ## install missing packages, build; write the files that
 	@scripts/build.sh release -j$(JOBS) nvdp nvdp_demo
 	@notebooks/run.sh $(BUILD)/release out/notebooks
 
-test: install-deps ## install missing packages, build, run all tests
+test: install-deps ## install missing packages, build, run the tests (the demo and the notebooks are run by `make check`)
 	@scripts/build.sh release -j$(JOBS)
-	@scripts/test.sh release -j$(JOBS) -LE notebooks
+	@scripts/test.sh release -j$(JOBS) -LE 'notebooks|demo'
 
 check: ## run the checks beyond `make test`: sanitizers, both compilers, layout, clang-tidy, documentation
 	@scripts/install-deps.sh --check

@@ -24,9 +24,9 @@ wording() {
             --ignore-words-list fpr,dout,nd,ot,te,ore,bu,ther,each,ody,lamda,modle,trian,arithmetics,extit,seach,occurences
 }
 
-# Takes as long as all other tests that train, so it is not part of `make test`.
-notebooks() {
-    scripts/build.sh release -j"$jobs" nvdp nvdp_shared nvdp_demo && scripts/test.sh release -L notebooks
+# These take as long as all other tests that train, so they are not part of `make test`.
+demo_and_notebooks() {
+    scripts/build.sh release -j"$jobs" nvdp nvdp_shared nvdp_demo && scripts/test.sh release -j"$jobs" -L 'notebooks|demo'
 }
 
 layout() { sources | xargs clang-format --dry-run -Werror; }
@@ -61,7 +61,7 @@ sanitized() {
 part "wording (prose.py, codespell)" wording
 part "layout (clang-format)" layout
 part "documentation (Doxygen)" scripts/docs.sh
-part "notebooks, where Jupyter is installed" notebooks
+part "demo, and notebooks where Jupyter is installed" demo_and_notebooks
 part "gcc, warnings are errors" scripts/build.sh gcc -j"$jobs"
 part "clang, warnings are errors" scripts/build.sh clang -j"$jobs"
 part "clang-tidy" tidy
