@@ -25,7 +25,9 @@ look() { # LIST EXPRESSION PREFIX
         *" $name "*) pattern="(str(n?case)?cmp\([^;]*|[!=]= |\b(if|and|or|not) [^ ]+( not)? in \([^)]*)\"$name\"" ;;
         *) pattern="[\"']$name[\"']" ;;
         esac
+        # generate.py writes two of the Python files from the library's tables
         found=$(find src rdp python/nvdp -name '*.[ch]' -o -name '*.inc' -o -name '*.py' | sort | grep -vxF "$own" |
+            grep -vxE 'python/nvdp/(results|training_options)\.py' |
             xargs grep -nE "$pattern" | sed -E 's,/\*.*,,' | grep -E "$pattern" | grep -vE '^[^:]+:[0-9]+: *(\*|#)' || true)
         while IFS=: read -r file line code; do
             [ -z "$file" ] && continue
