@@ -58,6 +58,11 @@ def inputs():
     return names if hasattr(config_of(ARGS.model), "type_vocab_size") else names[:2]
 
 
+def attention():
+    """transformers has no fused attention for MPNet."""
+    return "eager" if config_of(ARGS.model).model_type == "mpnet" else "sdpa"
+
+
 def autocast(precision):
     return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16" else contextlib.nullcontext()
 
@@ -73,7 +78,7 @@ def inputs_of(batch):
 # Each of these gives a list of functions that do the work on a padded batch list: the fastest of them is the peer.
 
 def torch_train(args, compiled):
-    model = transformers.AutoModelForSequenceClassification.from_config(config_of(args.model), attn_implementation="sdpa").train()
+    model = transformers.AutoModelForSequenceClassification.from_config(config_of(args.model), attn_implementation=attention()).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, fused=True)
     run = torch.compile(model) if compiled else model
 
@@ -94,7 +99,7 @@ def opacus_train(args, ghost):
     from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import GradSampleModuleFastGradientClipping
     from opacus.optimizers.optimizer_fast_gradient_clipping import DPOptimizerFastGradientClipping
     from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
-    plain = transformers.AutoModelForSequenceClassification.from_config(config_of(args.model), attn_implementation="sdpa").train()
+    plain = transformers.AutoModelForSequenceClassification.from_config(config_of(args.model), attn_implementation=attention()).train()
     optimizer = torch.optim.AdamW(plain.parameters(), lr=2e-5, fused=True)
     criterion = torch.nn.CrossEntropyLoss()
     private = dict(noise_multiplier=1., max_grad_norm=1., expected_batch_size=len(read_batches(args.batches, False)[0]))
@@ -121,7 +126,7 @@ def opacus_train(args, ghost):
 
 def torch_encode(args, compiled):
     dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
-    model = transformers.AutoModel.from_config(config_of(args.model), attn_implementation="sdpa").eval().to(dtype)
+    model = transformers.AutoModel.from_config(config_of(args.model), attn_implementation=attention()).eval().to(dtype)
     if compiled:
         from torch._inductor import config
         config.freezing = True  # weights are constants: laid out once for the products
@@ -144,9 +149,9 @@ class LastHidden(torch.nn.Module):
         return self.model(input_ids=input_ids, attention_mask=attention_mask, **types).last_hidden_state
 
 
-def example(attention):
+def example(implementation):
     config = config_of(ARGS.model)
-    model = LastHidden(transformers.AutoModel.from_config(config, attn_implementation=attention).eval())
+    model = LastHidden(transformers.AutoModel.from_config(config, attn_implementation=implementation).eval())
     ids = torch.randint(1000, 30000, (4, 64))
     return config, model, (ids, torch.ones_like(ids), torch.zeros_like(ids))[:len(inputs())]
 
@@ -200,7 +205,7 @@ def openvino_models(args, dynamic):
     import openvino
 
     def convert(path):
-        _, model, given = example("sdpa")
+        _, model, given = example(attention())
         with torch.no_grad():
             openvino.save_model(openvino.convert_model(model, example_input=dict(zip(inputs(), given))), path, compress_to_fp16=False)
 
