@@ -293,7 +293,8 @@ Test(tokenizer_json, refused) {
                  "'model.type': expected WordPiece, BPE or Unigram, found WordLevel");
     json_refused(bpe, "model", "type", "\"Unigram\"",
                  "'model.vocab': expected an array of pieces with their scores");
-    json_refused(bpe, "model", NULL, "null", "'model.type': expected WordPiece, BPE or Unigram, found none");
+    json_refused(bpe, "model", NULL, "null",
+                 "'model.type': expected WordPiece, BPE or Unigram, found none");
     json_refused(bpe, "model", "vocab", "null", "'model.vocab': expected 1 to");
     json_refused(bpe, "model", "vocab", "{\"a\": 7}", "'a': expected an integer from 0 to 0");
     json_refused(bpe, "model", "merges", "[[\"t\"]]", "'model.merges': entry 0: expected a pair");
