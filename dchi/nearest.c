@@ -112,12 +112,12 @@ static void find_mean(struct nvdp_vectors *v, int threads) {
     }
 }
 
-/* z = s (y - mean), rounded; returns its norm. */
+/* z = s (y - mean), rounded, unless z is NULL; returns the norm. */
 static double center(const struct nvdp_vectors *vectors, const double *point, float *z) {
     double square = 0;
     for (size_t k = 0; k < vectors->dim; k++) {
         double x = (point[k] - vectors->mean[k]) * vectors->scale;
-        z[k] = (float)x;
+        if (z != NULL) z[k] = (float)x;
         square += x * x;
     }
     return sqrt(square);
@@ -145,17 +145,9 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
     vectors->scale = max > 0 ? exp2(-fmax(floor(log2(max)), -1000)) : 1;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t j = 0; j < count; j++) {
-        double scratch[NVDP__ROW_WIDEST], square = 0;
+        double scratch[NVDP__ROW_WIDEST];
         const double *row = nvdp__row(vectors, j, scratch);
-        if (keep) {
-            vectors->norm[j] = center(vectors, row, vectors->centered + j * dim);
-            continue;
-        }
-        for (size_t k = 0; k < dim; k++) {
-            double c = (row[k] - vectors->mean[k]) * vectors->scale;
-            square += c * c;
-        }
-        vectors->norm[j] = sqrt(square);
+        vectors->norm[j] = center(vectors, row, keep ? vectors->centered + j * dim : NULL);
     }
     if (keep) quantize(vectors, threads, 0, count, &vectors->coarse);
     return NVDP_OK;

@@ -50,8 +50,6 @@ void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struc
  * Vectors wider than those of the set, or more of them than it has registers, go through memory
  * and are many times slower. Therefore there are explicit versions here instead of NVDP__CLONES. */
 
-#define NVDP__JOIN_(a, b) a##b
-#define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
 enum { ROWS = 4 };
 
 #define PRODUCT product_baseline

@@ -11,13 +11,11 @@
 /* Outputs of a block. */
 enum { OUTPUTS = 4 };
 
-#define NVDP__JOIN_(a, b) a##b
-#define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
-
 #define AVX2 __attribute__((target("avx2,fma")))
 #define AVX512 __attribute__((target("avx512f")))
 
-AVX2 NVDP__INLINE __m128 lanes_of_8(const __m256 sum[OUTPUTS]) {
+/* Of the features that both versions have. */
+__attribute__((target("avx2"))) NVDP__INLINE __m128 lanes_of_8(const __m256 sum[OUTPUTS]) {
     const __m256 pairs =
         _mm256_hadd_ps(_mm256_hadd_ps(sum[0], sum[1]), _mm256_hadd_ps(sum[2], sum[3]));
     return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
@@ -32,9 +30,7 @@ AVX512 NVDP__INLINE __m256 half_of_16(__m512 x) {
 AVX512 NVDP__INLINE __m128 lanes_of_16(const __m512 sum[OUTPUTS]) {
     const __m256 half[OUTPUTS] = {half_of_16(sum[0]), half_of_16(sum[1]), half_of_16(sum[2]),
                                   half_of_16(sum[3])};
-    const __m256 pairs =
-        _mm256_hadd_ps(_mm256_hadd_ps(half[0], half[1]), _mm256_hadd_ps(half[2], half[3]));
-    return _mm_add_ps(_mm256_castps256_ps128(pairs), _mm256_extractf128_ps(pairs, 1));
+    return lanes_of_8(half);
 }
 
 #define PRODUCT product_avx2

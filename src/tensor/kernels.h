@@ -17,6 +17,10 @@ double nvdp__dot(size_t dim, const float *x, const float *y);
  * count <= NVDP__COLUMNS (dense.c). */
 void nvdp__column_sums(size_t rows, size_t stride, size_t count, const float *x, float *sum);
 
+/* Joins names in files that are included once per instruction set. */
+#define NVDP__JOIN_(a, b) a##b
+#define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
+
 /* C [m, n] = alpha A B for small sizes; n is a multiple of 16. */
 struct nvdp__small_product {
     size_t m, n, k;

@@ -3,8 +3,6 @@
 #include "tensor/vector.h"
 #include "tensor_test.h"
 
-#define NVDP__JOIN_(a, b) a##b
-#define NVDP__JOIN(a, b) NVDP__JOIN_(a, b)
 enum { ROWS = 4 };
 
 #define PRODUCT tested_baseline
