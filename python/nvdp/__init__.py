@@ -10,7 +10,7 @@ from . import results as results
 from ._lib import NvdpError, NvdpValueError, Record
 from ._lib import lib as _library
 from ._lib import text as _text
-from .distributed import ReleaseFunction, release_function, verify
+from .distributed import ReleaseFunction, release_function
 from .encoder import Encoder
 from .measures import (
     Accountant, ExactLoss, account, audit, bdp, bdp_subsampled, gdp_delta, gdp_epsilon, gdp_mu, guess_attribute,
@@ -22,7 +22,7 @@ from .posteriors import Posteriors
 from .private_encoder import PrivateEncoder
 from .runs import Run, options, presets, result_fields, resume, sanitize, text_privacy, train
 from .sanitizer import Mechanism, Sanitizer
-from .shared import Shared
+from .shared import Shared, verify
 from .shared import open as open
 from .tokenizer import Tokenizer
 from .training_options import TrainingOptions

@@ -513,6 +513,15 @@ def converted(values: np.ndarray, tensor: bool, dtype: Any) -> Any:
     return values if dtype is None else values.astype(name, copy=False)
 
 
+def as_asked(vectors: np.ndarray, one: bool, normalize: bool, arrays: bool, tensor: bool, dtype: Any) -> Any:
+    """Returns [N, p] vectors in the form for which sentence-transformers' arguments of encode() ask; `one`: of a single text."""
+    if normalize:
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    if not (arrays or tensor or one):
+        return [converted(row, True, dtype) for row in vectors]
+    return converted(vectors[0] if one else vectors, tensor, dtype)
+
+
 def pointer(values: np.ndarray | None, kind: str = "double", writable: bool = False) -> Any:
     """Returns a pointer to the first element of an array. The caller keeps the array alive."""
     if values is None or values.size == 0:

@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, from_json, lib, owned_text, rebuild, record, result_of,
-    text_pairs,
+    Context, NvdpError, NvdpValueError, absolute, c_text, ffi, from_json, lib, owned_text, rebuild, text_pairs,
 )  # fmt: skip
+from .results import Verification
 from .runs import Run
+from .shared import verify
 
 _BUSY, _WAIT = "another process has held it", 3600  # the ledger's lock, in seconds
 _OWN = ("input", "split", "splits", "data", "limit", "out", "model_id", "model_out", "card", "overwrite", "no_ledger", "ledger", "ledger_key",
@@ -170,31 +171,10 @@ class ReleaseFunction:
         found = from_json(owned_text(out[0])).attributes
         return int(found.get("ledger_samples", 0)), float(found.get("ledger_epsilon", np.inf)), int(found.texts)
 
-    def verify(self, public_key: str | PathLike[str] | None = None) -> Record:
+    def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks all shards, by themselves and in the ledger: `holds`, the single checks, and the `statement` and `guarantee` of the
         release: those of the shard with the weakest guarantee, which hold for all shards."""
         return verify(self.out, public_key, ledger=self._ledger[0], ledger_key=self._ledger[1])
-
-
-def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = None, *, ledger: str | PathLike[str] | None = None,
-           ledger_key: str | PathLike[str] | None = None) -> Record:  # fmt: skip
-    """Checks a shared file, or a folder with the shards of one release, as `nvdp verify`: `holds`, `check` (the single checks),
-    `statement`, `guarantee`, `useful`, `epsilon` (nats) ...
-
-    public_key: of the expected sender. ledger, ledger_key: the owner's; the release must be in the ledger, and no text may exceed
-    its budget.
-    """
-
-    def given(value: Any, name: str) -> Any:
-        return ffi.NULL if value is None else ffi.new("char[]", c_text(absolute(value, name), name))
-
-    context, found, file = Context(), result_of("struct nvdp_verification"), c_text(absolute(path), "path")
-    context.call(lib.nvdp_verify, file, given(public_key, "public_key"), found)
-    if ledger is not None:
-        context.call(lib.nvdp_verify_ledger, file, given(ledger, "ledger"), given(ledger_key, "ledger_key"), found)
-    made = record(found[0])
-    made["check"] = made["check"][: made["checks"]]
-    return made
 
 
 def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *, text: str = "text", label: str | None = None,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import Context, absolute, chunks, converted, ffi, lib, pointer, rebuild, record, result_of, stream, text_list, text_pairs
+from ._lib import Context, absolute, as_asked, chunks, ffi, lib, pointer, rebuild, record, result_of, stream, text_list, text_pairs
 from ._progress import counting
 from .results import EncoderInfo
 from .tokenizer import Tokenizer
@@ -77,11 +77,7 @@ class Encoder:
                 parts.append(self._run(part[0], part[1] if second is not None else None, True)[0])
                 count(len(part[0]))
         vectors = np.concatenate(parts) if parts else self._run([], None, True)[0]
-        if normalize_embeddings:
-            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        if not (convert_to_numpy or convert_to_tensor or one):
-            return [converted(row, True, dtype) for row in vectors]
-        return converted(vectors[0] if one else vectors, convert_to_tensor, dtype)
+        return as_asked(vectors, one, normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype)
 
     def encode_iter(self, texts: Iterable[str], *, chunk_size: int = 4096, **options: Any) -> Iterator[Any]:
         """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""

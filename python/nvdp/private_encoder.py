@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._lib import NvdpError, NvdpValueError, Record, absolute, chunks, converted, log, stream, text_list, text_pairs
+from ._lib import NvdpError, NvdpValueError, Record, absolute, as_asked, chunks, converted, log, stream, text_list, text_pairs
 from ._progress import Progress, showing
 from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
-from .runs import options as known_options
 from .shared import Shared
 
 if TYPE_CHECKING:
@@ -179,8 +178,7 @@ class PrivateEncoder:
         """
         columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for part, name in ((labels, "labels"), (pairs, "pairs"))
                                                      if part is not None)]  # fmt: skip
-        if any(one.name == "model-id" for one in known_options("export")):  # links the files of one release
-            options.setdefault("model_id", secrets.token_hex(16))
+        options.setdefault("model_id", secrets.token_hex(16))  # links the files of one release
         place = Path(absolute(folder, "folder"))
         made: list[Path] = []
         place.mkdir(parents=True, exist_ok=True)
@@ -223,12 +221,7 @@ class PrivateEncoder:
         if pooling is None:
             found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in of]
             return found[0] if one else found
-        vectors = shared.mean()[of, 0]
-        if normalize_embeddings:
-            vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        if not (convert_to_numpy or convert_to_tensor or one):
-            return [converted(row, True, dtype) for row in vectors]
-        return converted(vectors[0] if one else vectors, convert_to_tensor, dtype)
+        return as_asked(shared.mean()[of, 0], one, normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype)
 
     def _release_distinct(self, texts: list[str], pairs: list[str] | None = None, **options: Any) -> tuple[Shared, list[int]]:
         """Releases each distinct text once. Returns the samples, and the number of the sample of each text."""

@@ -173,10 +173,7 @@ class Shared:
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
-        key = ffi.NULL if public_key is None else ffi.new("char[]", c_text(absolute(public_key, "public_key"), "public_key"))
-        found = self._context.result("struct nvdp_verification", lib.nvdp_verify, c_text(self.path, "path"), key)
-        found["check"] = found.check[: found.checks]
-        return found
+        return verify(self.path, public_key)
 
     @property
     def integer_labels(self) -> np.ndarray | None:
@@ -295,3 +292,24 @@ def _from_bytes(name: str, content: bytes) -> Shared:
 def open(path: str | PathLike[str]) -> Shared:
     """Reads a file of kind embeddings/2 or /1 from `nvdp export`: HDF5, safetensors or Parquet, with the same arrays."""
     return Shared(path)
+
+
+def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = None, *, ledger: str | PathLike[str] | None = None,
+           ledger_key: str | PathLike[str] | None = None) -> Verification:  # fmt: skip
+    """Checks a shared file, or a folder with the shards of one release, as `nvdp verify`: `holds`, `check` (the single checks),
+    `statement`, `guarantee`, `useful`, `epsilon` (nats) ...
+
+    public_key: of the expected sender. ledger, ledger_key: the owner's; the release must be in the ledger, and no text may exceed
+    its budget.
+    """
+
+    def given(value: Any, name: str) -> Any:
+        return ffi.NULL if value is None else ffi.new("char[]", c_text(absolute(value, name), name))
+
+    context, found, file = Context(), result_of("struct nvdp_verification"), c_text(absolute(path), "path")
+    context.call(lib.nvdp_verify, file, given(public_key, "public_key"), found)
+    if ledger is not None:
+        context.call(lib.nvdp_verify_ledger, file, given(ledger, "ledger"), given(ledger_key, "ledger_key"), found)
+    made = record(found[0])
+    made["check"] = made["check"][: made["checks"]]
+    return made
