@@ -14,7 +14,7 @@ enum { OUTPUTS = 4 };
 #define AVX2 __attribute__((target("avx2,fma")))
 #define AVX512 __attribute__((target("avx512f")))
 
-/* Of the features that both versions have. */
+/* Uses only features that both versions have. */
 __attribute__((target("avx2"))) NVDP__INLINE __m128 lanes_of_8(const __m256 sum[OUTPUTS]) {
     const __m256 pairs =
         _mm256_hadd_ps(_mm256_hadd_ps(sum[0], sum[1]), _mm256_hadd_ps(sum[2], sum[3]));
