@@ -94,17 +94,18 @@ const struct cli_command cli_command_attack = {
         "sample among all texts, by likelihood. --kind nearest, token, language, bag, attribute: "
         "what an attacker who has public texts to learn from reads from samples (docs/attacks.md). "
         "The exit status is 1 if an attack shows more than is guaranteed.",
-    .examples =
-        "Examples:\n"
-        "  nvdp pretrain --text private.txt --init bert --plant secrets.json --out model\n"
-        "  nvdp attack model --kind exposure\n"
-        "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n"
-        "  nvdp attack run --kind pair --pairs 20 --delta 1e-3\n"
-        "  nvdp attack run --kind reidentify --releases 4\n"
-        "  nvdp attack run --kind reidentify --shared shared.h5\n"
-        "  nvdp attack run --kind nearest --public SST-2/train.tsv\n"
-        "  nvdp attack run --kind nearest --public SST-2/train.tsv --shared shared.h5\n"
-        "  nvdp attack run --kind language --public SST-2/train.tsv --prior models/compact\n",
+    .examples = "Examples:\n"
+                "  nvdp pretrain --text private.txt --init bert --plant secrets.json \\\n"
+                "    --out model\n"
+                "  nvdp attack model --kind exposure\n"
+                "  nvdp attack model --kind exposure --reference bert --json >exposure.json\n"
+                "  nvdp attack run --kind pair --pairs 20 --delta 1e-3\n"
+                "  nvdp attack run --kind reidentify --releases 4\n"
+                "  nvdp attack run --kind reidentify --shared shared.h5\n"
+                "  nvdp attack run --kind nearest --public SST-2/train.tsv\n"
+                "  nvdp attack run --kind nearest --public SST-2/train.tsv --shared shared.h5\n"
+                "  nvdp attack run --kind language --public SST-2/train.tsv \\\n"
+                "    --prior models/compact\n",
     .create = nvdp_attacks_config_create,
     .heading = "Options:",
     .takes_precision = true,

@@ -274,9 +274,9 @@ const struct cli_command cli_command_pretrain = {
                    "text, from scratch or from a given model, and writes a directory in Hugging "
                    "Face layout (BertForPreTraining). nvdp train can start from this directory.",
     .examples = "Examples:\n"
-                "  nvdp pretrain --text wiki-*.txt.xz --out bert --arch mini --vocab-size 8192 \\\n"
-                "    --length 64 --batch 64 --steps 20000 --eval-text held-out.txt \\\n"
-                "    --eval-every 1000\n"
+                "  nvdp pretrain --text wiki-*.txt.xz --out bert --arch mini \\\n"
+                "    --vocab-size 8192 --length 64 --batch 64 --steps 20000 \\\n"
+                "    --eval-text held-out.txt --eval-every 1000\n"
                 "  nvdp pretrain --init bert --text wiki-*.txt.xz --out bert-128 --length 128 \\\n"
                 "    --steps 5000 --dtype f16\n"
                 "  nvdp pretrain --resume bert\n"

@@ -134,19 +134,18 @@ const struct cli_command cli_command_sanitize = {
                    "stay unchanged. Without --task and --text it reads standard input. Draws come "
                    "from the operating system's generator, so two calls never give the same texts. "
                    "What this protects and what not: docs/text-privatization.md.",
-    .examples =
-        "Examples:\n"
-        "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
-        "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
-        "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
-        "    --model bert-base-uncased --out mail-private.txt\n"
-        "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
-        "    --model bert-base-uncased --out representations.h5\n"
-        "  nvdp sanitize --analyse inversion --text mail.txt --mechanism santext --epsilon 2 \\\n"
-        "    --vectors glove.6B.300d.txt --json\n"
-        "  nvdp sanitize --analyse mask-inference --task sst2 --data SST-2 --mechanism santext \\\n"
-        "    --epsilon 14 --model bert-base-uncased --mask-model bert-base-uncased --precision "
-        "bf16\n",
+    .examples = "Examples:\n"
+                "  nvdp sanitize --task sst2 --data SST-2 --mechanism santext --epsilon 2 \\\n"
+                "    --vectors glove.6B.300d.txt --out SST-2-santext\n"
+                "  nvdp sanitize --text mail.txt --mechanism laplace-nearest --eta 100 \\\n"
+                "    --model bert-base-uncased --out mail-private.txt\n"
+                "  nvdp sanitize --task sst2 --data SST-2 --mechanism laplace --eta 100 \\\n"
+                "    --model bert-base-uncased --out representations.h5\n"
+                "  nvdp sanitize --analyse inversion --text mail.txt --mechanism santext \\\n"
+                "    --epsilon 2 --vectors glove.6B.300d.txt --json\n"
+                "  nvdp sanitize --analyse mask-inference --task sst2 --data SST-2 \\\n"
+                "    --mechanism santext --epsilon 14 --model bert-base-uncased \\\n"
+                "    --mask-model bert-base-uncased --precision bf16\n",
     .create = nvdp_sanitize_config_create,
     .options = options,
     .takes_precision = true,

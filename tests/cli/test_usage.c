@@ -96,6 +96,11 @@ Test(usage, every_subcommand_has_help_with_examples) {
         snprintf(usage, sizeof usage, "Usage: nvdp %s ", commands[i]);
         support_contains(help.out, usage);
         support_contains(help.out, "\nExamples:\n  ");
+        /* No example is wrapped: its lines are indented, so each can be copied. */
+        const char *line = strstr(help.out, "\nExamples:\n") + strlen("\nExamples:\n");
+        for (; *line != '\n' && *line != '\0'; line += strcspn(line, "\n") + 1) {
+            cr_assert(strncmp(line, "  ", 2) == 0, "%s: %.60s", commands[i], line);
+        }
         support_contains(help.out, "--threads=N");
         cr_assert_str_empty(help.err);
         struct outcome same = program_expect(0, "help %s", commands[i]);
