@@ -19,11 +19,11 @@ import dataclasses
 import inspect
 import json
 import os
+import resource
 import shlex
 import statistics
 import subprocess
 import sys
-import time
 
 
 @dataclasses.dataclass
@@ -43,8 +43,16 @@ def disagrees(why):
     return "**Disagrees**, because " + why
 
 
-def unknown(why="the numbers are not measured yet."):
+def unknown(why="the numbers are not all measured."):
     return "**No answer**: " + why
+
+
+def verdict(numbers, test, yes, no):
+    """Returns agrees(yes) or disagrees(no) after test(*numbers), unknown() if a number is missing, and text that the test returns."""
+    if any(isinstance(number, Missing) for number in numbers):
+        return unknown()
+    found = test(*numbers)
+    return found if isinstance(found, str) else agrees(yes) if found else disagrees(no)
 
 
 def number(value, digits=3):
@@ -90,23 +98,24 @@ class Study:
 
     def measure(self, name, *arguments, hours=0.02, keep):
         """Runs nvdp with these arguments, once, and returns the stored numbers. keep lists the keys of its JSON output to store ("a.b" is b
-        inside a). Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one core."""
+        inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one
+        core."""
         arguments = [str(argument) for argument in arguments]
         record = self.records.get(name)
         if record is not None and record["arguments"] == arguments:
-            return record["values"]
+            return {**record["values"], "cpu": record["cpu"]}
         if hours > self.options.hours:
             return Missing(hours)
         command = [argument.format(**vars(self.options)) for argument in arguments]
         self.resume(command)
         print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
-        start = time.monotonic()
+        start = cpu_of_children()
         done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
                               stdout=subprocess.PIPE)
         values = {key: find(json.loads(done.stdout), key) for key in keep}
-        self.records[name] = {"arguments": arguments, "seconds": round(time.monotonic() - start, 1), "values": values}
+        self.records[name] = {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values}
         self.save()
-        return values
+        return {**values, "cpu": self.records[name]["cpu"]}
 
     def resume(self, command):
         """Turns a command whose output folder holds an unfinished run into one that continues the run."""
@@ -133,7 +142,7 @@ class Study:
         return "\n".join(lines + (["", made.note] if made.note else []))
 
     def page(self):
-        seconds = sum(record["seconds"] for record in self.records.values())
+        seconds = sum(record["cpu"] for record in self.records.values())
         with open(self.options.page, "w", encoding="utf-8") as file:
             file.write("# %s\n\n%s\n\n" % (self.title, inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1]))
             file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes of one "
@@ -164,6 +173,11 @@ class Study:
             return self.page()
         for name in self.tables if "all" in self.options.tables else self.options.tables:
             print(self.text(name) + "\n", flush=True)
+
+
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def find(found, path):
