@@ -16,6 +16,7 @@ follows from the records alone.
     study.main()"""
 import argparse
 import dataclasses
+import fcntl
 import inspect
 import json
 import os
@@ -63,6 +64,11 @@ def number(value, digits=3):
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def alignment(column):
+    """Aligns a column to the left if it has words."""
+    return "---" if any(isinstance(cell, str) and len(cell) > 12 for cell in column) else "---:"
+
+
 class Missing:
     """A measurement that was not run. Every number of it is this object, which prints why."""
 
@@ -76,7 +82,7 @@ class Missing:
         return False
 
     def __str__(self):
-        return "not run; %s estimated" % ("%.2g hours" % self.hours if self.hours > 1 else "%.0f minutes" % max(1, 60 * self.hours))
+        return "not run; %s estimated" % ("%.2g hours" % self.hours if self.hours > 1 else "a minute" if self.hours < 0.025 else "%.0f minutes" % (60 * self.hours))
 
 
 def mean(values):
@@ -88,7 +94,7 @@ def mean(values):
 class Study:
     def __init__(self, file, title, inputs):
         """inputs: name -> (default, meaning) of a folder, file or number that commands use as {name}; an option and, in capitals, an
-        environment variable set it."""
+        environment variable set it. The records keep only the last part of a path."""
         self.folder = os.path.dirname(os.path.abspath(file))
         self.name, self.title, self.inputs, self.tables = os.path.basename(self.folder), title, inputs, {}
 
@@ -100,21 +106,21 @@ class Study:
         """Runs nvdp with these arguments, once, and returns the stored numbers. keep lists the keys of its JSON output to store ("a.b" is b
         inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one
         core."""
-        arguments = [str(argument) for argument in arguments]
+        short = {name: os.path.basename(str(getattr(self.options, name)).rstrip("/")) for name in self.inputs}
+        command = [str(argument).format(**vars(self.options)) for argument in arguments]
+        arguments = [str(argument).format(out="OUT", **short) for argument in arguments]
         record = self.records.get(name)
         if record is not None and record["arguments"] == arguments:
             return {**record["values"], "cpu": record["cpu"]}
         if hours > self.options.hours:
             return Missing(hours)
-        command = [argument.format(**vars(self.options)) for argument in arguments]
         self.resume(command)
         print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
         start = cpu_of_children()
         done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
                               stdout=subprocess.PIPE)
         values = {key: find(json.loads(done.stdout), key) for key in keep}
-        self.records[name] = {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values}
-        self.save()
+        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values})
         return {**values, "cpu": self.records[name]["cpu"]}
 
     def resume(self, command):
@@ -126,25 +132,37 @@ class Study:
             else:
                 command.append("--overwrite")
 
-    def save(self):
+    def load(self):
+        if not os.path.exists(self.options.records):
+            return {}
+        with open(self.options.records, encoding="utf-8") as file:
+            return json.load(file)
+
+    def save(self, name, record):
+        """Adds a record to the file, which other commands may extend at the same time."""
         partial = self.options.records + ".partial"
+        folder = os.open(os.path.dirname(os.path.abspath(self.options.records)), os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        self.records = {**self.load(), name: record}
         with open(partial, "w", encoding="utf-8") as file:
-            file.write("{\n" + ",\n".join("%s: %s" % (json.dumps(name), json.dumps(self.records[name])) for name in sorted(self.records)) + "\n}\n")
+            file.write("{\n" + ",\n".join("%s: %s" % (json.dumps(key), json.dumps(self.records[key])) for key in sorted(self.records)) + "\n}\n")
         os.replace(partial, self.options.records)
+        os.close(folder)
 
     def text(self, name):
         """Returns a table as Markdown."""
         function = self.tables[name]
         made = function(self)
         lines = ["## " + inspect.getdoc(function), "", made.verdict, ""]
-        lines += ["| " + " | ".join(map(number, row)) + " |" for row in [made.header, [":---" if i == 0 else "---:" for i in range(len(made.header))], *made.rows]]
+        lines += ["| " + " | ".join(map(number, row)) + " |" for row in [made.header, list(map(alignment, zip(*made.rows))) or ["---"] * len(made.header),
+                                                                         *made.rows]]
         lines += ["", made.scale, "", "    experiments/papers/%s/run.py %s" % (self.name, name)]
         return "\n".join(lines + (["", made.note] if made.note else []))
 
     def page(self):
         seconds = sum(record["cpu"] for record in self.records.values())
         with open(self.options.page, "w", encoding="utf-8") as file:
-            file.write("# %s\n\n%s\n\n" % (self.title, inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1]))
+            file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
             file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes of one "
                        "core. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
             file.write("\n\n".join(self.text(name) for name in self.tables) + "\n")
@@ -164,10 +182,7 @@ class Study:
                                 help=meaning + " (default %(default)s)")
         self.options = parser.parse_args()
         os.makedirs(self.options.out, exist_ok=True)
-        self.records = {}
-        if os.path.exists(self.options.records):
-            with open(self.options.records, encoding="utf-8") as file:
-                self.records = json.load(file)
+        self.records = self.load()
         if self.options.tables == ["page"]:
             self.options.hours = -1  # no measurement runs
             return self.page()

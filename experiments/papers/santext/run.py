@@ -7,15 +7,16 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, agrees, disagrees, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, mean, number, unknown, verdict  # noqa: E402
 
 study = Study(__file__, "SanText (Yue et al. 2021), table by table", {
     "glue": ("glue", "folder of GLUE's tasks"),
-    "vectors": ("glove.6B.50d.txt", "GloVe vectors"),
-    "text": ("wiki.txt", "public text to pretrain on"),
+    "vectors": ("glove.6B.50d.8453words.txt", "GloVe vectors"),
+    "text": ("wikitext-2/test.txt", "public text to pretrain on"),
     "model": ("models/compact", "encoder with its masked-LM head: the tables over its word embeddings"),
     "classifier": ("models/minilm", "encoder that is fine-tuned on privatized files"),
-    "rows": (2000, "training texts"),
+    "rows": (2000, "training texts of `classifier`"),
+    "many": (10000, "training texts of `model`"),
     "seeds": (1, "seeds of the training"),
     "steps": (100, "pretraining steps of 32 windows of 64 tokens"),
     "texts": (200, "dev texts of mask token inference"),
@@ -38,13 +39,13 @@ def sanitized(task, mechanism, epsilon=0, p=0.3, share=0.9):
                                keep=["vocabulary", "sensitive", "changed", "tokens"])
 
 
-def score(name, data, *options, frozen=5, rate=2e-4, model="{classifier}"):
+def score(name, data, *options, frozen=5, rate=2e-4, model="{classifier}", rows="rows"):
     """Returns the accuracy of a classifier on SST-2, mean over the seeds."""
     found = []
     for seed in range(1, study.options.seeds + 1):
         found.append(study.measure("train/%s-%d" % (name, seed), "train", "--task", "sst2", "--data", data, "--model", model, "--method", "base",
-                                   "--freeze-layers", frozen, "--limit-train", "{rows}", "--max-length", 64, "--batch", 32, "--epochs", 3, "--lr", rate,
-                                   "--seed", seed, *options, "--out", "{out}/run-%s-%d" % (name, seed), hours=study.options.rows / 2000 * 0.012,
+                                   "--freeze-layers", frozen, "--limit-train", "{%s}" % rows, "--max-length", 64, "--batch", 32, "--epochs", 3, "--lr", rate,
+                                   "--seed", seed, *options, "--out", "{out}/run-%s-%d" % (name, seed), hours=getattr(study.options, rows) / 2000 * 0.011,
                                    keep=["test.metrics.accuracy.mean"])["test.metrics.accuracy.mean"])
     return mean(found)
 
@@ -54,11 +55,12 @@ def score_of(mechanism, epsilon=0, **how):
     return (done, done) if isinstance(done, Missing) else (score(name, "{out}/" + name), done["changed"])
 
 
-def scale(what):
-    return "%s, %d training texts of SST-2, %d seed%s." % (what, study.options.rows, study.options.seeds, "s" * (study.options.seeds > 1))
+def glove():
+    return "`%s`; `%s`, whose last layer is fine-tuned" % (os.path.basename(study.options.vectors), study.options.classifier)
 
 
-GLOVE = "50-dimensional GloVe vectors of 8,453 words; all-MiniLM-L6-v2, whose last layer is fine-tuned"
+def scale(what, rows="rows"):
+    return "%s; %s training texts of SST-2, %d seed%s." % (what, number(getattr(study.options, rows)), study.options.seeds, "s" * (study.options.seeds > 1))
 
 
 @study.table
@@ -73,7 +75,7 @@ def table1(study):
             ours[mechanism, epsilon], changed = score_of(mechanism, epsilon)
             rows.append([NAMES[mechanism], epsilon or "-", value, ours[mechanism, epsilon], changed])
     return Table(
-        scale=scale(GLOVE), header=["mechanism", "epsilon", "paper", "ours", "tokens changed"], rows=rows,
+        scale=scale(glove()), header=["mechanism", "epsilon", "paper", "ours", "tokens changed"], rows=rows,
         verdict=verdict([ours["laplace-nearest", 3], ours["santext", 3], ours["santext-plus", 1], ours["santext-plus", 3]],
                         lambda fbdd, santext, weak, strong: fbdd < santext < strong and weak > .55,
                         "the order is FBDD, SanText, SanText+ at epsilon 3, and SanText+ is useful at epsilon 1 already. The scores of SanText are "
@@ -100,12 +102,12 @@ def table2(study):
     rows.append(["all", "BERT", 30522, found["vocabulary"], 27469, found["sensitive"]])
     shares.append((27469 / 30522, found["sensitive"], found["vocabulary"]))
     return Table(
-        scale="GloVe: the words of all splits of a task that have one of our 8,453 vectors. QNLI has 9,999 of its 104,743 training pairs. "
-              "BERT: all-MiniLM-L6-v2, which has BERT's WordPieces.",
+        scale="GloVe: the words of all splits of a task that have a vector in `%s`. QNLI has 9,999 of its 104,743 training pairs. "
+              "BERT: all-MiniLM-L6-v2, which has BERT's WordPieces." % os.path.basename(study.options.vectors),
         header=["task", "vectors", "V, paper", "V, ours", "V_S, paper", "V_S, ours"], rows=rows,
         verdict=verdict([value for share in shares for value in share[1:]],
                         lambda *_: all(abs(sensitive / words - share) < 1e-3 for share, sensitive, words in shares),
-                        "V_S is the rarest .9 of V in every row. V itself is smaller: our file has 8,453 of GloVe's 400,000 words, and `[PAD]`, `[UNK]`, "
+                        "V_S is the rarest .9 of V in every row. V itself differs: our file of vectors has few of GloVe's 400,000 words, STS-B is not MedSTS, and `[PAD]`, `[UNK]`, "
                         "`[CLS]`, `[SEP]`, `[MASK]` and 994 `[unused...]` are no regular WordPieces here.",
                         "the share of sensitive words is not .9."))
 
@@ -116,14 +118,14 @@ def efficiency(study):
     exact, nearest = (sanitized("sst2", mechanism, 2)[1]["cpu"] for mechanism in ("santext", "laplace-nearest"))
     ratio = nearest if isinstance(nearest, Missing) else nearest / max(exact, 0.1)
     return Table(
-        scale="All 70,042 texts, %s; seconds of one core, reading and measuring included. Paper: 24 cores." % "50-dimensional vectors of 4,390 words",
+        scale="All 70,042 texts, epsilon 2, 50-dimensional vectors of 4,390 words; seconds of one core, reading and measuring included. Paper: 24 cores.",
         header=["", "paper", "ours"],
         rows=[["SanText", "2 min", exact if isinstance(exact, Missing) else "%.1f s" % exact],
               ["FBDD", "117 min", nearest if isinstance(nearest, Missing) else "%.1f s" % nearest],
               ["ratio", "60", ratio if isinstance(ratio, Missing) else "%.1f" % ratio]],
         verdict=verdict([ratio], lambda ratio: ratio > 40, "SanText is far faster.",
-                        "both are faster here, and the search for the nearest word most of all: it is exact, in products of small integers. SanText still "
-                        "is the faster one."))
+                        "both are faster here, and the search for the nearest word most of all: it is exact, in products of small integers. SanText is "
+                        "still the faster one."))
 
 
 @study.table
@@ -145,7 +147,7 @@ def table3(study):
         rows.append(["%d (%d)" % (epsilon, published), before, plain, after, gain, change, privacy[-1]])
     error = (2 * .25 / 872 / max(1, study.options.seeds)) ** .5
     return Table(
-        scale=scale("`models/compact`") + " %s tokens of pretraining. %s" % (number(study.options.steps * 32 * 64), OFFSET % ("4, 5, 6", "12, 14, 16")),
+        scale=scale("`%s`" % study.options.model, "many") + " %s tokens of pretraining. %s" % (number(study.options.steps * 32 * 64), OFFSET % ("4, 5, 6", "12, 14, 16")),
         header=["epsilon (paper)", "original, paper", "ours", "pretrained, paper", "ours", "change of the defense rate, paper", "ours"], rows=rows,
         verdict=verdict(gains + privacy, lambda *_: unknown(
             "the gain is %s on average, with a standard error of %s from the texts alone; published are .018. The change of the defense rate, %s to %s, "
@@ -157,7 +159,7 @@ def table3(study):
             "pretraining on so little sanitized text loses what it should gain: the paper pretrains on 600 million words."))
 
 
-FULL = {"frozen": 0, "rate": 3e-4}
+FULL = {"frozen": 0, "rate": 3e-4, "rows": "many"}
 
 
 def original(epsilon):
@@ -183,11 +185,15 @@ def figure4(study):
         scores.append(original(epsilon))
         rows.append([epsilon or "not sanitized", rates[-1], found["original_error"], scores[-1]])
     return Table(
-        scale=scale("`models/compact`, the attacker too; %d dev texts for the defense rate" % study.options.texts) + " " + OFFSET % ("4, 5, 6", "12, 14, 16"),
+        scale=scale("`%s`, the attacker too; %d dev texts for the defense rate" % (study.options.model, study.options.texts), "many") + " " + OFFSET % ("4, 5, 6", "12, 14, 16"),
         header=["epsilon", "defense rate, ours", "its standard error", "accuracy, ours"], rows=rows,
         note="The paper draws its numbers and prints two: at its epsilon 16 the defense rate is .20 higher than without sanitization, and the accuracy .04 lower.",
-        verdict=verdict(rates + scores, lambda *_: rates == sorted(rates, reverse=True) and scores[-1] > scores[0],
-                        "the smaller epsilon, the more guesses are wrong and the lower is the score.",
+        verdict=verdict(rates, lambda *_: rates == sorted(rates, reverse=True) and rates[-2] - rates[-1] > 0 and not (
+                            all(isinstance(value, float) for value in scores) and scores[-1] < scores[0]),
+                        "the smaller epsilon, the more guesses are wrong" + (
+                            "." if any(isinstance(value, Missing) for value in scores) else ", and the lower is the score.") +
+                        (" From no sanitization to epsilon 6 the rate rises by %s; published is .20 at 16." % number(rates[2] - rates[3])
+                         if all(isinstance(rate, float) for rate in rates) else ""),
                         "the order of epsilons does not show in defense rates and scores of this size."))
 
 
@@ -207,8 +213,8 @@ def figure5(study):
         all_of.append(column)
     flat = [value for column in all_of for values in column for value in values]
     return Table(
-        scale="1,000 draws of each token of the vocabulary: the 8,187 regular WordPieces of `models/compact`, and the words of SST-2 with one of our vectors. "
-              "Medians over the tokens.",
+        scale="1,000 draws of each token of the vocabulary: the regular WordPieces of `%s`, and the words of SST-2 with one of our vectors. "
+              "Medians over the tokens." % study.options.model,
         header=["embeddings", "epsilon", "N_x", "S_x", "S*_y"], rows=[[*row[:3], *(v if isinstance(v, Missing) else round(v) for v in row[3:])] for row in rows],
         note="The paper draws its numbers and prints one pair: over BERT's embeddings at epsilon 15 the median of N_x is about .6, with an accuracy of about .81. "
              "Our encoder has this N_x at epsilon 6.",
@@ -223,7 +229,7 @@ def figure3(study):
     shares, chances = (.5, .9), (.1, .3, .9)
     cells = {(w, p): score_of("santext-plus", 2, p=p, share=w) for w in shares for p in chances}
     return Table(
-        scale=scale(GLOVE), header=["w", "p", "tokens changed", "accuracy, paper", "ours"],
+        scale=scale(glove()), header=["w", "p", "tokens changed", "accuracy, paper", "ours"],
         rows=[[w, p, cells[w, p][1], .7943 if (w, p) == (.9, .3) else "drawn", cells[w, p][0]] for w in shares for p in chances],
         note="The paper draws its numbers; one of them is in its Table 1.",
         verdict=verdict([cell[0] for cell in cells.values()], lambda *_: all(cells[w, .1][0] > cells[w, .9][0] for w in shares) and
@@ -249,7 +255,7 @@ def table4(study):
             text = found["examples"]
             rows.append([NAMES[mechanism], epsilon, text if isinstance(text, Missing) else text[0]["after"], kept[mechanism, epsilon]])
     return Table(
-        scale="A sentence of our own; 50-dimensional GloVe vectors, words of SST-2. Kept: share of all tokens of SST-2 that stay as they are.",
+        scale="A sentence of our own; GloVe vectors, words of SST-2. Kept: share of all tokens of SST-2 that stay as they are.",
         header=["mechanism", "epsilon", "text", "kept"], rows=rows,
         verdict=verdict(list(kept.values()), lambda *_: all(kept[m, 1] <= kept[m, 2] <= kept[m, 3] for m in ("santext", "santext-plus")) and
                         all(kept["santext", e] < kept["santext-plus", e] for e in (1, 2, 3)),
