@@ -114,7 +114,7 @@ class Study:
             return {**record["values"], "cpu": record["cpu"]}
         if hours > self.options.hours:
             return Missing(hours)
-        self.resume(command)
+        self.resume(command, arguments)
         print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
         start = cpu_of_children()
         done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
@@ -123,20 +123,21 @@ class Study:
         self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values})
         return {**values, "cpu": self.records[name]["cpu"]}
 
-    def resume(self, command):
-        """Turns a command whose output folder holds an unfinished run into one that continues the run."""
-        if command[0] in ("train", "pretrain") and "--out" in command:
-            out = command[command.index("--out") + 1]
-            if os.path.exists(out + "/state.ckpt") and not os.path.exists(out + "/result.json"):
-                command[1:] = ["--resume", out]
-            else:
-                command.append("--overwrite")
+    def resume(self, command, arguments):
+        """Turns a command whose output folder holds an unfinished run with the same arguments into one that continues the run."""
+        if command[0] not in ("train", "pretrain"):
+            return
+        out, wanted = command[command.index("--out") + 1], json.dumps(arguments)
+        begun = read(out + ".arguments")
+        if begun == wanted and os.path.exists(out + "/state.ckpt") and not os.path.exists(out + "/result.json"):
+            command[1:] = ["--resume", out]
+            return
+        command.append("--overwrite")
+        with open(out + ".arguments", "w", encoding="utf-8") as file:
+            file.write(wanted)
 
     def load(self):
-        if not os.path.exists(self.options.records):
-            return {}
-        with open(self.options.records, encoding="utf-8") as file:
-            return json.load(file)
+        return json.loads(read(self.options.records) or "{}")
 
     def save(self, name, record):
         """Adds a record to the file, which other commands may extend at the same time."""
@@ -188,6 +189,14 @@ class Study:
             return self.page()
         for name in self.tables if "all" in self.options.tables else self.options.tables:
             print(self.text(name) + "\n", flush=True)
+
+
+def read(path):
+    """Returns the text of a file, or None if there is no such file."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def cpu_of_children():
