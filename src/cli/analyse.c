@@ -1,5 +1,5 @@
 /* The analyses of nvdp sanitize --analyse: reads the texts, calls the library's analysis, prints its numbers. One
- * function per analysis (geometry() to mask_inference()); cli_analyse() at the end selects. */
+ * function per analysis (geometry() to replacements()); cli_analyse() at the end selects. */
 #include "common.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@ const char *const cli_analyses[] = {[CLI_ANALYSE_NONE] = "none",
                                     [CLI_ANALYSE_DENIABILITY] = "deniability",
                                     [CLI_ANALYSE_INVERSION] = "inversion",
                                     [CLI_ANALYSE_MASK] = "mask-inference",
+                                    [CLI_ANALYSE_REPLACEMENTS] = "replacements",
                                     NULL};
 
 enum { TOKENS = 1000, DRAWS = 1000, INVERSIONS = 10000 };
@@ -183,15 +184,18 @@ static json_t *texts_json(const struct analysis *a) {
                                               get(a, "split"), "texts", (json_int_t)a->texts.texts);
 }
 
-static int check_mask(const struct analysis *a, bool texts) {
-    if (!texts) return cli_usage(a->cli, "option --text or --task is needed with mask-inference");
-    if (get(a, "mask-model") == NULL)
-        return cli_usage(a->cli, "option --mask-model is needed with mask-inference");
+/* Checks the options of the analyses that draw the output of given texts. */
+static int check_outputs(const struct analysis *a, bool texts) {
+    const char *name = cli_analyses[a->which];
+    if (!texts) return cli_usage(a->cli, "option --text or --task is needed with %s", name);
     if (a->mechanism.gives_vectors)
         return cli_usage(a->cli,
-                         "option --mechanism: mask-inference needs a mechanism that outputs texts, "
-                         "such as laplace-nearest, found %s, which outputs vectors",
-                         a->mechanism.name);
+                         "option --mechanism: %s needs a mechanism that outputs texts, such as "
+                         "laplace-nearest, found %s, which outputs vectors",
+                         name, a->mechanism.name);
+    if (a->which != CLI_ANALYSE_MASK) return CLI_SUCCESS;
+    if (get(a, "mask-model") == NULL)
+        return cli_usage(a->cli, "option --mask-model is needed with mask-inference");
     if (strcmp(get(a, "precision"), "int8") == 0)
         return cli_usage(a->cli, "option --precision: expected f32 or bf16, found int8");
     return CLI_SUCCESS;
@@ -210,7 +214,9 @@ static int check(const struct analysis *a, bool texts) {
     name = cli_given(a->cli, "precision") ? "precision" : cli_given_one(a->cli, of_mask, true);
     if (name != NULL && a->which != CLI_ANALYSE_MASK)
         return cli_usage(a->cli, "option --%s needs --analyse mask-inference", name);
-    if (a->which == CLI_ANALYSE_MASK) CLI_TRY(check_mask(a, texts));
+    if (cli_given(a->cli, "top") && a->which != CLI_ANALYSE_REPLACEMENTS)
+        return cli_usage(a->cli, "option --top needs --analyse replacements");
+    if (a->which >= CLI_ANALYSE_MASK) CLI_TRY(check_outputs(a, texts));
     if (!texts && a->which == CLI_ANALYSE_INVERSION)
         return cli_usage(
             a->cli, "option --text or --task is needed: its word counts are the attacker's prior");
@@ -253,6 +259,80 @@ static int mask_inference(struct analysis *a) {
     return CLI_SUCCESS;
 }
 
+/* An output of a token and how often it was drawn. */
+struct output {
+    int32_t token;
+    size_t count;
+};
+
+static int by_count(const void *x, const void *y) {
+    const struct output *a = x, *b = y;
+    return a->count != b->count ? (a->count < b->count) - (a->count > b->count)
+                                : (a->token > b->token) - (a->token < b->token);
+}
+
+static int by_token(const void *x, const void *y) {
+    return by_count(&(struct output){*(const int32_t *)x, 0},
+                    &(struct output){*(const int32_t *)y, 0});
+}
+
+/* Draws `draws` outputs of a token, whose number is `first`, and lists the most frequent ones. `token` is [2, draws],
+ * `output` is [draws]. */
+static int list_outputs(struct analysis *a, int32_t input, uint64_t first, int32_t *token,
+                        struct output *output, json_t *rows) {
+    const size_t top = strtoull(get(a, "top"), NULL, 10);
+    int32_t *drawn = token + a->draws;
+    size_t outputs = 0;
+    json_t *list = json_array();
+    for (size_t k = 0; k < a->draws; k++)
+        token[k] = input;
+    CLI_DO(a->cli, nvdp_dchi_sample(a->cli->ctx, a->dchi, 1, (size_t[]){0, a->draws}, token,
+                                    &a->seed, first, drawn));
+    qsort(drawn, a->draws, sizeof *drawn, by_token);
+    for (size_t k = 0; k < a->draws; k++) {
+        if (k == 0 || drawn[k] != drawn[k - 1]) output[outputs++] = (struct output){drawn[k], 0};
+        output[outputs - 1].count++;
+    }
+    qsort(output, outputs, sizeof *output, by_count);
+    const char *word = nvdp_sanitizer_word(a->sanitizer, input);
+    if (!a->cli->json) printf("%-18s%7zu", word, outputs);
+    for (size_t j = 0; j < outputs && j < top; j++) {
+        const char *other = nvdp_sanitizer_word(a->sanitizer, output[j].token);
+        const double share = (double)output[j].count / (double)a->draws;
+        json_array_append_new(list, json_pack("{s:s, s:f}", "token", other, "share", share));
+        if (!a->cli->json) printf("  %s %.1f %%", other, 100 * share);
+    }
+    if (!a->cli->json) putchar('\n');
+    json_array_append_new(rows, json_pack("{s:s, s:I, s:I, s:o}", "token", word, "count",
+                                          (json_int_t)a->prior[input], "outputs",
+                                          (json_int_t)outputs, "most_frequent", list));
+    return CLI_SUCCESS;
+}
+
+/* Lists the outputs of the first n distinct tokens of the texts, in the order of the texts (Qu et al. 2021, Table 2). */
+static int replacements(struct analysis *a) {
+    json_t *rows = json_array();
+    json_object_set_new(a->object, "replacements", rows);
+    json_object_set_new(a->object, "draws", json_integer((json_int_t)a->draws));
+    a->token = calloc(2 * a->draws, sizeof *a->token);
+    struct output *output = calloc(a->draws, sizeof *output);
+    bool *listed = calloc(a->info.tokens, sizeof *listed);
+    int code = a->token != NULL && output != NULL && listed != NULL
+                   ? CLI_SUCCESS
+                   : cli_error(a->cli, CLI_FAILURE, "out of memory");
+    size_t n = 0;
+    if (!a->cli->json) printf("%-18s%7s  most frequent\n", "token", "outputs");
+    for (size_t i = 0; n < a->n && code == CLI_SUCCESS; i++) {
+        const int32_t token = a->texts.tokens[i];
+        if (token < 0 || listed[token]) continue;
+        listed[token] = true;
+        code = list_outputs(a, token, n++, a->token, output, rows);
+    }
+    free(output);
+    free(listed);
+    return code;
+}
+
 static int work(struct analysis *a) {
     a->bare = (a->which == CLI_ANALYSE_GEOMETRY || a->which == CLI_ANALYSE_MASK) &&
               !nvdp_config_is_set(a->cli->config, "mechanism");
@@ -276,7 +356,11 @@ static int work(struct analysis *a) {
     a->n = a->which == CLI_ANALYSE_MASK ? a->seen : number(a, "measure-tokens", TOKENS);
     if (a->n == 0)
         return cli_usage(a->cli, "option --measure-tokens: expected at least 1, found 0");
-    if (!texts && a->n > a->info.tokens) a->n = a->info.tokens; /* each token at most once */
+    size_t distinct = texts ? 0 : a->info.tokens;
+    for (size_t x = 0; x < a->info.tokens && texts; x++)
+        distinct += a->prior[x] > 0;
+    if ((!texts || a->which == CLI_ANALYSE_REPLACEMENTS) && a->n > distinct)
+        a->n = distinct; /* each token at most once */
     a->object = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o, s:I, s:I, s:I}", "analysis",
                           cli_analyses[a->which], "mechanism", a->bare ? "none" : a->mechanism.name,
                           "eta", a->info.eta, "vocabulary", (json_int_t)a->info.tokens, "dim",
@@ -295,7 +379,8 @@ static int work(struct analysis *a) {
     return a->which == CLI_ANALYSE_GEOMETRY      ? geometry(a)
            : a->which == CLI_ANALYSE_DENIABILITY ? deniability(a)
            : a->which == CLI_ANALYSE_INVERSION   ? inversion(a)
-                                                 : mask_inference(a);
+           : a->which == CLI_ANALYSE_MASK        ? mask_inference(a)
+                                                 : replacements(a);
 }
 
 int cli_analyse(struct cli *cli, enum cli_analysis which) {

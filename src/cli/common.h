@@ -202,7 +202,8 @@ enum cli_analysis {
     CLI_ANALYSE_GEOMETRY,
     CLI_ANALYSE_DENIABILITY,
     CLI_ANALYSE_INVERSION,
-    CLI_ANALYSE_MASK
+    CLI_ANALYSE_MASK,
+    CLI_ANALYSE_REPLACEMENTS
 };
 extern const char *const cli_analyses[];
 /* Analyzes with the configuration of the command, and prints a table or JSON. */

@@ -9,6 +9,7 @@ struct values {
     enum cli_analysis analyse;
     const char *split;
     size_t limit;
+    size_t top;
     const char *mask_model;
     size_t max_length;
 };
@@ -19,7 +20,7 @@ static const struct nvdp_option options[] = {
      "(distances to the k-th neighbor), deniability (N_w, S_w, S*_y and entropies; 1000 draws of "
      "1000 tokens), inversion (how often an attacker names the token, by the nearest neighbor and "
      "by the optimal guess), mask-inference (how often a masked language model names it from its "
-     "context)",
+     "context), replacements (the most frequent outputs of each token)",
      "none", NVDP_OPTION_AT(struct values, analyse), .choices = cli_analyses,
      .group = "Analyses:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_TEXT, "NAME",
@@ -27,6 +28,8 @@ static const struct nvdp_option options[] = {
      NVDP_OPTION_AT(struct values, split)},
     {"limit", NVDP_OPTION_INTEGER, "N", "only use a seeded sample of N texts; 0: all", "0",
      NVDP_OPTION_AT(struct values, limit), .unit = "texts"},
+    {"top", NVDP_OPTION_INTEGER, "N", "replacements: number of outputs listed per token", "10",
+     NVDP_OPTION_AT(struct values, top), .min = 1, .max = 1 << 24},
     {"mask-model", NVDP_OPTION_TEXT, "DIR",
      "mask-inference: the attacker's model, a BERT with a masked-LM head",
      NVDP_OPTION_AT(struct values, mask_model)},
@@ -44,14 +47,17 @@ static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result
                                                   "after", result->after[i]));
     return cli_print_json(
         cli,
-        json_pack("{s:s?, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:b, s:s, s:o}", "out",
-                  nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts, "tokens",
-                  (json_int_t)result->tokens, "changed", cli_number(result->changed), "oov",
-                  result->oov, "n_w", result->n_w, "s_w", result->s_w, "measured_tokens",
-                  (json_int_t)result->measured, "draws", (json_int_t)result->draws, "ldp_epsilon",
-                  cli_number(result->epsilon), "oov_epsilon", cli_number(result->oov_epsilon),
-                  "insecure_seed", result->insecure_seed, "statement", result->statement,
-                  "examples", examples));
+        json_pack(
+            "{s:s?, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:b, s:s, s:o}",
+            "out", nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
+            "tokens", (json_int_t)result->tokens, "vocabulary",
+            (json_int_t)result->sanitizer.tokens, "sensitive",
+            (json_int_t)result->sanitizer.sensitive, "changed", cli_number(result->changed), "oov",
+            result->oov, "n_w", result->n_w, "s_w", result->s_w, "measured_tokens",
+            (json_int_t)result->measured, "draws", (json_int_t)result->draws, "ldp_epsilon",
+            cli_number(result->epsilon), "oov_epsilon", cli_number(result->oov_epsilon),
+            "insecure_seed", result->insecure_seed, "statement", result->statement, "examples",
+            examples));
 }
 
 static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
@@ -102,7 +108,8 @@ static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
     if (values.analyse != CLI_ANALYSE_NONE) return cli_analyse(cli, values.analyse);
-    static const char *const of_analyses[] = {"split", "limit", "mask-model", "max-length", NULL};
+    static const char *const of_analyses[] = {"split",      "limit",      "top",
+                                              "mask-model", "max-length", NULL};
     const char *name =
         cli_given(cli, "precision") ? "precision" : cli_given_one(cli, of_analyses, true);
     if (name != NULL) return cli_usage(cli, "option --%s needs --analyse", name);

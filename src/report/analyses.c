@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* Analyses of nvdp sanitize, in the order of enum report_analysis_kind. */
-static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference"};
+static const char *const kinds[] = {"geometry", "deniability", "inversion", "mask-inference",
+                                    "replacements"};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Returns a number of the analysis, or of its member object `inner`; NaN if missing. */
@@ -157,6 +158,13 @@ static void put_share(struct report_table *table, double share, double error) {
         report_table_cell(table, NAN, "%.2f", 100 * share);
 }
 
+static void start_row(struct report_table *table, const struct report_analysis *a) {
+    char text[NVDP__NUMBER_SIZE];
+    report_table_row(table);
+    report_table_cell(table, NAN, "%s", a->mechanism);
+    report_table_cell(table, NAN, "%s", a->eta > 0 ? report_say_lambda(text, a->eta) : "-");
+}
+
 /* Makes the table of one kind, with the texts as headings and a row per mechanism and eta. */
 static struct report_table
 make_table(struct nvdp_context *ctx, const struct report *report, int kind, const char *name,
@@ -164,7 +172,6 @@ make_table(struct nvdp_context *ctx, const struct report *report, int kind, cons
            void (*put)(struct report_table *, const struct report_analysis *)) {
     struct report_table table = report_table_begin(ctx, name, title);
     const struct report_analysis *last = NULL;
-    char text[NVDP__NUMBER_SIZE];
     report_table_column(&table, false, "mechanism", "");
     report_table_column(&table, true, "eta", "");
     for (; *columns != NULL; columns++)
@@ -174,9 +181,7 @@ make_table(struct nvdp_context *ctx, const struct report *report, int kind, cons
         if (a->kind != kind) continue;
         if (last == NULL || strcmp(last->label, a->label) != 0)
             report_table_heading(&table, "%s", a->label);
-        report_table_row(&table);
-        report_table_cell(&table, NAN, "%s", a->mechanism);
-        report_table_cell(&table, NAN, "%s", a->eta > 0 ? report_say_lambda(text, a->eta) : "-");
+        start_row(&table, a);
         put(&table, a);
         last = a;
     }
@@ -226,6 +231,35 @@ struct report_table report_table_mask(struct nvdp_context *ctx, const struct rep
             "defence rate: share of the positions at which the guess is not the original token. "
             "none: the original texts. The standard errors assume independent guesses.");
     return table;
+}
+
+/* Shows at most five outputs of each token; the first row has been started. */
+static void put_replacements(struct report_table *table, const struct report_analysis *a) {
+    const json_t *row, *output;
+    size_t i, j;
+    json_array_foreach(json_object_get(a->root, "replacements"), i, row) {
+        char text[256] = "";
+        const char *token = json_string_value(json_object_get(row, "token"));
+        if (i > 0) start_row(table, a);
+        json_array_foreach(json_object_get(row, "most_frequent"), j, output) {
+            const char *word = json_string_value(json_object_get(output, "token"));
+            const size_t used = strlen(text);
+            if (j == 5) break;
+            nvdp__snprintf(text + used, sizeof text - used, "%s%.40s %.1f", j > 0 ? ", " : "",
+                           word != NULL ? word : "-", 100 * report_real_of(output, "share"));
+        }
+        report_table_cell(table, NAN, "%s", token != NULL ? token : "-");
+        report_table_cell(table, NAN, "%.0f", report_real_of(row, "outputs"));
+        report_table_cell(table, NAN, "%s", text);
+    }
+}
+
+struct report_table report_table_replacements(struct nvdp_context *ctx,
+                                              const struct report *report) {
+    static const char *const columns[] = {"token", "outputs", "most frequent [%]", NULL};
+    return make_table(ctx, report, REPORT_ANALYSIS_REPLACEMENTS, "replacements",
+                      "Replacements: the most frequent outputs of a token", columns,
+                      put_replacements);
 }
 
 /* ---- figures ---- */

@@ -152,6 +152,7 @@ enum {
     REPORT_ANALYSIS_DENIABILITY,
     REPORT_ANALYSIS_INVERSION,
     REPORT_ANALYSIS_MASK,
+    REPORT_ANALYSIS_REPLACEMENTS,
     REPORT_ANALYSIS_EXPOSURE,
     REPORT_ANALYSIS_ATTACK /* kinds other than exposure */
 };
@@ -385,10 +386,10 @@ void report_table_html(const struct report_table *table, FILE *to);
 
 /* --- tables.c: the tables of a report --- */
 
-enum { REPORT_TABLES = 11, REPORT_ANALYSIS_TABLES = 5 };
+enum { REPORT_TABLES = 12, REPORT_ANALYSIS_TABLES = 6 };
 /* Makes Table 1, Table 1 as published, budgets, methods without privacy, Table 2 and significance. From analyses it
- * makes inversion, attacks, mask inference, exposure and audit, which have no rows if there are none. On failure makes
- * none. */
+ * makes inversion, replacements, attacks, mask inference, exposure and audit, which have no rows if there are none. On
+ * failure makes none. */
 nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *report,
                                struct report_table table[REPORT_TABLES]);
 void report_tables_release(struct report_table table[REPORT_TABLES]);
@@ -511,6 +512,8 @@ nvdp_status report_analyses_read(struct nvdp_context *ctx, const char *list, str
 void report_analysis_release(struct report_analysis *analysis);
 struct report_table report_table_inversion(struct nvdp_context *ctx, const struct report *report);
 struct report_table report_table_mask(struct nvdp_context *ctx, const struct report *report);
+struct report_table report_table_replacements(struct nvdp_context *ctx,
+                                              const struct report *report);
 /* Adds the figures that have data, from analyses and runs. */
 nvdp_status report_analysis_figures(struct nvdp_context *ctx, const struct report *report,
                                     struct report_figures *out);

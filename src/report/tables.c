@@ -704,11 +704,19 @@ static struct report_table table_significance(struct nvdp_context *ctx,
 
 nvdp_status report_tables_make(struct nvdp_context *ctx, const struct report *report,
                                struct report_table table[REPORT_TABLES]) {
-    struct report_table (*const maker[REPORT_TABLES])(struct nvdp_context *,
-                                                      const struct report *) = {
-        table_1,           table_1_published,     table_budget,           table_reference,
-        table_2,           table_significance,    report_table_inversion, report_table_attacks,
-        report_table_mask, report_table_exposure, report_table_audit};
+    struct report_table (*const maker[REPORT_TABLES])(
+        struct nvdp_context *, const struct report *) = {table_1,
+                                                         table_1_published,
+                                                         table_budget,
+                                                         table_reference,
+                                                         table_2,
+                                                         table_significance,
+                                                         report_table_inversion,
+                                                         report_table_replacements,
+                                                         report_table_attacks,
+                                                         report_table_mask,
+                                                         report_table_exposure,
+                                                         report_table_audit};
     nvdp_status status = NVDP_OK;
     for (int k = 0; k < REPORT_TABLES; k++) {
         const bool of_runs = k < REPORT_TABLES - REPORT_ANALYSIS_TABLES;

@@ -340,6 +340,8 @@ Test(sanitize, plus_says_what_it_gives_up) {
     cr_expect(isinf(support_number(json_object_get(object, "ldp_epsilon"))));
     const char *said = json_string_value(json_object_get(object, "statement"));
     support_contains(said, "No guarantee for the 18 of 35 tokens that are not sensitive: ");
+    cr_expect_eq(support_number(json_object_get(object, "vocabulary")), 35);
+    cr_expect_eq(support_number(json_object_get(object, "sensitive")), 17);
     support_contains(said, "stay as they are with probability 0.8");
     support_contains(said, "was counted on the private texts: that choice is not private.");
     json_decref(object);
@@ -997,6 +999,58 @@ Test(sanitize, analyses_of_a_task) {
          "expected exactly one of these options, found both"},
         {"--analyse geometry --limit 3", "option --task is needed with --limit"},
         {"--mechanism random --split dev", "option --split needs --analyse"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        o = program_expect(2, "sanitize --vectors %s %s", vectors_path, bad[i].options);
+        support_contains(o.err, bad[i].says);
+        program_release(&o);
+    }
+}
+
+/* Lists each token once, in the order of the texts: film is drawn uniformly, or stays, or a word without a vector. */
+Test(sanitize, replacements) {
+    char vectors_path[4200], text[4200];
+    snprintf(text, sizeof text, "%s", support_scratch_path("r.txt"));
+    support_write_text(text, "unheard film . film\nthe film\n");
+    snprintf(vectors_path, sizeof vectors_path, "%s", table());
+    struct outcome o =
+        program_expect(0,
+                       "sanitize --analyse replacements --vectors %s --mechanism random --text %s "
+                       "--draws 6000 --top 3 --json",
+                       vectors_path, text);
+    json_t *object = program_object(&o);
+    const json_t *rows = json_object_get(object, "replacements");
+    const json_t *film = json_array_get(rows, 0), *list = json_object_get(film, "most_frequent");
+    cr_expect_eq(json_array_size(rows), 3); /* film . the */
+    cr_expect_eq(number(object, "tokens", NULL), 3);
+    cr_expect_eq(number(object, "draws", NULL), 6000);
+    cr_expect_str_eq(json_string_value(json_object_get(film, "token")), "film");
+    cr_expect_str_eq(json_string_value(json_object_get(json_array_get(rows, 2), "token")), "the");
+    cr_expect_eq(number(film, "count", NULL), 3);
+    cr_expect_eq(number(film, "outputs", NULL), 6);
+    cr_expect_eq(json_array_size(list), 3);
+    for (size_t j = 0; j < 3; j++) { /* standard deviation .005, fixed seed */
+        const double share = number(json_array_get(list, j), "share", NULL);
+        cr_expect_float_eq(share, 1. / 6, .02);
+        cr_expect(j == 0 || share <= number(json_array_get(list, j - 1), "share", NULL));
+    }
+    json_decref(object);
+    program_release(&o);
+    o = program_expect(
+        0, "sanitize --analyse replacements --vectors %s " FAITHFUL " --text %s --measure-tokens 2",
+        vectors_path, text);
+    support_contains(o.out, "film                    1  film 100.0 %\n");
+    support_lacks(o.out, "the  ");
+    program_release(&o);
+    static const struct {
+        const char *options, *says;
+    } bad[] = {
+        {"--analyse replacements --mechanism random",
+         "option --text or --task is needed with replacements"},
+        {"--analyse replacements --mechanism laplace --eta 1 --text x",
+         "replacements needs a mechanism that outputs texts, such as laplace-nearest"},
+        {"--analyse deniability --mechanism random --top 3",
+         "option --top needs --analyse replacements"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o = program_expect(2, "sanitize --vectors %s %s", vectors_path, bad[i].options);

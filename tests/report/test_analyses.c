@@ -53,6 +53,11 @@ static void make(const char *folder) {
     analysis(folder, "i.json", "inversion", "laplace-nearest", 10, SST2,
              "\"prior\": 0.125, \"nearest\": 0.25, \"bayes\": 0.5, \"nearest_error\": 0.01, "
              "\"bayes_error\": 0.02");
+    analysis(
+        folder, "r.json", "replacements", "santext", 2, SST2,
+        "\"replacements\": [{\"token\": \"film\", \"outputs\": 7, \"most_frequent\": [{\"token\": "
+        "\"plot\", \"share\": 0.5}, {\"token\": \"film\", \"share\": 0.25}]}, {\"token\": "
+        "\"the\", \"outputs\": 1, \"most_frequent\": [{\"token\": \"the\", \"share\": 1}]}]");
     analysis(folder, "m0.json", "mask-inference", "none", 0, SST2,
              "\"defense_rate\": 0.5, \"sanitized\": 0.5, \"original_error\": 0.01, "
              "\"sanitized_error\": 0.01, \"guesses\": 700, \"mask_model\": \"models/bert\"");
@@ -69,6 +74,10 @@ Test(analyses, tables) {
     char *text = report_written("tables", "tables/inversion.csv");
     support_contains(text, "\"sst2 dev, 100 x 50\",laplace-nearest,10,12.50,25.00 +- 1.00,50.00 +- "
                            "2.00");
+    free(text);
+    text = report_written("tables", "tables/replacements.csv");
+    support_contains(text, ",santext,2,film,7,\"plot 50.0, film 25.0\"");
+    support_contains(text, ",santext,2,the,1,the 100.0");
     free(text);
     text = report_written("tables", "tables/mask_inference.csv");
     support_contains(text, ",none,-,50.00 +- 1.00,50.00 +- 1.00,700,bert");

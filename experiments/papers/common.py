@@ -1,0 +1,210 @@
+"""Runs the measurements of a paper's tables and figures with nvdp, stores their numbers, and writes one page of results.
+
+A study is a script run.py in a folder beside this file. It has one function per table or figure of its paper, marked with @study.table.
+The function asks for numbers with study.measure() and returns a Table. A measurement runs once: its number is then read from records.json
+in the folder of the script, as long as its arguments stay the same. So an interrupted command continues where it stopped, and the page
+follows from the records alone.
+
+    study = Study(__file__, "SanText", {"glue": ("glue", "folder of GLUE's tasks")})
+
+    @study.table
+    def table2(study):
+        "Table 2: sizes of vocabularies"
+        found = study.measure("table2/sst2", "sanitize", "--task", "sst2", "--data", "{glue}/SST-2", ..., keep=["vocabulary"])
+        return Table(scale="...", header=["", "paper", "ours"], rows=[["SST-2", 14730, cell(found, "vocabulary")]], verdict=...)
+
+    study.main()"""
+import argparse
+import dataclasses
+import fcntl
+import inspect
+import json
+import os
+import resource
+import shlex
+import statistics
+import subprocess
+import sys
+
+
+@dataclasses.dataclass
+class Table:
+    scale: str  # model, data, rows and seeds of our numbers
+    header: list
+    rows: list
+    verdict: str  # agrees(), disagrees() or unknown()
+    note: str = ""
+
+
+def agrees(why=""):
+    return "**Agrees**" + (": " + why if why else ".")
+
+
+def disagrees(why):
+    return "**Disagrees**, because " + why
+
+
+def unknown(why="the numbers are not all measured."):
+    return "**No answer**: " + why
+
+
+def verdict(numbers, test, yes, no):
+    """Returns agrees(yes) or disagrees(no) after test(*numbers), unknown() if a number is missing, and text that the test returns."""
+    if any(isinstance(number, Missing) for number in numbers):
+        return unknown()
+    found = test(*numbers)
+    return found if isinstance(found, str) else agrees(yes) if found else disagrees(no)
+
+
+def number(value, digits=3):
+    """Formats a score as .852 and a larger number with its separators; text stays."""
+    if not isinstance(value, float):
+        return format(value, ",") if isinstance(value, int) else str(value)
+    text = format(value, ",.%df" % digits)
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def alignment(column):
+    """Aligns a column to the left if it has words."""
+    return "---" if any(isinstance(cell, str) and len(cell) > 12 for cell in column) else "---:"
+
+
+class Missing:
+    """A measurement that was not run. Every number of it is this object, which prints why."""
+
+    def __init__(self, hours):
+        self.hours = hours
+
+    def __getitem__(self, key):
+        return self
+
+    def __bool__(self):
+        return False
+
+    def __str__(self):
+        return "not run; %s estimated" % ("%.2g hours" % self.hours if self.hours > 1 else "a minute" if self.hours < 0.025 else "%.0f minutes" % (60 * self.hours))
+
+
+def mean(values):
+    """Returns the mean, or the first Missing among the values."""
+    missing = [value for value in values if isinstance(value, Missing)]
+    return missing[0] if missing else statistics.mean(values)
+
+
+class Study:
+    def __init__(self, file, title, inputs):
+        """inputs: name -> (default, meaning) of a folder, file or number that commands use as {name}; an option and, in capitals, an
+        environment variable set it. The records keep only the last part of a path."""
+        self.folder = os.path.dirname(os.path.abspath(file))
+        self.name, self.title, self.inputs, self.tables = os.path.basename(self.folder), title, inputs, {}
+
+    def table(self, function):
+        self.tables[function.__name__] = function
+        return function
+
+    def measure(self, name, *arguments, hours=0.02, keep):
+        """Runs nvdp with these arguments, once, and returns the stored numbers. keep lists the keys of its JSON output to store ("a.b" is b
+        inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one
+        core."""
+        short = {name: os.path.basename(str(getattr(self.options, name)).rstrip("/")) for name in self.inputs}
+        command = [str(argument).format(**vars(self.options)) for argument in arguments]
+        arguments = [str(argument).format(out="OUT", **short) for argument in arguments]
+        record = self.records.get(name)
+        if record is not None and record["arguments"] == arguments:
+            return {**record["values"], "cpu": record["cpu"]}
+        if hours > self.options.hours:
+            return Missing(hours)
+        self.resume(command, arguments)
+        print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
+        start = cpu_of_children()
+        done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
+                              stdout=subprocess.PIPE)
+        values = {key: find(json.loads(done.stdout), key) for key in keep}
+        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values})
+        return {**values, "cpu": self.records[name]["cpu"]}
+
+    def resume(self, command, arguments):
+        """Turns a command whose output folder holds an unfinished run with the same arguments into one that continues the run."""
+        if command[0] not in ("train", "pretrain"):
+            return
+        out, wanted = command[command.index("--out") + 1], json.dumps(arguments)
+        begun = read(out + ".arguments")
+        if begun == wanted and os.path.exists(out + "/state.ckpt") and not os.path.exists(out + "/result.json"):
+            command[1:] = ["--resume", out]
+            return
+        command.append("--overwrite")
+        with open(out + ".arguments", "w", encoding="utf-8") as file:
+            file.write(wanted)
+
+    def load(self):
+        return json.loads(read(self.options.records) or "{}")
+
+    def save(self, name, record):
+        """Adds a record to the file, which other commands may extend at the same time."""
+        partial = self.options.records + ".partial"
+        folder = os.open(os.path.dirname(os.path.abspath(self.options.records)), os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        self.records = {**self.load(), name: record}
+        with open(partial, "w", encoding="utf-8") as file:
+            file.write("{\n" + ",\n".join("%s: %s" % (json.dumps(key), json.dumps(self.records[key])) for key in sorted(self.records)) + "\n}\n")
+        os.replace(partial, self.options.records)
+        os.close(folder)
+
+    def text(self, name):
+        """Returns a table as Markdown."""
+        function = self.tables[name]
+        made = function(self)
+        lines = ["## " + inspect.getdoc(function), "", made.verdict, ""]
+        lines += ["| " + " | ".join(map(number, row)) + " |" for row in [made.header, list(map(alignment, zip(*made.rows))) or ["---"] * len(made.header),
+                                                                         *made.rows]]
+        lines += ["", made.scale, "", "    experiments/papers/%s/run.py %s" % (self.name, name)]
+        return "\n".join(lines + (["", made.note] if made.note else []))
+
+    def page(self):
+        seconds = sum(record["cpu"] for record in self.records.values())
+        with open(self.options.page, "w", encoding="utf-8") as file:
+            file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
+            file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes of one "
+                       "core. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
+            file.write("\n\n".join(self.text(name) for name in self.tables) + "\n")
+
+    def main(self):
+        parser = argparse.ArgumentParser(description=inspect.getdoc(sys.modules["__main__"]), formatter_class=argparse.RawDescriptionHelpFormatter)
+        parser.add_argument("tables", nargs="+", metavar="TABLE", choices=[*self.tables, "all", "page"],
+                            help="%s, all, or page (writes the page from the stored records)" % ", ".join(self.tables))
+        parser.add_argument("--nvdp", default=os.environ.get("NVDP", "build/release/nvdp"))
+        parser.add_argument("--hours", type=float, default=0.1, help="skips measurements that are estimated to take longer (default %(default)s)")
+        parser.add_argument("--threads", type=int, default=1)
+        parser.add_argument("--out", default="out/papers/" + self.name, help="folder of runs and models (default %(default)s)")
+        parser.add_argument("--records", default=self.folder + "/records.json", help="the stored numbers (default: beside the script)")
+        parser.add_argument("--page", default="experiments/results/papers-%s.md" % self.name, help="(default %(default)s)")
+        for name, (default, meaning) in self.inputs.items():
+            parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=type(default)(os.environ.get(name.upper(), default)),
+                                help=meaning + " (default %(default)s)")
+        self.options = parser.parse_args()
+        os.makedirs(self.options.out, exist_ok=True)
+        self.records = self.load()
+        if self.options.tables == ["page"]:
+            self.options.hours = -1  # no measurement runs
+            return self.page()
+        for name in self.tables if "all" in self.options.tables else self.options.tables:
+            print(self.text(name) + "\n", flush=True)
+
+
+def read(path):
+    """Returns the text of a file, or None if there is no such file."""
+    if not os.path.exists(path):
+        return None
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def find(found, path):
+    for key in path.split("."):
+        found = found[key]
+    return found

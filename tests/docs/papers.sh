@@ -1,0 +1,52 @@
+#!/bin/bash
+# Pages of experiments/results that a study of experiments/papers writes follow from its records: writes each again and compares.
+# Also measures with a stand-in for nvdp that prints {"changed": 1}, and checks that a measurement runs once, that other options
+# measure again, and that a long one is left out.
+# usage: papers.sh SOURCE SCRATCH
+set -euo pipefail
+source=$1 scratch=$2
+rm -rf "$scratch"
+mkdir -p "$scratch/study"
+cd "$source"
+export PYTHONDONTWRITEBYTECODE=1
+for study in experiments/papers/*/run.py; do
+    name=$(basename "$(dirname "$study")")
+    "$study" page --page "$scratch/$name.md" --out "$scratch/out"
+    diff -u "experiments/results/papers-$name.md" "$scratch/$name.md"
+done
+
+printf '#!/bin/sh\necho "$@" >>"%s/calls"\necho "{\\"changed\\": 1}"\n' "$scratch" >"$scratch/nvdp"
+chmod +x "$scratch/nvdp"
+cat >"$scratch/study/run.py" <<END
+"""A study for tests.
+
+The question of the page."""
+import sys
+sys.path.insert(0, "$source/experiments/papers")
+from common import Study, Table, verdict
+study = Study(__file__, "Title", {"rows": (10, "rows")})
+
+@study.table
+def table1(study):
+    "Table 1: one"
+    few = study.measure("few", "sanitize", "--limit", "{rows}", keep=["changed"])["changed"]
+    long = study.measure("long", "sanitize", hours=2, keep=["changed"])["changed"]
+    return Table(scale="Scale.", header=["", "ours"], rows=[["few", few], ["long", long]], verdict=verdict([few], lambda few: few == 1, "yes.", "no."))
+
+study.main()
+END
+measure() { python3 "$scratch/study/run.py" "$@" --nvdp "$scratch/nvdp" --out "$scratch/out" --page "$scratch/page.md" 2>/dev/null; }
+calls() { [ "$(wc -l <"$scratch/calls")" = "$1" ] || { echo "expected $1 calls, found:"; cat "$scratch/calls"; exit 1; }; }
+measure table1 | grep '^\*\*Agrees\*\*: yes\.$'
+calls 1
+measure table1 | grep -x '| long | not run; 2 hours estimated |'
+calls 1
+measure page
+grep -qx '| few | 1 |' "$scratch/page.md"
+measure table1 --rows 20 >/dev/null
+calls 2
+measure table1 --rows 20 --hours 3 | grep -x '| long | 1 |'
+calls 3
+measure page --rows 30
+grep -q '^| few | not run; ' "$scratch/page.md"
+calls 3
