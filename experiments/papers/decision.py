@@ -149,7 +149,7 @@ def figure(rows):
     path = RESULTS + "/figures/decision.svg"
     script = ["set terminal svg enhanced size 760,460 dynamic background rgb 'white' font 'sans,12'", "set output '%s'" % path, "set logscale x",
               "set xlabel 'certified epsilon at delta 1e-5 (further left is more private)'", "set ylabel 'percent'", "set xrange [1.8:110]", "set yrange [0:100]",
-              "set xtics (2,4,8,16,32,'43' 42.8,92)", "set grid lc rgb '#dddddd'", "set key outside right", "$guess << end"]
+              "set xtics (2,4,8,16,32,'43' 42.8,92)", "set grid lc rgb '#dddddd'", "set key bottom right opaque", "$guess << end"]
     script += ["%g %g" % (epsilon, 100 * right_at_most(clip_of(epsilon))) for epsilon in (1.8, 2, 3, 4, 6, 8, 11, 16, 22, 32, 43, 60, 92, 110)] + ["end"]
     colors = ("#2060a0", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#5d6d7e")
     plots = ["$guess using 1:2 with lines lw 2 dt 2 lc rgb 'black' title 'a guess is right at most'"]

@@ -8,9 +8,8 @@ import re
 import statistics
 import subprocess
 import sys
-import time
 
-from common import Missing, Study
+from common import Missing, Study, cpu_of_children
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
 FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base")  # inputs that are not part of a measurement
@@ -52,12 +51,12 @@ class SweepStudy(Study):
             json.dump(dict(self.filled(grid), seeds=seeds), file, indent=2)
         if self.dry:
             return self.plan(name, out, hours * len(seeds))
-        start = time.monotonic()
+        start = cpu_of_children()
         self.program("sweep", out + ".json", "--out", out, "--jobs", self.options.jobs)
         mine = {run["run"] for run in json.loads(self.program("sweep", "--out", out, "--dry-run", "--json", take=True))["runs"]}
         report = json.loads(self.program("report", out, "--no-figures", "--json", take=True))
         settings = [small(group) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
-        self.records[name] = {"arguments": arguments, "seconds": round(time.monotonic() - start, 1), "values": {"seeds": seeds, "settings": settings}}
+        self.records[name] = {"arguments": arguments, "seconds": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}}
         self.save()
         return Settings(settings)
 
