@@ -32,8 +32,10 @@ OCCURRENCES = (0, 10, 100)
 
 
 def texts(study):
-    """Writes the private text of figure2, that of the pipeline, the held-out text and the tagger's data into --out."""
+    """Writes the private text of figure2, that of the pipeline, the held-out text and the tagger's data into --out, unless only a page is written."""
     folder = study.options.out + "/texts"
+    if study.options.hours < 0:
+        return
     os.makedirs(folder + "/data", exist_ok=True)
     lines = {name: list(sentences("%s/%s.tsv" % (study.options.ner, part) for part in parts)) for name, parts in (("private", ("train", "devel")), ("held-out", ("test",)))}
     for name, source, documents in (("some", "private", study.options.documents), ("private", "private", None), ("held-out", "held-out", None)):
@@ -44,7 +46,6 @@ def texts(study):
     shutil.copy(study.options.ner + "/test.tsv", folder + "/data/dev.tsv")
     with open(folder + "/secrets.json", "w", encoding="utf-8") as file:
         json.dump({"seed": 1, "secrets": [{"form": form, "occurrences": n, "count": 40 if n == 0 else 5} for form in FORMS for n in OCCURRENCES]}, file)
-    return folder
 
 
 def private(study):
@@ -83,7 +84,8 @@ def figure1(study):
 @study.table
 def figure2(study):
     "Figure 2: exposure of secrets of the forms HS, HSH and HHSHH"
-    folder, found = texts(study), {}
+    texts(study)
+    found = {}
     common = ("--text", "{out}/texts/some.txt", "--init", study.options.model, "--length", 64, "--plant", "{out}/texts/secrets.json", "--seed", 1)
     for name, hours, options in (("plain", 0.25, ("--optimizer", "adamw", "--batch", 32, "--steps", study.options.steps, "--lr", 5e-4)),
                                  ("private", 0.3, (*private(study), "--steps", study.options.dp_steps, "--lr", 3e-4))):

@@ -60,7 +60,7 @@ def row(study, encoder_rows, rows, frozen=True):
 
 def table(study, cases, sentence):
     rows, gaps = zip(*(row(study, *case) for case in cases))
-    scale = ("%s, SST-2, %d seed(s), five draws of noise on 872 dev texts: a score has a standard error of 1.2 to 1.7 points, and a difference below it is noise. Gap: "
+    scale = ("%s, SST-2, seeds: %d, five draws of noise on 872 dev texts: a score has a standard error of 1.2 to 1.7 points, and a difference below it is noise. Gap: "
              "points below base's decision in one bit." % (study.options.model, study.options.seeds))
     if None in gaps:
         return Table(scale, HEADER, rows, unknown("some runs are missing."))
