@@ -56,8 +56,7 @@ class SweepStudy(Study):
         mine = {run["run"] for run in json.loads(self.program("sweep", "--out", out, "--dry-run", "--json", take=True))["runs"]}
         report = json.loads(self.program("report", out, "--no-figures", "--json", take=True))
         settings = [small(group) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
-        self.records[name] = {"arguments": arguments, "seconds": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}}
-        self.save()
+        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}})
         return Settings(settings)
 
     def adopt(self, name, grid, pattern):
@@ -77,8 +76,7 @@ class SweepStudy(Study):
             scores = {metric: spread({"mean": statistics.mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)})
                       for metric in next(iter(found.values())) for values in [[of[metric] for of in found.values()]]}
             settings = [{"task": grid["tasks"][0], "label": "base", "method": "base", "lambda_g": None, "clip_sequence": None, "seeds": len(found), "scores": scores, "numbers": {}}]
-            self.records[name] = {"arguments": self.arguments(grid), "seconds": 0, "values": {"seeds": list(found), "settings": settings}}
-            self.save()
+            self.save(name, {"arguments": self.arguments(grid), "cpu": 0, "values": {"seeds": list(found), "settings": settings}})
 
     def arguments(self, grid):
         """Returns what a record stores of a grid: everything but the seeds, and the folders as {name}."""
