@@ -86,7 +86,7 @@ def figure2(study):
     "Figure 2: exposure of secrets of the forms HS, HSH and HHSHH"
     texts(study)
     found = {}
-    common = ("--text", "{out}/texts/some.txt", "--init", study.options.model, "--length", 64, "--plant", "{out}/texts/secrets.json", "--seed", 1)
+    common = ("--text", "{out}/texts/some.txt", "--init", "{model}", "--length", 64, "--plant", "{out}/texts/secrets.json", "--seed", 1)
     for name, hours, options in (("plain", 0.25, ("--optimizer", "adamw", "--batch", 32, "--steps", study.options.steps, "--lr", 5e-4)),
                                  ("private", 0.3, (*private(study), "--steps", study.options.dp_steps, "--lr", 3e-4))):
         made = study.measure("figure2/" + name, "pretrain", *common, *options, "--out", "{out}/figure2-" + name, hours=hours, keep=["loss"])
@@ -119,7 +119,7 @@ EXPOSURE = ["form", "occurrences", "exposure in bits, plain", "epsilon 8"]
 @study.table
 def cross_validation(study):
     "Section 4: five-fold cross validation of the tagger"
-    found = [study.measure("folds/%d" % fold, "train", "--task", "ner", "--data", "{ner}", "--model", study.options.model, "--method", "base", "--freeze-layers", study.options.layers,
+    found = [study.measure("folds/%d" % fold, "train", "--task", "ner", "--data", "{ner}", "--model", "{model}", "--method", "base", "--freeze-layers", study.options.layers,
                            "--folds", 5, "--fold", fold, "--epochs", 15, "--lr", 3e-3, "--select", "last", "--seed", 1, "--out", "{out}/fold-%d" % fold, hours=0.05,
                            keep=["test.metrics.entity_f1.mean", "test.n"]) for fold in range(1, 6)]
     f1 = [of["test.metrics.entity_f1.mean"] for of in found]

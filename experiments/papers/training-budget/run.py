@@ -62,9 +62,10 @@ def table(study, cases, sentence):
     rows, gaps = zip(*(row(study, *case) for case in cases))
     scale = ("%s, SST-2, seeds: %d, five draws of noise on 872 dev texts: a score has a standard error of 1.2 to 1.7 points, and a difference below it is noise. Gap: "
              "points below base's decision in one bit." % (study.options.model, study.options.seeds))
-    if None in gaps:
+    known = [(gap, row) for gap, row in zip(gaps, rows) if gap is not None]
+    if len(known) < 2:
         return Table(scale, HEADER, rows, unknown("some runs are missing."))
-    return Table(scale, HEADER, rows, sentence(gaps, rows))
+    return Table(scale, HEADER, rows, sentence(*zip(*known)))
 
 
 @study.table
@@ -72,8 +73,8 @@ def rows(study):
     "More training rows for both: encoder and mechanism"
     return table(study, [(n, n) for n in ROWS], lambda gaps, rows: (agrees if gaps[0] > gaps[-1] + 1 else disagrees)(
         "the gap to the ceiling is %s points at %s rows; base has %s. %s" % (
-            ", ".join("%.1f" % gap for gap in gaps), ", ".join(format(n, ",") for n in ROWS), ", ".join(row[2] for row in rows),
-            "Rows close the gap." if gaps[0] > gaps[-1] + 1 else "Rows raise the ceiling, through base, and not the share of it that the mechanism reaches.")))
+            ", ".join("%.1f" % gap for gap in gaps), ", ".join(row[1] for row in rows), ", ".join(row[2] for row in rows),
+            "Rows close the gap." if gaps[0] > gaps[-1] + 1 else "The mechanism is at its ceiling already: rows raise only the ceiling, through base.")))
 
 
 @study.table
@@ -81,7 +82,7 @@ def mechanism_rows(study):
     "More training rows for the mechanism alone"
     return table(study, [(ROWS[-1], n) for n in ROWS], lambda gaps, rows: (agrees if gaps[0] > gaps[-1] + 1 else disagrees)(
         "the gap is %s points at %s rows of the mechanism, from one encoder. %s" % (
-            ", ".join("%.1f" % gap for gap in gaps), ", ".join(format(n, ",") for n in ROWS),
+            ", ".join("%.1f" % gap for gap in gaps), ", ".join(row[1] for row in rows),
             "The mechanism needs rows." if gaps[0] > gaps[-1] + 1 else "A thousand rows train the mechanism; the other rows serve the encoder.")))
 
 
