@@ -21,6 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CSV = RESULTS + "/certified.csv"
 FIELDS = ("encoder", "task", "method", "epsilon", "clip", "seeds", "score", "sd", "base", "source")
 TASKS = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "qnli": "QNLI", "qqp": "QQP", "rte": "RTE"}
+STUDIES = {"minilm": "base-size", "mpnet": "base-size", "compact": "nvdp"}  # which measures an encoder
 ENCODERS = {"minilm": "all-MiniLM-L6-v2", "mpnet": "all-mpnet-base-v2", "compact": "models/compact"}
 BEGIN, END = "<!-- decision.py writes from here -->\n", "<!-- decision.py writes to here -->\n"
 
@@ -137,7 +138,7 @@ def table(rows):
              "| *right at most* | %s | |" % " | ".join("%.1f" % (100 * right_at_most(clip)) for clip in clips)]
     for encoder, name in ENCODERS.items():
         tasks = [task for task in TASKS.values() if any(row["encoder"] == encoder and row["task"] == task for row in rows)]
-        lines.append("| **%s**%s |" % (name, "" if tasks else ": not run, see [base size](papers-base-size.md)") + " |" * (len(COLUMNS) + 1))
+        lines.append("| **%s**%s |" % (name, "" if tasks else ": not run, see [%s](papers-%s.md)" % ((STUDIES[encoder],) * 2)) + " |" * (len(COLUMNS) + 1))
         for task in tasks:
             base = next(row["base"] for row in rows if row["encoder"] == encoder and row["task"] == task)
             lines.append("| %s | %s | %s |" % (task, " | ".join(cell_of(rows, encoder, task, epsilon) for epsilon in COLUMNS), base))

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import Missing, Table, agrees, disagrees, unknown
 import decision
-from sweeps import SweepStudy, first, mean_of, number_of, page_table, score
+from sweeps import SweepStudy, mean_of, number_of, score
 
 study = SweepStudy(__file__, "An encoder of base size", {
     "glue": ("glue", "folder of GLUE's tasks"),

@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from common import Missing, Table, agrees, disagrees, unknown
+from common import Missing, Table, unknown
 from decision import right_at_most
 from sweeps import SweepStudy, mean_of, score
 
@@ -70,8 +70,8 @@ def table(study, cases, sentence):
 
 @study.table
 def rows(study):
-    "More training rows for both: encoder and mechanism"
-    return table(study, [(n, n) for n in ROWS], lambda gaps, rows: (agrees if gaps[0] > gaps[-1] + 1 else disagrees)(
+    "Do more training rows for encoder and mechanism close the gap?"
+    return table(study, [(n, n) for n in ROWS], lambda gaps, rows: ("**Yes**: " if gaps[0] > gaps[-1] + 1 else "**No**: ") + (
         "the gap to the ceiling is %s points at %s rows; base has %s. %s" % (
             ", ".join("%.1f" % gap for gap in gaps), ", ".join(row[1] for row in rows), ", ".join(row[2] for row in rows),
             "Rows close the gap." if gaps[0] > gaps[-1] + 1 else "The mechanism is at its ceiling already: rows raise only the ceiling, through base.")))
@@ -79,8 +79,8 @@ def rows(study):
 
 @study.table
 def mechanism_rows(study):
-    "More training rows for the mechanism alone"
-    return table(study, [(ROWS[-1], n) for n in ROWS], lambda gaps, rows: (agrees if gaps[0] > gaps[-1] + 1 else disagrees)(
+    "Do more training rows for the mechanism alone close the gap?"
+    return table(study, [(ROWS[-1], n) for n in ROWS], lambda gaps, rows: ("**Yes**: " if gaps[0] > gaps[-1] + 1 else "**No**: ") + (
         "the gap is %s points at %s rows of the mechanism, from one encoder. %s" % (
             ", ".join("%.1f" % gap for gap in gaps), ", ".join(row[1] for row in rows),
             "The mechanism needs rows." if gaps[0] > gaps[-1] + 1 else "A thousand rows train the mechanism; the other rows serve the encoder.")))
@@ -88,12 +88,12 @@ def mechanism_rows(study):
 
 @study.table
 def encoder_within_the_clip(study):
-    "The encoder trained within the clip"
+    "Does an encoder trained within the clip close the gap?"
     cases = [(1000, 1000), (1000, 1000, False)]
     long = [(ROWS[-1], ROWS[-1]), (ROWS[-1], ROWS[-1], False)]
     if not isinstance(mechanism(study, *long[1]), Missing):
         cases += long
-    made = table(study, cases, lambda gaps, rows: (agrees if gaps[-2] > gaps[-1] + 1 else disagrees)(
+    made = table(study, cases, lambda gaps, rows: ("**Yes**: " if gaps[-2] > gaps[-1] + 1 else "**No**: ") + (
         "the gap is %.1f points with a frozen encoder and %.1f if all weights are trained within the clip." % (gaps[-2], gaps[-1])))
     if len(cases) == 2:
         made.rows = [*made.rows, *(row(study, *case)[0] for case in long)]
