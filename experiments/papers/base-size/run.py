@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Measures an encoder of base size, all-mpnet-base-v2, on the six tasks, and the methods on it.
+
+The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task and then frozen. Each task is complete before the
+next begins, SST-2 and MRPC first. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left and
+about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from common import Missing, Table, agrees, disagrees, unknown
+import decision
+from sweeps import SweepStudy, mean_of, number_of, score
+
+study = SweepStudy(__file__, "An encoder of base size", {
+    "glue": ("glue", "folder of GLUE's tasks"),
+    "model": ("models/mpnet", "encoder"),
+    "name": ("mpnet", "the encoder's name in the records"),
+    "layers": (12, "layers of the encoder"),
+    "seeds": (3, "number of training seeds"),
+    "base_runs": ("", "pattern of base runs that exist, such as runs/mpnet-{task}-{seed}; they must have this study's options"),
+    "jobs": (1, "runs at a time"),
+})
+
+# folder, epochs and batch of the fine-tuning, expected score; thousands of tokens of the training rows and of the dev file
+TASKS = {
+    "sst2": ("SST-2", {"epochs": 1, "limit_train": 10000}, 92, 117, 22),
+    "mrpc": ("MRPC", {"epochs": 2, "batch": 16}, 87, 175, 22),
+    "stsb": ("STS-B", {"epochs": 2, "batch": 16}, 89, 160, 45),
+    "qnli": ("QNLI", {"epochs": 1}, 88, 450, 270),
+    "qqp": ("QQP", {"epochs": 1}, 86, 270, 590),
+    "rte": ("RTE", {"epochs": 3, "batch": 16}, 70, 157, 20),
+}
+LENGTHS = {"sst2": 64, "mrpc": 96, "stsb": 64, "qnli": 96, "qqp": 64, "rte": 128}
+TRAIN, ENCODE = 65, 200  # tokens per second of one AVX2 core: all weights trained in float32; states computed
+CLIPS = (1, 2, 3, 5)
+EPSILONS = (8, 16, 32)
+
+
+def common(task):
+    folder, how, *_ = TASKS[task]
+    return {"tasks": [task], "data": {task: "{glue}/" + folder}, "patience": 0, **{key: how[key] for key in ("limit_train",) if key in how}}
+
+
+def base(study, task):
+    _, how, _, train, dev = TASKS[task]
+    grid = dict(common(task), model="{model}", methods=["base"], lr=3e-5, dropout=0.1, eval_draws=1, **how)
+    name = "%s/%s/base" % (study.options.name, task)
+    if study.options.base_runs and study.options.hours >= 0:
+        study.adopt(name, grid, study.options.base_runs.replace("{task}", task))
+    return study.sweep(name, grid, (0.9 * how["epochs"] * train / TRAIN + (0.1 * train + dev) / ENCODE) / 3.6)
+
+
+def on_frozen(study, task, kind, methods, hours, **more):
+    _, _, _, train, dev = TASKS[task]
+    study.options.from_base = study.options.base_runs or "%s/%s/{task}/base/runs/{task}-base-s{seed}-*" % (study.options.out, study.options.name)
+    return study.sweep("%s/%s/%s" % (study.options.name, task, kind), dict(
+        common(task), from_base="{from_base}", freeze_layers="{layers}", methods=methods, precision="bf16", eval_draws=3,
+        max_length=LENGTHS[task], keep="results", **more), hours + (train + dev) / ENCODE / 3.6)
+
+
+def certified(study, task):
+    clip = {"method": "nvdp", "lambdas": [0], "latent_dim": 32, "epochs": 5, "lr": 0.002}
+    return on_frozen(study, task, "certified", [
+        dict(clip, name="certified", preset="certified", certified_epsilon=list(EPSILONS)),
+        dict(clip, name="sequence clip", clip_sequence=list(CLIPS))], 0.15, privacy={"max_pairs": 89700})
+
+
+def published(study, task):
+    return on_frozen(study, task, "published", ["nvdp", {"name": "vib-fixed", "method": "vib-fixed", "lambdas": [0.01, 0.1]},
+                                                {"name": "vib-learned", "method": "vib-learned", "lambdas": [0.01, 0.1]},
+                                                {"name": "vtdp", "method": "vtdp", "lambdas": [0.001, 0.01]}], 1.2,
+                     lambdas=[0.001, 0.01, 0.1, 1], privacy={"max_pairs": 39800},
+                     per_method={"vib-fixed": {"epochs": 8, "lr": 0.002}, "vib-learned": {"epochs": 8, "lr": 0.002}, "vtdp": {"epochs": 2, "lr": 2e-4}, "nvdp": {"epochs": 3, "lr": 3e-4}})
+
+
+def smaller(task):
+    """Returns epsilon -> (score, base) of all-MiniLM-L6-v2 from experiments/results/certified.csv."""
+    return {float(row["epsilon"]): (float(row["score"]), float(row["base"])) for row in decision.read() if row["encoder"] == "minilm" and row["task"] == TASKS[task][0]}
+
+
+def losses(study, task):
+    """Returns (epsilon, loss of this encoder, loss of all-MiniLM-L6-v2) for each certified setting that is measured."""
+    start, found = base(study, task), certified(study, task)
+    if isinstance(start, Missing) or isinstance(found, Missing):
+        return []
+    other = smaller(task)
+    near = lambda epsilon: next((base - mean for at, (mean, base) in other.items() if abs(at - epsilon) < 0.5), None)
+    at = sorted((decision.epsilon_of(setting["clip_sequence"]), mean_of(start[0]) - mean_of(setting)) for setting in found)
+    return [(epsilon, loss, near(epsilon)) for epsilon, loss in at]
+
+
+@study.table
+def answers(study):
+    "Answers"
+    if study.dry:
+        return None
+    hours, study.options.hours = study.options.hours, -1  # only what is stored
+    rows = [["Does a better encoder cost less privacy for the same loss of score?", cheaper(study)],
+            ["Where does a useful certified release begin (within 2 points of base)?", begins(study)],
+            ["Does the published claim hold (within 1 point of base)?", claim(study)],
+            ["Is the guess bound met by the named share?", named(study)]]
+    missing = [TASKS[task][0] for task in TASKS for step in (base, certified, published) if isinstance(step(study, task), Missing)]
+    study.options.hours = hours
+    done = [TASKS[task][0] for task in TASKS if TASKS[task][0] not in missing]
+    verdict = unknown("nothing is measured yet.") if len(missing) == 3 * len(TASKS) else (
+        "Measured: %s. Missing, in whole or in part: %s." % (", ".join(done) or "no task completely", ", ".join(dict.fromkeys(missing)) or "nothing"))
+    return Table("The answers follow from the tables below, for the tasks that are measured.", ["question", "answer"], rows, verdict)
+
+
+def cheaper(study):
+    parts = []
+    for task in TASKS:
+        pairs = [(epsilon, mine, other) for epsilon, mine, other in losses(study, task) if other is not None]
+        if pairs:
+            wins = sum(mine < other for _, mine, other in pairs)
+            parts.append("%s: it loses less at %d of %d epsilons (%s)" % (TASKS[task][0], wins, len(pairs), ", ".join(
+                "%.0f: %.1f against %.1f" % pair for pair in pairs)))
+    return "; ".join(parts) or unknown()
+
+
+def begins(study):
+    parts = []
+    for task in TASKS:
+        measured = losses(study, task)
+        if measured:
+            parts.append("%s: %s" % (TASKS[task][0], next(("epsilon %.0f" % epsilon for epsilon, loss, _ in measured if loss <= 2), "at no measured epsilon")))
+    return "; ".join(parts) or unknown()
+
+
+def claim(study):
+    parts = []
+    for task in TASKS:
+        start, found = base(study, task), published(study, task)
+        if not isinstance(start, Missing) and not isinstance(found, Missing):
+            # lambda is chosen as the paper does: the best score
+            best = max(mean_of(setting) for setting in found if setting["label"] == "nvdp")
+            parts.append("%s: %s (%+.1f)" % (TASKS[task][0], "yes" if best >= mean_of(start[0]) - 1 else "no", best - mean_of(start[0])))
+    return "; ".join(parts) or unknown()
+
+
+def named(study):
+    parts = []
+    for task in TASKS:
+        found = certified(study, task)
+        if isinstance(found, Missing):
+            continue
+        rows = [(setting["clip_sequence"], setting["numbers"]["linked"][2], named_at_most(setting["clip_sequence"], texts(task))) for setting in found
+                if "linked" in setting["numbers"]]
+        if rows:
+            parts.append("%s: %s" % (TASKS[task][0], "yes" if all(share <= bound for _, share, bound in rows) else "no") + " (" + ", ".join(
+                "C %.3g: %.1f %% of at most %.1f %%" % (clip, 100 * share, 100 * bound) for clip, share, bound in sorted(rows)) + ")")
+    return "; ".join(parts) or unknown()
+
+
+def texts(task):
+    """Number of texts among which nvdp privacy names a sample's text: dev, at most 1,000."""
+    return {"sst2": 872, "mrpc": 408, "rte": 277}.get(task, 1000)
+
+
+def named_at_most(clip, texts):
+    """Returns how often the text of a sample is named among equally likely texts at most: the power, at level 1 / texts, of the best test between a
+    mean of norm C and the center."""
+    low = decision.solve(lambda x: decision.normal(x) - 1 / texts, -40, 40)
+    return decision.normal(low + clip)
+
+
+def table(study, task):
+    start, found, others = base(study, task), certified(study, task), published(study, task)
+    rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "%d" % TASKS[task][2], "-", "-", "-"]]
+    small, kept = smaller(task), {"certified": found, "published": others}
+    for name, of in kept.items():
+        if isinstance(of, Missing):
+            rows.append([name + (" at %s and C %s" % (", ".join(map(str, EPSILONS)), ", ".join(map(str, CLIPS))) if name == "certified" else " losses"), "-", of, "-", "-", "-", "-"])
+            continue
+        for setting in sorted(of, key=lambda setting: (setting["label"], setting["clip_sequence"] or setting["lambda_g"])):
+            clip = setting["clip_sequence"]
+            epsilon = decision.epsilon_of(clip) if clip else None
+            other = next((mean for at, (mean, _) in small.items() if epsilon and abs(at - epsilon) < 0.5), "-")
+            rows.append([setting["label"], "C %.3g, epsilon %.1f" % (clip, epsilon) if clip else "lambda %g" % setting["lambda_g"], score(setting),
+                         other if other == "-" else "%.1f" % other, number_of(setting, "rd_sum_max"), number_of(setting, "linked"),
+                         "%.3g" % named_at_most(clip, texts(task)) if clip else "-"])
+    scale = "%s, %s rows, %d seeds planned. The fourth column has the expected score of base, and else the score of all-MiniLM-L6-v2 at the same epsilon." % (
+        study.options.model, "10,000" if task == "sst2" else "all stored", study.options.seeds)
+    if isinstance(start, Missing):
+        verdict = unknown("base is not measured.")
+    else:
+        verdict = (agrees if mean_of(start[0]) >= TASKS[task][2] - 1 else disagrees)("base has %s, %d was expected." % (score(start[0]), TASKS[task][2]))
+    return Table(scale, ["method", "setting", "score", "expected, or MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
+
+
+def register(task):
+    function = lambda study: table(study, task)
+    function.__name__, function.__doc__ = task, TASKS[task][0]
+    study.table(function)
+
+
+for task in TASKS:
+    register(task)
+
+if __name__ == "__main__":
+    study.main()

@@ -1,0 +1,183 @@
+"""Adds to common.py: a study whose measurements are sweeps, and readers of the tables on the pages of results.
+
+A sweep's grid is what `nvdp sweep` reads. Its record stores one entry per setting, with the scores and the privacy numbers of `nvdp report`.
+Grids and commands stand in each run.py; --dry-run prints what is left to run and about how long it takes, and runs nothing."""
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+from common import Missing, Study, cpu_of_children
+
+RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
+FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base")  # inputs that are not part of a measurement
+QUANTITIES = ("rd_sum_max", "rd_sum_mean", "rd_bound", "rd_per_component_dim_max", "bdp_published", "infinite_share", "certified_epsilon", "linked")
+
+
+class Settings(list):
+    """The settings of a finished sweep."""
+
+    def find(self, label, **wanted):
+        """Returns the setting with this label, such as lambda_g=0.1 or clip_sequence=3; a Missing if the sweep has none."""
+        for setting in self:
+            if setting["label"] == label and all(abs((setting.get(key) or 0) - value) <= 1e-3 * abs(value) for key, value in wanted.items()):
+                return setting
+        return Missing(0)
+
+
+class SweepStudy(Study):
+    dry = False
+
+    def seeds(self):
+        return list(range(1, self.options.seeds + 1))
+
+    def sweep(self, name, grid, hours):
+        """Runs a grid once, in the folder NAME of --out, and returns its Settings; a Missing if that takes longer than --hours. Paths in the
+        grid may contain {glue} and the other inputs. hours: estimate for one core and one seed."""
+        seeds = grid.get("seeds") or self.seeds()
+        arguments = self.arguments(grid)
+        record = self.records.get(name)
+        stored = record is not None and record["arguments"] == arguments
+        reading = self.options.hours < 0 and not self.dry
+        if stored and (reading or set(seeds) <= set(record["values"]["seeds"])):
+            return Settings(record["values"]["settings"])
+        if reading or (not self.dry and hours * len(seeds) > self.options.hours):
+            return Settings(record["values"]["settings"]) if stored else Missing(hours * len(seeds))
+        out = os.path.join(self.options.out, name)
+        os.makedirs(out, exist_ok=True)
+        with open(out + ".json", "w", encoding="utf-8") as file:
+            json.dump(dict(self.filled(grid), seeds=seeds), file, indent=2)
+        if self.dry:
+            return self.plan(name, out, hours * len(seeds))
+        start = cpu_of_children()
+        self.program("sweep", out + ".json", "--out", out, "--jobs", self.options.jobs)
+        mine = {run["run"] for run in json.loads(self.program("sweep", "--out", out, "--dry-run", "--json", take=True))["runs"]}
+        report = json.loads(self.program("report", out, "--no-figures", "--json", take=True))
+        settings = [small(group) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
+        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}})
+        return Settings(settings)
+
+    def adopt(self, name, grid, pattern):
+        """Stores the runs that `pattern` names, one per {seed}, as the record of a grid that they match; leaves the record alone otherwise."""
+        found = {}
+        for seed in self.seeds():
+            run = pattern.replace("{seed}", str(seed))
+            if os.path.exists(run + "/result.json"):
+                with open(run + "/run.json", encoding="utf-8") as file:
+                    options = json.load(file)["config"]
+                wrong = [key for key, value in grid.items() if key in options and key not in ("data", "model") and options[key] != value]
+                if wrong:
+                    raise SystemExit("%s: option %s: expected %s, found %s" % (run, wrong[0], grid[wrong[0]], options[wrong[0]]))
+                with open(run + "/result.json", encoding="utf-8") as file:
+                    found[seed] = {metric: value["mean"] for metric, value in json.load(file)["test"]["metrics"].items()}
+        if found:
+            scores = {metric: spread({"mean": statistics.mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)})
+                      for metric in next(iter(found.values())) for values in [[of[metric] for of in found.values()]]}
+            settings = [{"task": grid["tasks"][0], "label": "base", "method": "base", "lambda_g": None, "clip_sequence": None, "seeds": len(found), "scores": scores, "numbers": {}}]
+            self.save(name, {"arguments": self.arguments(grid), "cpu": 0, "values": {"seeds": list(found), "settings": settings}})
+
+    def arguments(self, grid):
+        """Returns what a record stores of a grid: everything but the seeds, and the folders as {name}."""
+        return ["sweep", json.dumps(self.filled({key: value for key, value in grid.items() if key != "seeds"}, FOLDERS), sort_keys=True)]
+
+    def plan(self, name, out, hours):
+        """Prints what is left of a grid, of which `hours` is the whole, and returns the Missing of the rest."""
+        if name in self.planned:
+            return Missing(hours)
+        self.planned.add(name)
+        found = subprocess.run([self.options.nvdp, "sweep", out + ".json", "--out", out, "--dry-run", "--json", "--quiet"],
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+        runs = json.loads(found.stdout)["runs"] if found.returncode == 0 else None
+        if runs is not None:  # otherwise the runs that these start from do not exist yet
+            hours *= sum(run["state"] != "done" for run in runs) / len(runs)
+        self.left += hours
+        print("%-28s %12s  about %6.2f hours, %6.1f in all" % (name, "after others" if runs is None else
+              "%d of %d runs" % (sum(run["state"] != "done" for run in runs), len(runs)), hours, self.left), flush=True)
+        return Missing(hours)
+
+    def filled(self, value, keep=()):
+        """Replaces the inputs, except those in keep, in every text of a grid. Names that are no inputs, such as {task}, stay for nvdp sweep."""
+        if isinstance(value, dict):
+            return {key: self.filled(inner, keep) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.filled(inner, keep) for inner in value]
+        if not isinstance(value, str):
+            return value
+        whole = re.fullmatch(r"\{(\w+)\}", value)
+        if whole and hasattr(self.options, whole[1]) and whole[1] not in keep:
+            return getattr(self.options, whole[1])
+        return re.sub(r"\{(\w+)\}", lambda match: match[0] if match[1] in keep else str(getattr(self.options, match[1], match[0])), value)
+
+    def program(self, *arguments, take=False):
+        command = ["nice", self.options.nvdp, *map(str, arguments), "--threads", str(self.options.threads), "--quiet"]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE if take else subprocess.DEVNULL).stdout
+
+    def main(self):
+        if "--dry-run" in sys.argv:
+            sys.argv.remove("--dry-run")
+            self.dry, self.left, self.planned, self.text = True, 0, set(), self.quiet
+        super().main()
+
+    def quiet(self, name):
+        self.tables[name](self)
+        return ""
+
+
+def small(group):
+    """Returns what a record keeps of a group of nvdp report --json."""
+    kept = {key: group[key] for key in ("task", "label", "method", "lambda_g", "clip_sequence")}
+    kept["seeds"] = group["validation"]["n"]
+    kept["scores"] = {metric: spread(found) for metric, found in group["scores"].items()}
+    kept["numbers"] = {name: spread(group["quantities"][name]) for name in QUANTITIES if name in group["quantities"]}
+    return kept
+
+
+def spread(found):
+    """Returns [mean, standard deviation, maximum] with six digits; "inf" stays."""
+    return [float("%.6g" % value) if isinstance(value, (int, float)) else value for value in (found["mean"], found["sd"], found["max"])]
+
+
+def score(setting, metric=None, digits=1):
+    """Returns "86.4 ± 0.7" of a setting's score (without ± of one seed), or the Missing."""
+    if isinstance(setting, Missing):
+        return setting
+    mean, sd, _ = setting["scores"][metric or next(iter(setting["scores"]))]
+    return "%.*f" % (digits, 100 * mean) + (" ± %.*f" % (digits, 100 * sd) if setting["seeds"] > 1 else "")
+
+
+def mean_of(setting, metric=None):
+    """Returns 100 times the mean score, or None."""
+    return None if isinstance(setting, Missing) else 100 * setting["scores"][metric or next(iter(setting["scores"]))][0]
+
+
+def number_of(setting, name, which=0):
+    """Returns a privacy number of a setting (0: mean, 2: maximum over seeds) for a cell."""
+    if isinstance(setting, Missing):
+        return setting
+    value = setting["numbers"].get(name, ["-"] * 3)[which]
+    return "%.3g" % value if isinstance(value, (int, float)) and abs(value) < 1e4 else "%.0f" % value if isinstance(value, (int, float)) else value
+
+
+def page_table(page, *header):
+    """Yields the rows of the first table on a page of results whose header begins with these cells, as dictionaries by header. A row that is
+    only a bold name ("**sst2 (accuracy)**") is put into its followers as "group"."""
+    names, group = None, None
+    with open(os.path.join(RESULTS, page), encoding="utf-8") as file:
+        for line in file:
+            cells = [cell.strip().replace("**", "").replace("\\", "") for cell in line.strip().strip("|").split("|")]
+            if names is None:
+                names = cells if line.startswith("|") and tuple(cells[: len(header)]) == header else None
+            elif not line.startswith("|"):
+                return
+            elif not any(cells[1:]):
+                group = cells[0]
+            elif not set(cells[0]) <= set("-:"):
+                yield dict(zip(names, cells), group=group)
+
+
+def first(text):
+    """Returns the leading number of a cell such as "86.4 ± 0.7 / 80.1", or None."""
+    match = re.match(r"-?\d*\.?\d+(e-?\d+)?", text.replace(",", ""))
+    return float(match[0]) if match else None

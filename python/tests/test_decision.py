@@ -1,0 +1,35 @@
+"""The decision table of experiments/results/README.md follows from certified.csv, that file from its sources, and epsilon from the clip."""
+import os
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(os.environ.get("NVDP_SOURCE", Path(__file__).parents[2]))
+PAPERS, RESULTS = SOURCE / "experiments" / "papers", SOURCE / "experiments" / "results"
+
+
+@pytest.fixture
+def decision(monkeypatch):
+    monkeypatch.syspath_prepend(PAPERS)
+    import decision
+
+    return decision
+
+
+def test_decision_table_follows_from_certified_csv(decision):
+    page = (RESULTS / "README.md").read_text(encoding="utf-8")
+    assert decision.table(decision.read()) + "\n" == page.partition(decision.BEGIN)[2].partition(decision.END)[0]
+
+
+def test_certified_csv_follows_from_its_sources(decision, tmp_path, monkeypatch):
+    monkeypatch.setattr(decision, "CSV", str(tmp_path / "certified.csv"))
+    decision.collect()
+    assert (tmp_path / "certified.csv").read_text(encoding="utf-8") == (RESULTS / "certified.csv").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("clip, epsilon, right", [(0.5, 4.38, 0.6915), (1, 10.00, 0.8413), (3, 42.8, 0.99865), (5, 91.8, 0.9999997)])
+def test_epsilon_of_a_clip_is_the_certificate_of_the_program(decision, clip, epsilon, right):
+    """Expected: what nvdp report prints as "certified eps" and nvdp explain --clip-sequence as bound at baseline .5."""
+    assert decision.epsilon_of(clip) == pytest.approx(epsilon, rel=2e-3)
+    assert decision.clip_of(decision.epsilon_of(clip)) == pytest.approx(clip, rel=1e-9)
+    assert decision.right_at_most(clip) == pytest.approx(right, abs=5e-5)
