@@ -33,10 +33,11 @@ static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows
             doubles[k] = u;
         }
         if (j % 4 < 2) {
-            uint32_t packed[DIM];
+            uint32_t *packed;
+            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_space(rows, &packed));
             const unsigned char form = nvdp__row_of_decimals(DIM, digits, decimals, packed);
             cr_assert(j % 4 == 0 ? form == 5 : form >= NVDP__ROW_NEAR && form < NVDP__ROW_FLOATS);
-            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_add_decimals(rows, form, packed));
+            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_put(rows, form, packed));
         } else {
             NVDP_RETURN_IF_FAILED(j % 4 == 2 ? nvdp__vector_rows_add_floats(rows, floats)
                                              : nvdp__vector_rows_add_doubles(rows, doubles));
@@ -164,13 +165,14 @@ Test(large, memory) {
     for (size_t j = 0; j < WORDS; j++) {
         uint64_t digits[WIDE];
         unsigned char decimals[WIDE];
-        uint32_t packed[WIDE];
+        uint32_t *packed;
         for (size_t k = 0; k < WIDE; k++) {
             digits[k] = (j * 7919 + k * 104729) * 2654435761 % 100000;
             decimals[k] = 5;
         }
+        cr_assert_eq(nvdp__vector_rows_space(&rows, &packed), NVDP_OK);
         const unsigned char form = nvdp__row_of_decimals(WIDE, digits, decimals, packed);
-        cr_assert_eq(nvdp__vector_rows_add_decimals(&rows, form, packed), NVDP_OK);
+        cr_assert_eq(nvdp__vector_rows_put(&rows, form, packed), NVDP_OK);
     }
     cr_assert_eq(nvdp__vectors_adopt(ctx, &rows, 0, &vectors), NVDP_OK);
     cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 20, 7, &geometry), NVDP_OK);
