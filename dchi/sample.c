@@ -9,7 +9,7 @@
 
 enum {
     KEPT_BYTES = 256 << 20,
-    PERTURBED = 2048 /* points, a multiple of the blocks of nearest.c */
+    PERTURBED = 1 << 22 /* numbers of the points whose nearest tokens are found together */
 };
 
 /* ---- the mechanisms with Laplace noise ---- */
@@ -599,7 +599,8 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
                                   struct nvdp__dchi_scratch *scratch, const struct source *source,
                                   size_t n, const struct nvdp__token_place *place,
                                   const int32_t *tokens, int32_t *out) {
-    const size_t dim = dchi->vectors->dim, block = nvdp__min(n, PERTURBED);
+    const size_t dim = dchi->vectors->dim;
+    const size_t block = nvdp__min(n, nvdp__max(PERTURBED / dim, 1));
     const int threads = nvdp_context_threads(ctx);
     double *points = NULL, *normals = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));
