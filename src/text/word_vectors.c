@@ -379,7 +379,7 @@ struct block {
     double *numbers;                  /* [capacity, dim] of rows that are doubles */
 };
 
-/* What the blocks share. */
+/* State that the blocks share. */
 struct blocks {
     size_t capacity; /* rows of a block */
     size_t line;     /* lines before the next block */
