@@ -10,12 +10,12 @@
  *     e_j  =  (d + 8) 2^-24 |z| |c_j|  +  d 2^-120 (1 + |z|),
  *
  * where the second term covers underflow; 2^-20 of |c_j|^2/2 and a slightly larger d cover float32's rounding of the
- * score.  A row with score_j - e_j above the smallest score_k + e_k so far is not the nearest; the few others are
- * compared in double.  The farthest row is that of the smallest -score_j.
+ * score.  A row with score_j - e_j above the smallest score_k + e_k so far, or above the best score in double, is not the
+ * nearest; the few others are compared in double.  The farthest row is that of the smallest -score_j.
  *
  * If the processor multiplies 8-bit integers, which is two to four times as fast, batches of at least a few
  * dozen points use these products: z ~ z' = min + step u with u in 0..255, c_j ~ c'_j = step_j q_j with q in
- * -127..127 (u in 0..63 and q in -63..63 with AVX2 alone, byte_product.h), and
+ * -127..127 (u in 0..127 and q in -64..64 with AVX2 alone, byte_product.h), and
  *
  *     z'.c'_j                =  step_j (step sum_k u_k q_jk + min sum_k q_jk),     the sums exact,
  *     |z.c_j - z'.c'_j|     <=  |z - z'| |c'_j|  +  |z| |c_j - c'_j|               (Cauchy & Schwarz),
@@ -137,7 +137,7 @@ static void quantize_rows(const struct nvdp_vectors *v, int threads, size_t firs
                           const struct nvdp__coarse *out) {
     const size_t dim = v->dim, blocks = nvdp__blocks(n, PACKED);
     const bool bytes = by_bytes();
-    const int largest = bytes ? NVDP__BYTE_LARGEST : 127;
+    const int largest = bytes ? NVDP__BYTE_LARGEST_Q : 127;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t b = 0; b < blocks; b++) {
         int8_t q[PACKED * NVDP__ROW_WIDEST];
@@ -239,6 +239,7 @@ struct nearest {
     double value; /* sign times the squared distance to `row`, the best row compared so far */
     double sign;  /* 1: finds the nearest row, -1: the farthest */
     int32_t row, except;
+    double own; /* |z|^2 */
 };
 
 /* Compares rows [first, first + n) that could be the best. low [n] has lower bounds of sign times the scores, group the
@@ -256,6 +257,11 @@ static void compare(const struct nvdp_vectors *vectors, const double *point, siz
             if (best->sign * square >= best->value) continue;
             best->value = best->sign * square;
             best->row = (int32_t)(first + j);
+            /* its score in double, with far more than the rounding of both sides */
+            const double scaled = square * vectors->scale * vectors->scale;
+            const float bound =
+                (float)(best->sign * (scaled - best->own) / 2 + 0x1p-22 * (scaled + best->own));
+            best->bound = bound < best->bound ? bound : best->bound;
         }
     }
 }
@@ -329,8 +335,11 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
                          double *norm, float *dot, float *rows) {
     const size_t count = vectors->count, dim = vectors->dim;
 #pragma omp parallel for schedule(static) num_threads(dev->threads)
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         norm[i] = center(vectors, points + i * dim, z + i * dim);
+        for (size_t w = 0; w < ways; w++)
+            best[i * ways + w].own = norm[i] * norm[i];
+    }
     for (size_t from = 0; from < count; from += ROWS) {
         const size_t wide = nvdp__min(count - from, ROWS);
         struct sizes of;
@@ -355,7 +364,8 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
  * |c_j|^2/2. */
 struct rough {
     float min, step, a, b;
-    bool usable; /* false: compare all rows */
+    double square; /* |z|^2 */
+    bool usable;   /* false: compare all rows */
 };
 
 static struct rough quantize_point(const struct nvdp_vectors *vectors, const double *point,
@@ -368,7 +378,7 @@ static struct rough quantize_point(const struct nvdp_vectors *vectors, const dou
         max = fmax(max, z[k]);
         square += z[k] * z[k];
     }
-    struct rough rough = {.usable = square < 1e30};
+    struct rough rough = {.square = square, .usable = square < 1e30};
     if (!rough.usable) {
         memset(u, 0, dim);
         return rough;
@@ -440,6 +450,7 @@ static void search_integers(const struct searches *of, size_t i, size_t first, s
     if (!rough->usable) return;
     for (size_t w = 0; w < of->ways; w++) {
         struct nearest *best = &of->best[i * of->ways + w];
+        best->own = rough->square;
         /* the rows before and behind the excepted one, which has the smallest bound of all */
         const size_t except = nvdp__min((size_t)best->except - first, n);
         for (size_t from = 0, end = except; from < n; from = end + 1, end = n) {
@@ -495,7 +506,7 @@ static nvdp_status quantize_points(struct nvdp_context *ctx, const struct nvdp_v
     const size_t dim = vectors->dim, width = nvdp__byte_width(dim), each = NVDP__BYTE_POINTS;
     const int threads = nvdp_context_threads(ctx);
     const bool bytes = by_bytes();
-    const int largest = bytes ? NVDP__BYTE_LARGEST : nvdp__int8_largest();
+    const int largest = bytes ? NVDP__BYTE_LARGEST_U : nvdp__int8_largest();
     const size_t blocks = nvdp__blocks(n, each);
     double *z = NULL;
     NVDP_RETURN_IF_FAILED(
@@ -603,7 +614,7 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
                 i / vectors->dim, i % vectors->dim, points[i]);
     NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, n));
     for (size_t i = 0; i < n; i++)
-        best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1};
+        best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1, 0};
     NVDP_RETURN_IF_FAILED(search_all(ctx, vectors, scratch, n, points, 1, best));
     for (size_t i = 0; i < n; i++)
         nearest[i] = best[i].row;
@@ -633,8 +644,8 @@ nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_v
         for (size_t i = 0; i < now; i++) {
             const int32_t x = tokens[first + i];
             nvdp_vectors_row(vectors, (size_t)x, points + i * dim);
-            best[2 * i] = (struct nearest){INFINITY, INFINITY, 1, 0, x};
-            best[2 * i + 1] = (struct nearest){INFINITY, 0, -1, 0, x};
+            best[2 * i] = (struct nearest){INFINITY, INFINITY, 1, 0, x, 0};
+            best[2 * i + 1] = (struct nearest){INFINITY, 0, -1, 0, x, 0};
         }
         NVDP_TRY(search_all(ctx, vectors, &scratch, now, points, 2, best));
         for (size_t i = 0; i < now; i++) {

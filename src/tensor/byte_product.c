@@ -1,7 +1,7 @@
 /* Products of small integers (byte_product.h).
  *
  * VPMADDUBSW adds pairs of products in 16 bits. A lane of 32 bits is a row, so a step multiplies four numbers of eight
- * rows. Four steps are added in 16 bits, 8 x 63 x 63 < 2^15 in each lane, before they are widened. The rows' numbers of
+ * rows. Two steps are added in 16 bits, 4 x 127 x 64 < 2^15 in each lane, before they are widened. The rows' numbers of
  * four steps stay in registers while the points pass by. */
 #include "tensor/byte_product.h"
 
@@ -51,7 +51,8 @@ AVX2 NVDP__INLINE __m256i products(const __m256i *x, const __m256i *w) {
         _mm256_add_epi16(_mm256_maddubs_epi16(x[0], w[0]), _mm256_maddubs_epi16(x[2], w[4]));
     const __m256i odd =
         _mm256_add_epi16(_mm256_maddubs_epi16(x[1], w[2]), _mm256_maddubs_epi16(x[3], w[6]));
-    return _mm256_madd_epi16(_mm256_add_epi16(even, odd), _mm256_set1_epi16(1));
+    const __m256i one = _mm256_set1_epi16(1);
+    return _mm256_add_epi32(_mm256_madd_epi16(even, one), _mm256_madd_epi16(odd, one));
 }
 
 AVX2 static void multiply_block(size_t chunks, const int8_t *q, const uint8_t *u,

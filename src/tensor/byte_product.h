@@ -1,5 +1,5 @@
-/* Exact products of small integers for AVX2, twice as fast as those of whole bytes: u in 0..63 by q in -63..63, whose
- * sums of eight products fit 16 bits. */
+/* Exact products of small integers for AVX2, faster than those of whole bytes: u in 0..127 by q in -64..64, whose sums
+ * of four products fit 16 bits. */
 #ifndef NVDP_SRC_TENSOR_BYTE_PRODUCT_H
 #define NVDP_SRC_TENSOR_BYTE_PRODUCT_H
 
@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 enum {
-    NVDP__BYTE_LARGEST = 63,
+    NVDP__BYTE_LARGEST_U = 127,
+    NVDP__BYTE_LARGEST_Q = 64,
     NVDP__BYTE_ROWS = 16,   /* rows packed together */
     NVDP__BYTE_POINTS = 64, /* points packed together */
     NVDP__BYTE_DEEP = 16    /* numbers of a row are padded to a multiple */

@@ -15,9 +15,9 @@ Test(byte_product, equals_loops) {
     for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
         const size_t dim = dims[d];
         for (size_t i = 0; i < ROWS * dim; i++) /* the first two rows are extreme */
-            q[i] = (int8_t)(i / dim < 2 ? (i < dim ? 63 : -63) : rand() % 127 - 63);
+            q[i] = (int8_t)(i / dim < 2 ? (i < dim ? 64 : -64) : rand() % 129 - 64);
         for (size_t i = 0; i < POINTS * dim; i++)
-            u[i] = (uint8_t)(i < dim ? 63 : rand() % 64);
+            u[i] = (uint8_t)(i < dim ? 127 : rand() % 128);
         for (size_t r = 0; r < ROWS; r += NVDP__BYTE_ROWS) /* the last two rows are missing */
             nvdp__byte_pack_rows(r == 0 ? NVDP__BYTE_ROWS : NVDP__BYTE_ROWS - 2, dim, q + r * dim,
                                  packed + r * nvdp__byte_width(dim));
