@@ -174,25 +174,36 @@ static void add_weights(const struct nvdp_dchi *dchi, size_t n, const double *fr
     }
 }
 
+/* Sorts n tokens; returns how many differ, which come first. */
+static size_t sort_distinct(size_t n, int32_t *token) {
+    size_t distinct = 0;
+    qsort(token, n, sizeof *token, nvdp__by_int32);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || token[i] != token[i - 1]) token[distinct++] = token[i];
+    return distinct;
+}
+
 nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                                  const int32_t *tokens, double *same) {
     nvdp_status status = NVDP_OK;
     const size_t dim = dchi->vectors->dim;
     double *from = NULL, *sum = NULL;
-    size_t *place = NULL, own = 0;
-    NVDP_TRY(NVDP__NEW(ctx, place, n));
+    int32_t *token = NULL;
+    size_t own = 0;
+    NVDP_TRY(NVDP__NEW(ctx, token, n));
     for (size_t i = 0; i < n; i++) {
         if (tokens[i] < 0) continue;
         const bool out = nvdp__comes_out(dchi, (size_t)tokens[i]);
         if (!out || nvdp__dchi_uniform(dchi)) /* Algorithm 2: replaced with probability p */
             same[i] = exp(out ? -log((double)dchi->vectors->count) : log1p(-dchi->p));
         else
-            place[own++] = i;
+            token[own++] = tokens[i];
     }
+    own = sort_distinct(own, token);
     NVDP_TRY(NVDP__NEW(ctx, from, own * dim));
     NVDP_TRY(NVDP__NEW(ctx, sum, own));
     for (size_t i = 0; i < own; i++)
-        nvdp_vectors_row(dchi->vectors, (size_t)tokens[place[i]], from + i * dim);
+        nvdp_vectors_row(dchi->vectors, (size_t)token[i], from + i * dim);
     const int threads = nvdp_context_threads(ctx);
     const size_t share = nvdp__min(nvdp__blocks(own, (size_t)threads), SHARE);
     const size_t shares = own > 0 ? nvdp__blocks(own, share) : 0;
@@ -200,10 +211,12 @@ nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dch
     for (size_t s = 0; s < shares; s++)
         add_weights(dchi, nvdp__block_length(own, share, s), from + s * share * dim,
                     sum + s * share);
-    for (size_t i = 0; i < own; i++)
-        same[place[i]] = exp(-log(sum[i]));
+    for (size_t i = 0; i < n && own > 0; i++) {
+        const int32_t *at = bsearch(&tokens[i], token, own, sizeof *token, nvdp__by_int32);
+        if (at != NULL) same[i] = exp(-log(sum[at - token]));
+    }
 cleanup:
-    free(place);
+    free(token);
     free(from);
     free(sum);
     return status;

@@ -10,12 +10,12 @@
  *     e_j  =  (d + 8) 2^-24 |z| |c_j|  +  d 2^-120 (1 + |z|),
  *
  * where the second term covers underflow; 2^-20 of |c_j|^2/2 and a slightly larger d cover float32's rounding of the
- * score.  A row with score_j - e_j above the smallest score_k + e_k so far is not the nearest; the few others are
- * compared in double.  The farthest row is that of the smallest -score_j.
+ * score.  A row with score_j - e_j above the smallest score_k + e_k so far, or above the best score in double, is not the
+ * nearest; the few others are compared in double.  The farthest row is that of the smallest -score_j.
  *
  * If the processor multiplies 8-bit integers, which is two to four times as fast, batches of at least a few
- * dozen points use these products: z ~ z' = min + step u with u in 0..255 (0..127 if larger sums are not
- * exact), c_j ~ c'_j = step_j q_j with q in -127..127, and
+ * dozen points use these products: z ~ z' = min + step u with u in 0..255, c_j ~ c'_j = step_j q_j with q in
+ * -127..127 (u in 0..127 and q in -64..64 with AVX2 alone, byte_product.h), and
  *
  *     z'.c'_j                =  step_j (step sum_k u_k q_jk + min sum_k q_jk),     the sums exact,
  *     |z.c_j - z'.c'_j|     <=  |z - z'| |c'_j|  +  |z| |c_j - c'_j|               (Cauchy & Schwarz),
@@ -27,10 +27,12 @@
  * of a batch then use. */
 #include "dchi/dchi.h"
 #include "tensor/bf16.h"
+#include "tensor/byte_product.h"
 #include "tensor/int8.h"
 #include "tensor/ops.h"
 #include "tensor/vector.h"
 
+#include <float.h>
 #include <omp.h>
 #include <stdlib.h>
 
@@ -40,11 +42,13 @@ enum {
     GROUP = 64,    /* rows that are skipped together */
     COLUMNS = 256, /* numbers of a row that are read together */
     /* for integers */
-    MIN_POINTS = 32,  /* min number of points for which packing the table pays */
-    MANY = 2048,      /* points of a pass over the table */
-    TOGETHER = 256,   /* points per product */
-    TILE = 2048,      /* rows per product; their sums are read while in the cache */
-    MAX_DIM = 1 << 16 /* sums fit into 32 bits */
+    MIN_POINTS = 32, /* min number of points for which packing the table pays */
+    MANY = 1 << 14,  /* points of a pass over the table */
+    TOGETHER = 256,  /* points per product */
+    TILE = 2048,     /* rows per product; their sums are read while in the cache */
+    PART = 1024,     /* the same for products of bytes, which each thread computes alone */
+    PACKED = NVDP__BYTE_ROWS,
+    MAX_DIM = NVDP__ROW_WIDEST
 };
 
 /* ---- the table ---- */
@@ -59,6 +63,16 @@ void nvdp__coarse_release(struct nvdp__coarse *coarse) {
     *coarse = (struct nvdp__coarse){0};
 }
 
+/* Products of bytes are used unless the processor has faster ones of 8-bit integers. */
+static bool by_bytes(void) {
+    return nvdp__int8_largest() != 255 && nvdp__byte_products();
+}
+
+/* Bytes of q for so many rows. */
+static size_t coarse_size(size_t rows, size_t dim) {
+    return by_bytes() ? nvdp__blocks(rows, PACKED) * PACKED * nvdp__byte_width(dim) : rows * dim;
+}
+
 static nvdp_status coarse_create(struct nvdp_context *ctx, size_t rows, size_t dim,
                                  struct nvdp__coarse *out) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->step, rows));
@@ -66,33 +80,73 @@ static nvdp_status coarse_create(struct nvdp_context *ctx, size_t rows, size_t d
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->half, rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->length, rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->rest, rows));
-    return NVDP__NEW(ctx, out->q, rows * dim);
+    return NVDP__NEW(ctx, out->q, coarse_size(rows, dim));
 }
 
-/* Quantizes rows [first, first + n) to 8 bits. */
-static void quantize(const struct nvdp_vectors *v, int threads, size_t first, size_t n,
-                     const struct nvdp__coarse *out) {
+/* A row in integers, and what they leave out. */
+struct coarse_row {
+    float step, rest;
+    int32_t total, square; /* sums of q and of q^2 */
+};
+
+/* Quantizes a row c to -largest..largest. */
+NVDP__CLONES
+static struct coarse_row quantize_row(size_t dim, const float *c, int largest, int8_t *q) {
+    const float round = 0x1.8p23f; /* adding it rounds to an integer */
+    int32_t max = 0;               /* the bits of |c|, which order like |c| */
+    struct coarse_row row = {0};
+    for (size_t k = 0; k < dim; k++) {
+        const int32_t bits = (int32_t)(nvdp__float_bits(c[k]) & INT32_MAX);
+        max = bits > max ? bits : max;
+    }
+    row.step = nvdp__bits_float((uint32_t)max) / (float)largest;
+    const float per_step = row.step > FLT_MIN ? 1 / row.step : 0;
+    float rest = 0;
+#pragma omp simd reduction(+ : rest)
+    for (size_t k = 0; k < dim; k++) {
+        const float t = (c[k] * per_step + round) - round, left = c[k] - t * row.step;
+        rest += left * left;
+        q[k] = (int8_t)(int32_t)t;
+    }
+    for (size_t k = 0; k < dim; k++) {
+        row.total += q[k];
+        row.square += q[k] * q[k];
+    }
+    row.rest = rest;
+    return row;
+}
+
+/* Quantizes row j of the table, the row at `to` of the coarse ones. The bounds cover that c is rounded to float32, and
+ * sums of float32: their relative error is below (d + 16) 2^-23, and squares below 2^-126 may vanish. */
+static void quantize(const struct nvdp_vectors *v, size_t j, int largest,
+                     const struct nvdp__coarse *out, size_t to, float *c, int8_t *q) {
     const size_t dim = v->dim;
+    const double norm = v->norm[j];
+    nvdp__vectors_center_row(v, j, c);
+    const struct coarse_row row = quantize_row(dim, c, largest, q);
+    const double over = 1 + ((double)dim + 16) * 0x1p-23;
+    out->step[to] = row.step;
+    out->sum[to] = row.step * (float)row.total;
+    out->half[to] = (float)(norm * norm / 2);
+    out->length[to] = (float)((double)row.step * sqrt((double)row.square) * (1 + 1e-6));
+    out->rest[to] = (float)((sqrt((double)row.rest) * over + 0x1p-20 * norm) * (1 + 1e-6) + 1e-17);
+}
+
+/* Quantizes rows [first, first + n). */
+static void quantize_rows(const struct nvdp_vectors *v, int threads, size_t first, size_t n,
+                          const struct nvdp__coarse *out) {
+    const size_t dim = v->dim, blocks = nvdp__blocks(n, PACKED);
+    const bool bytes = by_bytes();
+    const int largest = bytes ? NVDP__BYTE_LARGEST_Q : 127;
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (size_t j = 0; j < n; j++) {
-        double scratch[NVDP__ROW_WIDEST];
-        const double *row = nvdp__row(v, first + j, scratch), norm = v->norm[first + j];
-        double max = 0, length = 0, rest = 0, total = 0;
-        for (size_t k = 0; k < dim; k++)
-            max = fmax(max, fabs((row[k] - v->mean[k]) * v->scale));
-        out->step[j] = (float)(max / 127);
-        for (size_t k = 0; k < dim; k++) {
-            const double c = (row[k] - v->mean[k]) * v->scale, step = out->step[j];
-            const double q = step > 0 ? fmin(fmax(rint(c / step), -127), 127) : 0;
-            out->q[j * dim + k] = (int8_t)q;
-            total += q;
-            length += q * step * q * step;
-            rest += (c - q * step) * (c - q * step);
-        }
-        out->sum[j] = (float)(out->step[j] * total);
-        out->half[j] = (float)(norm * norm / 2);
-        out->length[j] = (float)(sqrt(length) * (1 + 1e-6));
-        out->rest[j] = (float)(sqrt(rest) * (1 + 1e-6));
+    for (size_t b = 0; b < blocks; b++) {
+        int8_t q[PACKED * NVDP__ROW_WIDEST];
+        float c[NVDP__ROW_WIDEST];
+        const size_t length = nvdp__block_length(n, PACKED, b), from = b * PACKED;
+        int8_t *to = bytes ? q : out->q + from * dim;
+        for (size_t j = 0; j < length; j++)
+            quantize(v, first + from + j, largest, out, from + j, c, to + j * dim);
+        if (bytes) nvdp__byte_pack_rows(length, dim, q, out->q + from * nvdp__byte_width(dim));
     }
 }
 
@@ -131,7 +185,8 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->mean, dim));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->norm, count));
     if (keep) NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->centered, count * dim));
-    if (keep) NVDP_RETURN_IF_FAILED(coarse_create(ctx, count, dim, &vectors->coarse));
+    if (keep && dim <= MAX_DIM)
+        NVDP_RETURN_IF_FAILED(coarse_create(ctx, count, dim, &vectors->coarse));
     find_mean(vectors, threads);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(max : max)
     for (size_t j = 0; j < count; j++) {
@@ -149,7 +204,7 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
         const double *row = nvdp__row(vectors, j, scratch);
         vectors->norm[j] = center(vectors, row, keep ? vectors->centered + j * dim : NULL);
     }
-    if (keep) quantize(vectors, threads, 0, count, &vectors->coarse);
+    if (keep && dim <= MAX_DIM) quantize_rows(vectors, threads, 0, count, &vectors->coarse);
     return NVDP_OK;
 }
 
@@ -184,6 +239,7 @@ struct nearest {
     double value; /* sign times the squared distance to `row`, the best row compared so far */
     double sign;  /* 1: finds the nearest row, -1: the farthest */
     int32_t row, except;
+    double own; /* |z|^2 */
 };
 
 /* Compares rows [first, first + n) that could be the best. low [n] has lower bounds of sign times the scores, group the
@@ -201,6 +257,11 @@ static void compare(const struct nvdp_vectors *vectors, const double *point, siz
             if (best->sign * square >= best->value) continue;
             best->value = best->sign * square;
             best->row = (int32_t)(first + j);
+            /* its score in double, with far more than the rounding of both sides */
+            const double scaled = square * vectors->scale * vectors->scale;
+            const float bound =
+                (float)(best->sign * (scaled - best->own) / 2 + 0x1p-22 * (scaled + best->own));
+            best->bound = bound < best->bound ? bound : best->bound;
         }
     }
 }
@@ -274,8 +335,11 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
                          double *norm, float *dot, float *rows) {
     const size_t count = vectors->count, dim = vectors->dim;
 #pragma omp parallel for schedule(static) num_threads(dev->threads)
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         norm[i] = center(vectors, points + i * dim, z + i * dim);
+        for (size_t w = 0; w < ways; w++)
+            best[i * ways + w].own = norm[i] * norm[i];
+    }
     for (size_t from = 0; from < count; from += ROWS) {
         const size_t wide = nvdp__min(count - from, ROWS);
         struct sizes of;
@@ -300,7 +364,8 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
  * |c_j|^2/2. */
 struct rough {
     float min, step, a, b;
-    bool usable; /* false: compare all rows */
+    double square; /* |z|^2 */
+    bool usable;   /* false: compare all rows */
 };
 
 static struct rough quantize_point(const struct nvdp_vectors *vectors, const double *point,
@@ -313,7 +378,7 @@ static struct rough quantize_point(const struct nvdp_vectors *vectors, const dou
         max = fmax(max, z[k]);
         square += z[k] * z[k];
     }
-    struct rough rough = {.usable = square < 1e30};
+    struct rough rough = {.square = square, .usable = square < 1e30};
     if (!rough.usable) {
         memset(u, 0, dim);
         return rough;
@@ -332,96 +397,175 @@ static struct rough quantize_point(const struct nvdp_vectors *vectors, const dou
     return rough;
 }
 
-/* Bounds the scores of n rows from their sums; returns the smallest upper bound. */
+/* Bounds sign times the scores of n rows from their sums; returns the smallest upper bound. */
 NVDP__CLONES
 static float bound_integers(size_t n, const struct nvdp__coarse *of, const struct rough *p,
-                            const int32_t *restrict sums, float *restrict low,
+                            float sign, const int32_t *restrict sums, float *restrict low,
                             float *restrict group) {
     int32_t best = INT32_MAX;
     for (size_t g = 0; g * GROUP < n; g++) {
         const size_t end = n - g * GROUP < GROUP ? n : (g + 1) * GROUP;
         int32_t min = INT32_MAX, above = INT32_MAX;
         for (size_t j = g * GROUP; j < end; j++)
-            keep_bounds(of->half[j] - p->step * of->step[j] * (float)sums[j] - p->min * of->sum[j],
-                        1.0001f *
-                            (p->a * of->length[j] + p->b * of->rest[j] + 0x1p-20f * of->half[j]),
-                        &low[j], &min, &above);
+            keep_bounds(
+                sign * (of->half[j] - p->step * of->step[j] * (float)sums[j] - p->min * of->sum[j]),
+                1.0001f * (p->a * of->length[j] + p->b * of->rest[j] + 0x1p-20f * of->half[j]),
+                &low[j], &min, &above);
         group[g] = nvdp__ordered_float(min);
         best = above < best ? above : best;
     }
     return nvdp__ordered_float(best);
 }
 
-/* The quantized rows [first, first + n): those of the table, or made for them. */
+static struct nvdp__coarse coarse_from(const struct nvdp__coarse *of, size_t first, size_t bytes) {
+    return (struct nvdp__coarse){of->q + bytes,    of->step + first,   of->sum + first,
+                                 of->half + first, of->length + first, of->rest + first};
+}
+
+/* The quantized rows [first, first + n), first a multiple of PACKED: those of the table, or made for them. */
 static struct nvdp__coarse coarse_rows(struct nvdp__dchi_scratch *scratch,
                                        const struct nvdp_vectors *v, int threads, size_t first,
                                        size_t n) {
-    const struct nvdp__coarse *all = &v->coarse;
-    if (all->q != NULL)
-        return (struct nvdp__coarse){all->q + first * v->dim, all->step + first,
-                                     all->sum + first,        all->half + first,
-                                     all->length + first,     all->rest + first};
-    quantize(v, threads, first, n, &scratch->coarse);
-    nvdp__bf16_weights_changed(scratch->integers);
+    if (v->coarse.q != NULL) return coarse_from(&v->coarse, first, coarse_size(first, v->dim));
+    quantize_rows(v, threads, first, n, &scratch->coarse);
+    if (scratch->integers != NULL) nvdp__bf16_weights_changed(scratch->integers);
     return scratch->coarse;
 }
 
-/* *done is false if such products are not available. */
-static nvdp_status nearest_by_integers(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                       struct nvdp__dchi_scratch *scratch, size_t n,
-                                       const double *points, int32_t *nearest, bool *done) {
+/* The searches of points in integers. */
+struct searches {
+    const struct nvdp_vectors *vectors;
+    const double *points;      /* [n, dim] */
+    const struct rough *rough; /* [n] */
+    size_t ways;               /* searches per point */
+    struct nearest *best;      /* [n, ways] */
+};
+
+/* Continues the searches of point i in rows [first, first + n), n <= TILE, with the point's sums. */
+static void search_integers(const struct searches *of, size_t i, size_t first, size_t n,
+                            const struct nvdp__coarse *rows, const int32_t *sums) {
+    const struct rough *rough = &of->rough[i];
+    const double *point = of->points + i * of->vectors->dim;
+    float low[TILE], group[TILE / GROUP];
+    if (!rough->usable) return;
+    for (size_t w = 0; w < of->ways; w++) {
+        struct nearest *best = &of->best[i * of->ways + w];
+        best->own = rough->square;
+        /* the rows before and behind the excepted one, which has the smallest bound of all */
+        const size_t except = nvdp__min((size_t)best->except - first, n);
+        for (size_t from = 0, end = except; from < n; from = end + 1, end = n) {
+            const struct nvdp__coarse part = coarse_from(rows, from, 0);
+            const float above = bound_integers(end - from, &part, rough, (float)best->sign,
+                                               sums + from, low, group);
+            best->bound = above < best->bound ? above : best->bound;
+            compare(of->vectors, point, first + from, end - from, low, group, best);
+        }
+    }
+}
+
+/* Searches n points in a tile of rows, by products of bytes; sums [threads, NVDP__BYTE_POINTS, PART]. */
+static void search_bytes(const struct searches *of, int threads, size_t n, const uint8_t *u,
+                         size_t start, size_t rows, const struct nvdp__coarse *tile,
+                         int32_t *sums) {
+    const size_t width = nvdp__byte_width(of->vectors->dim);
+    const size_t blocks = nvdp__blocks(n, NVDP__BYTE_POINTS);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t b = 0; b < blocks; b++) {
+        int32_t *own = sums + (size_t)omp_get_thread_num() * NVDP__BYTE_POINTS * PART;
+        const size_t from = b * NVDP__BYTE_POINTS;
+        const size_t some = nvdp__block_length(n, NVDP__BYTE_POINTS, b);
+        for (size_t first = 0; first < rows; first += PART) {
+            const size_t length = nvdp__min(rows - first, PART);
+            const size_t stride = nvdp__blocks(length, PACKED) * PACKED;
+            const struct nvdp__coarse part = coarse_from(tile, first, first * width);
+            nvdp__byte_product(of->vectors->dim, stride, u + from * width, part.q, own);
+            for (size_t i = 0; i < some; i++)
+                search_integers(of, from + i, start + first, length, &part, own + i * stride);
+        }
+    }
+}
+
+/* The same by products of 8-bit integers; sums [TOGETHER, TILE]. */
+static void search_int8(const struct searches *of, int threads, size_t n, uint8_t *u, size_t start,
+                        size_t rows, const struct nvdp__coarse *tile,
+                        struct nvdp__bf16_engine *integers, int32_t *sums) {
+    const size_t dim = of->vectors->dim;
+    for (size_t from = 0; from < n; from += TOGETHER) {
+        const size_t some = nvdp__min(n - from, TOGETHER);
+        nvdp__int8_product(integers, some, dim, rows, u + from * dim, tile->q, sums);
+#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
+        for (size_t i = 0; i < some; i++)
+            search_integers(of, from + i, start, rows, tile, sums + i * rows);
+    }
+}
+
+/* Quantizes n points. */
+static nvdp_status quantize_points(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                   struct nvdp__dchi_scratch *scratch, size_t n,
+                                   const double *points, struct rough *rough, uint8_t *u) {
+    const size_t dim = vectors->dim, width = nvdp__byte_width(dim), each = NVDP__BYTE_POINTS;
+    const int threads = nvdp_context_threads(ctx);
+    const bool bytes = by_bytes();
+    const int largest = bytes ? NVDP__BYTE_LARGEST_U : nvdp__int8_largest();
+    const size_t blocks = nvdp__blocks(n, each);
+    double *z = NULL;
+    NVDP_RETURN_IF_FAILED(
+        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, (size_t)threads * dim));
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (size_t b = 0; b < blocks; b++) {
+        uint8_t own[NVDP__BYTE_POINTS * MAX_DIM];
+        const size_t some = nvdp__block_length(n, each, b);
+        uint8_t *to = bytes ? own : u + b * each * dim;
+        for (size_t i = 0; i < some; i++)
+            rough[b * each + i] =
+                quantize_point(vectors, points + (b * each + i) * dim, largest,
+                               z + (size_t)omp_get_thread_num() * dim, to + i * dim);
+        if (bytes) nvdp__byte_pack_points(some, dim, own, u + b * each * width);
+    }
+    return NVDP_OK;
+}
+
+/* Completes `ways` searches of each of n points: best [n, ways]. *done is false if there are no such products. */
+static nvdp_status search_by_integers(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                      struct nvdp__dchi_scratch *scratch, size_t n,
+                                      const double *points, size_t ways, struct nearest *best,
+                                      bool *done) {
     nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim, many = nvdp__min(n, MANY);
-    const int threads = nvdp_context_threads(ctx), largest = nvdp__int8_largest();
+    const int threads = nvdp_context_threads(ctx);
+    const bool bytes = by_bytes();
     struct rough *rough = NULL;
-    struct nearest *best = NULL;
     uint8_t *u = NULL;
     int32_t *sums = NULL;
-    double *z = NULL;
     *done = false;
-    if (largest == 0 || n < MIN_POINTS || dim > MAX_DIM) return NVDP_OK;
-    if (scratch->integers == NULL) NVDP_TRY(nvdp__int8_products(ctx, &scratch->integers));
+    if ((!bytes && nvdp__int8_largest() == 0) || n < MIN_POINTS || dim > MAX_DIM) return NVDP_OK;
+    if (!bytes && scratch->integers == NULL) NVDP_TRY(nvdp__int8_products(ctx, &scratch->integers));
     if (vectors->coarse.q == NULL && scratch->coarse.q == NULL)
         NVDP_TRY(coarse_create(ctx, TILE, dim, &scratch->coarse));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROUGH, rough, many));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, many));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BYTES, u,
-                           nvdp__blocks(many, TOGETHER) * TOGETHER * dim));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, sums, TOGETHER * TILE));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, (size_t)threads * dim));
+                           nvdp__blocks(many, TOGETHER) * TOGETHER * nvdp__byte_width(dim)));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, sums,
+                           bytes ? (size_t)threads * NVDP__BYTE_POINTS * PART : TOGETHER * TILE));
     for (size_t first = 0; first < n; first += many) {
         const size_t now = nvdp__min(n - first, many);
-        const double *at = points + first * dim;
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (size_t i = 0; i < now; i++) {
-            rough[i] = quantize_point(vectors, at + i * dim, largest,
-                                      z + (size_t)omp_get_thread_num() * dim, u + i * dim);
-            best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1};
-        }
+        const struct searches of = {vectors, points + first * dim, rough, ways,
+                                    best + first * ways};
+        NVDP_TRY(quantize_points(ctx, vectors, scratch, now, of.points, rough, u));
         for (size_t start = 0; start < count; start += TILE) {
             const size_t rows = nvdp__min(count - start, TILE);
-            const struct nvdp__coarse of = coarse_rows(scratch, vectors, threads, start, rows);
-            for (size_t from = 0; from < now; from += TOGETHER) {
-                const size_t some = nvdp__min(now - from, TOGETHER);
-                nvdp__int8_product(scratch->integers, some, dim, rows, u + from * dim, of.q, sums);
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
-                for (size_t i = 0; i < some; i++) {
-                    struct nearest *own = &best[from + i];
-                    float low[TILE], group[TILE / GROUP];
-                    if (!rough[from + i].usable) continue;
-                    const float above =
-                        bound_integers(rows, &of, &rough[from + i], sums + i * rows, low, group);
-                    own->bound = above < own->bound ? above : own->bound;
-                    compare(vectors, at + (from + i) * dim, start, rows, low, group, own);
-                }
-            }
+            const struct nvdp__coarse tile = coarse_rows(scratch, vectors, threads, start, rows);
+            NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
+            if (bytes)
+                search_bytes(&of, threads, now, u, start, rows, &tile, sums);
+            else
+                search_int8(&of, threads, now, u, start, rows, &tile, scratch->integers, sums);
         }
-        NVDP_TRY(nvdp__bf16_status(scratch->integers));
+        if (!bytes) NVDP_TRY(nvdp__bf16_status(scratch->integers));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-        for (size_t i = 0; i < now; i++) {
-            if (!rough[i].usable) compare(vectors, at + i * dim, 0, count, NULL, NULL, &best[i]);
-            nearest[first + i] = best[i].row;
-        }
+        for (size_t i = 0; i < now; i++)
+            for (size_t w = 0; w < ways && !rough[i].usable; w++)
+                compare(vectors, of.points + i * dim, 0, count, NULL, NULL, &of.best[i * ways + w]);
     }
     *done = true;
 cleanup:
@@ -430,42 +574,51 @@ cleanup:
 
 /* ---- tokens and distances ---- */
 
-/* Processes many points together, so that a block of the table is packed once for all of them. */
-nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
-                                  struct nvdp__dchi_scratch *scratch, size_t n,
-                                  const double *points, int32_t *nearest) {
+/* Completes `ways` searches of each of n points: best [n, ways]. Processes many points together, so that a block of the
+ * table is packed once for all of them. */
+static nvdp_status search_all(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                              struct nvdp__dchi_scratch *scratch, size_t n, const double *points,
+                              size_t ways, struct nearest *best) {
     nvdp_status status = NVDP_OK;
     const size_t dim = vectors->dim;
     const size_t block = nvdp__min(n, POINTS), wide = nvdp__min(vectors->count, ROWS);
     struct nvdp__device dev = nvdp__device_cpu(ctx);
     float *z = NULL, *dot = NULL, *rows = NULL;
     double *norm = NULL;
-    struct nearest *best = NULL;
-    for (size_t i = 0; i < n * dim; i++)
-        if (!isfinite(points[i]))
-            return nvdp__fail(
-                ctx, NVDP_ERR_ARGUMENT,
-                "nearest token: point %zu, dimension %zu: expected a finite number, found %g",
-                i / dim, i % dim, points[i]);
     bool done;
-    NVDP_TRY(nearest_by_integers(ctx, vectors, scratch, n, points, nearest, &done));
+    NVDP_TRY(search_by_integers(ctx, vectors, scratch, n, points, ways, best, &done));
     if (done) return NVDP_OK;
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, block * dim));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, norm, block));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, block));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, dot, block * wide));
     NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows,
                            vectors->centered != NULL ? 0 : wide * dim));
     for (size_t first = 0; first < n; first += block) {
-        const size_t now = nvdp__min(n - first, block);
-        for (size_t i = 0; i < now; i++)
-            best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1};
-        search_block(&dev, vectors, now, points + first * dim, 1, best, z, norm, dot, rows);
-        for (size_t i = 0; i < now; i++)
-            nearest[first + i] = best[i].row;
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
+        search_block(&dev, vectors, nvdp__min(n - first, block), points + first * dim, ways,
+                     best + first * ways, z, norm, dot, rows);
     }
 cleanup:
     return status;
+}
+
+nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
+                                  struct nvdp__dchi_scratch *scratch, size_t n,
+                                  const double *points, int32_t *nearest) {
+    struct nearest *best = NULL;
+    for (size_t i = 0; i < n * vectors->dim; i++)
+        if (!isfinite(points[i]))
+            return nvdp__fail(
+                ctx, NVDP_ERR_ARGUMENT,
+                "nearest token: point %zu, dimension %zu: expected a finite number, found %g",
+                i / vectors->dim, i % vectors->dim, points[i]);
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, n));
+    for (size_t i = 0; i < n; i++)
+        best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1, 0};
+    NVDP_RETURN_IF_FAILED(search_all(ctx, vectors, scratch, n, points, 1, best));
+    for (size_t i = 0; i < n; i++)
+        nearest[i] = best[i].row;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
@@ -480,38 +633,28 @@ nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_v
                                    size_t n, const int32_t *tokens, double *nearest,
                                    double *farthest) {
     nvdp_status status = NVDP_OK;
-    const size_t dim = vectors->dim;
-    const size_t block = nvdp__min(n, POINTS), wide = nvdp__min(vectors->count, ROWS);
-    struct nvdp__device dev = nvdp__device_cpu(ctx);
-    float *z = NULL, *dot = NULL, *rows = NULL;
-    double *norm = NULL, *points = NULL;
+    const size_t dim = vectors->dim, block = nvdp__min(n, POINTS);
+    struct nvdp__dchi_scratch scratch = {0};
+    double *points = NULL;
     struct nearest *best = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, z, block * dim));
-    NVDP_TRY(NVDP__NEW(ctx, dot, block * wide));
-    NVDP_TRY(NVDP__NEW(ctx, rows, vectors->centered != NULL ? 0 : wide * dim));
-    NVDP_TRY(NVDP__NEW(ctx, norm, block));
     NVDP_TRY(NVDP__NEW(ctx, points, block * dim));
     NVDP_TRY(NVDP__NEW(ctx, best, 2 * block));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = nvdp__min(n - first, block);
-        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         for (size_t i = 0; i < now; i++) {
             const int32_t x = tokens[first + i];
             nvdp_vectors_row(vectors, (size_t)x, points + i * dim);
-            best[2 * i] = (struct nearest){INFINITY, INFINITY, 1, 0, x};
-            best[2 * i + 1] = (struct nearest){INFINITY, 0, -1, 0, x};
+            best[2 * i] = (struct nearest){INFINITY, INFINITY, 1, 0, x, 0};
+            best[2 * i + 1] = (struct nearest){INFINITY, 0, -1, 0, x, 0};
         }
-        search_block(&dev, vectors, now, points, 2, best, z, norm, dot, rows);
+        NVDP_TRY(search_all(ctx, vectors, &scratch, now, points, 2, best));
         for (size_t i = 0; i < now; i++) {
             nearest[first + i] = sqrt(best[2 * i].value);
             farthest[first + i] = sqrt(-best[2 * i + 1].value);
         }
     }
 cleanup:
-    free(z);
-    free(dot);
-    free(rows);
-    free(norm);
+    nvdp__dchi_scratch_release(&scratch);
     free(points);
     free(best);
     return status;

@@ -9,7 +9,7 @@
 
 enum {
     KEPT_BYTES = 256 << 20,
-    PERTURBED = 2048 /* points, a multiple of the blocks of nearest.c */
+    PERTURBED = 1 << 22 /* numbers of the points whose nearest tokens are found together */
 };
 
 /* ---- the mechanisms with Laplace noise ---- */
@@ -315,11 +315,15 @@ static void bound_span(const struct nvdp_dchi *dchi, int32_t x, size_t span, con
     if (nvdp__comes_out(dchi, (size_t)x) && (size_t)x / SPAN == span) row[(size_t)x - first] = 0;
 }
 
-static float smallest(size_t n, const float *row) {
-    float found = INFINITY;
-    for (size_t y = 0; y < n; y++)
-        found = row[y] < found ? row[y] : found;
-    return found;
+/* Bounds are at least 0, so their bits order like them. */
+NVDP__CLONES
+static float smallest_bound(size_t n, const float *row) {
+    int32_t found = INT32_MAX;
+    for (size_t y = 0; y < n; y++) {
+        const int32_t bits = (int32_t)nvdp__float_bits(row[y]);
+        found = bits < found ? bits : found;
+    }
+    return nvdp__bits_float((uint32_t)found);
 }
 
 /* Turns the bounds of a span into weights. */
@@ -367,7 +371,7 @@ static void make_proposals(const struct nvdp_dchi *dchi, int threads, struct spa
                 for (size_t i = 0; i < some; i++)
                     bound_span(dchi, x[first + i], s, of, of->dot + i * SPAN);
                 for (size_t i = 0; i < some && pass == 0; i++)
-                    made[first + i]->sum[s + 1] = smallest(n_rows, of->dot + i * SPAN);
+                    made[first + i]->sum[s + 1] = smallest_bound(n_rows, of->dot + i * SPAN);
                 for (size_t i = 0; i < some && pass == 1; i += FOUR) {
                     const nvdp__bf16 *weight[FOUR];
                     double sum[FOUR];
@@ -599,7 +603,8 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
                                   struct nvdp__dchi_scratch *scratch, const struct source *source,
                                   size_t n, const struct nvdp__token_place *place,
                                   const int32_t *tokens, int32_t *out) {
-    const size_t dim = dchi->vectors->dim, block = nvdp__min(n, PERTURBED);
+    const size_t dim = dchi->vectors->dim;
+    const size_t block = nvdp__min(n, nvdp__max(PERTURBED / dim, 1));
     const int threads = nvdp_context_threads(ctx);
     double *points = NULL, *normals = NULL;
     NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));

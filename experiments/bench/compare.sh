@@ -9,7 +9,7 @@
 #   --json        one JSON object in place of the table
 # Environment: NVDP (the program), PEERS_VENV (what peers.sh made), GLUE (its folder), MINILM (what make encoder made: its sizes, and
 # BERT's uncased vocabulary), MPNET (what make encoder ENCODER=mpnet made; without it, its rows are left out), THREADS, DROPOUT (of
-# both sides' training steps; default 0).
+# both sides' training steps; default 0), WITHOUT (peers that match this regular expression are left out, such as compile).
 # latency is one text of 16 words through Python, model loaded, with tokenizer and pooling (make nvdp.cdef: the target nvdp_cdef).
 # Rows: full are random texts of 128 tokens, 32 a step; mrpc and sst2 are the tasks' training texts, packed by nvdp in the order in
 # which training meets them, sorted by length and padded to the longest of a batch for the peers (peers.py tells their settings).
@@ -67,6 +67,7 @@ peer() {
     local row=$1 peer=$2
     shift 2
     [ ! -e "$work/out.$row.$peer" ] || return 0
+    [[ ! $peer =~ ${WITHOUT:-^$} ]] || return 0
     if "$PYTHON" experiments/bench/peers.py "$@" --threads "$THREADS" >"$work/out.json" 2>"$work/err"; then
         record "$row" "peer.$peer" "$(field rate "$work/out.json")"
         field peak_rss "$work/out.json" >>"$work/$row.memory.$peer" || true

@@ -50,11 +50,10 @@ void nvdp__gemm(const struct nvdp__device *dev, float alpha, bool trans_a, struc
  * Vectors wider than those of the set, or more of them than it has registers, go through memory
  * and are many times slower. Therefore there are explicit versions here instead of NVDP__CLONES. */
 
-enum { ROWS = 4 };
-
 #define PRODUCT product_baseline
 #define TARGET
 #define LANES 4
+#define ROWS 4
 #define WIDE 2
 #include "tensor/small_product.inc"
 
@@ -63,12 +62,14 @@ enum { ROWS = 4 };
 #define PRODUCT product_avx2
 #define TARGET __attribute__((target("avx2,fma")))
 #define LANES 8
+#define ROWS 6
 #define WIDE 2
 #include "tensor/small_product.inc"
 
 #define PRODUCT product_avx512
 #define TARGET __attribute__((target("avx512f")))
 #define LANES 16
+#define ROWS 4
 #define WIDE 4
 #include "tensor/small_product.inc"
 

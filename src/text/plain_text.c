@@ -2,6 +2,7 @@
 #include "text/plain_text.h"
 
 #include "base/file.h"
+#include "base/json.h"
 #include "text/task.h"
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,31 @@ static bool is_json(const char *at, size_t size) {
     return at < end && *at == ':';
 }
 
+/* True if the file's name says that it has JSON, also with .gz or .xz behind it. */
+static bool named_json(const char *path) {
+    static const char *const ends[] = {".json", ".jsonl", ".ndjson"};
+    const size_t size = strlen(path),
+                 packed = nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz");
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const size_t end = strlen(ends[i]), all = end + 3 * packed;
+        if (size > all && memcmp(path + size - all, ends[i], end) == 0) return true;
+    }
+    return false;
+}
+
+/* Refuses an object with the key of texts between lines of plain text: its names would become words. */
+static nvdp_status refuse_object(const struct nvdp__plain_text *plain, struct nvdp__line line) {
+    if (!is_json(line.text, line.size)) return NVDP_OK;
+    json_t *object = json_loadb(line.text, line.size, 0, NULL);
+    const bool text = json_is_string(json_object_get(object, TEXT_KEY));
+    json_decref(object);
+    if (!text) return NVDP_OK;
+    return nvdp__fail(plain->ctx, NVDP_ERR_INPUT,
+                      "%s:%zu: expected plain text, as before this line, found a JSON object with "
+                      "the key '%s'; put plain text and JSON into separate files",
+                      plain->path[plain->file], plain->lines.line, TEXT_KEY);
+}
+
 /* The next object; *found is false at the end of the file. */
 static nvdp_status next_object(struct nvdp__plain_text *plain, bool *found) {
     bool more = true;
@@ -88,7 +114,14 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
     NVDP_RETURN_IF_FAILED(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
     NVDP_RETURN_IF_FAILED(nvdp__lines_peek(&plain->lines, LOOK_BYTES, &head));
     const size_t mark = nvdp__byte_order_mark(head.text, head.size);
-    if (!is_json(head.text + mark, head.size - mark)) return NVDP_OK;
+    if (!is_json(head.text + mark, head.size - mark))
+        return named_json(plain->path[plain->file]) && head.size > 0
+                   ? nvdp__fail(
+                         plain->ctx, NVDP_ERR_INPUT,
+                         "%s: expected JSON objects with the key '%s', one per line or in an "
+                         "array, as the name says, found something else",
+                         plain->path[plain->file], TEXT_KEY)
+                   : NVDP_OK;
     nvdp__table_chunks_adopt(&plain->lines, NVDP__TABLE_JSONL, &plain->objects);
     NVDP_RETURN_IF_FAILED(next_object(plain, &found)); /* the names */
     NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));
@@ -174,6 +207,7 @@ static nvdp_status next_of_file(struct nvdp__plain_text *plain, struct nvdp__pla
     if (plain->objects.input != NULL) return next_of_objects(plain, line, found);
     do {
         NVDP_RETURN_IF_FAILED(nvdp__lines_next(&plain->lines, &raw, found));
+        NVDP_RETURN_IF_FAILED(refuse_object(plain, raw));
         *line = (struct nvdp__plain_line){.text = raw.text, .size = raw.size};
     } while (*found && is_border(plain, line));
     return NVDP_OK;

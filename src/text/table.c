@@ -110,11 +110,20 @@ void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *byte
 
 static const char JSON_BLANKS[] = "\n\r\t ";
 
-/* Passes over empty lines; among JSON, over all blanks. */
+/* The blanks of a line of nothing else. */
+static size_t only_blanks(const struct nvdp__tsv *tsv) {
+    const char *at = tsv->at;
+    while (at < tsv->end && *at == ' ')
+        at++;
+    return at < tsv->end && (*at == '\n' || *at == '\r') ? (size_t)(at - tsv->at) : 0;
+}
+
+/* Passes over empty lines, in TSV also over those of spaces alone; among JSON, over all blanks. */
 bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
     const bool rows = tsv->blank_rows || tsv->format == NVDP__TABLE_LINES;
     const size_t blanks = tsv->format == NVDP__TABLE_JSONL ? sizeof JSON_BLANKS - 1 : 1;
     while (!rows && tsv->at < tsv->end) {
+        if (tsv->format == NVDP__TABLE_TSV) tsv->at += only_blanks(tsv);
         const bool pair = tsv->end - tsv->at > 1 && tsv->at[0] == '\r' && tsv->at[1] == '\n';
         if (!pair && memchr(JSON_BLANKS, *tsv->at, blanks) == NULL) break;
         tsv->more_lines += pair || *tsv->at == '\n';
@@ -447,8 +456,9 @@ nvdp_status nvdp__tsv_column(const struct nvdp__tsv *tsv, const char *name, size
 
 nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column) {
     return nvdp__fail(tsv->ctx, NVDP_ERR_INPUT,
-                      "%s:%zu: '%s': expected text or a number, found none", tsv->path, tsv->line,
-                      tsv->names[column]);
+                      "%s:%zu: '%s': expected text or a number, found none: no value, null, a list "
+                      "or an object",
+                      tsv->path, tsv->line, tsv->names[column]);
 }
 
 /* A hint for the message if the header suggests another format than the file's name. */

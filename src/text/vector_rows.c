@@ -27,24 +27,20 @@ static bool shifted(uint64_t *digits, int by, uint64_t most) {
     return value <= most;
 }
 
-/* All numbers with `decimals` decimals. */
+/* All numbers with `most` decimals. */
 NVDP__CLONES
 static bool pack_even(size_t dim, const uint64_t *digits, const unsigned char *decimals,
                       unsigned char most, uint32_t *out) {
-    uint64_t over = 0, differ = 0;
+    enum { LARGEST = 9 }; /* the power of ten that fits 31 bits */
+    uint64_t factor[NVDP__ROW_DECIMALS + 1], over = 0;
+    for (size_t by = 0; by <= NVDP__ROW_DECIMALS; by++) /* 2^32: too large unless it multiplies 0 */
+        factor[by] = by <= LARGEST ? (uint64_t)nvdp__powers_of_ten[by] : UINT64_C(1) << 32;
     for (size_t k = 0; k < dim; k++) {
-        const uint64_t m = digits[k] & ~SIGN;
-        over |= m;
-        differ |= (uint64_t)(decimals[k] ^ most);
-        out[k] = (uint32_t)m | (uint32_t)(digits[k] >> 32 & UINT32_C(1) << 31);
+        const uint64_t m = digits[k] & ~SIGN, value = m * factor[most - decimals[k]];
+        over |= m | value; /* the product is right if m fits 31 bits */
+        out[k] = (uint32_t)value | (uint32_t)(digits[k] >> 32 & UINT32_C(1) << 31);
     }
-    if (differ == 0) return over <= INT32_MAX;
-    for (size_t k = 0; k < dim; k++) {
-        uint64_t m = digits[k] & ~SIGN;
-        if (m != 0 && !shifted(&m, most - decimals[k], INT32_MAX)) return false;
-        out[k] = (uint32_t)m | (uint32_t)(digits[k] >> 32 & UINT32_C(1) << 31);
-    }
-    return true;
+    return over <= INT32_MAX;
 }
 
 static bool pack_near(size_t dim, const uint64_t *digits, const unsigned char *decimals, int least,
@@ -81,11 +77,9 @@ unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
 
 /* ---- the table ---- */
 
-/* Appends a row of this form, which the caller writes. */
-static nvdp_status append(struct nvdp__vector_rows *rows, unsigned char form, void **out) {
+/* Memory for the numbers of a row, which the caller writes. */
+static nvdp_status find_space(struct nvdp__vector_rows *rows, size_t bytes, void **out) {
     struct nvdp_context *ctx = rows->ctx;
-    const size_t need = rows->count + 1;
-    const size_t bytes = rows->dim * (form == NVDP__ROW_DOUBLES ? sizeof(double) : sizeof(float));
     if (bytes > rows->left) {
         const size_t size = nvdp__max(bytes, SLAB_BYTES);
         NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &rows->slab, &rows->slab_capacity, rows->slabs + 1,
@@ -94,20 +88,40 @@ static nvdp_status append(struct nvdp__vector_rows *rows, unsigned char form, vo
         rows->slabs++;
         rows->left = size;
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &rows->at, &rows->at_capacity, need, sizeof *rows->at));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &rows->form, &rows->form_capacity, need, sizeof *rows->form));
     /* from the end, so that doubles are aligned */
     rows->left = (rows->left - bytes) / sizeof(double) * sizeof(double);
     *out = rows->slab[rows->slabs - 1] + rows->left;
-    rows->at[rows->count] = *out;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, uint32_t **out) {
+    void *at = NULL;
+    NVDP_RETURN_IF_FAILED(find_space(rows, rows->dim * sizeof **out, &at));
+    *out = at;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char form,
+                                  const void *numbers) {
+    const size_t need = rows->count + 1;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(rows->ctx, &rows->at, &rows->at_capacity, need, sizeof *rows->at));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(rows->ctx, &rows->form, &rows->form_capacity, need, sizeof *rows->form));
+    rows->at[rows->count] = numbers;
     rows->form[rows->count++] = form;
     return NVDP_OK;
 }
 
-nvdp_status nvdp__vector_rows_add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
-                                           const uint32_t *numbers) {
+/* Appends a row of this form, which the caller writes. */
+static nvdp_status append(struct nvdp__vector_rows *rows, unsigned char form, void **out) {
+    const size_t each = form == NVDP__ROW_DOUBLES ? sizeof(double) : sizeof(float);
+    NVDP_RETURN_IF_FAILED(find_space(rows, rows->dim * each, out));
+    return nvdp__vector_rows_put(rows, form, *out);
+}
+
+static nvdp_status add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
+                                const uint32_t *numbers) {
     void *at;
     NVDP_RETURN_IF_FAILED(append(rows, form, &at));
     memcpy(at, numbers, rows->dim * sizeof *numbers);
@@ -144,7 +158,7 @@ nvdp_status nvdp__vector_rows_copy(struct nvdp__vector_rows *rows,
     const unsigned char form = from->form[row];
     if (form == NVDP__ROW_DOUBLES) return nvdp__vector_rows_add_doubles(rows, from->at[row]);
     if (form == NVDP__ROW_FLOATS) return nvdp__vector_rows_add_floats(rows, from->at[row]);
-    return nvdp__vector_rows_add_decimals(rows, form, from->at[row]);
+    return add_decimals(rows, form, from->at[row]);
 }
 
 nvdp_status nvdp__vector_rows_expand(struct nvdp__vector_rows *rows) {

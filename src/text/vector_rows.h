@@ -38,9 +38,12 @@ struct nvdp__vector_rows {
  * do not fit. */
 unsigned char nvdp__row_of_decimals(size_t dim, const uint64_t *digits,
                                     const unsigned char *decimals, uint32_t *out);
-/* Append a copy of a row: of decimals in this form, of floats, and of doubles in the shortest form that keeps them. */
-nvdp_status nvdp__vector_rows_add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
-                                           const uint32_t *numbers);
+/* Memory for a row of four bytes per number; the table frees it. */
+nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, uint32_t **out);
+/* Appends a row of this form whose numbers stand in such memory. */
+nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char form,
+                                  const void *numbers);
+/* Append a copy of a row: of floats, and of doubles in the shortest form that keeps them. */
 nvdp_status nvdp__vector_rows_add_floats(struct nvdp__vector_rows *rows, const float *row);
 nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const double *row);
 /* Appends a row of another table of equal width. */

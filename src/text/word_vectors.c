@@ -7,8 +7,8 @@
  *     word f1 ... fn   in the binary form, after a header: the word, a space, n float32 values,
  *                      little-endian, possibly a newline
  *
- * A sample of the beginning decides about the form and about n. Rows of text are read in blocks, whose numbers all
- * threads parse. */
+ * A sample of the beginning decides about the form and about n. Rows of text are read in blocks: while all threads
+ * parse the numbers of one, one of them first takes over the rows of the block before and reads the block after. */
 #include "text/word_vectors.h"
 #include "base/file.h"
 #include "base/sentence.h"
@@ -85,6 +85,13 @@ static bool whole(struct nvdp__field field, size_t *out) {
     nvdp__fail((reader)->lines.ctx, NVDP_ERR_INPUT, "%s:%zu: " format, (reader)->lines.path,       \
                (reader)->lines.line, __VA_ARGS__)
 
+/* The number of eight digits, the first in the lowest byte. */
+NVDP__INLINE uint64_t eight_digits(uint64_t eight) {
+    eight = (eight * 10 + (eight >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
+    eight = (eight * 100 + (eight >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
+    return (eight * 10000 + (eight >> 32)) & UINT64_C(0x00000000FFFFFFFF);
+}
+
 /* Appends the digits at `at` to *digits; returns their end. */
 static const char *take_digits(const char *at, const char *end, uint64_t *digits) {
     static const uint64_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
@@ -96,11 +103,7 @@ static const char *take_digits(const char *at, const char *end, uint64_t *digits
         other = ((eight + 0x76 * every) | eight) & high; /* bytes above 9 */
         const int n = other != 0 ? __builtin_ctzll(other) / 8 : 8;
         if (n == 0) return at;
-        eight <<= 8 * (8 - n);
-        eight = (eight * 10 + (eight >> 8)) & UINT64_C(0x00FF00FF00FF00FF);
-        eight = (eight * 100 + (eight >> 16)) & UINT64_C(0x0000FFFF0000FFFF);
-        eight = (eight * 10000 + (eight >> 32)) & UINT64_C(0x00000000FFFFFFFF);
-        *digits = *digits * power[n] + eight;
+        *digits = *digits * power[n] + eight_digits(eight << 8 * (8 - n));
         at += n;
         if (n < 8) return at;
     }
@@ -141,6 +144,26 @@ static const char *short_decimal(const char *at, const char *end, uint64_t *digi
     *decimals = (unsigned char)places;
     *digits |= (uint64_t)minus << 63;
     return at;
+}
+
+/* The same for a field that is known to end at `end`, has at least 8 bytes before its end, and reads [-]d.d with 1 to 8
+ * decimals, as most do; false for others. It has few steps that wait for each other. */
+NVDP__INLINE bool usual_decimal(const char *at, const char *end, uint64_t *digits,
+                                unsigned char *decimals) {
+    static const uint32_t power[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    const uint64_t every = UINT64_C(0x0101010101010101), high = 0x80 * every;
+    const bool minus = *at == '-';
+    at += minus;
+    const size_t places = (size_t)(end - at) - 2;
+    const unsigned first = (unsigned)*at - '0';
+    uint64_t eight;
+    if (places - 1 > 7 || at[1] != '.' || first > 9) return false;
+    memcpy(&eight, end - 8, sizeof eight); /* the last digit in the highest byte */
+    eight = (eight ^ '0' * every) & ~UINT64_C(0) << (64 - 8 * places);
+    if ((((eight + 0x76 * every) | eight) & high) != 0) return false; /* a byte above 9 */
+    *digits = (first * (uint64_t)power[places] + eight_digits(eight)) | (uint64_t)minus << 63;
+    *decimals = (unsigned char)places;
+    return true;
 }
 
 /* digits and the power of ten are exact, so one division rounds correctly (Clinger 1990). */
@@ -267,19 +290,13 @@ static nvdp_status take_word(struct reader *reader, struct nvdp__field word, boo
     return NVDP_OK;
 }
 
-/* Adds a row of decimals in this form, of floats, or of doubles. */
-static nvdp_status take_row(struct reader *reader, struct nvdp__field word, unsigned char form,
-                            const void *numbers) {
-    bool kept;
+/* Counts a row of the file and adds its word. */
+static nvdp_status count_row(struct reader *reader, struct nvdp__field word, bool *kept) {
     if (++reader->count > INT32_MAX)
         return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
                           "%s: %zu words of %zu dimensions, expected at most %d of each",
                           reader->lines.path, reader->count, reader->dim, INT32_MAX);
-    NVDP_RETURN_IF_FAILED(take_word(reader, word, &kept));
-    if (!kept) return NVDP_OK;
-    return form == NVDP__ROW_DOUBLES  ? nvdp__vector_rows_add_doubles(reader->rows, numbers)
-           : form == NVDP__ROW_FLOATS ? nvdp__vector_rows_add_floats(reader->rows, numbers)
-                                      : nvdp__vector_rows_add_decimals(reader->rows, form, numbers);
+    return take_word(reader, word, kept);
 }
 
 /* ---- rows of text ---- */
@@ -323,6 +340,7 @@ static nvdp_status read_row(struct reader *reader) {
     const char *start = reader->at;
     struct nvdp__field word = next_field(reader);
     size_t bad;
+    bool kept;
     NVDP_RETURN_IF_FAILED(nvdp__reserve(reader->lines.ctx, &reader->numbers, &reader->capacity,
                                         reader->dim, sizeof(double)));
     read_numbers(reader, reader->numbers, &bad);
@@ -338,7 +356,8 @@ static nvdp_status read_row(struct reader *reader) {
             return LINE_FAIL(reader, "number %zu: expected a finite one of at most 1e150, found %s",
                              bad + 1, nvdp__quote_field(next_field(reader)).text);
     }
-    return take_row(reader, word, NVDP__ROW_DOUBLES, reader->numbers);
+    NVDP_RETURN_IF_FAILED(count_row(reader, word, &kept));
+    return kept ? nvdp__vector_rows_add_doubles(reader->rows, reader->numbers) : NVDP_OK;
 }
 
 /* A line of a block. Unless it is plain, `word v1 ... vn`, it is read alone. */
@@ -346,132 +365,243 @@ struct text_row {
     struct nvdp__line line;
     size_t number; /* of the line */
     struct nvdp__field word;
+    uint32_t *
+        space; /* in the table, for a row of four bytes per number; the next block gets what is left */
     unsigned char form;
     bool plain;
 };
 
 struct block {
-    size_t rows, capacity, bytes, lines; /* lines: with empty ones */
-    struct text_row *row;
-    double *numbers;         /* [capacity, dim] in the form of each row */
+    char *text; /* owned; the lines are in it */
+    size_t text_capacity;
+    size_t rows, whole, bytes, lines; /* whole: rows that are parsed; lines: with empty ones */
+    struct text_row *row;             /* [capacity] */
+    double *numbers;                  /* [capacity, dim] of rows that are doubles */
+};
+
+/* State that the blocks share. */
+struct blocks {
+    size_t capacity; /* rows of a block */
+    size_t line;     /* lines before the next block */
+    /* of each thread */
     uint64_t *digits;        /* [threads, dim] */
     unsigned char *decimals; /* [threads, dim] */
+    const char **stop;       /* [threads, dim + 1] ends of the fields of a line */
 };
 
 /* Finds the next lines; none at the end of the file. */
-static nvdp_status next_lines(struct reader *reader, struct block *block) {
-    struct nvdp__lines *lines = &reader->lines;
+static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *blocks,
+                              struct block *block) {
     struct nvdp__line bytes;
     bool ended = false;
     block->rows = block->bytes = block->lines = 0;
     for (size_t want = BLOCK_BYTES; block->lines == 0 && !ended; want *= 2) {
         NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, want, &bytes));
         ended = bytes.size < want;
-        while (block->rows < block->capacity && block->bytes < bytes.size) {
+        while (block->rows < blocks->capacity && block->bytes < bytes.size) {
             const char *at = bytes.text + block->bytes;
             const size_t left = bytes.size - block->bytes;
             const char *stop = memchr(at, '\n', left);
             if (stop == NULL && !ended) break;
             size_t size = stop != NULL ? (size_t)(stop - at) : left;
             block->bytes += size + (stop != NULL);
-            block->lines++;
-            const size_t number = lines->line + block->lines;
+            const size_t number = blocks->line + ++block->lines;
             const size_t mark = number == 1 ? nvdp__byte_order_mark(at, size) : 0;
             if (size > 0 && at[size - 1] == '\r') size--;
-            if (size > mark)
-                block->row[block->rows++] =
-                    (struct text_row){.line = {at + mark, size - mark}, .number = number};
+            if (size <= mark) continue;
+            struct text_row *row = &block->row[block->rows++];
+            row->line = (struct nvdp__line){at + mark, size - mark};
+            row->number = number;
         }
     }
     return NVDP_OK;
 }
 
+/* Gives the block the buffer that its lines are in, and copies the bytes behind them to its old one. */
+static nvdp_status take_buffer(struct nvdp__lines *lines, struct block *block) {
+    const size_t end = lines->used + block->bytes, left = lines->have - end;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__reserve(lines->ctx, &block->text, &block->text_capacity, left + 1, 1));
+    memcpy(block->text, lines->buffer + end, left);
+    const size_t capacity = lines->capacity;
+    char *text = lines->buffer;
+    lines->buffer = block->text;
+    lines->capacity = block->text_capacity;
+    lines->have = left;
+    lines->used = 0;
+    block->text = text;
+    block->text_capacity = capacity;
+    return NVDP_OK;
+}
+
+static nvdp_status make_room(struct nvdp_context *ctx, size_t dim, struct blocks *blocks,
+                             struct block *block) {
+    const size_t threads = (size_t)nvdp_context_threads(ctx);
+    if (block->numbers == NULL)
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, block->numbers, blocks->capacity * dim));
+    if (blocks->stop != NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, blocks->digits, threads * dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, blocks->decimals, threads * dim));
+    return NVDP__NEW(ctx, blocks->stop, threads * (dim + 1));
+}
+
+/* Reads the next lines. */
+static nvdp_status next_block(struct reader *reader, struct blocks *blocks, struct block *block) {
+    const size_t dim = reader->dim;
+    struct nvdp_context *ctx = reader->lines.ctx;
+    reader->lines.line = blocks->line;
+    NVDP_RETURN_IF_FAILED(find_lines(&reader->lines, blocks, block));
+    if (block->lines == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(take_buffer(&reader->lines, block));
+    blocks->line += block->lines;
+    /* A row has at least a digit and a space per number; otherwise memory could be far larger than the file. */
+    for (block->whole = 0; block->whole < block->rows; block->whole++) {
+        struct text_row *row = &block->row[block->whole];
+        if (row->line.size < 2 * dim) break;
+        if (dim <= NVDP__ROW_WIDEST && row->space == NULL)
+            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_space(reader->rows, &row->space));
+    }
+    return block->whole > 0 ? make_room(ctx, dim, blocks, block) : NVDP_OK;
+}
+
+/* Finds the n fields of a line that single spaces separate, as ends; false unless there are as many. */
+static bool find_fields(struct nvdp__line line, size_t n, const char **stop) {
+    const uint64_t every = UINT64_C(0x0101010101010101), low = 0x7F * every;
+    size_t fields = 0;
+    for (size_t from = 0; from < line.size; from += 64) {
+        uint64_t blanks = 0;
+        for (size_t at = from; at < from + 64 && at + 8 <= line.size; at += 8) {
+            uint64_t eight;
+            memcpy(&eight, line.text + at, sizeof eight);
+            eight ^= ' ' * every;
+            eight = ~(((eight & low) + low) | eight | low); /* 0x80 in the bytes that were blanks */
+            blanks |= (eight >> 7) * UINT64_C(0x0102040810204080) >> 56 << (at - from);
+        }
+        for (size_t at = nvdp__max(line.size / 8 * 8, from); at < line.size && at < from + 64; at++)
+            blanks |= (uint64_t)(line.text[at] == ' ') << (at - from);
+        for (; blanks != 0; blanks &= blanks - 1) {
+            if (fields + 1 == n) return false;
+            stop[fields++] = line.text + from + __builtin_ctzll(blanks);
+        }
+    }
+    stop[fields++] = line.text + line.size;
+    return fields == n;
+}
+
+/* Reads the decimals of a line; false if it is not plain or has other numbers. */
+static bool parse_decimals(const struct reader *reader, struct text_row *row, uint64_t *digits,
+                           unsigned char *decimals, const char **stop) {
+    const size_t dim = reader->dim;
+    if (!find_fields(row->line, dim + 1, stop)) return false;
+    row->word = (struct nvdp__field){row->line.text, (size_t)(stop[0] - row->line.text)};
+    if (memchr(row->word.text, '\t', row->word.size) != NULL) return false;
+    for (size_t k = 0; k < dim; k++) {
+        const char *const at = stop[k] + 1, *const end = stop[k + 1];
+        if (end - row->line.text >= 8 && end - at > 2 &&
+            usual_decimal(at, end, &digits[k], &decimals[k]))
+            continue;
+        if (short_decimal(at, end, &digits[k], &decimals[k]) != end) return false;
+    }
+    return true;
+}
+
 /* Parses a plain row. */
 static void parse_row(const struct reader *reader, struct text_row *row, uint64_t *digits,
-                      unsigned char *decimals, double *numbers) {
+                      unsigned char *decimals, const char **stop, double *numbers) {
     const size_t dim = reader->dim;
     struct reader own = {.dim = dim};
-    size_t k = 0;
-    set_line(&own, row->line);
-    row->word = next_field(&own);
-    const char *const start = own.at;
-    for (const char *at = start; k < dim; k++, own.at = at) {
-        at += at < own.end && *at == ' ';
-        at = short_decimal(at, own.end, &digits[k], &decimals[k]);
-        if (at == NULL) break;
-    }
+    size_t k = dim;
     row->form = NVDP__ROW_DOUBLES;
-    if (k == dim) {
-        row->form = nvdp__row_of_decimals(dim, digits, decimals, (uint32_t *)(void *)numbers);
+    row->plain = parse_decimals(reader, row, digits, decimals, stop);
+    if (row->plain) {
+        row->form = nvdp__row_of_decimals(dim, digits, decimals, row->space);
         for (size_t i = 0; row->form == NVDP__ROW_DOUBLES && i < dim; i++)
             numbers[i] = value_of(digits[i], decimals[i]);
-    } else {
-        own.at = start;
-        read_numbers(&own, numbers, &k);
+        return;
     }
+    set_line(&own, row->line);
+    row->word = next_field(&own);
+    read_numbers(&own, numbers, &k);
     row->plain = k == dim && own.at == own.end;
 }
 
-static nvdp_status block_create(const struct reader *reader, struct block *block) {
-    struct nvdp_context *ctx = reader->lines.ctx;
-    const size_t dim = reader->dim, threads = (size_t)nvdp_context_threads(ctx);
-    if (block->numbers != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, block->numbers, block->capacity * dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, block->digits, threads * dim));
-    return NVDP__NEW(ctx, block->decimals, threads * dim);
+static nvdp_status take_parsed(struct reader *reader, struct text_row *row, const double *numbers) {
+    bool kept;
+    NVDP_RETURN_IF_FAILED(count_row(reader, row->word, &kept));
+    if (!kept) return NVDP_OK;
+    if (row->form == NVDP__ROW_DOUBLES) return nvdp__vector_rows_add_doubles(reader->rows, numbers);
+    const uint32_t *space = row->space;
+    row->space = NULL;
+    return nvdp__vector_rows_put(reader->rows, row->form, space);
 }
 
-/* Reads the rows of a block. */
-static nvdp_status read_block(struct reader *reader, struct block *block) {
-    const int threads = nvdp_context_threads(reader->lines.ctx);
-    const size_t dim = reader->dim, line = reader->lines.line;
-    size_t whole = 0;
-    /* A row has at least a digit and a space per number; otherwise memory could be far larger than the file. */
-    while (whole < block->rows && block->row[whole].line.size >= 2 * dim)
-        whole++;
-    if (whole > 0) NVDP_RETURN_IF_FAILED(block_create(reader, block));
-#pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
-    for (size_t i = 0; i < whole; i++) {
-        const size_t thread = (size_t)omp_get_thread_num();
-        parse_row(reader, &block->row[i], block->digits + thread * dim,
-                  block->decimals + thread * dim, block->numbers + i * dim);
-    }
+/* Takes over the rows of a parsed block. */
+static nvdp_status take_block(struct reader *reader, struct block *block) {
     for (size_t i = 0; i < block->rows; i++) {
-        const struct text_row *row = &block->row[i];
+        struct text_row *row = &block->row[i];
         reader->lines.line = row->number;
         set_line(reader, row->line);
-        if (i == whole)
-            return LINE_FAIL(reader, "expected a word and %zu numbers%s, found %zu fields", dim,
-                             reader->header ? ", as the first line says" : "",
+        if (i == block->whole)
+            return LINE_FAIL(reader, "expected a word and %zu numbers%s, found %zu fields",
+                             reader->dim, reader->header ? ", as the first line says" : "",
                              count_fields(*reader));
         NVDP_RETURN_IF_FAILED(row->plain
-                                  ? take_row(reader, row->word, row->form, block->numbers + i * dim)
+                                  ? take_parsed(reader, row, block->numbers + i * reader->dim)
                                   : read_row(reader));
     }
-    reader->lines.line = line + block->lines;
+    block->rows = 0;
     return NVDP_OK;
+}
+
+/* Parses the rows of `now`, while one thread takes those of `before` and reads `after`. */
+static nvdp_status advance(struct reader *reader, struct blocks *blocks, struct block *before,
+                           struct block *now, struct block *after) {
+    const int threads = nvdp_context_threads(reader->lines.ctx);
+    const size_t dim = reader->dim;
+    nvdp_status status = NVDP_OK;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp single nowait
+        {
+            status = take_block(reader, before);
+            if (status == NVDP_OK) status = next_block(reader, blocks, after);
+        }
+#pragma omp for schedule(dynamic, 16)
+        for (size_t i = 0; i < now->whole; i++) {
+            const size_t thread = (size_t)omp_get_thread_num();
+            parse_row(reader, &now->row[i], blocks->digits + thread * dim,
+                      blocks->decimals + thread * dim, blocks->stop + thread * (dim + 1),
+                      now->numbers + i * dim);
+        }
+    }
+    return status;
 }
 
 static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = reader->lines.ctx;
-    struct nvdp__line bytes;
     const size_t rows = BLOCK_NUMBERS / nvdp__max(reader->dim, 1);
-    struct block block = {.capacity = nvdp__max(rows, 1)};
-    NVDP_TRY(NVDP__NEW(ctx, block.row, block.capacity));
-    for (;;) {
-        NVDP_TRY(next_lines(reader, &block));
-        if (block.lines == 0) break;
-        NVDP_TRY(read_block(reader, &block));
-        NVDP_TRY(nvdp__lines_take(&reader->lines, block.bytes, &bytes));
+    struct blocks blocks = {.capacity = nvdp__max(rows, 1), .line = reader->lines.line};
+    struct block block[3] = {0};
+    size_t i = 0;
+    for (size_t b = 0; b < 3; b++)
+        NVDP_TRY(NVDP__NEW(ctx, block[b].row, blocks.capacity));
+    NVDP_TRY(next_block(reader, &blocks, &block[1]));
+    for (; block[(i + 1) % 3].lines > 0; i++) {
+        NVDP_TRY(advance(reader, &blocks, &block[i % 3], &block[(i + 1) % 3], &block[(i + 2) % 3]));
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
     }
+    NVDP_TRY(take_block(reader, &block[i % 3]));
 cleanup:
-    free(block.row);
-    free(block.numbers);
-    free(block.digits);
-    free(block.decimals);
+    for (size_t b = 0; b < 3; b++) {
+        free(block[b].text);
+        free(block[b].row);
+        free(block[b].numbers);
+    }
+    free(blocks.digits);
+    free(blocks.decimals);
+    free(blocks.stop);
     return status;
 }
 
@@ -506,6 +636,7 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
 
 static nvdp_status take_binary(struct reader *reader, struct nvdp__field word) {
     struct nvdp_context *ctx = reader->lines.ctx;
+    bool kept;
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &reader->floats, &reader->capacity, reader->dim,
                                         sizeof *reader->floats));
     memcpy(reader->floats, reader->at, reader->dim * sizeof *reader->floats);
@@ -514,7 +645,8 @@ static nvdp_status take_binary(struct reader *reader, struct nvdp__field word) {
             return nvdp__fail(
                 ctx, NVDP_ERR_INPUT, "%s: word %s: number %zu: expected a finite one, found %g",
                 reader->lines.path, nvdp__quote_field(word).text, k + 1, (double)reader->floats[k]);
-    return take_row(reader, word, NVDP__ROW_FLOATS, reader->floats);
+    NVDP_RETURN_IF_FAILED(count_row(reader, word, &kept));
+    return kept ? nvdp__vector_rows_add_floats(reader->rows, reader->floats) : NVDP_OK;
 }
 
 static nvdp_status read_binary(struct reader *reader, struct nvdp__meter *meter) {

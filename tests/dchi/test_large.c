@@ -33,10 +33,11 @@ static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows
             doubles[k] = u;
         }
         if (j % 4 < 2) {
-            uint32_t packed[DIM];
+            uint32_t *packed;
+            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_space(rows, &packed));
             const unsigned char form = nvdp__row_of_decimals(DIM, digits, decimals, packed);
             cr_assert(j % 4 == 0 ? form == 5 : form >= NVDP__ROW_NEAR && form < NVDP__ROW_FLOATS);
-            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_add_decimals(rows, form, packed));
+            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_put(rows, form, packed));
         } else {
             NVDP_RETURN_IF_FAILED(j % 4 == 2 ? nvdp__vector_rows_add_floats(rows, floats)
                                              : nvdp__vector_rows_add_doubles(rows, doubles));
@@ -145,6 +146,40 @@ Test(large, extremes) {
     nvdp_context_free(ctx);
 }
 
+/* Rows with one number far above the others, tiny rows and near ones, for which integers say little. */
+Test(large, nearest_of_uneven_rows) {
+    enum { UNEVEN = 2100, POINTS = 70 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = DIM};
+    struct nvdp_vectors *vectors = NULL;
+    static double table[UNEVEN][DIM], point[POINTS][DIM];
+    int32_t nearest[POINTS];
+    uint64_t state = 8;
+    for (size_t j = 0; j < UNEVEN; j++) {
+        const double size = j % 5 == 0 ? 1e-21 : j % 5 == 1 ? 1e-6 : 1;
+        for (size_t k = 0; k < DIM; k++)
+            table[j][k] = (uniform(&state) - .5) * (j % 5 == 2 && k == j % DIM ? 90 : size);
+        if (j % 5 == 3) memcpy(table[j], table[j - 1], sizeof *table);
+        if (j % 5 == 3) table[j][1] += 1e-9;
+        cr_assert_eq(nvdp__vector_rows_add_doubles(&rows, table[j]), NVDP_OK);
+    }
+    for (size_t i = 0; i < POINTS; i++)
+        for (size_t k = 0; k < DIM; k++)
+            point[i][k] = table[i * 29][k] + (uniform(&state) - .5) * (i % 2 == 0 ? 1e-9 : 3);
+    cr_assert_eq(nvdp__vectors_adopt(ctx, &rows, 0, &vectors), NVDP_OK);
+    cr_assert_eq(nvdp_vectors_nearest(ctx, vectors, POINTS, point[0], nearest), NVDP_OK);
+    for (size_t i = 0; i < POINTS; i++) {
+        size_t best = 0;
+        for (size_t j = 1; j < UNEVEN; j++)
+            if (nvdp__square_distance(DIM, point[i], table[j]) <
+                nvdp__square_distance(DIM, point[i], table[best]))
+                best = j;
+        cr_expect_eq(nearest[i], (int32_t)best, "point %zu: %d, expected %zu", i, nearest[i], best);
+    }
+    nvdp_vectors_free(vectors);
+    nvdp_context_free(ctx);
+}
+
 #ifndef NVDP_SANITIZED
 static double peak(void) {
     struct rusage usage;
@@ -164,13 +199,14 @@ Test(large, memory) {
     for (size_t j = 0; j < WORDS; j++) {
         uint64_t digits[WIDE];
         unsigned char decimals[WIDE];
-        uint32_t packed[WIDE];
+        uint32_t *packed;
         for (size_t k = 0; k < WIDE; k++) {
             digits[k] = (j * 7919 + k * 104729) * 2654435761 % 100000;
             decimals[k] = 5;
         }
+        cr_assert_eq(nvdp__vector_rows_space(&rows, &packed), NVDP_OK);
         const unsigned char form = nvdp__row_of_decimals(WIDE, digits, decimals, packed);
-        cr_assert_eq(nvdp__vector_rows_add_decimals(&rows, form, packed), NVDP_OK);
+        cr_assert_eq(nvdp__vector_rows_put(&rows, form, packed), NVDP_OK);
     }
     cr_assert_eq(nvdp__vectors_adopt(ctx, &rows, 0, &vectors), NVDP_OK);
     cr_assert_eq(nvdp_vectors_geometry(ctx, vectors, 20, 7, &geometry), NVDP_OK);

@@ -144,6 +144,13 @@ Test(plain_text, bad_files_are_refused) {
             "a.jsonl:2: 'text': expected text or a number, found none");
     refused(text_file("a.jsonl", "{\"text\": \"a\"}\nplain\n"), NVDP_ERR_INPUT,
             "a.jsonl:2: expected a JSON object");
+    /* names and quotes of JSON are never words */
+    refused(text_file("a.json", "[\"a\", \"b\"]\n"), NVDP_ERR_INPUT,
+            "a.json: expected JSON objects with the key 'text', one per line or in an array");
+    refused(text_file("a.jsonl", "[]"), NVDP_ERR_INPUT, "a.jsonl: expected JSON objects");
+    refused(text_file("a.txt", "{braces}\n{\"text\": 5}\n{\"text\": \"a\"}\n"), NVDP_ERR_INPUT,
+            "a.txt:3: expected plain text, as before this line, found a JSON object with the key "
+            "'text'; put plain text and JSON into separate files");
     refused(support_scratch(), NVDP_ERR_INPUT, "expected a regular file, found a directory");
     refused(support_scratch_path("nowhere.txt"), NVDP_ERR_IO, "No such file");
 }

@@ -33,6 +33,22 @@ Test(tsv, lines_and_fields) {
     nvdp__tsv_release(&tsv);
 }
 
+/* Lines of nothing, or of spaces, are no rows of a table with several columns; a tab makes two cells. */
+Test(tsv, blank_lines) {
+    static const char text[] = "  \na\tb\n   \r\n\n \t\n  c\td\n ";
+    struct nvdp__tsv tsv;
+    nvdp__tsv_open(NULL, "f.tsv", text, sizeof text - 1, &tsv);
+    const size_t lines[] = {2, 5, 6};
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(nvdp__tsv_more(&tsv));
+        cr_assert_eq(nvdp__tsv_next(&tsv), NVDP_OK);
+        cr_expect_eq(tsv.fields, 2);
+        cr_expect_eq(tsv.line, lines[i]);
+    }
+    cr_expect(nvdp__field_is(tsv.field[0], "  c"));
+    nvdp__tsv_release(&tsv);
+}
+
 Test(tsv, columns) {
     struct nvdp_context *ctx = support_context();
     static const char text[] = "one\ttwo\tone\n";
