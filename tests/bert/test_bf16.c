@@ -101,7 +101,7 @@ Test(bf16, gradients_with_other_activations) {
     }
 }
 
-/* Of every row of the table that claims bfloat16. */
+/* Covers every row of the table that claims bfloat16. */
 Test(bf16, gradients_of_relatives) {
     support_bf16(NULL);
     for (int type = -1; (type = encoder_next_type(type)) >= 0;) {
