@@ -78,7 +78,7 @@ static size_t model_of(struct nvdp_context *ctx, const struct task *task, int ty
     return config.num_hidden_layers;
 }
 
-/* What a run asks for beyond method base. */
+/* A combination of what a run asks for beyond method base. */
 struct combination {
     const char *name;
     enum nvdp_method method;
