@@ -21,6 +21,11 @@ void nvdp__bert_release(struct nvdp__bert *bert) {
     *bert = (struct nvdp__bert){0};
 }
 
+void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params) {
+    for (size_t i = 0; i < bert->row->tensors_below(bert, layers); i++)
+        params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+}
+
 void nvdp__bert_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                            struct nvdp__params *params, uint64_t seed) {
     bert->row->initialize(bert, dev, params, seed);
@@ -122,6 +127,12 @@ void nvdp__bert_forward(const struct nvdp__bert *bert, const struct nvdp__device
     bert->row->pass->forward(bert, dev, params, batch, pass, cache);
 }
 
+void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                       const struct nvdp__params *params, const struct nvdp__batch *batch,
+                       size_t layers, struct nvdp__bert_cache *cache) {
+    bert->row->pass->prefix(bert, dev, params, batch, layers, cache);
+}
+
 void nvdp__bert_backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                          const struct nvdp__params *params, const struct nvdp__batch *batch,
                          const struct nvdp__pass *pass, struct nvdp__bert_cache *cache,
@@ -139,4 +150,57 @@ void nvdp__pooler_backward(const struct nvdp__bert *bert, const struct nvdp__dev
                            const struct nvdp__params *params, const struct nvdp__batch *batch,
                            const struct nvdp__pooler *pooler, float *d_pooled, float *d_last) {
     bert->row->pass->pooler_backward(bert, dev, params, batch, pooler, d_pooled, d_last);
+}
+
+/* ---- the additional layer ---- */
+
+static const struct nvdp__pass extra_pass = {.training = false}; /* no dropout */
+
+nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
+                                const char *prefix, struct nvdp__params *params) {
+    if (below->row->pass->declare_extra == NULL)
+        return nvdp__fail(
+            params->ctx, NVDP_ERR_ARGUMENT,
+            "method: expected one without an additional layer of the encoder with %s, "
+            "found %s",
+            below->row->title, prefix);
+    extra->bert.row = below->row;
+    extra->bert.config = below->config;
+    extra->bert.config.num_hidden_layers = 1;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
+    extra->cache.above = true;
+    extra->cache.keep_hidden = true; /* the output has its own buffer */
+    return below->row->pass->declare_extra(&extra->bert, below, prefix, params);
+}
+
+void nvdp__extra_release(struct nvdp__extra *extra) {
+    nvdp__bert_cache_release(&extra->cache);
+    nvdp__bert_release(&extra->bert);
+}
+
+void nvdp__extra_initialize(const struct nvdp__extra *extra, const struct nvdp__bert *below,
+                            const struct nvdp__device *dev, struct nvdp__params *params) {
+    below->row->pass->initialize_extra(&extra->bert, below, dev, params);
+}
+
+void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
+                      size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena) {
+    extra->cache.training = training;
+    extra->bert.row->pass->plan(&extra->bert, dev, max_tokens, max_texts, longest, arena,
+                                &extra->cache);
+}
+
+const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,
+                                 const struct nvdp__params *params, const struct nvdp__batch *batch,
+                                 const float *hidden) {
+    extra->cache.hidden[0] = (float *)hidden;
+    nvdp__bert_forward(&extra->bert, dev, params, batch, &extra_pass, &extra->cache);
+    return extra->cache.hidden[1];
+}
+
+void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *dev,
+                          const struct nvdp__params *params, const struct nvdp__batch *batch,
+                          float *d) {
+    nvdp__bert_backward(&extra->bert, dev, params, batch, &extra_pass, &extra->cache, d);
 }

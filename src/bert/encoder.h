@@ -101,7 +101,8 @@ nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_c
 nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
                                bool with_pooler, struct nvdp__params *params);
 void nvdp__bert_release(struct nvdp__bert *bert);
-/* Freezes the embeddings and the first `layers` layers (>= 1); for rows that are freezable. */
+/* Freezes the embeddings and the first `layers` layers (>= 1), for rows with tensors_below. With all layers, a
+ * LayerNorm of the last state is frozen too. */
 void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params);
 /* BERT's family: normal(0, initializer_range), LayerNorm 1 / 0, biases 0. */
 void nvdp__bert_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,

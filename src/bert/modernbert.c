@@ -21,7 +21,8 @@
 enum { NAME_SIZE = 120 };
 
 struct layer {
-    struct nvdp__dense attention_norm; /* unused in layer 0 */
+    bool global, normed;               /* attends to all tokens; has a first LayerNorm */
+    struct nvdp__dense attention_norm; /* if normed */
     struct nvdp__dense qkv, attention_output, inner_norm;
     struct nvdp__dense inner, output; /* inner: W_u, then W_g */
 };
@@ -38,19 +39,17 @@ static struct own *own_of(const struct nvdp__bert *bert) {
     return bert->own;
 }
 
-static bool is_global(const struct nvdp_bert_config *config, size_t layer) {
-    return layer % config->global_attn_every_n_layers == 0;
-}
-
 /* ---- configuration ---- */
 
 #define FULL "full_attention"
 #define SLIDING "sliding_attention"
 
 /* transformers 5 lists the kind of each layer; every n-th one must attend to all tokens. */
-static nvdp_status read_layer_types(struct nvdp_context *ctx, const char *path, const json_t *types,
+static nvdp_status read_layer_types(struct nvdp_context *ctx, const char *path, const json_t *json,
                                     size_t *every) {
+    const json_t *types = json_object_get(json, "layer_types");
     const size_t count = json_array_size(types);
+    const json_int_t layers = json_integer_value(json_object_get(json, "num_hidden_layers"));
     size_t n = 1;
     const char *found = "none";
     while (n < count && strcmp(json_string_value(json_array_get(types, n)) != NULL
@@ -67,6 +66,10 @@ static nvdp_status read_layer_types(struct nvdp_context *ctx, const char *path, 
                           " in the others, found %.100s in layer %zu",
                           path, found != NULL ? found : "no text", i);
     }
+    if (count > 0 && (json_int_t)count < layers)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'layer_types': expected one for each of %lld layers, found %zu",
+                          path, (long long)layers, count);
     if (count > 0) *every = n;
     return NVDP_OK;
 }
@@ -120,8 +123,7 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
         nvdp__json_real(ctx, path, json, "local_rope_theta", *local, 1, 1e12, local));
     NVDP_RETURN_IF_FAILED(read_rope(ctx, path, rope, FULL, global));
     NVDP_RETURN_IF_FAILED(read_rope(ctx, path, rope, SLIDING, local));
-    NVDP_RETURN_IF_FAILED(read_layer_types(ctx, path, json_object_get(json, "layer_types"),
-                                           &config->global_attn_every_n_layers));
+    NVDP_RETURN_IF_FAILED(read_layer_types(ctx, path, json, &config->global_attn_every_n_layers));
     NVDP_RETURN_IF_FAILED(
         nvdp__json_string(ctx, path, json, "classifier_pooling", "cls", &pooling));
     config->classifier_mean = strcmp(pooling, "mean") == 0;
@@ -200,7 +202,7 @@ static nvdp_status declare_norm(struct nvdp__params *params, const char *name,
 }
 
 static nvdp_status declare_parts(struct nvdp__params *params, const struct nvdp_bert_config *config,
-                                 size_t index, struct layer *layer) {
+                                 const char *prefix, unsigned flags, struct layer *layer) {
     const size_t d = config->hidden_size, wide = config->intermediate_size;
     const struct {
         const char *name;
@@ -215,36 +217,52 @@ static nvdp_status declare_parts(struct nvdp__params *params, const struct nvdp_
         {"mlp.Wi", 2 * wide, d, config->mlp_bias, &layer->inner},
         {"mlp.Wo", d, wide, config->mlp_bias, &layer->output},
     };
-    for (size_t i = index == 0 ? 1 : 0; i < sizeof table / sizeof *table; i++) {
+    for (size_t i = layer->normed ? 0 : 1; i < sizeof table / sizeof *table; i++) {
         char name[NAME_SIZE];
-        nvdp__snprintf(name, sizeof name, PREFIX ".layers.%zu.%s", index, table[i].name);
-        NVDP_RETURN_IF_FAILED(table[i].in == 0
-                                  ? declare_norm(params, name, config, 0, table[i].dense)
-                                  : declare_layer(params, name, table[i].out, table[i].in,
-                                                  table[i].bias, NVDP__PARAM_SET, table[i].dense));
+        nvdp__snprintf(name, sizeof name, "%s.%s", prefix, table[i].name);
+        NVDP_RETURN_IF_FAILED(
+            table[i].in == 0 ? declare_norm(params, name, config, flags, table[i].dense)
+                             : declare_layer(params, name, table[i].out, table[i].in, table[i].bias,
+                                             flags | NVDP__PARAM_SET, table[i].dense));
     }
     return NVDP_OK;
+}
+
+static nvdp_status create_own(struct nvdp_context *ctx, struct nvdp__bert *bert) {
+    bert->own = nvdp__calloc(
+        ctx, 1, sizeof(struct own) + bert->config.num_hidden_layers * sizeof(struct layer));
+    return NVDP__MADE(bert->own);
 }
 
 static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
     const struct nvdp_bert_config *config = config_of(bert);
     const size_t d = config->hidden_size;
-    struct own *own =
-        nvdp__calloc(params->ctx, 1, sizeof *own + config->num_hidden_layers * sizeof *own->layer);
-    if (own == NULL) return NVDP_ERR_MEMORY;
-    bert->own = own;
+    NVDP_RETURN_IF_FAILED(create_own(params->ctx, bert));
+    struct own *own = own_of(bert);
     NVDP_RETURN_IF_FAILED(nvdp__params_add(params, PREFIX ".embeddings.tok_embeddings.weight", 2,
                                            config->vocab_size, d,
                                            NVDP__PARAM_DECAY | NVDP__PARAM_ROWS, &bert->word));
     NVDP_RETURN_IF_FAILED(declare_norm(params, PREFIX ".embeddings.norm", config, 0, &own->norm));
-    for (size_t i = 0; i < config->num_hidden_layers; i++)
-        NVDP_RETURN_IF_FAILED(declare_parts(params, config, i, &own->layer[i]));
+    for (size_t i = 0; i < config->num_hidden_layers; i++) {
+        char prefix[NAME_SIZE];
+        nvdp__snprintf(prefix, sizeof prefix, PREFIX ".layers.%zu", i);
+        own->layer[i].global = i % config->global_attn_every_n_layers == 0;
+        own->layer[i].normed = i > 0;
+        NVDP_RETURN_IF_FAILED(declare_parts(params, config, prefix, 0, &own->layer[i]));
+    }
     NVDP_RETURN_IF_FAILED(declare_norm(params, PREFIX ".final_norm", config, 0, &own->last_norm));
     if (!bert->has_pooler) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(declare_layer(params, bert->row->names.pooler, d, d,
                                         config->classifier_bias, NVDP__PARAM_OPTIONAL,
                                         &bert->pooler));
     return declare_norm(params, "head.norm", config, NVDP__PARAM_OPTIONAL, &own->head_norm);
+}
+
+static size_t tensors_below(const struct nvdp__bert *bert, size_t layers) {
+    const struct own *own = own_of(bert);
+    const bool all = layers == config_of(bert)->num_hidden_layers;
+    const struct nvdp__dense *last = all ? &own->last_norm : &own->layer[layers - 1].output;
+    return (last->bias != NVDP__NO_BIAS ? last->bias : last->weight) + 1;
 }
 
 static void initialize_norm(const struct nvdp__device *dev, struct nvdp__params *params,
@@ -274,7 +292,7 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
     initialize_norm(dev, params, &own->norm);
     for (size_t i = 0; i < config_of(bert)->num_hidden_layers; i++) {
         const struct layer *layer = &own->layer[i];
-        if (i > 0) initialize_norm(dev, params, &layer->attention_norm);
+        if (layer->normed) initialize_norm(dev, params, &layer->attention_norm);
         initialize_dense(bert, dev, params, &layer->qkv, seed);
         initialize_dense(bert, dev, params, &layer->attention_output, seed);
         initialize_norm(dev, params, &layer->inner_norm);
@@ -285,21 +303,63 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
     initialize_head(bert, dev, params, seed);
 }
 
-/* ---- plan: training keeps every layer's activations; in inference the layers share them ---- */
+/* ---- the additional layer: one like the last, of its kind of attention, and a last LayerNorm ---- */
+
+static nvdp_status declare_extra(struct nvdp__bert *extra, const struct nvdp__bert *below,
+                                 const char *prefix, struct nvdp__params *params) {
+    char name[NAME_SIZE];
+    NVDP_RETURN_IF_FAILED(create_own(params->ctx, extra));
+    struct own *own = own_of(extra);
+    own->layer[0].global = own_of(below)->layer[config_of(below)->num_hidden_layers - 1].global;
+    own->layer[0].normed = true;
+    NVDP_RETURN_IF_FAILED(
+        declare_parts(params, config_of(extra), prefix, NVDP__PARAM_OPTIONAL, &own->layer[0]));
+    nvdp__snprintf(name, sizeof name, "%s.final_norm", prefix);
+    return declare_norm(params, name, config_of(extra), NVDP__PARAM_OPTIONAL, &own->last_norm);
+}
+
+static void initialize_extra(const struct nvdp__bert *extra, const struct nvdp__bert *below,
+                             const struct nvdp__device *dev, struct nvdp__params *params) {
+    const struct layer *from = &own_of(below)->layer[config_of(below)->num_hidden_layers - 1];
+    const struct layer *to = &own_of(extra)->layer[0];
+    const struct {
+        const struct nvdp__dense *from, *to;
+    } pairs[] = {{&from->attention_norm, &to->attention_norm},
+                 {&from->qkv, &to->qkv},
+                 {&from->attention_output, &to->attention_output},
+                 {&from->inner_norm, &to->inner_norm},
+                 {&from->inner, &to->inner},
+                 {&from->output, &to->output},
+                 {&own_of(below)->last_norm, &own_of(extra)->last_norm}};
+    for (size_t i = from->normed ? 0 : 1; i < sizeof pairs / sizeof *pairs; i++)
+        nvdp__dense_copy(dev, params, pairs[i].from, pairs[i].to);
+    if (!from->normed) initialize_norm(dev, params, &to->attention_norm);
+}
+
+/* ---- plan ----
+ *
+ * Training keeps what the backward pass reads: per token and layer 8 D + 2 I + heads + 4 floats, of which 6 D + 2 I are
+ * bfloat16 numbers on a bfloat16 device, and for per-example gradients I more. In inference, and in frozen layers, all
+ * layers share one set of buffers, in which a later step overwrites each buffer after its last read. */
 
 struct activations {
-    float *attention_in, *qkv, *context, *lse; /* [T,D], [T,3D], [T,D], [T,heads] */
-    float *between, *inner_in;                 /* [T,D] m and n' */
-    float *inner, *gate, *activated;           /* [T,I] */
-    float *mean[2], *rstd[2];                  /* [T] of n and n' */
+    struct nvdp__tensor attention_in, qkv, context; /* [T,D], [T,3D], [T,D] */
+    float *lse;                                     /* [T,heads]; NULL: no backward */
+    float *between;                                 /* [T,D] m */
+    struct nvdp__tensor inner_in, wide, activated;  /* [T,D] n', [T,2I], [T,I] */
+    float *mean[2], *rstd[2];                       /* [T] of n and n' */
 };
 struct own_cache {
     float *embedded, *mean, *rstd;       /* [T,D] word vectors; [T] */
     float *last, *last_mean, *last_rstd; /* [T,D] h_L; [T] */
     float *zeros;                        /* [D] */
+    float *normal; /* [T,D] a LayerNorm's output, if products read a rounded copy; else NULL */
+    /* [T, 2I or 3D], [T, I or D]: activations of layers that share them, then gradients */
+    struct nvdp__tensor widest, narrow;
     float *cosine[2], *sine[2]; /* [longest, head size / 2] of global and of local layers */
     struct nvdp__relative window;
-    float *branch, *d_qkv, *d_inner, *d_gate; /* backward: [T,D], [T,3D], [T,I], [T,I] */
+    float *branch;                /* [T,D] backward */
+    struct nvdp__tensor d_branch; /* [T,D] rounded, if products read it; else no tensor */
     struct activations layer[];
 };
 
@@ -313,22 +373,61 @@ static nvdp_status create_cache(struct nvdp_context *ctx, const struct nvdp__ber
     return NVDP_OK;
 }
 
-static void plan_layer(const struct nvdp_bert_config *config, size_t tokens, bool training,
-                       struct nvdp__arena *arena, struct activations *a) {
-    const size_t state = tokens * config->hidden_size, wide = tokens * config->intermediate_size;
-    a->attention_in = nvdp__arena_take(arena, state);
-    a->qkv = nvdp__arena_take(arena, 3 * state);
-    a->context = nvdp__arena_take(arena, state);
-    a->lse = training ? nvdp__arena_take(arena, tokens * config->num_attention_heads) : NULL;
-    a->between = nvdp__arena_take(arena, state);
-    a->inner_in = nvdp__arena_take(arena, state);
-    a->inner = nvdp__arena_take(arena, wide);
-    a->gate = nvdp__arena_take(arena, wide);
-    a->activated = nvdp__arena_take(arena, wide);
+struct plan {
+    const struct nvdp__device *dev;
+    struct nvdp__arena *arena;
+    size_t tokens; /* padded to whole blocks of product rows */
+    size_t dim, wide, heads;
+    bool rounds; /* products read copies in another type */
+};
+
+static float *take(const struct plan *plan, size_t width) {
+    return nvdp__arena_take(plan->arena, plan->tokens * width);
+}
+
+static struct nvdp__tensor take_product(const struct plan *plan, size_t width) {
+    return nvdp__arena_tensor(plan->arena, plan->dev, nvdp__product_type(plan->dev), plan->tokens,
+                              width);
+}
+
+/* Returns a buffer as a tensor with fewer columns. */
+static struct nvdp__tensor columns(struct nvdp__tensor buffer, size_t cols) {
+    buffer.cols = buffer.stride = cols;
+    return buffer;
+}
+
+/* A layer whose activations are kept. */
+static void plan_layer(const struct plan *plan, bool per_example, const struct own_cache *own,
+                       struct activations *a) {
+    a->attention_in = take_product(plan, plan->dim);
+    a->qkv = take_product(plan, 3 * plan->dim);
+    a->context = take_product(plan, plan->dim);
+    a->lse = take(plan, plan->heads);
+    a->between = take(plan, plan->dim);
+    a->inner_in = take_product(plan, plan->dim);
+    a->wide = take_product(plan, 2 * plan->wide);
+    a->activated = per_example ? take_product(plan, plan->wide) : columns(own->narrow, plan->wide);
     for (size_t k = 0; k < 2; k++) {
-        a->mean[k] = nvdp__arena_take(arena, tokens);
-        a->rstd[k] = nvdp__arena_take(arena, tokens);
+        a->mean[k] = take(plan, 1);
+        a->rstd[k] = take(plan, 1);
     }
+}
+
+/* The layers whose activations are not kept. */
+static void plan_shared(const struct plan *plan, size_t layers, struct own_cache *own) {
+    struct activations shared = {.attention_in = take_product(plan, plan->dim),
+                                 .qkv = columns(own->widest, 3 * plan->dim),
+                                 .context = columns(own->narrow, plan->dim),
+                                 .between = take(plan, plan->dim),
+                                 .wide = columns(own->widest, 2 * plan->wide),
+                                 .activated = columns(own->narrow, plan->wide),
+                                 .mean = {take(plan, 1)},
+                                 .rstd = {take(plan, 1)}};
+    shared.inner_in = shared.attention_in;
+    shared.mean[1] = shared.mean[0];
+    shared.rstd[1] = shared.rstd[0];
+    for (size_t i = 0; i < layers; i++)
+        own->layer[i] = shared;
 }
 
 static void plan_positions(const struct nvdp_bert_config *config, size_t longest,
@@ -352,36 +451,49 @@ static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, 
                  size_t max_texts, size_t longest, struct nvdp__arena *arena,
                  struct nvdp__bert_cache *cache) {
     const struct nvdp_bert_config *config = config_of(bert);
-    const size_t state = tokens * config->hidden_size, wide = tokens * config->intermediate_size;
+    const size_t dim = config->hidden_size, wide = config->intermediate_size;
     const size_t layers = config->num_hidden_layers;
-    const bool apart = cache->training || cache->keep_hidden;
+    const size_t kept = cache->training ? cache->frozen : layers; /* the first of these */
+    const struct plan plan = {dev,
+                              arena,
+                              nvdp__padded_rows(dev, tokens),
+                              dim,
+                              wide,
+                              config->num_attention_heads,
+                              nvdp__product_type(dev) != NVDP__F32};
     struct own_cache *own = cache->own;
     (void)max_texts;
-    own->embedded = nvdp__arena_take(arena, state);
-    own->mean = nvdp__arena_take(arena, tokens);
-    own->rstd = nvdp__arena_take(arena, tokens);
-    own->last = nvdp__arena_take(arena, state);
-    own->last_mean = nvdp__arena_take(arena, tokens);
-    own->last_rstd = nvdp__arena_take(arena, tokens);
-    own->zeros = nvdp__arena_take(arena, config->hidden_size);
+    if (!cache->above) {
+        own->embedded = take(&plan, dim);
+        own->mean = take(&plan, 1);
+        own->rstd = take(&plan, 1);
+        cache->hidden[0] = take(&plan, dim);
+    }
+    own->last = take(&plan, dim);
+    own->last_mean = take(&plan, 1);
+    own->last_rstd = take(&plan, 1);
+    own->zeros = nvdp__arena_take(arena, dim);
+    own->normal = plan.rounds ? take(&plan, dim) : NULL;
+    own->widest = take_product(&plan, nvdp__max(2 * wide, 3 * dim));
+    own->narrow = take_product(&plan, nvdp__max(wide, dim));
     plan_positions(config, longest, arena, own);
-    for (size_t i = 0; i <= layers; i++)
-        cache->hidden[i] = i == 0 || apart ? nvdp__arena_take(arena, state) : cache->hidden[i - 1];
+    if (kept > 0) plan_shared(&plan, kept, own);
     for (size_t i = 0; i < layers; i++) {
-        if (i == 0 || cache->training)
-            plan_layer(config, tokens, cache->training, arena, &own->layer[i]);
-        else
-            own->layer[i] = own->layer[0];
+        const bool apart = i >= kept || cache->keep_hidden;
+        cache->hidden[i + 1] = apart ? take(&plan, dim) : cache->hidden[i];
+        /* the additional layer does not know whether its gradients will be per example */
+        if (i >= kept) plan_layer(&plan, cache->per_example || cache->above, own, &own->layer[i]);
     }
+    /* layer 0 reads the embeddings' LayerNorm itself */
+    if (!plan.rounds && !own_of(bert)->layer[0].normed)
+        own->layer[0].attention_in = nvdp__f32(plan.tokens, dim, cache->hidden[0]);
     if (cache->training) {
-        own->branch = nvdp__arena_take(arena, state);
-        own->d_qkv = nvdp__arena_take(arena, 3 * state);
-        own->d_inner = nvdp__arena_take(arena, nvdp__max(wide, state)); /* and of the context */
-        own->d_gate = nvdp__arena_take(arena, wide);
+        own->branch = take(&plan, dim);
+        own->d_branch = plan.rounds ? take_product(&plan, dim) : NVDP__NO_TENSOR;
     }
-    cache->scratch = nvdp__arena_take(
-        arena, nvdp__attend_scratch(dev, NVDP__F32, longest, longest,
-                                    config->hidden_size / config->num_attention_heads));
+    cache->scratch =
+        nvdp__arena_take(arena, nvdp__attend_scratch(dev, nvdp__product_type(dev), longest, longest,
+                                                     dim / plan.heads));
 }
 
 /* ---- passes ---- */
@@ -397,9 +509,9 @@ static size_t state_size(const struct nvdp__encoder_run *run) {
     return run->batch->tokens * config_of(run->bert)->hidden_size;
 }
 
-/* [T, I] */
-static struct nvdp__tensor wide(const struct nvdp__encoder_run *run, const float *x) {
-    return nvdp__f32(run->batch->tokens, config_of(run->bert)->intermediate_size, x);
+/* A planned tensor reduced to the batch's rows. */
+static struct nvdp__tensor rows_of(const struct nvdp__encoder_run *run, struct nvdp__tensor x) {
+    return nvdp__with_rows(x, run->batch->tokens);
 }
 
 static struct nvdp__linear dense_of(const struct nvdp__encoder_run *run,
@@ -410,18 +522,6 @@ static struct nvdp__linear dense_of(const struct nvdp__encoder_run *run,
     return layer;
 }
 
-/* W_u (half 0) or W_g (half 1). */
-static struct nvdp__linear half_of(const struct nvdp__encoder_run *run,
-                                   const struct nvdp__dense *dense, size_t half) {
-    struct nvdp__linear layer = dense_of(run, dense);
-    layer.out /= 2;
-    layer.w += half * layer.out * layer.in;
-    if (layer.b != NULL) layer.b += half * layer.out;
-    if (layer.dw != NULL) layer.dw += half * layer.out * layer.in;
-    if (layer.db != NULL) layer.db += half * layer.out;
-    return layer;
-}
-
 static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
                                  const struct nvdp__dense *norm, float *mean, float *rstd) {
     struct nvdp__norm made = nvdp__run_norm(run, norm, mean, rstd);
@@ -429,13 +529,22 @@ static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
     return made;
 }
 
+/* LN(x) for products. */
+static void normalize(const struct nvdp__encoder_run *run, const struct nvdp__norm *norm,
+                      const float *x, struct nvdp__tensor y) {
+    const float *normal = y.type == NVDP__F32 ? y.data : cache_of(run)->normal;
+    nvdp__norm_forward(run->dev, norm, nvdp__run_state(run, x), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
+                       nvdp__run_state(run, normal), rows_of(run, y));
+}
+
 static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp_bert_config *config = config_of(run->bert);
     const struct activations *a = &cache_of(run)->layer[index];
     const size_t d = config->hidden_size;
     const size_t width = d / config->num_attention_heads;
-    const struct nvdp__tensor qkv = nvdp__f32(run->batch->tokens, 3 * d, a->qkv);
-    const bool all = is_global(config, index) || run->batch->longest <= config->local_attention / 2;
+    const struct nvdp__tensor qkv = rows_of(run, a->qkv);
+    const bool all = own_of(run->bert)->layer[index].global ||
+                     run->batch->longest <= config->local_attention / 2;
     return (struct nvdp__attention){.groups = run->batch->texts,
                                     .heads = config->num_attention_heads,
                                     .scale = (float)(1 / sqrt((double)width)),
@@ -446,7 +555,7 @@ static struct nvdp__attention attention_of(const struct nvdp__encoder_run *run, 
                                     .q = nvdp__col_slice(qkv, 0, d),
                                     .k = nvdp__col_slice(qkv, d, d),
                                     .v = nvdp__col_slice(qkv, 2 * d, d),
-                                    .out = nvdp__run_state(run, a->context),
+                                    .out = rows_of(run, a->context),
                                     .relative = all ? NULL : &cache_of(run)->window,
                                     .lse = a->lse,
                                     .scratch = run->cache->scratch};
@@ -458,19 +567,22 @@ static void rotate(const struct nvdp__encoder_run *run, size_t index,
                              const float *, struct nvdp__tensor),
                    struct nvdp__tensor x) {
     const struct own_cache *own = cache_of(run);
-    const size_t kind = is_global(config_of(run->bert), index) ? 0 : 1;
+    const size_t kind = own_of(run->bert)->layer[index].global ? 0 : 1;
     call(run->dev, config_of(run->bert)->num_attention_heads, run->batch->positions,
          own->cosine[kind], own->sine[kind], x);
 }
 
 static enum nvdp__act activation(const struct nvdp__encoder_run *run) {
-    return config_of(run->bert)->hidden_act == NVDP_ACTIVATION_GELU ? NVDP__ACT_GELU
-                                                                    : NVDP__ACT_GELU_NEW;
+    return nvdp__act_of(config_of(run->bert)->hidden_act);
 }
 
-/* The input of the attention: layer 0 reads the embeddings' LayerNorm itself. */
-static const float *attention_input(const struct nvdp__encoder_run *run, size_t index) {
-    return index == 0 ? run->cache->hidden[0] : cache_of(run)->layer[index].attention_in;
+static struct nvdp__dropout attention_dropout(const struct nvdp__encoder_run *run, size_t index) {
+    return nvdp__run_dropout(run, run->pass->attention_dropout, index, SITE_ATTENTION,
+                             config_of(run->bert)->hidden_size);
+}
+
+static struct nvdp__dropout inner_dropout(const struct nvdp__encoder_run *run, size_t index) {
+    return nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_INNER, 1);
 }
 
 /* The output of layer `index`; the last one is not a hidden state before its LayerNorm. */
@@ -483,21 +595,17 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     const struct nvdp__device *dev = run->dev;
     const struct layer *layer = &own_of(run->bert)->layer[index];
     const struct activations *a = &cache_of(run)->layer[index];
-    const size_t d = config_of(run->bert)->hidden_size, size = state_size(run);
-    const size_t wide_size = run->batch->tokens * config_of(run->bert)->intermediate_size;
+    const size_t size = state_size(run);
     const float *h = run->cache->hidden[index];
     struct nvdp__linear qkv = dense_of(run, &layer->qkv);
     struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
-    struct nvdp__dropout drop =
-        nvdp__run_dropout(run, run->pass->attention_dropout, index, SITE_ATTENTION, d);
-    if (index > 0) {
+    struct nvdp__dropout drop = attention_dropout(run, index);
+    if (layer->normed) {
         struct nvdp__norm norm = norm_of(run, &layer->attention_norm, a->mean[0], a->rstd[0]);
-        nvdp__norm_forward(dev, &norm, nvdp__run_state(run, h), NVDP__NO_TENSOR, NVDP__NO_TENSOR,
-                           nvdp__run_state(run, a->attention_in), NVDP__NO_TENSOR);
+        normalize(run, &norm, h, a->attention_in);
     }
-    nvdp__dense_forward(dev, &qkv, nvdp__run_state(run, attention_input(run, index)),
-                        nvdp__f32(run->batch->tokens, 3 * d, a->qkv));
+    nvdp__dense_forward(dev, &qkv, rows_of(run, a->attention_in), rows_of(run, a->qkv));
     rotate(run, index, nvdp__rotate, attention.q);
     rotate(run, index, nvdp__rotate, attention.k);
     nvdp__attend_forward(dev, &attention);
@@ -506,21 +614,25 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     nvdp__add(dev, size, h, a->between);
 
     struct nvdp__norm norm = norm_of(run, &layer->inner_norm, a->mean[1], a->rstd[1]);
-    struct nvdp__linear inner = half_of(run, &layer->inner, 0);
-    struct nvdp__linear gate = half_of(run, &layer->inner, 1);
+    struct nvdp__linear inner = dense_of(run, &layer->inner);
     struct nvdp__linear outer = dense_of(run, &layer->output);
     float *out = output_of(run, index);
-    drop = nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_INNER,
-                             config_of(run->bert)->intermediate_size);
-    nvdp__norm_forward(dev, &norm, nvdp__run_state(run, a->between), NVDP__NO_TENSOR,
-                       NVDP__NO_TENSOR, nvdp__run_state(run, a->inner_in), NVDP__NO_TENSOR);
-    nvdp__dense_forward(dev, &inner, nvdp__run_state(run, a->inner_in), wide(run, a->inner));
-    nvdp__dense_forward(dev, &gate, nvdp__run_state(run, a->inner_in), wide(run, a->gate));
-    nvdp__activation_forward(dev, activation(run), wide(run, a->inner), wide(run, a->activated));
-    nvdp__multiply(dev, wide_size, a->gate, a->activated);
-    nvdp__dropout_apply(dev, &drop, wide_size, a->activated);
-    nvdp__dense_forward(dev, &outer, wide(run, a->activated), nvdp__run_state(run, out));
+    drop = inner_dropout(run, index);
+    normalize(run, &norm, a->between, a->inner_in);
+    nvdp__dense_forward(dev, &inner, rows_of(run, a->inner_in), rows_of(run, a->wide));
+    nvdp__gated_forward(dev, activation(run), &drop, rows_of(run, a->wide),
+                        rows_of(run, a->activated));
+    nvdp__dense_forward(dev, &outer, rows_of(run, a->activated), nvdp__run_state(run, out));
     nvdp__add(dev, size, a->between, out);
+}
+
+/* Returns a gradient [T, D] for products. */
+static struct nvdp__tensor rounded(const struct nvdp__encoder_run *run, const float *d) {
+    const struct nvdp__tensor state = nvdp__run_state(run, d);
+    const struct nvdp__tensor copy = rows_of(run, cache_of(run)->d_branch);
+    if (!nvdp__is_tensor(copy)) return state;
+    nvdp__convert(run->dev, state, copy);
+    return copy;
 }
 
 /* Turns d [T, D], the gradient of the layer's output, into that of hidden[index]. */
@@ -530,49 +642,43 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     struct own_cache *own = cache_of(run);
     const struct activations *a = &own->layer[index];
     const size_t width = config_of(run->bert)->hidden_size, size = state_size(run);
-    const size_t wide_size = run->batch->tokens * config_of(run->bert)->intermediate_size;
+    const size_t inner_width = config_of(run->bert)->intermediate_size;
     struct nvdp__norm norm = norm_of(run, &layer->inner_norm, a->mean[1], a->rstd[1]);
-    struct nvdp__linear inner = half_of(run, &layer->inner, 0);
-    struct nvdp__linear gate = half_of(run, &layer->inner, 1);
+    struct nvdp__linear inner = dense_of(run, &layer->inner);
     struct nvdp__linear outer = dense_of(run, &layer->output);
-    struct nvdp__dropout drop = nvdp__run_dropout(run, run->pass->hidden_dropout, index, SITE_INNER,
-                                                  config_of(run->bert)->intermediate_size);
-    const struct nvdp__tensor d_inner = wide(run, own->d_inner), d_gate = wide(run, own->d_gate);
-    nvdp__dense_backward(dev, &outer, wide(run, a->activated), nvdp__run_state(run, d), d_gate,
-                         false);
-    nvdp__dropout_apply(dev, &drop, wide_size, own->d_gate);
-    nvdp__copy(dev, wide_size, own->d_gate, own->d_inner);
-    nvdp__multiply(dev, wide_size, a->gate, own->d_inner);
-    /* recomputes gelu(inner) in place: inner is not read after this */
-    nvdp__activation_backward(dev, activation(run), wide(run, a->inner), d_inner, d_inner,
-                              wide(run, a->inner));
-    nvdp__multiply(dev, wide_size, a->inner, own->d_gate);
-    struct nvdp__tensor d_in = nvdp__run_state(run, own->branch);
-    nvdp__dense_backward(dev, &inner, nvdp__run_state(run, a->inner_in), d_inner, d_in, false);
-    nvdp__dense_backward(dev, &gate, nvdp__run_state(run, a->inner_in), d_gate, d_in, true);
+    struct nvdp__dropout drop = inner_dropout(run, index);
+    const struct nvdp__tensor d_wide = rows_of(run, columns(own->widest, 2 * inner_width));
+    const struct nvdp__tensor d_activated = rows_of(run, columns(own->narrow, inner_width));
+    const struct nvdp__tensor activated = rows_of(run, a->activated);
+    struct nvdp__tensor d_in = nvdp__run_state(run, own->branch), d_out = rounded(run, d);
+    nvdp__dense_backward(dev, &outer, NVDP__NO_TENSOR, d_out, d_activated, false);
+    nvdp__gated_backward(dev, activation(run), &drop, rows_of(run, a->wide), d_activated, d_wide,
+                         activated);
+    nvdp__dense_backward(dev, &outer, activated, d_out, NVDP__NO_TENSOR, false);
+    nvdp__dense_backward(dev, &inner, rows_of(run, a->inner_in), d_wide, d_in, false);
     nvdp__norm_backward(dev, &norm, nvdp__run_state(run, a->between), d_in, NVDP__NO_TENSOR);
     nvdp__add(dev, size, own->branch, d);
 
     struct nvdp__linear qkv = dense_of(run, &layer->qkv);
     struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
-    struct nvdp__tensor d_qkv = nvdp__f32(run->batch->tokens, 3 * width, own->d_qkv);
-    float *d_context = own->d_inner; /* its gradients are not read after this */
-    drop = nvdp__run_dropout(run, run->pass->attention_dropout, index, SITE_ATTENTION, width);
-    nvdp__copy(dev, size, d, own->branch);
+    /* the gradients in these buffers are not read after this */
+    const struct nvdp__tensor d_qkv = rows_of(run, columns(own->widest, 3 * width));
+    const struct nvdp__attention_gradient gradient = {
+        .dout = rows_of(run, columns(own->narrow, width)),
+        .dq = nvdp__col_slice(d_qkv, 0, width),
+        .dk = nvdp__col_slice(d_qkv, width, width),
+        .dv = nvdp__col_slice(d_qkv, 2 * width, width)};
+    drop = attention_dropout(run, index);
+    if (drop.rate > 0) nvdp__copy(dev, size, d, own->branch);
     nvdp__dropout_apply(dev, &drop, size, own->branch);
-    nvdp__dense_backward(dev, &mixed, attention.out, d_in, nvdp__run_state(run, d_context), false);
-    const struct nvdp__attention_gradient gradient = {.dout = nvdp__run_state(run, d_context),
-                                                      .dq = nvdp__col_slice(d_qkv, 0, width),
-                                                      .dk = nvdp__col_slice(d_qkv, width, width),
-                                                      .dv =
-                                                          nvdp__col_slice(d_qkv, 2 * width, width)};
+    nvdp__dense_backward(dev, &mixed, attention.out, rounded(run, drop.rate > 0 ? own->branch : d),
+                         gradient.dout, false);
     nvdp__attend_backward(dev, &attention, &gradient);
     rotate(run, index, nvdp__rotate_backward, gradient.dq);
     rotate(run, index, nvdp__rotate_backward, gradient.dk);
-    nvdp__dense_backward(dev, &qkv, nvdp__run_state(run, attention_input(run, index)), d_qkv, d_in,
-                         false);
-    if (index > 0) {
+    nvdp__dense_backward(dev, &qkv, rows_of(run, a->attention_in), d_qkv, d_in, false);
+    if (layer->normed) {
         norm = norm_of(run, &layer->attention_norm, a->mean[0], a->rstd[0]);
         nvdp__norm_backward(dev, &norm, nvdp__run_state(run, run->cache->hidden[index]), d_in,
                             NVDP__NO_TENSOR);
@@ -580,27 +686,64 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     nvdp__add(dev, size, own->branch, d);
 }
 
+static void embeddings_forward(const struct nvdp__encoder_run *run) {
+    struct own_cache *own = cache_of(run);
+    const struct nvdp__batch *batch = run->batch;
+    struct nvdp__norm norm = norm_of(run, &own_of(run->bert)->norm, own->mean, own->rstd);
+    if (batch->words != NULL)
+        nvdp__copy(run->dev, state_size(run), batch->words, own->embedded);
+    else
+        nvdp__rows_gather(run->dev, batch->tokens, config_of(run->bert)->hidden_size, batch->ids,
+                          nvdp__value(run->params, run->bert->word), own->embedded);
+    nvdp__norm_forward(run->dev, &norm, nvdp__run_state(run, own->embedded), NVDP__NO_TENSOR,
+                       NVDP__NO_TENSOR, nvdp__run_state(run, run->cache->hidden[0]),
+                       rows_of(run, own->layer[0].attention_in));
+}
+
+/* Runs layers [first, end), after the embeddings if first is 0. */
+static void layers_forward(const struct nvdp__encoder_run *run, size_t first, size_t end) {
+    struct own_cache *own = cache_of(run);
+    const size_t layers = config_of(run->bert)->num_hidden_layers;
+    nvdp__zero(run->dev, config_of(run->bert)->hidden_size, own->zeros);
+    if (first == 0 && !run->cache->above) embeddings_forward(run);
+    for (size_t i = first; i < end; i++)
+        layer_forward(run, i);
+    if (first == layers || end < layers) return;
+    struct nvdp__norm norm =
+        norm_of(run, &own_of(run->bert)->last_norm, own->last_mean, own->last_rstd);
+    nvdp__norm_forward(run->dev, &norm, nvdp__run_state(run, own->last), NVDP__NO_TENSOR,
+                       NVDP__NO_TENSOR, nvdp__run_state(run, run->cache->hidden[layers]),
+                       NVDP__NO_TENSOR);
+}
+
 static void forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                     const struct nvdp__params *params, const struct nvdp__batch *batch,
                     const struct nvdp__pass *pass, struct nvdp__bert_cache *cache) {
     const struct nvdp__encoder_run run = {bert, dev, params, batch, pass, cache};
-    struct own_cache *own = cache_of(&run);
-    const size_t layers = config_of(bert)->num_hidden_layers, dim = config_of(bert)->hidden_size;
-    nvdp__zero(dev, dim, own->zeros);
-    if (batch->words != NULL)
-        nvdp__copy(dev, state_size(&run), batch->words, own->embedded);
-    else
-        nvdp__rows_gather(dev, batch->tokens, dim, batch->ids, nvdp__value(params, bert->word),
-                          own->embedded);
-    struct nvdp__norm norm = norm_of(&run, &own_of(bert)->norm, own->mean, own->rstd);
-    nvdp__norm_forward(dev, &norm, nvdp__run_state(&run, own->embedded), NVDP__NO_TENSOR,
-                       NVDP__NO_TENSOR, nvdp__run_state(&run, cache->hidden[0]), NVDP__NO_TENSOR);
-    for (size_t i = 0; i < layers; i++)
-        layer_forward(&run, i);
-    norm = norm_of(&run, &own_of(bert)->last_norm, own->last_mean, own->last_rstd);
-    nvdp__norm_forward(dev, &norm, nvdp__run_state(&run, own->last), NVDP__NO_TENSOR,
-                       NVDP__NO_TENSOR, nvdp__run_state(&run, cache->hidden[layers]),
-                       NVDP__NO_TENSOR);
+    layers_forward(&run, pass->first_layer, config_of(bert)->num_hidden_layers);
+}
+
+static void prefix_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           size_t layers, struct nvdp__bert_cache *cache) {
+    const struct nvdp__pass pass = {.training = false};
+    const struct nvdp__encoder_run run = {bert, dev, params, batch, &pass, cache};
+    layers_forward(&run, 0, layers);
+}
+
+static void embeddings_backward(const struct nvdp__encoder_run *run, float *d) {
+    const struct own_cache *own = cache_of(run);
+    const struct nvdp__batch *batch = run->batch;
+    struct nvdp__norm norm = norm_of(run, &own_of(run->bert)->norm, own->mean, own->rstd);
+    struct nvdp__embedding gradients = {
+        .ids = batch->ids,
+        .word = batch->words == NULL ? nvdp__grad(run->params, run->bert->word) : NULL,
+        .offset = batch->offset};
+    nvdp__norm_backward(run->dev, &norm, nvdp__run_state(run, own->embedded),
+                        nvdp__run_state(run, d), NVDP__NO_TENSOR);
+    if (gradients.word == NULL) return;
+    nvdp__grad_rows(run->params, batch->tokens, batch->ids);
+    nvdp__embed_backward(run->dev, &gradients, nvdp__run_state(run, d));
 }
 
 static void backward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -608,25 +751,19 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
                      const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last) {
     const struct nvdp__encoder_run run = {bert, dev, params, batch, pass, cache};
     const struct own_cache *own = cache_of(&run);
+    const size_t layers = config_of(bert)->num_hidden_layers;
     struct nvdp__norm norm =
         norm_of(&run, &own_of(bert)->last_norm, own->last_mean, own->last_rstd);
+    if (pass->first_layer == layers) return;
     nvdp__norm_backward(dev, &norm, nvdp__run_state(&run, own->last), nvdp__run_state(&run, d_last),
                         NVDP__NO_TENSOR);
-    for (size_t i = config_of(bert)->num_hidden_layers; i-- > 0;) {
+    for (size_t i = layers; i-- > pass->first_layer;) {
         const struct layer *layer = &own_of(bert)->layer[i];
         layer_backward(&run, i, d_last);
-        nvdp__grad_complete(params, i > 0 ? layer->attention_norm.weight : layer->qkv.weight);
+        nvdp__grad_complete(params,
+                            layer->normed ? layer->attention_norm.weight : layer->qkv.weight);
     }
-    norm = norm_of(&run, &own_of(bert)->norm, own->mean, own->rstd);
-    nvdp__norm_backward(dev, &norm, nvdp__run_state(&run, own->embedded),
-                        nvdp__run_state(&run, d_last), NVDP__NO_TENSOR);
-    struct nvdp__embedding gradients = {
-        .ids = batch->ids,
-        .word = batch->words == NULL ? nvdp__grad(params, bert->word) : NULL,
-        .offset = batch->offset};
-    if (gradients.word == NULL) return;
-    nvdp__grad_rows(params, batch->tokens, batch->ids);
-    nvdp__embed_backward(dev, &gradients, nvdp__run_state(&run, d_last));
+    if (pass->first_layer == 0 && !cache->above) embeddings_backward(&run, d_last);
 }
 
 /* ---- head: LN(gelu(W x + b)), x the first state or the mean of the text's ---- */
@@ -700,7 +837,10 @@ static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__de
 static const struct nvdp__encoder_pass modern_pass = {.cache = create_cache,
                                                       .plan = plan,
                                                       .forward = forward,
+                                                      .prefix = prefix_forward,
                                                       .backward = backward,
+                                                      .declare_extra = declare_extra,
+                                                      .initialize_extra = initialize_extra,
                                                       .pooler_plan = pooler_plan,
                                                       .pooler_forward = pooler_forward,
                                                       .pooler_backward = pooler_backward};
@@ -738,7 +878,9 @@ const struct nvdp__encoder_row nvdp__encoder_modernbert = {
     .bottleneck = true,
     .word_vectors = true,
     .per_example = true,
+    .bf16 = true,
     .pooler_activation = NVDP__ACT_GELU,
+    .tensors_below = tensors_below,
     .read = read_config,
     .write = write_config,
     .check = check,

@@ -31,6 +31,7 @@ void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *param
                       const struct nvdp__dense *from, const struct nvdp__dense *to) {
     nvdp__copy(dev, params->entry[to->weight].count, nvdp__value(params, from->weight),
                nvdp__value(params, to->weight));
+    if (to->bias == NVDP__NO_BIAS) return;
     nvdp__copy(dev, params->entry[to->bias].count, nvdp__value(params, from->bias),
                nvdp__value(params, to->bias));
 }
@@ -198,10 +199,8 @@ static void initialize_norm(const struct nvdp__device *dev, struct nvdp__params 
     nvdp__params_fill(dev, params, norm->bias, 0);
 }
 
-/* Tensors are declared from the embeddings upward, with the pooler last. */
-void nvdp__bert_freeze(const struct nvdp__bert *bert, size_t layers, struct nvdp__params *params) {
-    for (size_t i = 0; i <= bert->layer[layers - 1].output_norm.bias; i++)
-        params->entry[i].flags |= (unsigned)NVDP__PARAM_FROZEN;
+size_t nvdp__transformer_tensors_below(const struct nvdp__bert *bert, size_t layers) {
+    return bert->layer[layers - 1].output_norm.bias + 1;
 }
 
 void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,

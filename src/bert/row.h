@@ -40,6 +40,16 @@ struct nvdp__encoder_pass {
     void (*backward)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                      const struct nvdp__params *params, const struct nvdp__batch *batch,
                      const struct nvdp__pass *pass, struct nvdp__bert_cache *cache, float *d_last);
+    /* Runs the lower layers; set if the row has tensors_below. */
+    void (*prefix)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                   const struct nvdp__params *params, const struct nvdp__batch *batch,
+                   size_t layers, struct nvdp__bert_cache *cache);
+    /* An additional layer on top of `below`: `extra` has below's row and one layer. forward and
+     * backward run it if the cache is `above`. NULL: the encoder has none. */
+    nvdp_status (*declare_extra)(struct nvdp__bert *extra, const struct nvdp__bert *below,
+                                 const char *prefix, struct nvdp__params *params);
+    void (*initialize_extra)(const struct nvdp__bert *extra, const struct nvdp__bert *below,
+                             const struct nvdp__device *dev, struct nvdp__params *params);
     void (*pooler_plan)(const struct nvdp__bert *bert, size_t max_texts, bool training,
                         struct nvdp__arena *arena, struct nvdp__pooler *pooler);
     void (*pooler_forward)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
@@ -72,7 +82,6 @@ struct nvdp__encoder_row {
     bool own_pooler;         /* its pretrained checkpoints contain the pooler */
     bool word_states;        /* gives a state per token, for classification of tokens */
     bool all_layers;         /* gives the states of every layer, not only of the last */
-    bool freezable;          /* nvdp__bert_freeze and nvdp__bert_prefix take its lower layers */
     bool bottleneck;         /* supports private methods */
     bool word_vectors;       /* reads batch->words, if given, instead of its table */
     bool per_example; /* its backward pass gives per-example gradients (tensor/per_example.h) */
@@ -84,6 +93,10 @@ struct nvdp__encoder_row {
      * query i to key j. */
     size_t relative_buckets;
     int32_t (*relative_bucket)(int32_t distance);
+
+    /* The number of tensors of the embeddings and the first `layers` layers (>= 1), which are
+     * declared first, from the embeddings upward. NULL: lower layers cannot be frozen. */
+    size_t (*tensors_below)(const struct nvdp__bert *bert, size_t layers);
 
     /* Set for an encoder that is trained over the word embeddings of another model and is a
      * value of the option `encoder`: returns its configuration with `units` units over the words

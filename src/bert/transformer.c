@@ -537,7 +537,9 @@ static bool split_batch(const struct nvdp__batch *batch, const struct nvdp__bert
 
 static void layers_forward(const struct nvdp__encoder_run *run) {
     size_t first = run->pass->first_layer;
-    if (first == 0)
+    if (run->cache->above) /* rounded by the dense layer that reads it */
+        run->cache->states[0] = nvdp__run_state(run, run->cache->hidden[0]);
+    else if (first == 0)
         embeddings_forward(run);
     else
         nvdp__convert(run->dev, nvdp__run_state(run, run->cache->hidden[first]),
@@ -585,9 +587,9 @@ static void forward(const struct nvdp__bert *bert, const struct nvdp__device *de
         layers_forward(&run);
 }
 
-void nvdp__bert_prefix(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                       const struct nvdp__params *params, const struct nvdp__batch *batch,
-                       size_t layers, struct nvdp__bert_cache *cache) {
+static void prefix_forward(const struct nvdp__bert *bert, const struct nvdp__device *dev,
+                           const struct nvdp__params *params, const struct nvdp__batch *batch,
+                           size_t layers, struct nvdp__bert_cache *cache) {
     const struct nvdp__pass pass = {.training = false};
     const struct nvdp__encoder_run run = {bert, dev, params, batch, &pass, cache};
     relative_forward(&run);
@@ -606,7 +608,7 @@ static void backward(const struct nvdp__bert *bert, const struct nvdp__device *d
         nvdp__grad_complete(params, bert->layer[i].query.weight);
     }
     relative_end(&run);
-    if (pass->first_layer == 0) embeddings_backward(&run, d_last);
+    if (pass->first_layer == 0 && !cache->above) embeddings_backward(&run, d_last);
 }
 
 /* ---- pooler: tanh(W h_first + b); with ReLU in DistilBERT (pre_classifier) and GELU in ELECTRA;
@@ -657,45 +659,19 @@ static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__de
     nvdp__rows_scatter_add(dev, batch->texts, dim, batch->offset, pooler->d_first, d_last);
 }
 
-const struct nvdp__encoder_pass nvdp__transformer_pass = {.lanes = true,
-                                                          .plan = plan_pass,
-                                                          .forward = forward,
-                                                          .backward = backward,
-                                                          .pooler_plan = pooler_plan,
-                                                          .pooler_forward = pooler_forward,
-                                                          .pooler_backward = pooler_backward};
-
 /* ---- the additional layer ---- */
 
-nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__bert *below,
-                                const char *prefix, struct nvdp__params *params) {
-    if (below->row->pass != &nvdp__transformer_pass)
-        return nvdp__fail(
-            params->ctx, NVDP_ERR_ARGUMENT,
-            "method: expected one without an additional layer of the encoder with %s, "
-            "found %s",
-            below->row->title, prefix);
-    extra->bert.row = below->row;
-    extra->bert.config = below->config;
-    extra->bert.config.num_hidden_layers = 1;
-    extra->bert.relative = below->relative; /* shared with the encoder */
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, extra->bert.layer, 1));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
-    extra->cache.above = true;
-    extra->cache.keep_hidden = true; /* the output has its own buffer */
-    return nvdp__layer_declare(&extra->bert, 0, prefix, NVDP__PARAM_OPTIONAL, params);
+static nvdp_status declare_extra(struct nvdp__bert *extra, const struct nvdp__bert *below,
+                                 const char *prefix, struct nvdp__params *params) {
+    extra->relative = below->relative; /* shared with the encoder */
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, extra->layer, 1));
+    return nvdp__layer_declare(extra, 0, prefix, NVDP__PARAM_OPTIONAL, params);
 }
 
-void nvdp__extra_release(struct nvdp__extra *extra) {
-    nvdp__bert_cache_release(&extra->cache);
-    nvdp__bert_release(&extra->bert);
-}
-
-void nvdp__extra_initialize(const struct nvdp__extra *extra, const struct nvdp__bert *below,
-                            const struct nvdp__device *dev, struct nvdp__params *params) {
+static void initialize_extra(const struct nvdp__bert *extra, const struct nvdp__bert *below,
+                             const struct nvdp__device *dev, struct nvdp__params *params) {
     const struct nvdp__bert_layer *from = &below->layer[below->config.num_hidden_layers - 1];
-    const struct nvdp__bert_layer *to = extra->bert.layer;
+    const struct nvdp__bert_layer *to = extra->layer;
     const struct {
         const struct nvdp__dense *from, *to;
     } pairs[] = {{&from->query, &to->query},
@@ -711,31 +687,13 @@ void nvdp__extra_initialize(const struct nvdp__extra *extra, const struct nvdp__
     }
 }
 
-void nvdp__extra_plan(struct nvdp__extra *extra, const struct nvdp__device *dev, size_t max_tokens,
-                      size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena) {
-    extra->cache.training = training;
-    plan_pass(&extra->bert, dev, max_tokens, max_texts, longest, arena, &extra->cache);
-}
-
-const float *nvdp__extra_forward(struct nvdp__extra *extra, const struct nvdp__device *dev,
-                                 const struct nvdp__params *params, const struct nvdp__batch *batch,
-                                 const float *hidden) {
-    static const struct nvdp__pass pass = {.training = false}; /* no dropout */
-    struct nvdp__bert_cache *cache = &extra->cache;
-    const struct nvdp__encoder_run run = {&extra->bert, dev, params, batch, &pass, cache};
-    cache->hidden[0] = (float *)hidden;
-    cache->states[0] = nvdp__run_state(&run, hidden); /* rounded by the dense layer that reads it */
-    relative_forward(&run);
-    layer_forward(&run, 0);
-    return cache->hidden[1];
-}
-
-void nvdp__extra_backward(struct nvdp__extra *extra, const struct nvdp__device *dev,
-                          const struct nvdp__params *params, const struct nvdp__batch *batch,
-                          float *d) {
-    static const struct nvdp__pass pass = {.training = false};
-    const struct nvdp__encoder_run run = {&extra->bert, dev, params, batch, &pass, &extra->cache};
-    relative_begin(&run);
-    layer_backward(&run, 0, d);
-    relative_end(&run);
-}
+const struct nvdp__encoder_pass nvdp__transformer_pass = {.lanes = true,
+                                                          .plan = plan_pass,
+                                                          .forward = forward,
+                                                          .prefix = prefix_forward,
+                                                          .backward = backward,
+                                                          .declare_extra = declare_extra,
+                                                          .initialize_extra = initialize_extra,
+                                                          .pooler_plan = pooler_plan,
+                                                          .pooler_forward = pooler_forward,
+                                                          .pooler_backward = pooler_backward};

@@ -9,6 +9,7 @@ extern const struct nvdp__encoder_pass nvdp__transformer_pass;
 nvdp_status nvdp__transformer_check(struct nvdp_context *ctx,
                                     const struct nvdp_bert_config *config);
 size_t nvdp__transformer_parameter_count(const struct nvdp_bert_config *config);
+size_t nvdp__transformer_tensors_below(const struct nvdp__bert *bert, size_t layers);
 nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__params *params);
 void nvdp__transformer_initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed);
@@ -18,8 +19,9 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
 
 /* The functions and capabilities of the family. */
 #define NVDP__TRANSFORMER                                                                          \
-    .position_vectors = true, .word_states = true, .all_layers = true, .freezable = true,          \
-    .bottleneck = true, .word_vectors = true, .per_example = true, .bf16 = true,                   \
+    .position_vectors = true, .word_states = true, .all_layers = true, .bottleneck = true,         \
+    .word_vectors = true, .per_example = true, .bf16 = true,                                       \
+    .tensors_below = nvdp__transformer_tensors_below,                                              \
     .check = nvdp__transformer_check, .parameter_count = nvdp__transformer_parameter_count,        \
     .declare = nvdp__transformer_declare, .initialize = nvdp__transformer_initialize,              \
     .initialize_new = nvdp__transformer_initialize_pooler, .pass = &nvdp__transformer_pass

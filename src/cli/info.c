@@ -27,7 +27,8 @@ const struct cli_command cli_command_info = {
     .args = "FILE",
     .description = "Describes a file or directory in a few lines: safetensors, HDF5, Parquet "
                    "written by nvdp export, a vocabulary, a key, a ledger; the folder of a model, "
-                   "a run, a sweep, a cross validation, or sanitized texts.",
+                   "a run, a sweep, a cross validation, sanitized texts, or the files of one "
+                   "release.",
     .examples = "Examples:\n"
                 "  nvdp info shared.h5\n"
                 "  nvdp info run --all\n"

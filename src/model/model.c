@@ -87,7 +87,7 @@ cleanup:
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     size_t all = model->info.bert.num_hidden_layers;
     const struct nvdp__encoder_row *row = model->bert.row;
-    if (!row->freezable)
+    if (row->tensors_below == NULL)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
                           "freeze_layers: expected 0 with %s, found %zu", row->title, layers);
     if (layers < 1 || layers > all)

@@ -385,6 +385,10 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     nvdp__digest_number(&digest, (uint64_t)bert->hidden_act);
     nvdp__digest_number(&digest, nvdp__first_position(bert));
     nvdp__digest_bytes(&digest, &bert->layer_norm_eps, sizeof bert->layer_norm_eps);
+    nvdp__digest_bytes(&digest, &bert->global_rope_theta, sizeof bert->global_rope_theta);
+    nvdp__digest_bytes(&digest, &bert->local_rope_theta, sizeof bert->local_rope_theta);
+    nvdp__digest_number(&digest, bert->local_attention);
+    nvdp__digest_number(&digest, bert->global_attn_every_n_layers);
     nvdp__digest_text(&digest, weights);
     hash_texts(dataset, &digest);
     nvdp__digest_end(&digest, hex);

@@ -8,6 +8,7 @@
 #include "bert/weights.h"
 #include "mechanism/method.h"
 #include "share/release.h"
+#include "share/shards.h"
 #include "train/run.h"
 
 #include <dirent.h>
@@ -503,9 +504,46 @@ static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path
     return ours ? NVDP_OK
                 : nvdp__fail(ctx, NVDP_ERR_INPUT,
                              "%s: expected a run (run.json), a model or a reader (config.json), a "
-                             "sweep (grid.json), folds (fold-1) or sanitized texts (privacy.json), "
-                             "found none",
+                             "sweep (grid.json), folds (fold-1), the files of a release (.h5, "
+                             ".safetensors or .parquet) or sanitized texts (privacy.json), found "
+                             "none",
                              path);
+}
+
+/* Describes the files of a release together: what they share, and the sum of their texts. */
+static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, json_t *object) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__shards shards = {0};
+    struct nvdp__release release = {0};
+    json_t *attributes = json_object();
+    size_t texts = 0;
+    json_int_t bytes = 0;
+    NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
+    for (size_t i = 0; i < shards.count; i++) {
+        NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
+        nvdp__describe_start(object, shards.path[i],
+                             nvdp__attributes_text(&release.attributes, "nvdp_format"));
+        bytes += json_integer_value(json_object_get(object, "bytes"));
+        texts += strtoull(nvdp__attributes_text(&release.attributes, "texts"), NULL, 10);
+        nvdp__attributes_sort(&release.attributes);
+        for (size_t k = 0; i == 0 && k < release.attributes.count; k++) {
+            const struct nvdp__attribute *a = &release.attributes.item[k];
+            if (!nvdp__shard_attribute(a->name))
+                nvdp__describe_attribute(attributes, a->name, a->text,
+                                         a->type != NVDP__ATTRIBUTE_TEXT);
+        }
+        nvdp__release_close(&release);
+    }
+    json_object_del(attributes, "nvdp_format");
+    set_count(attributes, "texts", texts);
+    json_object_set_new(object, "bytes", json_integer(bytes));
+    set_count(object, "files", shards.count);
+    json_object_set(object, "attributes", attributes);
+cleanup:
+    json_decref(attributes);
+    nvdp__release_close(&release);
+    nvdp__shards_close(&shards);
+    return status;
 }
 
 static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t *object) {
@@ -513,6 +551,8 @@ static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path
     if (has(ctx, path, "config.json")) return describe_model(ctx, path, object);
     if (has(ctx, path, "grid.json")) return describe_sweep(ctx, path, object);
     if (has(ctx, path, "fold-1/run.json")) return describe_folds(ctx, path, object);
+    if (!has(ctx, path, "privacy.json") && nvdp__shards_in(path))
+        return describe_shards(ctx, path, object);
     return describe_sanitized(ctx, path, object);
 }
 
@@ -633,6 +673,7 @@ static void print_object(const json_t *object, int indent, FILE *to) {
 static const char *const first_facts[] = {"guarantee",
                                           "kind",
                                           "bytes",
+                                          "files",
                                           "finished",
                                           "unfinished",
                                           "epochs_done",

@@ -25,6 +25,15 @@ static bool is_shard(const char *name) {
     return false;
 }
 
+bool nvdp__shards_in(const char *folder) {
+    DIR *opened = opendir(folder);
+    bool found = false;
+    for (const struct dirent *entry; opened != NULL && (entry = readdir(opened)) != NULL;)
+        found = found || is_shard(entry->d_name);
+    if (opened != NULL) closedir(opened);
+    return found;
+}
+
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -53,7 +62,7 @@ static nvdp_status list(struct nvdp_context *ctx, const char *folder, DIR *opene
 
 /* Attributes that describe a single file.  Those that begin with bdp_ or divergence_ are measurements, except the
  * bound, which is proven. */
-static bool is_of_one_file(const char *name) {
+bool nvdp__shard_attribute(const char *name) {
     static const char *const names[] = {"texts",        "ledger",          "ledger_samples",
                                         "created",      "ledger_epsilon",  "named_share",
                                         "signature",    "statement",       "training_texts",
@@ -70,7 +79,8 @@ static const struct nvdp__attribute *differing(const struct nvdp__attributes *a,
     for (size_t i = 0; i < a->count; i++) {
         const char *name = a->item[i].name;
         const struct nvdp__attribute *other = nvdp__attributes_get(b, name);
-        if (!is_of_one_file(name) && (other == NULL || strcmp(other->text, a->item[i].text) != 0))
+        if (!nvdp__shard_attribute(name) &&
+            (other == NULL || strcmp(other->text, a->item[i].text) != 0))
             return &a->item[i];
     }
     return NULL;

@@ -14,6 +14,10 @@ struct nvdp__shards {
  * that differs, and the attribute. */
 nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path, struct nvdp__shards *out);
 void nvdp__shards_close(struct nvdp__shards *shards);
+/* True if the folder has a file with the extension of a release. */
+bool nvdp__shards_in(const char *folder);
+/* True if the attribute describes a single file, so that it may differ between shards. */
+bool nvdp__shard_attribute(const char *name);
 /* Returns the name of a shard without its folder. */
 const char *nvdp__shard_name(const char *path);
 

@@ -1,4 +1,4 @@
-/* Elementwise operations: zero, copy, sums, activations, dropout. */
+/* Elementwise operations: zero, copy, sums, activations, dropout, gates. */
 #include "tensor/kernels.h"
 
 /* Computes y[0..n) from x (and u, or y itself) and the constant a; a kernel ignores arguments
@@ -43,14 +43,6 @@ static void scale_block(size_t n, float a, const float *x, const float *u, float
         y[i] *= a;
 }
 
-NVDP__CLONES
-static void multiply_block(size_t n, float a, const float *x, const float *u, float *y) {
-    (void)a, (void)u;
-#pragma omp simd
-    for (size_t i = 0; i < n; i++)
-        y[i] *= x[i];
-}
-
 void nvdp__zero(const struct nvdp__device *dev, size_t n, float *x) {
     run(dev, zero_block, n, 0, x, x, x);
 }
@@ -67,14 +59,10 @@ void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x) {
     run(dev, scale_block, n, a, x, x, x);
 }
 
-void nvdp__multiply(const struct nvdp__device *dev, size_t n, const float *x, float *y) {
-    run(dev, multiply_block, n, 0, x, x, y);
-}
-
 /* ---- activations ---- */
 
-/* The kernels of an activation from nvdp__NAME and nvdp__NAME_and_slope. In bfloat16, one pass
- * computes both the slope and the value. */
+/* The kernels of an activation from nvdp__NAME and nvdp__NAME_and_slope. In bfloat16, and with a
+ * gate, one pass computes both the slope and the value. */
 #define KERNELS(NAME, name)                                                                        \
     NVDP__CLONES                                                                                   \
     static void name##_block(size_t n, float a, const float *x, const float *u, float *y) {        \
@@ -104,6 +92,21 @@ void nvdp__multiply(const struct nvdp__device *dev, size_t n, const float *x, fl
             y[i] = nvdp__##name##_and_slope(nvdp__bfloat16_to_float(x[i]), &slope);                \
             dx[i] = nvdp__bfloat16_to_float(dy[i]) * slope;                                        \
         }                                                                                          \
+    }                                                                                              \
+    NVDP__CLONES                                                                                   \
+    static void name##_gated(size_t n, const float *restrict x, const float *restrict gate,        \
+                             float *restrict y) {                                                  \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) y[i] = nvdp__##name(x[i]) * gate[i];    \
+    }                                                                                              \
+    NVDP__CLONES                                                                                   \
+    static void name##_gated_backward(size_t n, float *restrict x, float *restrict gate,           \
+                                      const float *restrict dy, float *restrict y) {               \
+        _Pragma("omp simd") for (size_t i = 0; i < n; i++) {                                       \
+            float slope, value = nvdp__##name##_and_slope(x[i], &slope);                           \
+            y[i] = value * gate[i];                                                                \
+            x[i] = dy[i] * gate[i] * slope;                                                        \
+            gate[i] = dy[i] * value;                                                               \
+        }                                                                                          \
     }
 NVDP__ACTIVATIONS(KERNELS)
 
@@ -128,12 +131,17 @@ static const struct {
     void (*forward_bf16)(size_t n, const nvdp__bf16 *x, float *restrict y);
     void (*backward_bf16)(size_t n, const nvdp__bf16 *x, const nvdp__bf16 *dy, float *restrict dx,
                           float *restrict y);
+    void (*gated)(size_t n, const float *restrict x, const float *restrict gate, float *restrict y);
+    /* x and gate become their gradients. */
+    void (*gated_backward)(size_t n, float *restrict x, float *restrict gate,
+                           const float *restrict dy, float *restrict y);
 } activations[] = {
 #define ROW(NAME, name)                                                                            \
-    [NVDP__ACT_##NAME] = {name##_block, name##_slope_block, name##_bf16, name##_bf16_backward},
+    [NVDP__ACT_##NAME] = {name##_block,         name##_slope_block, name##_bf16,                   \
+                          name##_bf16_backward, name##_gated,       name##_gated_backward},
     NVDP__ACTIVATIONS(ROW)
 #undef ROW
-        [NVDP__ACT_TANH] = {tanh_block, tanh_slope_block, NULL, NULL}};
+        [NVDP__ACT_TANH] = {tanh_block, tanh_slope_block, NULL, NULL, NULL, NULL}};
 
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
                               struct nvdp__tensor x, struct nvdp__tensor y) {
@@ -212,4 +220,72 @@ void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__drop
         dropout_block(nvdp__dropout_key(drop, block + b), threshold, scale, (uint32_t)skip,
                       nvdp__block_length(before + n, NVDP__BLOCK, b) - skip, x + at);
     }
+}
+
+/* ---- gated inner layers ---- */
+
+/* Columns of a row that are computed together, in float32. */
+enum { COLUMNS = 512 };
+
+/* Columns [at, at + n) of row r, in float32. */
+static void read_columns(struct nvdp__tensor x, size_t r, size_t at, size_t n, float *to) {
+    const size_t first = r * x.stride + at;
+    if (x.type == NVDP__F32)
+        memcpy(to, (const float *)x.data + first, n * sizeof *to);
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = nvdp__bfloat16_to_float(((const nvdp__bf16 *)x.data)[first + i]);
+}
+
+static void write_columns(struct nvdp__tensor x, size_t r, size_t at, size_t n, const float *from) {
+    const size_t first = r * x.stride + at;
+    if (x.type == NVDP__F32)
+        memcpy((float *)x.data + first, from, n * sizeof *from);
+    else
+        nvdp__round_row(n, from, (nvdp__bf16 *)x.data + first);
+}
+
+static void drop_columns(const struct nvdp__dropout *drop, size_t r, size_t at, size_t n,
+                         float *x) {
+    if (drop->rate > 0)
+        dropout_block(nvdp__dropout_key(drop, drop->first + r), nvdp__dropout_threshold(drop),
+                      1.0f / (1.0f - drop->rate), (uint32_t)at, n, x);
+}
+
+void nvdp__gated_forward(const struct nvdp__device *dev, enum nvdp__act act,
+                         const struct nvdp__dropout *drop, struct nvdp__tensor x,
+                         struct nvdp__tensor y) {
+    const int team = nvdp__team(dev, x.rows * x.cols);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < y.rows; r++)
+        for (size_t at = 0; at < y.cols; at += COLUMNS) {
+            const size_t n = nvdp__min(y.cols - at, COLUMNS);
+            float inner[COLUMNS], gate[COLUMNS], out[COLUMNS];
+            read_columns(x, r, at, n, inner);
+            read_columns(x, r, y.cols + at, n, gate);
+            activations[act].gated(n, inner, gate, out);
+            drop_columns(drop, r, at, n, out);
+            write_columns(y, r, at, n, out);
+        }
+}
+
+void nvdp__gated_backward(const struct nvdp__device *dev, enum nvdp__act act,
+                          const struct nvdp__dropout *drop, struct nvdp__tensor x,
+                          struct nvdp__tensor dy, struct nvdp__tensor dx, struct nvdp__tensor y) {
+    const int team = nvdp__team(dev, x.rows * x.cols);
+#pragma omp parallel for num_threads(team) schedule(static)
+    for (size_t r = 0; r < y.rows; r++)
+        for (size_t at = 0; at < y.cols; at += COLUMNS) {
+            const size_t n = nvdp__min(y.cols - at, COLUMNS);
+            float inner[COLUMNS], gate[COLUMNS], d[COLUMNS], out[COLUMNS];
+            read_columns(x, r, at, n, inner);
+            read_columns(x, r, y.cols + at, n, gate);
+            read_columns(dy, r, at, n, d);
+            drop_columns(drop, r, at, n, d);
+            activations[act].gated_backward(n, inner, gate, d, out);
+            drop_columns(drop, r, at, n, out);
+            write_columns(dx, r, at, n, inner);
+            write_columns(dx, r, y.cols + at, n, gate);
+            write_columns(y, r, at, n, out);
+        }
 }

@@ -88,9 +88,6 @@ void nvdp__copy(const struct nvdp__device *dev, size_t n, const float *x, float 
 void nvdp__add(const struct nvdp__device *dev, size_t n, const float *x, float *y); /* y += x */
 void nvdp__scale(const struct nvdp__device *dev, size_t n, float a, float *x);
 
-void nvdp__multiply(const struct nvdp__device *dev, size_t n, const float *x,
-                    float *y); /* y *= x */
-
 /* y = act(x), x and y of the same type; y may be x. bfloat16 (not tanh) is widened, computed in
  * float32 and rounded. */
 void nvdp__activation_forward(const struct nvdp__device *dev, enum nvdp__act act,
@@ -113,6 +110,16 @@ struct nvdp__dropout {
  * first + i). */
 void nvdp__dropout_apply(const struct nvdp__device *dev, const struct nvdp__dropout *drop, size_t n,
                          float *x);
+/* Gated inner layers (Shazeer 2020): y [rows, n] = drop(act(u) g) for x = (u, g) [rows, 2n], all of
+ * one type, computed in float32. Elements of the dropout are numbered (row, column). act is not
+ * tanh. */
+void nvdp__gated_forward(const struct nvdp__device *dev, enum nvdp__act act,
+                         const struct nvdp__dropout *drop, struct nvdp__tensor x,
+                         struct nvdp__tensor y);
+/* Sets dx and recomputes y; dx may be x, and y may be dy. */
+void nvdp__gated_backward(const struct nvdp__device *dev, enum nvdp__act act,
+                          const struct nvdp__dropout *drop, struct nvdp__tensor x,
+                          struct nvdp__tensor dy, struct nvdp__tensor dx, struct nvdp__tensor y);
 
 /* ---- dropout, residual and LayerNorm in one pass (norm.c) ---- */
 
@@ -181,8 +188,8 @@ void nvdp__attend_forward(const struct nvdp__device *dev, const struct nvdp__att
 void nvdp__attend_backward(const struct nvdp__device *dev, const struct nvdp__attention *att,
                            const struct nvdp__attention_gradient *d);
 /* Rotary position embeddings (Su et al. 2021), in place: turns the pair (x_i, x_(i+h/2)) of each
- * head of x [rows, heads*h], any stride, by the angle of position[r] and i. cosine and sine
- * [positions, h/2]. */
+ * head of x [rows, heads*h], any stride and type, by the angle of position[r] and i. cosine and
+ * sine [positions, h/2]. */
 void nvdp__rotate(const struct nvdp__device *dev, size_t heads, const int32_t *position,
                   const float *cosine, const float *sine, struct nvdp__tensor x);
 /* Turns gradients back. */

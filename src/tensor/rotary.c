@@ -6,18 +6,22 @@
  *     y_(i+h/2)   = x_(i+h/2) cos + x_i sin
  *
  * A rotation's gradient is the inverse rotation. Frequencies and angles are rounded to float32, as
- * in transformers, whose checkpoints were trained with them. */
+ * in transformers, whose checkpoints were trained with them. bfloat16 is turned in float32. */
 #include "tensor/kernels.h"
 
-NVDP__CLONES
-static void rotate_head(size_t half, float sign, const float *restrict cosine,
-                        const float *restrict sine, float *restrict x, float *restrict y) {
-    for (size_t i = 0; i < half; i++) {
-        const float a = x[i], b = y[i], s = sign * sine[i];
-        x[i] = a * cosine[i] - b * s;
-        y[i] = b * cosine[i] + a * s;
+/* The loop over one head; READ and WRITE turn elements into floats and back. */
+#define ROTATE_HEAD(name, type, READ, WRITE)                                                       \
+    NVDP__CLONES                                                                                   \
+    static void name(size_t half, float sign, const float *restrict cosine,                        \
+                     const float *restrict sine, type *restrict x, type *restrict y) {             \
+        for (size_t i = 0; i < half; i++) {                                                        \
+            const float a = READ(x[i]), b = READ(y[i]), s = sign * sine[i];                        \
+            x[i] = WRITE(a * cosine[i] - b * s);                                                   \
+            y[i] = WRITE(b * cosine[i] + a * s);                                                   \
+        }                                                                                          \
     }
-}
+ROTATE_HEAD(rotate_head, float, , )
+ROTATE_HEAD(rotate_head_bf16, nvdp__bf16, nvdp__bfloat16_to_float, nvdp__bfloat16_from_float)
 
 static void rotate(const struct nvdp__device *dev, size_t heads, const int32_t *position,
                    const float *cosine, const float *sine, struct nvdp__tensor x, float sign) {
@@ -27,8 +31,13 @@ static void rotate(const struct nvdp__device *dev, size_t heads, const int32_t *
     for (size_t r = 0; r < x.rows; r++) {
         const size_t at = (size_t)position[r] * half;
         for (size_t h = 0; h < heads; h++) {
-            float *head = (float *)x.data + r * x.stride + h * 2 * half;
-            rotate_head(half, sign, cosine + at, sine + at, head, head + half);
+            const size_t from = r * x.stride + h * 2 * half;
+            float *head = (float *)x.data + from;
+            nvdp__bf16 *rounded = (nvdp__bf16 *)x.data + from;
+            if (x.type == NVDP__F32)
+                rotate_head(half, sign, cosine + at, sine + at, head, head + half);
+            else
+                rotate_head_bf16(half, sign, cosine + at, sine + at, rounded, rounded + half);
         }
     }
 }

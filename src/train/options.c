@@ -401,7 +401,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {encoder} %s: expected method base or reg, found %s",
                           encoder->names.type, nvdp_method_name(options->method));
-    if (encoder != NULL && !encoder->freezable && options->freeze_layers > 0)
+    if (encoder != NULL && encoder->tensors_below == NULL && options->freeze_layers > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {encoder} %s: expected freeze-layers 0, because its word "
                           "embeddings are never trained, found %zu",

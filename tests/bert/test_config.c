@@ -157,6 +157,19 @@ Test(config, broken_members_are_refused) {
     nvdp_context_free(ctx);
 }
 
+Test(config, layer_types_name_every_layer) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
+    const char *folder = write_config(
+        MODERN "\"hidden_size\": 8, \"num_hidden_layers\": 3, \"num_attention_heads\": 2, "
+               "\"intermediate_size\": 16, \"vocab_size\": 10, \"layer_types\": "
+               "[\"full_attention\", \"sliding_attention\"]");
+    cr_expect_eq(nvdp_bert_config_read(ctx, folder, &config), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx),
+                     "config.json: 'layer_types': expected one for each of 3 layers, found 2");
+    nvdp_context_free(ctx);
+}
+
 /* transformers writes these, and they do not change the states of an encoder. */
 Test(config, members_without_effect_are_accepted) {
     static const char *const members[] = {

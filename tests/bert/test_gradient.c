@@ -4,6 +4,7 @@
  * A whole tensor moves along a direction u, the gradient's own or a random one: (L(w + h u) -
  * L(w - h u)) / 2h = <gradient, u>. float32 gives the loss to about 1e-7 and the step moves it
  * by about 1e-3, so 1e-4 of the gradient's norm is noise; the cubic term adds as much. */
+#include "bert/row.h"
 #include "encoder.h"
 #include "support.h"
 
@@ -118,10 +119,11 @@ Test(gradient, gelu_without_dropout) {
     check_all(&config, &pass);
 }
 
+/* Every row of the table. */
 Test(gradient, relatives_of_bert) {
-    static const enum nvdp_model_type types[] = {NVDP_MODEL_MPNET, NVDP_MODEL_ELECTRA};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        struct nvdp_bert_config config = encoder_of_type(types[i], encoder_config());
+    for (int type = -1; (type = encoder_next_type(type)) >= 0;) {
+        struct nvdp_bert_config config =
+            encoder_of_type((enum nvdp_model_type)type, encoder_config());
         struct nvdp__pass pass = {.training = true};
         check_all(&config, &pass);
         pass = (struct nvdp__pass){.training = true,
@@ -146,6 +148,10 @@ Test(gradient, modernbert) {
     pass = (struct nvdp__pass){
         .training = true, .hidden_dropout = 0.2F, .attention_dropout = 0.3F, .seed = 3, .step = 4};
     check_all(&config, &pass);
+    for (int act = NVDP_ACTIVATION_SILU; act <= NVDP_ACTIVATION_QUICK_GELU; act++) {
+        config.hidden_act = (enum nvdp_activation)act;
+        check_all(&config, &pass);
+    }
 }
 
 /* Backward replaces given word vectors by their gradient. */

@@ -1,4 +1,5 @@
 /* Compares the encoder with int8 products with the same encoder in float32. */
+#include "bert/row.h"
 #include "encoder.h"
 #include "support.h"
 
@@ -79,11 +80,11 @@ Test(int8, heads_that_bf16_does_not_take) {
     check(NVDP_MODEL_BERT, NVDP_ACTIVATION_GELU, 4, false);
 }
 
-/* ModernBERT's other operations are in float32. */
+/* Every row of the table. */
 Test(int8, relatives_of_bert) {
-    check(NVDP_MODEL_MPNET, NVDP_ACTIVATION_GELU, 3, nvdp_bf16_missing() == NULL);
-    check(NVDP_MODEL_ELECTRA, NVDP_ACTIVATION_GELU, 3, nvdp_bf16_missing() == NULL);
-    check(NVDP_MODEL_MODERNBERT, NVDP_ACTIVATION_GELU, 3, false);
+    for (int type = -1; (type = encoder_next_type(type)) >= 0;)
+        check((enum nvdp_model_type)type, NVDP_ACTIVATION_GELU, 3,
+              nvdp__encoders[type]->bf16 && nvdp_bf16_missing() == NULL);
 }
 
 /* Sums of integers are exact, and attention reads only its own text. */

@@ -1,6 +1,8 @@
 /* Tests frozen layers: the layers above train as if nothing were frozen, frozen weights stay
  * unchanged, and a text's states are the same in every batch. */
 #include "bert/checkpoint.h"
+#include "bert/row.h"
+#include "encoder.h"
 #include "job/optimizer.h"
 #include "model/model.h"
 #include "support.h"
@@ -12,8 +14,8 @@
 
 enum { PIECES = 40, LAYERS = 3, TEXTS = 12, LONGEST = 20 };
 
-static struct nvdp__model_info info_for(enum nvdp_method method, size_t width,
-                                        struct nvdp_context *ctx) {
+static struct nvdp__model_info info_for(enum nvdp_model_type type, enum nvdp_method method,
+                                        size_t width, struct nvdp_context *ctx) {
     struct nvdp__model_info info = {.method = method, .max_length = LONGEST, .outputs = 2};
     info.bert = nvdp__bert_config_default();
     info.bert.hidden_size = width;
@@ -23,6 +25,7 @@ static struct nvdp__model_info info_for(enum nvdp_method method, size_t width,
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = LONGEST;
     info.bert.initializer_range = 0.3;
+    info.bert = encoder_of_type(type, info.bert);
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = LONGEST;
     info.nvib.alpha_tau = 0;
@@ -38,9 +41,10 @@ struct fixture {
     struct nvdp__prefix *prefix;
 };
 
-static struct fixture open_fixture(enum nvdp_method method, size_t width, size_t frozen) {
+static struct fixture open_type(enum nvdp_model_type type, enum nvdp_method method, size_t width,
+                                size_t frozen) {
     struct fixture fixture = {.ctx = support_context()};
-    struct nvdp__model_info info = info_for(method, width, fixture.ctx);
+    struct nvdp__model_info info = info_for(type, method, width, fixture.ctx);
     cr_assert_eq(nvdp__model_build(fixture.ctx, &info, true, &fixture.model), NVDP_OK, "%s",
                  nvdp_context_error(fixture.ctx));
     nvdp__model_initialise(fixture.model, 5);
@@ -53,6 +57,10 @@ static struct fixture open_fixture(enum nvdp_method method, size_t width, size_t
     cr_assert_eq(nvdp__model_plan(fixture.model, TEXTS, LONGEST, true), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(fixture.ctx, TEXTS, LONGEST, &fixture.batch), NVDP_OK);
     return fixture;
+}
+
+static struct fixture open_fixture(enum nvdp_method method, size_t width, size_t frozen) {
+    return open_type(NVDP_MODEL_BERT, method, width, frozen);
 }
 
 static void close_fixture(struct fixture *fixture) {
@@ -101,9 +109,10 @@ static void gradients(struct fixture *fixture) {
                  NVDP_OK);
 }
 
-static void upper_gradients_agree(enum nvdp_method method, size_t frozen) {
-    struct fixture whole = open_fixture(method, 32, 0);
-    struct fixture part = open_fixture(method, 32, frozen);
+static void upper_gradients_agree(enum nvdp_model_type type, enum nvdp_method method,
+                                  size_t frozen) {
+    struct fixture whole = open_type(type, method, 32, 0);
+    struct fixture part = open_type(type, method, 32, frozen);
     gradients(&whole);
     gradients(&part);
     const struct nvdp__params *params = &part.model->params;
@@ -127,16 +136,31 @@ static void upper_gradients_agree(enum nvdp_method method, size_t frozen) {
         cr_assert_leq(sqrt(error), 2e-5 * sqrt(norm) + 1e-6, "%s: %g of %g", entry->name,
                       sqrt(error), sqrt(norm));
     }
-    cr_assert_eq(below, 5 + 16 * frozen); /* three tables, a LayerNorm; 16 tensors per layer */
+    if (type == NVDP_MODEL_BERT) /* three tables, a LayerNorm; 16 tensors per layer */
+        cr_assert_eq(below, 5 + 16 * frozen);
+    if (type ==
+        NVDP_MODEL_MODERNBERT) /* a table and its LayerNorm; 6 tensors per layer, one less in
+                                        * the first; the last LayerNorm */
+        cr_assert_eq(below, 2 + 6 * frozen - 1 + (frozen == LAYERS));
     close_fixture(&whole);
     close_fixture(&part);
 }
 
 Test(frozen, gradients_above_are_those_of_the_whole) {
     for (size_t frozen = 1; frozen <= LAYERS; frozen++) {
-        upper_gradients_agree(NVDP_METHOD_BASE, frozen);
-        upper_gradients_agree(NVDP_METHOD_NVDP, frozen);
+        upper_gradients_agree(NVDP_MODEL_BERT, NVDP_METHOD_BASE, frozen);
+        upper_gradients_agree(NVDP_MODEL_BERT, NVDP_METHOD_NVDP, frozen);
     }
+}
+
+/* Every row of the table, with VTDP's layer above. */
+Test(frozen, gradients_above_in_every_encoder) {
+    for (int type = -1; (type = encoder_next_type(type)) >= 0;)
+        for (size_t frozen = 1; frozen <= LAYERS && nvdp__encoders[type]->tensors_below != NULL;
+             frozen++) {
+            upper_gradients_agree((enum nvdp_model_type)type, NVDP_METHOD_BASE, frozen);
+            upper_gradients_agree((enum nvdp_model_type)type, NVDP_METHOD_VTDP, frozen);
+        }
 }
 
 Test(frozen, what_is_frozen_stays_to_the_bit) {
@@ -187,10 +211,10 @@ static float *states(struct fixture *fixture, size_t group, size_t width) {
     return all;
 }
 
-Test(frozen, a_text_s_states_are_the_same_bits_in_every_batch) {
+static void same_bits_in_every_batch(enum nvdp_model_type type) {
     const size_t widths[] = {16, 24, 64, 160};
     for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
-        struct fixture fixture = open_fixture(NVDP_METHOD_BASE, widths[w], LAYERS);
+        struct fixture fixture = open_type(type, NVDP_METHOD_BASE, widths[w], LAYERS);
         float *want = states(&fixture, TEXTS, widths[w]);
         fill(fixture.batch, 0, TEXTS);
         size_t bytes = fixture.batch->tokens * widths[w] * sizeof *want;
@@ -202,6 +226,11 @@ Test(frozen, a_text_s_states_are_the_same_bits_in_every_batch) {
         free(want);
         close_fixture(&fixture);
     }
+}
+
+Test(frozen, a_text_s_states_are_the_same_bits_in_every_batch) {
+    same_bits_in_every_batch(NVDP_MODEL_BERT);
+    same_bits_in_every_batch(NVDP_MODEL_MODERNBERT);
 }
 
 Test(frozen, only_layers_that_exist) {

@@ -836,6 +836,18 @@ Test(verify, takes_the_files_of_a_folder_as_one) {
     cr_expect_eq(numbers % 2, 0);
     cr_expect_eq(info.offset[numbers], (int64_t)info.rows);
     cr_expect_eq(2 * info.offset[numbers / 2], (int64_t)info.rows);
+    char *text = NULL, texts[64];
+    snprintf(texts, sizeof texts, "\"texts\": %zu", info.texts);
+    cr_assert_eq(nvdp_describe(bench.ctx, folder, NVDP_DESCRIPTION_JSON, &text), NVDP_OK, "%s",
+                 nvdp_context_error(bench.ctx));
+    support_contains(text, "\"files\": 2");
+    support_contains(text, texts);
+    support_contains(text, "\"method\"");
+    cr_expect_null(strstr(text, "\"signature\"")); /* of one file */
+    free(text);
+    cr_assert_eq(nvdp_describe(bench.ctx, folder, NVDP_DESCRIPTION_BRIEF, &text), NVDP_OK);
+    support_contains(text, "files                      2");
+    free(text);
     nvdp_shared_free(shared);
     nvdp_context_free(bench.ctx);
 }

@@ -27,7 +27,16 @@ struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_b
     config.model_type = type;
     config.pad_token_id = nvdp__encoder_row(type)->pad_token_id % (int64_t)config.vocab_size;
     config.embedding_size = config.hidden_size - 5;
+    config.local_attention = 4;
+    config.global_attn_every_n_layers = 2;
     return config;
+}
+
+int encoder_next_type(int type) {
+    do
+        type++;
+    while (nvdp__encoders[type] != NULL && nvdp__encoders[type]->over_words != NULL);
+    return nvdp__encoders[type] != NULL ? type : -1;
 }
 
 struct nvdp_bert_config encoder_bilstm(void) {
@@ -99,7 +108,7 @@ void encoder_free(struct encoder *encoder) {
 void encoder_randomize(struct encoder *encoder, double sd, uint64_t seed) {
     for (size_t i = 0; i < encoder->params.count; i++) {
         nvdp__params_normal(&encoder->dev, &encoder->params, i, sd, seed);
-        if (strstr(encoder->params.entry[i].name, "LayerNorm.weight") == NULL) continue;
+        if (strcasestr(encoder->params.entry[i].name, "norm.weight") == NULL) continue;
         size_t n = encoder->params.entry[i].count;
         float *value = encoder_download(encoder, n, nvdp__value(&encoder->params, i));
         for (size_t k = 0; k < n; k++) {

@@ -22,8 +22,11 @@ struct encoder {
 /* Returns a small network; every size differs from the others. */
 struct nvdp_bert_config encoder_config(void);
 /* Turns a configuration into one of another type with the same sizes; ELECTRA's word embeddings
- * are narrower. */
+ * are narrower, and every second layer of ModernBERT reads windows of 5 tokens. */
 struct nvdp_bert_config encoder_of_type(enum nvdp_model_type type, struct nvdp_bert_config config);
+/* The next type after `type` with layers of its own: all but those over the words of another model. Begin with -1,
+ * which it also returns after the last. */
+int encoder_next_type(int type);
 /* Returns a small BiLSTM with different sizes. */
 struct nvdp_bert_config encoder_bilstm(void);
 /* Declares and allocates an encoder, with gradients if `training`; values are zero. */

@@ -4,14 +4,6 @@
 #include "plain_kernels.h"
 
 #define nvdp__transformer_pass plain_transformer_pass
-/* Not called; renamed to avoid duplicate symbols. */
-#define nvdp__bert_prefix plain_bert_prefix
-#define nvdp__extra_declare plain_extra_declare
-#define nvdp__extra_release plain_extra_release
-#define nvdp__extra_initialize plain_extra_initialise
-#define nvdp__extra_plan plain_extra_plan
-#define nvdp__extra_forward plain_extra_forward
-#define nvdp__extra_backward plain_extra_backward
 
 #include "bert/transformer.c"
 

@@ -110,17 +110,6 @@ Test(types, private_runs) {
     nvdp_context_free(ctx);
 }
 
-/* VTDP's additional layer is one of BERT's family. */
-Test(types, an_additional_layer_of_another_kind_is_refused) {
-    struct nvdp_context *ctx = support_context();
-    struct task task = task_make(ctx);
-    struct nvdp__train_options config = config_of(&task, &types[TYPES - 1], NVDP_METHOD_VTDP);
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "layer of the encoder with a ModernBERT, found vtdp");
-    nvdp_context_free(ctx);
-}
-
 /* RoBERTa's 34 positions hold 32 tokens. */
 Test(types, positions_of_padding_hold_no_tokens) {
     struct nvdp_context *ctx = support_context();

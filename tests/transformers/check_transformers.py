@@ -235,6 +235,16 @@ def random_models():
             "modernbert": (transformers.ModernBertConfig(**small, max_position_embeddings=200, local_attention=32, pad_token_id=0,
                                                          cls_token_id=101, sep_token_id=102, bos_token_id=101, eos_token_id=102,
                                                          classifier_pooling="mean"), bert),
+            # transformers 5 writes layer_types and rope_parameters; more rows than pieces; layers of one LayerNorm less
+            "modernbert-other": (transformers.ModernBertConfig(
+                **{**small, "num_hidden_layers": 5, "vocab_size": 30528}, max_position_embeddings=200, local_attention=7, pad_token_id=0,
+                cls_token_id=101, sep_token_id=102, bos_token_id=101, eos_token_id=102, global_attn_every_n_layers=2,
+                hidden_activation="silu", norm_bias=True, attention_bias=True, mlp_bias=True, classifier_bias=True, decoder_bias=False,
+                rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 5000.0},
+                                 "sliding_attention": {"rope_type": "default", "rope_theta": 300.0}}), bert),
+            "modernbert-one": (transformers.ModernBertConfig(
+                **{**small, "num_hidden_layers": 1}, max_position_embeddings=200, local_attention=1, pad_token_id=0, cls_token_id=101,
+                sep_token_id=102, bos_token_id=101, eos_token_id=102, hidden_activation="relu"), bert),
             "xlm-roberta": (transformers.XLMRobertaConfig(**small, max_position_embeddings=200, type_vocab_size=1), None)}
 
 
@@ -263,11 +273,26 @@ def write_random(name, config, specials):
         with open(folder + "/tokenizer_config.json", "w") as file:
             json.dump({**dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), specials)),
                        "do_lower_case": True}, file)
-        if name == "modernbert":  # its class reads tokenizer.json alone
+        if config.model_type == "modernbert":  # its class reads tokenizer.json alone
             fast = transformers.BertTokenizerFast.from_pretrained(folder)
             os.remove(folder + "/vocab.txt")
             transformers.PreTrainedTokenizerFast(tokenizer_object=fast.backend_tokenizer, **fast.special_tokens_map).save_pretrained(folder)
     return folder, model.base_model.eval()
+
+
+def in_version_4(folder):
+    """A folder's twin whose ModernBERT is described as transformers 4 does."""
+    twin = folder + "-4"
+    shutil.copytree(folder, twin)
+    with open(twin + "/config.json") as file:
+        config = json.load(file)
+    types, rope = config.pop("layer_types"), config.pop("rope_parameters")
+    config["global_attn_every_n_layers"] = (types + ["full_attention"]).index("full_attention", 1)
+    config["global_rope_theta"] = rope["full_attention"]["rope_theta"]
+    config["local_rope_theta"] = rope["sliding_attention"]["rope_theta"]
+    with open(twin + "/config.json", "w") as file:
+        json.dump(config, file)
+    return twin
 
 
 def hidden_of(folder, model):
@@ -316,12 +341,32 @@ def trained(name, folder):
     return worst
 
 
+def private(name, folder, before):
+    """Trains VTDP above one frozen layer. transformers loads the encoder, whose frozen layer is the one `before`."""
+    run, data = path(name + "-private"), path("SST-2-data")
+    layers = before.config.num_hidden_layers
+    nvdp("train", "--task", "sst2", "--data", data, "--model", folder, "--method", "vtdp", "--freeze-layers", "1", "--epochs", "1",
+         "--batch", "16", "--lr", "1e-4", "--max-length", "32", "--out", run, "--no-cache")
+    model, loading = transformers.AutoModel.from_pretrained(run + "/model", output_loading_info=True)
+    lacking = [key for key in loading["missing_keys"] if "pooler" not in key]  # BERT's pooler, which no private method has
+    if lacking or loading["mismatched_keys"]:
+        sys.exit(f"{run}/model: {loading}")
+    with torch.no_grad():
+        old, new = (of.eval()(torch.arange(10, 40)[None], output_hidden_states=True).hidden_states for of in (before, model))
+    if layers > 1 and torch.equal(old[-1], new[-1]):
+        sys.exit(f"{run}/model: the layers above were not trained")
+    return difference_of(old[1].numpy(), new[1].numpy())
+
+
 def encoders():
     found, largest = {}, 0.0
     for name, (config, specials) in random_models().items():
         folder, model = write_random(name, config, specials)
         found[name] = {"states": hidden_of(folder, model)}
         found[name]["probabilities"] = trained(name, folder)
+        found[name]["private"] = private(name, folder, model)
+        if config.model_type == "modernbert":
+            found[name]["version 4"] = hidden_of(in_version_4(folder), model)
         largest = max(largest, *found[name].values())
     finish(largest <= STATES, **found)
 

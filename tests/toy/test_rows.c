@@ -1,0 +1,209 @@
+/* Every row of the table of encoders, and the two toys, in every combination with what a run can ask for: it is
+ * trained, saved and scored, or is refused by name, as the row claims. A new row is tested here without a change. */
+#include "bert/checkpoint.h"
+#include "bert/row.h"
+#include "pretrain/pretrainer.h"
+#include "support.h"
+#include "tiny_task.h"
+#include "toy_corpus.h"
+
+#include <criterion/criterion.h>
+#include <nvdp/evaluate.h>
+#include <nvdp/precision.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 32, LAYERS = 2 };
+
+/* Writes the vocabulary as a tokenizer.json with BERT's rules, which every type reads. */
+static void write_tokenizer(const char *vocabulary, const char *model) {
+    char path[700], *words = support_read(vocabulary), *rest = NULL;
+    snprintf(path, sizeof path, "%s/vocab.txt", model);
+    cr_assert_eq(remove(path), 0);
+    snprintf(path, sizeof path, "%s/tokenizer_config.json", model);
+    support_write_text(
+        path, "{\"tokenizer_class\": \"PreTrainedTokenizerFast\", \"pad_token\": \"[PAD]\", "
+              "\"unk_token\": \"[UNK]\", \"cls_token\": \"[CLS]\", \"sep_token\": "
+              "\"[SEP]\", \"mask_token\": \"[MASK]\"}");
+    snprintf(path, sizeof path, "%s/tokenizer.json", model);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fprintf(file, "{\"version\": \"1.0\", \"added_tokens\": [");
+    for (int i = 0; i < 5; i++) {
+        static const char *const special[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+        fprintf(file,
+                "%s{\"id\": %d, \"content\": \"%s\", \"single_word\": false, \"lstrip\": false, "
+                "\"rstrip\": false, \"normalized\": false, \"special\": true}",
+                i > 0 ? ", " : "", i, special[i]);
+    }
+    fprintf(file,
+            "], \"normalizer\": {\"type\": \"BertNormalizer\", \"clean_text\": true, "
+            "\"handle_chinese_chars\": true, \"strip_accents\": null, \"lowercase\": true}, "
+            "\"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, \"post_processor\": {\"type\": "
+            "\"BertProcessing\", \"sep\": [\"[SEP]\", 3], \"cls\": [\"[CLS]\", 2]}, \"model\": "
+            "{\"type\": \"WordPiece\", \"unk_token\": \"[UNK]\", \"continuing_subword_prefix\": "
+            "\"##\", \"max_input_chars_per_word\": 100, \"vocab\": {");
+    int id = 0;
+    for (char *word = strtok_r(words, "\n", &rest); word != NULL;
+         word = strtok_r(NULL, "\n", &rest))
+        fprintf(file, "%s\"%s\": %d", id > 0 ? ", " : "", word, id), id++;
+    fprintf(file, "}}}");
+    fclose(file);
+    free(words);
+}
+
+/* Writes a random model of the row over the task's vocabulary; returns its number of layers. */
+static size_t model_of(struct nvdp_context *ctx, const struct task *task, int type,
+                       char model[600]) {
+    const struct nvdp__encoder_row *row = nvdp__encoders[type];
+    struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
+    char vocabulary[600];
+    cr_assert_eq(nvdp_bert_config_read(ctx, task->model, &config), NVDP_OK);
+    config.model_type = (enum nvdp_model_type)type;
+    config.hidden_size = WIDTH;
+    config.num_attention_heads = 1;
+    config.intermediate_size = 3 * WIDTH;
+    config.num_hidden_layers = row->tensors_below != NULL ? LAYERS : 1;
+    config.embedding_size = WIDTH - 8;
+    config.pad_token_id = row->pad_token_id < (int64_t)config.vocab_size ? row->pad_token_id : 0;
+    config.local_attention = 4;
+    config.global_attn_every_n_layers = 2;
+    if (row->over_words != NULL) config = row->over_words(&config, WIDTH / 2);
+    snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", task->model);
+    snprintf(model, 600, "%s", support_scratch_path(row->names.type));
+    cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, model), NVDP_OK, "%s: %s",
+                 row->names.type, nvdp_context_error(ctx));
+    if (!row->masked_lm) write_tokenizer(vocabulary, model); /* pretraining needs vocab.txt */
+    return config.num_hidden_layers;
+}
+
+/* A combination of what a run asks for beyond method base. */
+struct combination {
+    const char *name;
+    enum nvdp_method method;
+    bool frozen, all_frozen, private_gradients, word_noise, bf16;
+};
+static const struct combination combinations[] = {
+    {.name = "base"},
+    {.name = "reg", .method = NVDP_METHOD_REG},
+    {.name = "vib-fixed", .method = NVDP_METHOD_VIB_FIXED},
+    {.name = "vib-learned", .method = NVDP_METHOD_VIB_LEARNED, .bf16 = true},
+    {.name = "vtdp", .method = NVDP_METHOD_VTDP},
+    {.name = "vtdp in bf16", .method = NVDP_METHOD_VTDP, .bf16 = true},
+    {.name = "vtdp above frozen layers", .method = NVDP_METHOD_VTDP, .all_frozen = true},
+    {.name = "vtdp with DP-SGD", .method = NVDP_METHOD_VTDP, .private_gradients = true},
+    {.name = "nvdp", .method = NVDP_METHOD_NVDP},
+    {.name = "nvdp in bf16", .method = NVDP_METHOD_NVDP, .bf16 = true},
+    {.name = "nvdp above frozen layers", .method = NVDP_METHOD_NVDP, .all_frozen = true},
+    {.name = "a frozen layer", .frozen = true},
+    {.name = "a frozen layer in bf16", .frozen = true, .bf16 = true},
+    {.name = "DP-SGD", .private_gradients = true},
+    {.name = "DP-SGD in bf16", .private_gradients = true, .bf16 = true},
+    {.name = "DP-SGD above a frozen layer", .private_gradients = true, .frozen = true},
+    {.name = "noise on words", .word_noise = true},
+};
+enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
+
+static bool claimed(const struct nvdp__encoder_row *row, const struct combination *c) {
+    return (!nvdp_method_is_private(c->method) || row->bottleneck) &&
+           (c->method != NVDP_METHOD_VTDP || row->pass->declare_extra != NULL) &&
+           (!(c->frozen || c->all_frozen) || row->tensors_below != NULL) &&
+           (!c->private_gradients || row->per_example) && (!c->word_noise || row->word_vectors);
+}
+
+static struct nvdp__train_options options_of(const struct task *task,
+                                             const struct nvdp__encoder_row *row, const char *model,
+                                             const struct combination *c, size_t layers) {
+    struct nvdp__train_options config = task_config(task, c->method, support_scratch_path("run"));
+    config.model = model;
+    while (row->over_words != NULL &&
+           strcmp(nvdp__encoder_choices[config.encoder], row->names.type) != 0)
+        config.encoder++;
+    if (row->over_words != NULL) config.lstm_hidden = WIDTH / 2;
+    config.overwrite = true;
+    config.epochs = 1;
+    config.batch = 40;
+    config.eval_draws = 1;
+    config.freeze_layers = c->all_frozen ? layers : c->frozen ? 1 : 0;
+    config.precision = c->bf16 ? NVDP_PRECISION_BF16 : NVDP_PRECISION_F32;
+    if (c->private_gradients)
+        config.dp = (struct nvdp__dp_options){.noise = 1, .clip = 1, .batch = 8};
+    if (c->word_noise) {
+        config.noise.mechanism = NVDP__NOISE_LAPLACE;
+        config.noise.sanitizer.eta = 1;
+    }
+    return config;
+}
+
+/* The run is scored, in int8 too where the processor has it, and its model is of the same type. */
+static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *row,
+                      const char *run, const char *what) {
+    struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
+    char folder[700];
+    const double score = task_evaluate(ctx, run, 1).scores.mean[0];
+    cr_expect(score >= 0 && score <= 1, "%s, %s: %g", row->names.type, what, score);
+    snprintf(folder, sizeof folder, "%s/model", run);
+    cr_assert_eq(nvdp_bert_config_read(ctx, folder, &saved), NVDP_OK, "%s, %s: %s", row->names.type,
+                 what, nvdp_context_error(ctx));
+    cr_expect_str_eq(nvdp_model_type_name(saved.model_type), row->names.type);
+    if (nvdp_int8_missing() != NULL) return;
+    nvdp_context_set_precision(ctx, NVDP_PRECISION_INT8);
+    cr_expect_float_eq(task_evaluate(ctx, run, 1).scores.mean[0], score, .5);
+    nvdp_context_set_precision(ctx, NVDP_PRECISION_F32);
+}
+
+Test(rows, every_combination_works_or_is_refused_by_name) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    nvdp__allow_plain_bf16(ctx);
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK); /* such small steps would wait */
+    for (int type = 0; nvdp__encoders[type] != NULL; type++) {
+        const struct nvdp__encoder_row *row = nvdp__encoders[type];
+        char model[600];
+        const size_t layers = model_of(ctx, &task, type, model);
+        for (size_t i = 0; i < COMBINATIONS; i++) {
+            const struct combination *c = &combinations[i];
+            const struct nvdp__train_options config = options_of(&task, row, model, c, layers);
+            struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+            const nvdp_status status = nvdp__train(ctx, &config, &result);
+            const char *message = nvdp_context_error(ctx);
+            if (claimed(row, c)) {
+                cr_assert_eq(status, NVDP_OK, "%s, %s: %s", row->names.type, c->name, message);
+                check_run(ctx, row, config.out, c->name);
+            } else {
+                cr_expect_eq(status, NVDP_ERR_ARGUMENT, "%s, %s", row->names.type, c->name);
+                cr_expect(strstr(message, row->title) != NULL ||
+                              strstr(message, row->names.type) != NULL,
+                          "%s: %s", c->name, message);
+            }
+        }
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(rows, pretraining_works_or_is_refused_by_name) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    const char *text[] = {toy_text("text.txt", 20, 3)};
+    for (int type = 0; nvdp__encoders[type] != NULL; type++) {
+        const struct nvdp__encoder_row *row = nvdp__encoders[type];
+        char model[600];
+        model_of(ctx, &task, type, model);
+        struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("made"));
+        struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+        config.init = model;
+        config.overwrite = true;
+        config.steps = 2;
+        config.length = 16;
+        const nvdp_status status = nvdp__pretrain(ctx, &config, &result);
+        const char *message = nvdp_context_error(ctx);
+        if (row->masked_lm) {
+            cr_expect_eq(status, NVDP_OK, "%s: %s", row->names.type, message);
+        } else {
+            cr_expect_eq(status, NVDP_ERR_UNSUPPORTED, "%s: %s", row->names.type, message);
+            cr_expect(strstr(message, row->names.type) != NULL, "%s", message);
+        }
+    }
+    nvdp_context_free(ctx);
+}
