@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nvdp._lib import ffi, lib, record, shared, text
+from nvdp._lib import ffi, is_nested, lib, record, shared, text
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 140
@@ -141,7 +141,7 @@ def member(kind: Any) -> str | None:
         inner = member(kind.item)
         return "np.ndarray" if kind.item.kind == "primitive" else None if inner is None else f"list[{inner}]"
     if kind.kind == "pointer":
-        return "Optional[str]" if kind.item.cname in ("char", "const char") else None
+        return f"Optional[{member(kind.item) if kind.item.kind == 'struct' else 'str'}]" if is_nested(kind) else None
     return NUMBERS.get(kind.cname, "int") if kind.kind == "primitive" else None
 
 
@@ -185,7 +185,9 @@ def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[s
         kind, inner = member(of.type), of.type
         if field in ("struct_size", "reserved") or kind is None:
             continue
-        while inner.kind == "array":
+        if inner.kind == "pointer" and inner.item.kind == "struct" and "NULL" not in members.get(field, ""):
+            kind = member(inner.item)  # always there
+        while inner.kind in ("array", "pointer"):
             inner = inner.item
         if inner.kind == "struct" and "$" in inner.cname:
             kind = kind.replace(camel(inner.cname.removeprefix("struct ")), "Record")

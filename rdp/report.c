@@ -15,6 +15,14 @@ static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report
     return made;
 }
 
+static nvdp_status check_filled(struct nvdp_context *ctx,
+                                const struct nvdp_privacy_report *report) {
+    if (whole(report).pairs != NULL) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "privacy report: expected a report that a measurement filled, found an empty "
+                      "one");
+}
+
 /* --- JSON. json_pack keeps the order of its members, takes ownership of its arguments, and
  * fails if any of them is NULL --- */
 
@@ -78,7 +86,7 @@ static const char *const cause_names[NVDP_INFINITE_CAUSES][2] = {
 
 /* null if no pair is infinite. */
 static json_t *pack_infinite(const struct nvdp_infinite_summary *from) {
-    if (from->infinite == 0) return json_null();
+    if (from == NULL || from->infinite == 0) return json_null();
     json_t *causes = json_array();
     for (int k = 0; k < NVDP_INFINITE_CAUSES; k++) {
         const struct nvdp_infinite_part *part = &from->cause[k];
@@ -141,8 +149,8 @@ static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
                      "gamma", number(report->bdp_gamma), "releases", report->bdp_releases, "texts",
                      (json_int_t)report->bdp_texts, "small_population",
                      (int)report->small_population, "published",
-                     pack_column(&report->published, &report->infinite_published), "best",
-                     pack_column(&report->best, &report->infinite_best));
+                     pack_column(report->published, report->infinite_published), "best",
+                     pack_column(report->best, report->infinite_best));
 }
 
 /* The estimates from drawn pairs; null if every pair was computed. */
@@ -178,7 +186,7 @@ static json_t *pack_alpha(const struct nvdp_posterior_summary *from) {
 }
 
 static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
-    if (from->struct_size == 0) return json_null(); /* not a report of posteriors */
+    if (from == NULL) return json_null(); /* not a report of posteriors */
     return json_pack(
         "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)from->texts, "tokens",
         (json_int_t)from->tokens, "effective_vectors", pack_spread(&from->vectors, from->weighted),
@@ -187,12 +195,16 @@ static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
         "mean_sigma", number(from->mean_sigma), "log10_alpha", pack_alpha(from));
 }
 
+static bool is_weighted(const struct nvdp_privacy_report *report) {
+    return report->posterior != NULL && report->posterior->weighted;
+}
+
 /* The proven bound; null if there is none. */
 static json_t *pack_bound(const struct nvdp_privacy_report *report) {
     if (!(report->clip_sequence > 0)) return json_null();
     return json_pack("{s:o, s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
                      number(report->bound), "loss", number(report->bound_loss), "scope",
-                     isinf(report->bound) && report->posterior.weighted
+                     isinf(report->bound) && is_weighted(report)
                          ? "the vectors alone would have the bound 2 order C^2; no bound is proven "
                            "for the weights"
                          : "upper bound for one release of any two texts, measured or not; S "
@@ -227,7 +239,7 @@ static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *
 
 static json_t *pack_exact(const struct nvdp_exact_summary *from,
                           const struct nvdp_exact_bounds *bounds) {
-    if (from->struct_size == 0) return json_null();
+    if (from == NULL) return json_null();
     json_t *pairs = json_array();
     json_array_append_new(pairs, pack_exact_pair("worst", &from->worst, bounds->worst));
     json_array_append_new(pairs, pack_exact_pair("typical", &from->typical, bounds->typical));
@@ -270,10 +282,14 @@ void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LIN
                    percent(linkage->first_chance, chance));
 }
 
+static bool is_measured(const struct nvdp_linkage *linkage) {
+    return linkage != NULL && linkage->texts > 0;
+}
+
 /* NaN, which means that nothing is proven, becomes null. */
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
-    if (from->struct_size == 0) return json_null();
+    if (!is_measured(from)) return json_null();
     nvdp_linkage_sentence(from, sentence);
     return json_pack(
         "{s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
@@ -294,7 +310,7 @@ nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkag
 }
 
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
@@ -308,22 +324,23 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "order", number(pairs->order), "arithmetic",
         pairs->arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast", "n", (json_int_t)pairs->texts,
         "pairs", (json_int_t)pairs->pairs, "infinite", (json_int_t)pairs->infinite,
-        "infinite_share", number(share), "infinite_pairs", pack_infinite(&report->infinite),
+        "infinite_share", number(share), "infinite_pairs", pack_infinite(report->infinite),
         "argmax_rows", pack_rows(report), "sample", pack_sample(&pairs->sample), "bound",
         pack_bound(report), "rd", "sum",
         pack_summary(&pairs->sum, "for one release of a text; S releases cost S times as much"),
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
-        "epsilon", pack_epsilon(&report->epsilon), "exact",
-        pack_exact(&report->exact, &report->exact_bounds), "bdp", pack_bayesian(report),
-        "posterior", pack_posterior(&report->posterior), "linkage", pack_linkage(&report->linkage),
-        "guess", nvdp__guesses_json(report->guesses, report->guess), "information_bits",
+        "epsilon", pack_epsilon(report->epsilon), "exact",
+        pack_exact(report->exact, report->exact_bounds), "bdp", pack_bayesian(report), "posterior",
+        pack_posterior(report->posterior), "linkage", pack_linkage(report->linkage), "guess",
+        nvdp__guesses_json(report->guesses, report->guess), "information_bits",
         report->guesses > 0 ? number(report->information / M_LN2) : json_null());
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
+    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
     const struct nvdp_privacy_report from = whole(report);
     json_t *object = nvdp__privacy_report_pack(&from);
     if (object == NULL)
@@ -370,7 +387,7 @@ static void cell(FILE *to, double value) {
 }
 
 static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     char radius[NVDP__BOUND_TEXT], bound[NVDP__BOUND_TEXT];
     nvdp__fprintf(to, "Privacy of %zu texts", pairs->texts);
     if (report->method[0] != '\0') nvdp__fprintf(to, ", method %s", report->method);
@@ -382,11 +399,11 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
                   report->policy == NVDP_LENGTH_HIDDEN ? "hidden"
                                                        : "public (different lengths: inf)");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
-    if (report->clip_sequence > 0 && !report->posterior.weighted)
+    if (report->clip_sequence > 0 && !is_weighted(report))
         nvdp__fprintf(to,
                       "Proven by the sequence clip C = %s: at order %g, any two texts, measured or "
                       "not, differ by at most %s nats.\n",
-                      nvdp__bound(radius, report->clip_sequence), report->pairs.order,
+                      nvdp__bound(radius, report->clip_sequence), report->pairs->order,
                       nvdp__bound(bound, report->bound));
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
         nvdp__fprintf(to,
@@ -437,7 +454,7 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
     };
     bool shown[NVDP_INFINITE_CAUSES] = {false};
     const struct nvdp_infinite_part *cause = from->cause;
-    if (from->infinite == 0) return;
+    if (from == NULL || from->infinite == 0) return;
     nvdp__fprintf(to, "  Causes at order %g", from->order);
     if (isfinite(from->limit))
         nvdp__fprintf(to, " (a ratio must be below %.4g to be finite)", from->limit);
@@ -523,7 +540,7 @@ static void print_levels(FILE *to) {
 
 static void print_divergences(const struct nvdp_privacy_report *report,
                               const struct nvdp__remedies *remedies, FILE *to) {
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     int releases = report->bdp_releases;
     char note[96] = "of one release";
     if (releases > 1)
@@ -545,7 +562,7 @@ static void print_divergences(const struct nvdp_privacy_report *report,
     } else {
         print_infinite(pairs, to);
     }
-    print_causes(&report->infinite, report->exact.struct_size != 0, remedies, to);
+    print_causes(report->infinite, report->exact != NULL, remedies, to);
     nvdp__fprintf(to,
                   "  The largest sum is between text %zu and text %zu, numbered from 0 among the "
                   "measured texts",
@@ -588,14 +605,14 @@ static void print_column(FILE *to, const char *name, const struct nvdp_bdp_colum
 
 /* Texts with fewer than two adjacent texts have no bound, even if their divergences are finite. */
 static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
-    if (report->published.worst.m >= 2) return;
-    if (report->infinite_published.infinite == 0 && report->pairs.infinite == 0)
-        nvdp__fprintf(to, "  %zu of the texts have", report->published.infinite_texts);
+    if (report->published->worst.m >= 2) return;
+    if (report->infinite_published->infinite == 0 && report->pairs->infinite == 0)
+        nvdp__fprintf(to, "  %zu of the texts have", report->published->infinite_texts);
     else
         fputs("  Some texts have", to);
     nvdp__fprintf(to, " fewer than two other texts%s to compare with, so the bound is inf.\n",
-                  report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of the same length"
-                                                                       : "");
+                  report->pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of the same length"
+                                                                        : "");
 }
 
 static void print_bayesian(const struct nvdp_privacy_report *report,
@@ -604,26 +621,26 @@ static void print_bayesian(const struct nvdp_privacy_report *report,
     nvdp__fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
                   report->bdp_delta, report->bdp_gamma, report->bdp_releases,
                   report->bdp_releases == 1 ? "" : "s");
-    if (report->bdp_texts < report->pairs.texts)
+    if (report->bdp_texts < report->pairs->texts)
         nvdp__fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
     nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
                   "floor", "moment k", "max X", "log M", "log S", "inf texts");
-    print_column(to, "published k", &report->published);
-    print_column(to, "best k", &report->best);
+    print_column(to, "published k", report->published);
+    print_column(to, "best k", report->best);
     nvdp__fprintf(to,
                   "  floor: log(1/delta)/k, the epsilon between equal texts at this k.  Population "
                   "m = %zu, Student t = %s.\n",
-                  report->published.worst.m, say(t, report->published.worst.t));
-    if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
+                  report->published->worst.m, say(t, report->published->worst.t));
+    if (report->published->infinite_texts > 0 && report->infinite_published->infinite > 0) {
         nvdp__fprintf(to, "  published k: infinite, because %zu pairs are infinite.\n",
-                      report->infinite_published.of);
-        print_causes(&report->infinite_published, report->exact.struct_size != 0, remedies, to);
+                      report->infinite_published->of);
+        print_causes(report->infinite_published, report->exact != NULL, remedies, to);
     }
-    if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
+    if (report->best->infinite_texts > 0 && report->infinite_best->infinite > 0) {
         nvdp__fprintf(to,
                       "  best k: infinite, because %zu pairs are infinite at the smallest order.\n",
-                      report->infinite_best.of);
-        print_causes(&report->infinite_best, report->exact.struct_size != 0, remedies, to);
+                      report->infinite_best->of);
+        print_causes(report->infinite_best, report->exact != NULL, remedies, to);
     }
     print_lonely(report, to);
     if (report->small_population) {
@@ -680,7 +697,7 @@ static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
 static void print_exact(const struct nvdp_exact_summary *from,
                         const struct nvdp_exact_bounds *bounds, FILE *to) {
     char mean[CELL];
-    if (from->struct_size == 0) return;
+    if (from == NULL) return;
     nvdp__fprintf(to, "Exact privacy loss, %d release%s of a text: epsilon at delta %g\n",
                   from->releases, from->releases == 1 ? "" : "s", from->delta);
     nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu",
@@ -705,23 +722,23 @@ static void print_exact(const struct nvdp_exact_summary *from,
 
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
                                  const struct nvdp__remedies *remedies, FILE *to) {
-    print_exact(&report->exact, &report->exact_bounds, to);
+    print_exact(report->exact, report->exact_bounds, to);
     print_divergences(report, remedies, to);
-    print_epsilon(&report->epsilon, to);
+    print_epsilon(report->epsilon, to);
     print_bayesian(report, remedies, to);
 }
 
 /* Prints how often a sample's text is named, and the bound of that and any other guess. */
 static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     char sentence[NVDP_LINKAGE_SENTENCE], text[NVDP__BOUND_TEXT];
-    if (report->linkage.struct_size > 0) {
-        nvdp_linkage_sentence(&report->linkage, sentence);
+    if (is_measured(report->linkage)) {
+        nvdp_linkage_sentence(report->linkage, sentence);
         nvdp__fprintf(to, "%s\n", sentence);
     }
     if (report->guesses > 0) {
         nvdp__fprintf(
             to, "Upper bounds for these %zu texts, all equally likely: a guess that is right ",
-            report->pairs.texts);
+            report->pairs->texts);
         nvdp__list_guesses(report->guesses, report->guess, false, to);
         nvdp__fprintf(to, " of the time without %s of a text is right at most ",
                       report->bdp_releases == 1 ? "a sample" : "the samples");
@@ -731,14 +748,14 @@ static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
         nvdp__fprintf(to, "%s at most %s of the %.4g bits that identify the text.\n",
                       report->bdp_releases == 1 ? "the sample carries" : "the samples carry",
                       nvdp__bound(text, report->information / M_LN2),
-                      log2((double)report->pairs.texts));
+                      log2((double)report->pairs->texts));
     }
     fputc('\n', to);
 }
 
 static void print_summary(const void *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
-    const struct nvdp_pairs_summary *pairs = &from.pairs;
+    const struct nvdp_pairs_summary *pairs = from.pairs;
     const size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     print_first(&from, to);
@@ -747,12 +764,12 @@ static void print_summary(const void *report, FILE *to) {
                   "mean");
     nvdp__fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
                   nvdp__bound(a, pairs->sum.max), nvdp__bound(b, pairs->sum.mean));
-    nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon.delta,
-                  nvdp__bound(a, from.epsilon.sum.max), nvdp__bound(b, from.epsilon.sum.mean));
-    if (from.exact.struct_size > 0)
+    nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon->delta,
+                  nvdp__bound(a, from.epsilon->sum.max), nvdp__bound(b, from.epsilon->sum.mean));
+    if (from.exact != NULL)
         nvdp__fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n",
-                      from.exact.delta, nvdp__bound(a, from.exact.worst.epsilon),
-                      nvdp__bound(b, from.exact.mean));
+                      from.exact->delta, nvdp__bound(a, from.exact->worst.epsilon),
+                      nvdp__bound(b, from.exact->mean));
     nvdp__fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
                   counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }
@@ -768,16 +785,18 @@ static void print_all(const void *text, FILE *to) {
     print_first(&from, to);
     print_head(&from, to);
     nvdp__privacy_report_tables(&from, of->remedies, to);
-    if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);
+    if (from.posterior != NULL) print_posterior(from.posterior, to);
 }
 
 nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
                                         const struct nvdp_privacy_report *report, char **out) {
+    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
     return nvdp__printed(ctx, print_summary, report, out);
 }
 
 nvdp_status nvdp__privacy_report_text(struct nvdp_context *ctx,
                                       const struct nvdp_privacy_report *report,
                                       const struct nvdp__remedies *remedies, char **out) {
+    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
     return nvdp__printed(ctx, print_all, &(struct text){report, remedies}, out);
 }

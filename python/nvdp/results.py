@@ -198,7 +198,7 @@ class Evaluation(Result):
     """"dev", ..."""
     protocol: str
     """Data that selected the epoch: "holdout", "dev"."""
-    scores: Scores
+    scores: Optional[Scores]
     """Mean and standard deviation over draws of the noise."""
 
 
@@ -593,9 +593,9 @@ class SanitizeResult(Result):
     epsilon: float
     """Upper bound of epsilon of local differential privacy for one token, over any two words with vectors: eta times the bound on
     distances; +inf for santext-plus."""
-    geometry: Geometry
+    geometry: Optional[Geometry]
     """Distances in the table."""
-    sanitizer: SanitizerInfo
+    sanitizer: Optional[SanitizerInfo]
     """Table and mechanism."""
     statement: str
     """The privacy statement, in plain English."""
@@ -680,7 +680,7 @@ class TrainingPrivacy(Result):
     """Privacy of a model's training for its training texts."""
 
     is_private: bool
-    """The model was trained with differential privacy. If false, the members below are 0."""
+    """The model was trained with differential privacy. If false, the members below are 0 or NULL."""
     finished: bool
     """false: `steps` are the planned ones."""
     seeded: bool
@@ -693,9 +693,9 @@ class TrainingPrivacy(Result):
     """C; +inf: no clip."""
     steps: DpSteps
     """Noise multiplier, sampling probability, number of steps."""
-    account: Account
+    account: Optional[Account]
     """Epsilon at delta, under zero-out adjacency (account.h)."""
-    risk: AccountRisk
+    risk: Optional[AccountRisk]
     """Mu, replacement, membership, guesses at baselines 1/2 and 1/1000."""
 
 

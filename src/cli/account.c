@@ -145,11 +145,12 @@ static int account_run(struct cli *cli) {
         cli_row("sample rate", "%g", training.steps.rate);
         cli_row("steps", "%llu, %g epochs", (unsigned long long)training.steps.steps,
                 (double)training.steps.steps * training.steps.rate);
-        cli_row("by RDP", "epsilon %.6g at the best order, %g", training.account.rdp_epsilon,
-                training.account.rdp_order);
+        cli_row("by RDP", "epsilon %.6g at the best order, %g", training.account->rdp_epsilon,
+                training.account->rdp_order);
         putchar('\n');
         nvdp__print_wrapped(stdout, statement);
     }
+    nvdp_training_privacy_free(&training);
     free(statement);
     return code;
 }

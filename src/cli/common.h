@@ -168,6 +168,9 @@ void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 /* Print the privacy of a private training and its consequences, as lines or as part of a --json object. */
 void cli_training_print(const struct nvdp_training_privacy *training);
 json_t *cli_training_json(const struct nvdp_training_privacy *training);
+/* Ends the output of a training: prints the privacy of `out` if it was private, or adds it to the --json object and
+ * prints that. Returns the exit code. */
+int cli_end_training(struct cli *cli, const char *out, json_t *object);
 /* Print the consequences alone. */
 void cli_risk_print(const struct nvdp_account_risk *risk);
 json_t *cli_risk_json(const struct nvdp_account_risk *risk);

@@ -55,7 +55,7 @@ static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result
 }
 
 static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
-    const struct nvdp_sanitizer_info *info = &result->sanitizer;
+    const struct nvdp_sanitizer_info *info = result->sanitizer;
     char far[NVDP__BOUND_TEXT], worst[NVDP__BOUND_TEXT];
     if (out != NULL) nvdp__print_row(to, "output", "%s", out);
     nvdp__print_row(to, "draws", "%s",
@@ -87,8 +87,8 @@ static void print(const struct nvdp_sanitize_result *result, const char *out, FI
                         result->s_w, result->draws, result->measured);
     nvdp__print_row(to, "distances",
                     "medians: nearest token %.4g, random pair %.4g; farthest pair at most %s",
-                    result->geometry.nearest_median, result->geometry.pair_median,
-                    nvdp__bound(far, result->geometry.diameter_bound));
+                    result->geometry->nearest_median, result->geometry->pair_median,
+                    nvdp__bound(far, result->geometry->diameter_bound));
     nvdp__print_row(to, "LDP epsilon", "at most %s per token, for words with vectors",
                     nvdp__bound(worst, result->epsilon));
     for (size_t i = 0; i < result->examples; i++)
@@ -120,10 +120,14 @@ static int run(struct cli *cli) {
     if (cli->json && out == NULL)
         return cli_usage(cli, "--json needs --out: without it the texts go to standard output");
     CLI_DO(cli, nvdp_sanitize(cli->ctx, cli->config, cli_write, stdout, &result));
-    if (cli->json) return print_json(cli, &result);
+    int code = CLI_SUCCESS;
     cli_meter_clear(&cli->meter);
-    if (out != NULL || !cli->quiet) print(&result, out, out != NULL ? stdout : stderr);
-    return CLI_SUCCESS;
+    if (cli->json)
+        code = print_json(cli, &result);
+    else if (out != NULL || !cli->quiet)
+        print(&result, out, out != NULL ? stdout : stderr);
+    nvdp_sanitize_result_free(&result);
+    return code;
 }
 
 const struct cli_command cli_command_sanitize = {

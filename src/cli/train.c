@@ -186,10 +186,10 @@ static void result_print(struct cli *cli, const char *out, const struct nvdp_tra
 static void print_folds(size_t folds, const struct nvdp_train_result *result, int k) {
     double mean = 0, spread = 0;
     for (size_t f = 0; f < folds; f++)
-        mean += result[f].test.mean[k] / (double)folds;
+        mean += result[f].test->mean[k] / (double)folds;
     for (size_t f = 0; f < folds; f++)
-        spread += (result[f].test.mean[k] - mean) * (result[f].test.mean[k] - mean);
-    cli_row(nvdp_metric_name(result[0].test.metric[k]),
+        spread += (result[f].test->mean[k] - mean) * (result[f].test->mean[k] - mean);
+    cli_row(nvdp_metric_name(result[0].test->metric[k]),
             "%.4f +- %.4f  (mean and standard deviation of %zu folds)", mean,
             sqrt(spread / (double)(folds - 1)), folds);
 }
@@ -239,7 +239,7 @@ static int cross_validate(struct cli *cli, size_t folds) {
         code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
     } else if (code == CLI_SUCCESS && result != NULL) {
         struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-        for (int k = 0; k < result[0].test.metrics; k++)
+        for (int k = 0; k < result[0].test->metrics; k++)
             print_folds(folds, result, k);
         cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
         const nvdp_status status =
@@ -250,7 +250,10 @@ static int cross_validate(struct cli *cli, size_t folds) {
                         "similar ones; if you give away several models, add their guarantees up");
             cli_training_print(&training);
         }
+        nvdp_training_privacy_free(&training);
     }
+    for (size_t f = 0; f < folds && result != NULL; f++)
+        nvdp_train_result_free(&result[f]);
     free(out);
     free(result);
     return code;
@@ -266,15 +269,10 @@ static int run(struct cli *cli) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");
-    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-    CLI_DO(cli, nvdp_training_privacy(cli->ctx, out, &training, NULL));
-    json_t *object = cli->json ? result_json(cli, out, &result) : NULL;
-    if (cli->json && training.is_private)
-        json_object_set_new(object, "training", cli_training_json(&training));
-    if (cli->json) return cli_print_json(cli, object);
-    result_print(cli, out, &result);
-    if (training.is_private) cli_training_print(&training);
-    return CLI_SUCCESS;
+    if (!cli->json) result_print(cli, out, &result);
+    const int code = cli_end_training(cli, out, cli->json ? result_json(cli, out, &result) : NULL);
+    nvdp_train_result_free(&result);
+    return code;
 }
 
 const struct cli_command cli_command_train = {

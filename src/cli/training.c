@@ -18,11 +18,11 @@ json_t *cli_risk_json(const struct nvdp_account_risk *risk) {
 json_t *cli_training_json(const struct nvdp_training_privacy *t) {
     json_t *object = json_pack(
         "{s:o, s:o, s:f, s:b, s:f, s:f, s:I, s:I, s:b, s:b}", "epsilon",
-        cli_number(t->account.pld_epsilon), "rdp_epsilon", cli_number(t->account.rdp_epsilon),
-        "delta", t->account.delta, "delta_default", t->delta_default, "noise", t->steps.noise,
+        cli_number(t->account->pld_epsilon), "rdp_epsilon", cli_number(t->account->rdp_epsilon),
+        "delta", t->account->delta, "delta_default", t->delta_default, "noise", t->steps.noise,
         "sample_rate", t->steps.rate, "steps", (json_int_t)t->steps.steps, "examples",
         (json_int_t)t->examples, "insecure_seed", t->seeded, "finished", t->finished);
-    json_object_update_new(object, cli_risk_json(&t->risk));
+    json_object_update_new(object, cli_risk_json(t->risk));
     return object;
 }
 
@@ -45,8 +45,8 @@ void cli_risk_print(const struct nvdp_account_risk *risk) {
 void cli_training_print(const struct nvdp_training_privacy *t) {
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
     cli_row("private training", "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
-            nvdp__bound(epsilon, t->account.pld_epsilon), nvdp__bound(delta, t->account.delta),
-            nvdp__bound(mu, t->risk.mu),
+            nvdp__bound(epsilon, t->account->pld_epsilon), nvdp__bound(delta, t->account->delta),
+            nvdp__bound(mu, t->risk->mu),
             t->finished ? "" : " (for all planned steps; the run is not finished)",
             t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
     if (t->delta_default)
@@ -56,5 +56,19 @@ void cli_training_print(const struct nvdp_training_privacy *t) {
             (unsigned long long)t->examples);
     cli_row("", "zero-out: adjacent data sets have a text or nothing in its place; the number N of "
                 "texts is public");
-    cli_risk_print(&t->risk);
+    cli_risk_print(t->risk);
+}
+
+int cli_end_training(struct cli *cli, const char *out, json_t *object) {
+    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    const nvdp_status status = nvdp_training_privacy(cli->ctx, out, &training, NULL);
+    const bool shown = status == NVDP_OK && training.is_private;
+    if (shown && cli->json)
+        json_object_set_new(object, "training", cli_training_json(&training));
+    else if (shown)
+        cli_training_print(&training);
+    nvdp_training_privacy_free(&training);
+    if (status != NVDP_OK) json_decref(object);
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    return cli->json ? cli_print_json(cli, object) : CLI_SUCCESS;
 }

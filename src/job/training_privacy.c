@@ -62,10 +62,14 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
         chosen != NULL ? json_is_true(chosen) : fabs(2 * delta * (double)out->examples - 1) < 1e-9;
     out->is_private = noise > 0;
     if (!out->is_private) return NVDP_OK;
-    nvdp_status status = nvdp_account(ctx, &run, delta, &out->account);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->account, 1));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->risk, 1));
+    out->account->struct_size = sizeof *out->account;
+    out->risk->struct_size = sizeof *out->risk;
+    nvdp_status status = nvdp_account(ctx, &run, delta, out->account);
     if (status == NVDP_OK)
-        status = nvdp_account_risk(ctx, &run, &out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
-                                   &out->risk);
+        status = nvdp_account_risk(ctx, &run, out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
+                                   out->risk);
     if (status != NVDP_OK) return nvdp__fail_prefix(ctx, status, directory);
     const struct nvdp_dp_facts facts = {.clip = clip,
                                         .examples = out->examples,
@@ -74,9 +78,17 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
                                                  : is(dp, "public", "divisor")
                                                      ? NVDP_DP_PUBLIC_DIVISOR
                                                      : NVDP_DP_PUBLIC_NOT_TOLD,
-                                        .risk = &out->risk};
-    return statement != NULL ? nvdp_account_statement(ctx, &run, &facts, &out->account, statement)
+                                        .risk = out->risk};
+    return statement != NULL ? nvdp_account_statement(ctx, &run, &facts, out->account, statement)
                              : NVDP_OK;
+}
+
+void nvdp_training_privacy_free(struct nvdp_training_privacy *training) {
+    if (training == NULL) return;
+    free(training->account);
+    free(training->risk);
+    training->account = NULL;
+    training->risk = NULL;
 }
 
 nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
@@ -86,16 +98,18 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
     const json_t *dp = NULL;
     char *text = NULL;
     struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
-    made.account = (struct nvdp_account)NVDP_RESULT(struct nvdp_account);
-    made.risk = (struct nvdp_account_risk)NVDP_RESULT(struct nvdp_account_risk);
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (!nvdp__is_directory(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
     NVDP_TRY(find_record(ctx, directory, &root, &dp, &made.finished));
     if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &text));
+    nvdp_training_privacy_free(out);
     NVDP__GIVE(out, &made);
+    made.account = NULL;
+    made.risk = NULL;
     if (statement != NULL) NVDP__HAND_OVER(statement, text);
 cleanup:
+    nvdp_training_privacy_free(&made);
     free(text);
     json_decref(root);
     return status;

@@ -153,7 +153,7 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     const struct nvdp__nvib_config *nvib = &info->nvib;
     const struct nvdp__clip_config *clip = &nvib->clip;
     const struct nvdp_privacy_report *report = &facts->privacy;
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     bool weights = facts->form.weights;
     bool single = facts->form.single;
     const struct nvdp__method *method = nvdp__method_row(info->method);
@@ -163,7 +163,8 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     bool measured = facts->measured && facts->publish;
     bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
-    double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
+    double infinite =
+        measured && pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
     const struct row all[] = {

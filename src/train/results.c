@@ -117,9 +117,9 @@ static void print_best(const void *result, struct nvdp_result_lines *to) {
 
 static void print_validation(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_train_result *r = result;
-    if (r->test.metrics > 0)
+    if (r->test != NULL && r->test->metrics > 0)
         nvdp_result_line(to, "validation", "%.4f  (%s)", r->best_validation,
-                         nvdp_metric_name(r->test.metric[0]));
+                         nvdp_metric_name(r->test->metric[0]));
 }
 
 static void print_time(const void *result, struct nvdp_result_lines *to) {
@@ -143,7 +143,8 @@ const struct nvdp_result_table nvdp__result_train = {
                            "patience ran out before the last epoch"),
                      {"test", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
                       .help = "scores on the dev file",
-                      NVDP_RESULT_AT(struct nvdp_train_result, test), .of = &nvdp__result_scores},
+                      NVDP_RESULT_AT(struct nvdp_train_result, test), .indirect = true,
+                      .of = &nvdp__result_scores},
                      TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
                            "Gaussian regularizer, mean over the last epoch, before "
                            "lambda"),
