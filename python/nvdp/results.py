@@ -198,7 +198,7 @@ class Evaluation(Result):
     """"dev", ..."""
     protocol: str
     """Data that selected the epoch: "holdout", "dev"."""
-    scores: Optional[Scores]
+    scores: Scores
     """Mean and standard deviation over draws of the noise."""
 
 
@@ -593,9 +593,9 @@ class SanitizeResult(Result):
     epsilon: float
     """Upper bound of epsilon of local differential privacy for one token, over any two words with vectors: eta times the bound on
     distances; +inf for santext-plus."""
-    geometry: Optional[Geometry]
+    geometry: Geometry
     """Distances in the table."""
-    sanitizer: Optional[SanitizerInfo]
+    sanitizer: SanitizerInfo
     """Table and mechanism."""
     statement: str
     """The privacy statement, in plain English."""
@@ -693,9 +693,9 @@ class TrainingPrivacy(Result):
     """C; +inf: no clip."""
     steps: DpSteps
     """Noise multiplier, sampling probability, number of steps."""
-    account: Optional[Account]
+    account: Account
     """Epsilon at delta, under zero-out adjacency (account.h)."""
-    risk: Optional[AccountRisk]
+    risk: AccountRisk
     """Mu, replacement, membership, guesses at baselines 1/2 and 1/1000."""
 
 

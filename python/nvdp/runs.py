@@ -422,10 +422,13 @@ def options(kind: str = "train") -> list[Record]:
 
 
 def result_fields(result: str) -> list[Record]:
-    """Returns the numbers of a result, "train" or "scores". Each has name, unit, help; "test.n" is the number n of "test"."""
+    """Returns the numbers of a result, such as "train", "scores", "pretrain" or "sanitize". Each has name, unit, help; "test.n" is the number n of "test"."""
     table = lib.nvdp_result_table_find(c_text(result, "result"))
     if table == ffi.NULL:
-        raise NvdpValueError(f"result: expected train or scores, found {result}")
+        names = []
+        while (known := lib.nvdp_result_table(len(names))) != ffi.NULL:
+            names.append(text(known.name))
+        raise NvdpValueError(f"result: expected one of {', '.join(names)}, found {result}")
     return list(_fields(table))
 
 

@@ -146,7 +146,8 @@ static int evaluate(struct cli *cli, const struct values *values) {
     if (status == NVDP_OK) status = nvdp_mlm_evaluate(cli->ctx, config, &scores);
     nvdp_config_free(config);
     if (status != NVDP_OK) return cli_fail(cli, status);
-    if (cli->json) return cli_print_json(cli, cli_add_result(cli, json_object(), "mlm", NULL, &scores));
+    if (cli->json)
+        return cli_print_json(cli, cli_add_result(cli, json_object(), "mlm", NULL, &scores));
     cli_print_result(cli, "mlm", &scores);
     return CLI_SUCCESS;
 }

@@ -65,14 +65,14 @@ static int save(struct cli *cli, const char *directory, const char *stem, const 
 static int print_report(struct cli *cli, const struct values *values, const char *text) {
     json_t *report = values->training.is_private ? json_loads(text, 0, NULL) : NULL;
     if (report == NULL) return puts(text) == EOF ? CLI_FAILURE : CLI_SUCCESS;
-    json_object_set_new(report, "training", cli_training_json(&values->training));
+    json_object_set_new(report, "training", cli_training_json(cli, &values->training));
     return cli_print_json(cli, report);
 }
 
-static void print_training(const struct values *values) {
+static void print_training(struct cli *cli, const struct values *values) {
     if (!values->training.is_private) return;
     putchar('\n');
-    cli_training_print(&values->training);
+    cli_training_print(cli, &values->training);
 }
 
 /* Writes the report and the pairs to the requested outputs. */
@@ -90,7 +90,7 @@ static int give(struct cli *cli, const struct values *values,
     if (status == NVDP_OK && cli->json) print_report(cli, values, text);
     if (status == NVDP_OK && !cli->json && values->posteriors == NULL) {
         cli_print_guarantee(cli, cli->arg[0]);
-        print_training(values);
+        print_training(cli, values);
         putchar('\n');
     }
     free(text);
@@ -170,7 +170,7 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (given && sanitized != NULL) code = save(cli, sanitized, "measured", text);
     if (given && run) code = save(cli, cli->arg[0], "privacy", text);
     if (given && cli->json) print_report(cli, values, text);
-    if (given && !cli->json) print_training(values);
+    if (given && !cli->json) print_training(cli, values);
     free(text);
     text = NULL;
     if (given && !cli->json) {
@@ -288,9 +288,10 @@ static int take_training(struct cli *cli, struct values *values, bool *done) {
     if (status != NVDP_OK) return cli_fail(cli, status);
     if (!*done) return CLI_SUCCESS;
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:o}", "training", cli_training_json(training)));
+        return cli_print_json(cli,
+                              json_pack("{s:o}", "training", cli_training_json(cli, training)));
     cli_print_guarantee(cli, cli->arg[0]);
-    print_training(values);
+    print_training(cli, values);
     return CLI_SUCCESS;
 }
 

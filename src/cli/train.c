@@ -3,7 +3,6 @@
 #include "common.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,22 +59,14 @@ static double all_seconds(const struct nvdp_train_plan *plan) {
 }
 
 /* Returns the plan of one run as JSON. Only all_seconds covers all `runs` of cross validation. */
-static json_t *plan_json(const struct nvdp_train_plan *plan, size_t runs) {
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
-        "train_texts", (json_int_t)plan->train_texts, "validation_texts",
-        (json_int_t)plan->validation_texts, "test_texts", (json_int_t)plan->test_texts,
-        "parameters", (json_int_t)plan->parameters, "frozen_parameters",
-        (json_int_t)plan->frozen_parameters, "prefix_cache_bytes", (json_int_t)plan->prefix_bytes,
-        "steps", (json_int_t)plan->steps, "memory_bytes", (json_int_t)plan->memory_bytes,
-        "step_seconds", cli_number(plan->step_seconds), "train_seconds",
-        cli_number(plan->train_seconds), "score_seconds", cli_number(plan->score_seconds),
-        "prefix_seconds", cli_number(plan->prefix_seconds), "base_seconds",
-        cli_number(plan->base_seconds), "runs", (json_int_t)runs, "all_seconds",
-        cli_number((double)runs * all_seconds(plan)));
+static json_t *plan_json(struct cli *cli, const struct nvdp_train_plan *plan, size_t runs) {
+    json_t *object = cli_add_result(cli, json_object(), "train_plan", NULL, plan);
+    json_object_set_new(object, "runs", json_integer((json_int_t)runs));
+    json_object_set_new(object, "all_seconds", cli_number((double)runs * all_seconds(plan)));
+    return object;
 }
 
-static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
+static void plan_print(struct cli *cli, const struct nvdp_train_plan *plan, size_t runs) {
     const double times = (double)runs;
     char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
         prefix[CLI_DURATION_ROOM], base[CLI_DURATION_ROOM], of_all[48] = "";
@@ -84,17 +75,10 @@ static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
         cli_row("folds", "%zu, one run after the other; texts and steps are given for the first",
                 runs);
     }
-    cli_row("train texts", "%zu", plan->train_texts);
-    cli_row("validation texts", "%zu", plan->validation_texts);
-    cli_row("test texts", "%zu", plan->test_texts);
-    cli_row("parameters", "%zu", plan->parameters);
-    if (plan->frozen_parameters > 0) {
-        cli_row("frozen parameters", "%zu", plan->frozen_parameters);
+    cli_print_result(cli, "train_plan", plan);
+    if (plan->frozen_parameters > 0)
         cli_row("frozen states", "%.0f MiB in the cache%s",
                 times * (double)plan->prefix_bytes / (1 << 20), of_all);
-    }
-    cli_row("steps", "%" PRIu64, plan->steps);
-    cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
     if (isnan(plan->train_seconds)) return;
     cli_duration(times * all_seconds(plan), all);
     cli_duration(times * plan->base_seconds, base);
@@ -157,10 +141,10 @@ static int dry_run(struct cli *cli) {
     if (cli->json)
         return cli_print_json(cli,
                               json_pack("{s:o, s:o, s:o}", "configuration", object, "from_preset",
-                                        preset_json(cli), "plan", plan_json(&plan, runs)));
+                                        preset_json(cli), "plan", plan_json(cli, &plan, runs)));
     int code = cli_print_json(cli, object);
     if (nvdp_config_get(cli->config, "preset") != NULL) preset_print(cli);
-    plan_print(&plan, runs);
+    plan_print(cli, &plan, runs);
     return code;
 }
 
@@ -248,7 +232,7 @@ static int cross_validate(struct cli *cli, size_t folds) {
         if (status == NVDP_OK && training.is_private) {
             cli_row("", "the guarantee below is that of the first fold's model; the others have "
                         "similar ones; if you give away several models, add their guarantees up");
-            cli_training_print(&training);
+            cli_training_print(cli, &training);
         }
         nvdp_training_privacy_free(&training);
     }

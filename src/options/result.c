@@ -266,13 +266,14 @@ void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char
     va_end(args);
 }
 
-/* Appends a number: with the row's decimals, or with four significant digits where the row sets none. */
+/* Appends a number: with the row's decimals, or if it sets none with four significant digits, and thousands as whole
+ * numbers. */
 static void say_number(const struct nvdp_result_row *row, double value, struct nvdp__writer *to) {
     const double scaled = (row->scale != 0 ? row->scale : 1) * value;
     if (row->decimals > 0)
         nvdp__append(to, "%.*f", row->decimals, scaled);
     else
-        nvdp__append(to, "%.4g", scaled);
+        nvdp__append(to, fabs(scaled) >= 1e3 && fabs(scaled) < 1e7 ? "%.0f" : "%.4g", scaled);
 }
 
 static void say_value(const struct place *at, const struct nvdp_result_row *row,
@@ -395,6 +396,11 @@ static void print_rows(const struct place *at, FILE *to) {
             print_value(at, row, to);
         }
     }
+}
+
+void nvdp__result_print(const struct nvdp_result_table *table, const void *result, FILE *to) {
+    const struct place at = outer(table, "terminal", result);
+    print_rows(&at, to);
 }
 
 static void print_place(const void *at, FILE *to) {

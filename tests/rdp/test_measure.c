@@ -311,7 +311,7 @@ Test(report, print) {
     cr_expect(strstr(text, "not a bound over all texts") != NULL);
     cr_expect(strstr(text, "nats") != NULL);
     cr_expect(strstr(text, "Arithmetic: fast, within 1e-6 (maxima within 1e-12).") != NULL);
-    cr_expect(strstr(text, "  of one release\n") != NULL);
+    cr_expect(strstr(text, ", of one release\n") != NULL);
     cr_expect(strstr(text, "warning: some text has fewer than 64") != NULL);
     free(text);
     report.pairs->infinite = 1;
