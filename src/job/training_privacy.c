@@ -163,7 +163,7 @@ const struct nvdp_result_table nvdp__result_training = {
         {"noise", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, 1, "noise multiplier",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.noise)},
         {"sample_rate", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, -1,
-         "chance that a step draws a text",
+         "chance that a step draws a given text",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.rate)},
         {"steps", NVDP_RESULT_COUNT, "steps", NVDP_SCOPE_MODEL, 0, "number of steps",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.steps)},

@@ -143,7 +143,8 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
         return NULL;
     }
     if (c->eval_texts > 0 && t->eval.windows > 0) {
-        json_object_set_new(object, "evaluation", nvdp__result_json(&nvdp__result_mlm, "file", &t->eval));
+        json_object_set_new(object, "evaluation",
+                            nvdp__result_json(&nvdp__result_mlm, "file", &t->eval));
         json_object_set_new(object, "evaluation_text",
                             texts_json(c->eval_text,
                                        (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
@@ -246,8 +247,11 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *t,
         }
     }
     if (root != NULL && r->eval != NULL) {
-        json_object_set_new(root, "evaluation", nvdp__result_json(&nvdp__result_mlm, "file", r->eval));
-        json_object_set_new(root, "evaluation_coverage", r->eval_coverage != NULL ? coverage_json(r->eval_coverage) : json_null());
+        json_object_set_new(root, "evaluation",
+                            nvdp__result_json(&nvdp__result_mlm, "file", r->eval));
+        json_object_set_new(root, "evaluation_coverage",
+                            r->eval_coverage != NULL ? coverage_json(r->eval_coverage)
+                                                     : json_null());
     }
     return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
 }
