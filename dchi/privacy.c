@@ -623,7 +623,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
     const size_t n = work->texts->texts;
     struct candidate *list = NULL;
     size_t candidates = 0, done = 0;
-    NVDP_TRY(NVDP__NEW(work->ctx, list, out->same->pairs.pairs));
+    NVDP_TRY(NVDP__NEW(work->ctx, list, out->same->pairs->pairs));
     for (size_t p = 0; p < n; p++)
         for (size_t q = 0; q < n; q++)
             if (p != q && !isnan(epsilon[p * n + q]))
@@ -694,6 +694,8 @@ struct parts {
 
 void nvdp_dchi_report_free(struct nvdp_dchi_report *report) {
     if (report == NULL) return;
+    nvdp_privacy_report_free(report->same);
+    nvdp_privacy_report_free(report->pairs);
     free(report->pairs);
     report->pairs = report->same = NULL;
     report->worst = NULL;
@@ -749,9 +751,9 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                              inputs >= (double)dchi->vectors->count ? 0 : (size_t)fmax(inputs, 16),
                              options->pairs.seed, made.worst));
     NVDP__GIVE(out, &made);
-    parts = NULL;
+    made.pairs = made.same = NULL;
 cleanup:
-    free(parts);
+    nvdp_dchi_report_free(&made);
     free(epsilon);
     release(&work);
     return status;

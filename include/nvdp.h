@@ -86,8 +86,9 @@
  *     if (status == NVDP_OK) status = nvdp_config_set(config, "lambda", "1e-2");
  *     if (status == NVDP_OK) status = nvdp_config_set(config, "out", "run");
  *     if (status == NVDP_OK) status = nvdp_train(ctx, config, &result);
- *     if (status == NVDP_OK) printf("accuracy %.3f\n", result.test.mean[0]);
+ *     if (status == NVDP_OK) printf("accuracy %.3f\n", result.test->mean[0]);
  *     if (status != NVDP_OK) fprintf(stderr, "%s\n", nvdp_context_error(ctx));
+ *     nvdp_train_result_free(&result);
  *     nvdp_config_free(config);
  *     nvdp_context_free(ctx);
  *     return status != NVDP_OK;

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nvdp._lib import ffi, lib, record, shared, text
+from nvdp._lib import ffi, is_nested, lib, record, shared, text
 
 HERE = Path(__file__).resolve().parent
 WIDTH = 140
@@ -103,7 +103,7 @@ def options() -> str:
 NUMBERS = {"double": "float", "float": "float", "_Bool": "bool"}
 TABLE_TYPES = ["float", "int", "bool", "str", "str", "str", "list[float]"]  # by enum nvdp_result_type
 PLAIN = "nvdp_exact_point", "nvdp_progress"  # structs without their size that functions return
-TABLES = "nvdp_train_result", "nvdp_scores"  # structs with a result table
+TABLES = {"train": "nvdp_train_result", "scores": "nvdp_scores"}  # results that the package reads from files
 ADDED = {  # what functions of the package add to a struct
     "nvdp_export_result": [("privacy", "Optional[Record]", "The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts.")],
     "train": [("task", "str", "Name of the task."), ("method", "str", "Method of the training."), ("protocol", "str", "Data that selected the epoch: holdout or dev."),
@@ -141,7 +141,7 @@ def member(kind: Any) -> str | None:
         inner = member(kind.item)
         return "np.ndarray" if kind.item.kind == "primitive" else None if inner is None else f"list[{inner}]"
     if kind.kind == "pointer":
-        return "Optional[str]" if kind.item.cname in ("char", "const char") else None
+        return f"Optional[{member(kind.item) if kind.item.kind == 'struct' else 'str'}]" if is_nested(kind) else None
     return NUMBERS.get(kind.cname, "int") if kind.kind == "primitive" else None
 
 
@@ -185,7 +185,9 @@ def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[s
         kind, inner = member(of.type), of.type
         if field in ("struct_size", "reserved") or kind is None:
             continue
-        while inner.kind == "array":
+        if inner.kind == "pointer" and inner.item.kind == "struct" and "NULL" not in members.get(field, ""):
+            kind = member(inner.item)  # always there
+        while inner.kind in ("array", "pointer"):
             inner = inner.item
         if inner.kind == "struct" and "$" in inner.cname:
             kind = kind.replace(camel(inner.cname.removeprefix("struct ")), "Record")
@@ -202,12 +204,10 @@ def struct_classes(struct: Any, comments: dict[str, Any], made: dict[str, list[s
 def results() -> str:
     made: dict[str, list[str]] = {}
     kinds: dict[str, str] = {}
-    i = 0
-    while (table := lib.nvdp_result_table(i)) != ffi.NULL:
-        table_classes(table, made)
-        i += 1
+    for name in TABLES:
+        table_classes(lib.nvdp_result_table_find(name.encode()), made)
     comments = headers()
-    kinds.update((f"struct {name}", "") for name in TABLES)
+    kinds.update((f"struct {name}", "") for name in TABLES.values())
     source = "".join(path.read_text("utf-8") for path in sorted((HERE / "nvdp").glob("*.py")) if path.name != "results.py")
     used = set(re.findall(r'"struct (nvdp_\w+)(?: \*|\[\])?"', source))
     for name in sorted(used):

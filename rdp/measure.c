@@ -270,14 +270,15 @@ static void account(struct measure *work, const struct step *step) {
 /* Explains infinite pairs at this order, if they will be reported. */
 static nvdp_status explain(struct measure *work, const struct step *step,
                            struct nvdp_privacy_report *report) {
-    const bool smallest = step->best && report->infinite_best.struct_size == 0;
     struct nvdp_infinite_summary why;
-    if (work->source != NULL || !(step->summary || step->published || smallest)) return NVDP_OK;
+    if (work->source != NULL) return NVDP_OK;
+    const bool smallest = step->best && report->infinite_best->struct_size == 0;
+    if (!(step->summary || step->published || smallest)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__infinite_of_matrix(work->ctx, step->order, work->set, work->matrix, &why));
-    if (step->summary) report->infinite = why;
-    if (step->published) report->infinite_published = why;
-    if (smallest) report->infinite_best = why;
+    if (step->summary) *report->infinite = why;
+    if (step->published) *report->infinite_published = why;
+    if (smallest) *report->infinite_best = why;
     return NVDP_OK;
 }
 
@@ -300,7 +301,7 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
                               : nvdp__pairs_pass(work->pairs, &pass, work->matrix));
     if (step->summary) {
         NVDP_RETURN_IF_FAILED(
-            nvdp__pairs_summarize(work->pairs, &pass, work->matrix, &report->pairs));
+            nvdp__pairs_summarize(work->pairs, &pass, work->matrix, report->pairs));
         size_t texts = work->set->texts;
         if (work->kept != NULL)
             memcpy(work->kept, work->matrix, texts * texts * sizeof *work->matrix);
@@ -341,9 +342,9 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->bdp_delta = work->options->bdp.delta;
     report->bdp_gamma = work->options->bdp.gamma;
     report->bdp_releases = work->options->bdp.releases;
-    report->published = column(work, work->published);
-    report->best = column(work, work->best);
-    summarize_epsilon(work, &report->epsilon);
+    *report->published = column(work, work->published);
+    *report->best = column(work, work->best);
+    summarize_epsilon(work, report->epsilon);
     report->dim = set->dim;
     report->kappa = set->kappa;
     report->policy = set->policy;
@@ -394,18 +395,63 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     size_t texts = texts_of(config->max_pairs, whole->texts);
     size_t *index = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, index, texts));
-    NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, &report->pairs, &report->infinite));
+    NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, report->pairs, report->infinite));
     NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
     work->set = part;
     NVDP_TRY(run(work, report));
-    report->published.worst_text = index[report->published.worst_text];
-    report->best.worst_text = index[report->best.worst_text];
-    report->epsilon.sum.max_p = index[report->epsilon.sum.max_p];
-    report->epsilon.sum.max_q = index[report->epsilon.sum.max_q];
+    report->published->worst_text = index[report->published->worst_text];
+    report->best->worst_text = index[report->best->worst_text];
+    report->epsilon->sum.max_p = index[report->epsilon->sum.max_p];
+    report->epsilon->sum.max_q = index[report->epsilon->sum.max_q];
 cleanup:
     nvdp_posteriors_free(part);
     free(index);
     return status;
+}
+
+/* The structs to which a report points, in one block. */
+struct parts {
+    struct nvdp_pairs_summary pairs; /* the first: its address is that of the block */
+    struct nvdp_posterior_summary posterior;
+    struct nvdp_bdp_column published, best;
+    struct nvdp_epsilon_summary epsilon;
+    struct nvdp_exact_summary exact;
+    struct nvdp_exact_bounds exact_bounds;
+    struct nvdp_infinite_summary infinite, infinite_published, infinite_best;
+    struct nvdp_linkage linkage;
+};
+
+static nvdp_status create_report(struct nvdp_context *ctx, bool of_posteriors, bool exact,
+                                 struct nvdp_privacy_report *out) {
+    struct parts *parts = NULL;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, parts, 1));
+    *out = (struct nvdp_privacy_report){.struct_size = sizeof *out,
+                                        .pairs = &parts->pairs,
+                                        .published = &parts->published,
+                                        .best = &parts->best,
+                                        .epsilon = &parts->epsilon,
+                                        .row_p = -1,
+                                        .row_q = -1};
+    if (exact) {
+        parts->exact.struct_size = sizeof parts->exact;
+        out->exact = &parts->exact;
+        out->exact_bounds = &parts->exact_bounds;
+    }
+    if (!of_posteriors) return NVDP_OK;
+    parts->posterior.struct_size = sizeof parts->posterior;
+    parts->linkage.struct_size = sizeof parts->linkage;
+    out->posterior = &parts->posterior;
+    out->infinite = &parts->infinite;
+    out->infinite_published = &parts->infinite_published;
+    out->infinite_best = &parts->infinite_best;
+    out->linkage = &parts->linkage;
+    return NVDP_OK;
+}
+
+void nvdp_privacy_report_free(struct nvdp_privacy_report *report) {
+    if (report == NULL) return;
+    free(report->pairs);
+    *report = (struct nvdp_privacy_report){.struct_size = report->struct_size};
 }
 
 nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
@@ -414,10 +460,11 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   struct nvdp_privacy_report *out) {
     nvdp_status status = NVDP_OK;
     struct measure work = {.ctx = ctx, .set = posteriors, .options = options, .kept = matrix};
-    struct nvdp_privacy_report report = {.posterior = NVDP_RESULT(struct nvdp_posterior_summary)};
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, posteriors, options, matrix, &work.sampled));
-    NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, &report.posterior));
+    NVDP_TRY(create_report(ctx, true, options->exact.wanted, &report));
+    NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, report.posterior));
     for (size_t i = 0; i < posteriors->texts; i++) {
         report.components = nvdp__max(report.components, nvdp_sample_components(posteriors, i));
     }
@@ -425,12 +472,16 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__guess_baselines(ctx, options, &report.guesses, report.guess));
     NVDP_TRY(nvdp__measure_guesses(ctx, posteriors, options->bdp.releases, &report));
     if (options->exact.wanted)
-        NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, &report.exact, &report.exact_bounds));
+        NVDP_TRY(nvdp__exact_pairs(ctx, posteriors, options, report.exact, report.exact_bounds));
     const int64_t *id = posteriors->id;
-    report.row_p = id != NULL ? id[report.pairs.sum.max_p] : -1;
-    report.row_q = id != NULL ? id[report.pairs.sum.max_q] : -1;
+    if (id != NULL) {
+        report.row_p = id[report.pairs->sum.max_p];
+        report.row_q = id[report.pairs->sum.max_q];
+    }
     NVDP__GIVE(out, &report);
+    report.pairs = NULL;
 cleanup:
+    nvdp_privacy_report_free(&report);
     release(&work);
     return status;
 }
@@ -444,7 +495,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     nvdp_status status = NVDP_OK;
     struct measure work = {
         .ctx = ctx, .set = shape, .source = source, .options = options, .kept = matrix};
-    struct nvdp_privacy_report report = {.struct_size = sizeof report, .row_p = -1, .row_q = -1};
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(nvdp__privacy_check_source(ctx, options));
@@ -458,12 +509,15 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                             "max_pairs: every pair of texts is measured, %zu: expected 0, or a "
                             "sample of the texts",
                             texts * (texts - 1)));
+    NVDP_TRY(create_report(ctx, false, false, &report));
     for (size_t i = 0; i < texts; i++)
         report.components = nvdp__max(report.components, nvdp__rows(shape, i));
     NVDP_TRY(run(&work, &report));
     if (epsilon != NULL) memcpy(epsilon, work.epsilon, texts * texts * sizeof *epsilon);
     NVDP__GIVE(out, &report);
+    report.pairs = NULL;
 cleanup:
+    nvdp_privacy_report_free(&report);
     release(&work);
     return status;
 }

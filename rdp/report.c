@@ -1,9 +1,11 @@
 /* Writes the report of a set of posteriors: one JSON object, text for people, and the sentence
- * about linkage. First the pack_ functions, which make JSON, then the print_ functions;
+ * about linkage. First the result tables, whose structs are the lines of tables and parts
+ * of the JSON, then the pack_ functions, which make JSON, then the print_ functions;
  * nvdp_privacy_report_json and nvdp_privacy_report_text use them. */
 #include "rdp/report.h"
 #include "base/json.h"
 #include "base/sentence.h"
+#include "options/result.h"
 #include "rdp/pairs.h"
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,175 @@ static struct nvdp_privacy_report whole(const struct nvdp_privacy_report *report
     memcpy(&made, report, nvdp__min(report->struct_size, sizeof made));
     return made;
 }
+
+static nvdp_status check_filled(struct nvdp_context *ctx,
+                                const struct nvdp_privacy_report *report) {
+    if (whole(report).pairs != NULL) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "privacy report: expected a report that a measurement filled, found an empty "
+                      "one");
+}
+
+/* --- result tables --- */
+
+#define SUMMARY(member, ...)                                                                       \
+    NVDP_RESULT_ROW(struct nvdp_divergence_summary, member, "nats", NVDP_SCOPE_PAIR, -1,           \
+                    __VA_ARGS__)
+#define QUANTILE(k, name_, label_)                                                                 \
+    {                                                                                              \
+        name_, NVDP_RESULT_REAL, "nats", NVDP_SCOPE_PAIR, -1, "quantile " name_,                   \
+            NVDP_RESULT_AT(struct nvdp_divergence_summary, quantile[k]), .label = label_           \
+    }
+/* as in nvdp__pair_quantile_level */
+#define QUANTILES                                                                                  \
+    QUANTILE(0, "0.5", "50 %"), QUANTILE(1, "0.9", "90 %"), QUANTILE(2, "0.95", "95 %"),           \
+        QUANTILE(3, "0.99", "99 %"), QUANTILE(4, "0.999", "99.9 %")
+_Static_assert(NVDP_PAIR_QUANTILES == 5, "a row per quantile");
+
+static const struct nvdp_result_table quantile_table = {
+    .name = "quantiles",
+    .help = "quantiles over pairs",
+    .rows = (const struct nvdp_result_row[]){QUANTILES, {0}}};
+
+static const struct nvdp_result_table summary_table = {
+    .name = "divergences",
+    .help = "statistics of divergences, as JSON",
+    .rows =
+        (const struct nvdp_result_row[]){SUMMARY(max, "largest"),
+                                         SUMMARY(mean, "mean"),
+                                         SUMMARY(max_finite, "largest finite one"),
+                                         SUMMARY(mean_finite, "mean of the finite ones"),
+                                         {"quantiles", NVDP_RESULT_TABLE, "nats", NVDP_SCOPE_PAIR,
+                                          -1, "nearest rank", .of = &quantile_table},
+                                         {0}},
+    .views = (const struct nvdp_result_view[]){{"json", NVDP_ABSENT_NAN, NULL}, {0}}};
+
+static const struct nvdp_result_table summary_line = {
+    .name = "divergences",
+    .help = "statistics of divergences, as a line",
+    .rows = (const struct nvdp_result_row[]){SUMMARY(max, "largest", .label = "max"),
+                                             SUMMARY(mean, "mean", .label = "mean"),
+                                             QUANTILES,
+                                             {0}}};
+
+#define LINE(struct_, member_, label_, table)                                                      \
+    .name = #member_, .type = NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_PAIR,                         \
+    NVDP_RESULT_AT(struct_, member_), .label = label_, .of = &table
+
+static const struct nvdp_result_table pairs_lines = {
+    .name = "pairs",
+    .help = "divergences of all pairs",
+    .rows = (const struct nvdp_result_row[]){
+        {LINE(struct nvdp_pairs_summary, sum, "sum", summary_line)},
+        {LINE(struct nvdp_pairs_summary, per_component, "per component", summary_line)},
+        {LINE(struct nvdp_pairs_summary, per_component_dim, "per component, dim", summary_line),
+         .after = "as in the published tables; not a privacy guarantee"},
+        {0}}};
+
+static const struct nvdp_result_table epsilon_lines = {
+    .name = "epsilon",
+    .help = "epsilons of all pairs",
+    .rows = (const struct nvdp_result_row[]){
+        {LINE(struct nvdp_epsilon_summary, sum, "epsilon", summary_line)}, {0}}};
+
+#define BDP(name_, member, unit_, better_, help_, ...)                                             \
+    {                                                                                              \
+        name_, NVDP_RESULT_REAL, unit_, NVDP_SCOPE_FILE, better_, help_,                           \
+            NVDP_RESULT_AT(struct nvdp_bdp_column, member), __VA_ARGS__                            \
+    }
+#define BDP_COUNT(name_, member, help_, ...)                                                       \
+    {                                                                                              \
+        name_, NVDP_RESULT_COUNT, "texts", NVDP_SCOPE_FILE, 0, help_,                              \
+            NVDP_RESULT_AT(struct nvdp_bdp_column, member), __VA_ARGS__                            \
+    }
+
+/* If epsilon is infinite, every moment gives it: there is no best moment and no floor. */
+static bool has_moment(const void *column) {
+    return isfinite(((const struct nvdp_bdp_column *)column)->worst.epsilon);
+}
+
+static const struct nvdp_result_table bdp_table = {
+    .name = "bdp",
+    .help = "Bayesian DP of a set of texts",
+    .rows =
+        (const struct nvdp_result_row[]){
+            BDP("epsilon", worst.epsilon, "nats", -1, "of the worst text", .label = "worst text"),
+            BDP("mean_epsilon", mean_epsilon, "nats", -1, "mean over texts", .label = "mean"),
+            BDP("moment", worst.moment, NULL, 0, "k of the worst text", .label = NULL),
+            BDP("cost", worst.cost, "nats", -1, "c(k)", .label = NULL),
+            BDP_COUNT("m", worst.m, "population", .label = NULL),
+            BDP("t", worst.t, NULL, 0, "quantile of Student's t", .label = NULL),
+            BDP("log_M", worst.log_mean, NULL, -1, "log of the mean", .label = "log M"),
+            BDP("log_S", worst.log_sd, NULL, -1, "log of the standard deviation", .label = "log S"),
+            BDP("max_X", worst.max, NULL, -1, "largest exponent", .label = "max X"),
+            BDP("floor", floor, "nats", 0, "epsilon between equal texts at this k", .label = NULL),
+            BDP_COUNT("worst_text", worst_text, "its index", .label = NULL),
+            BDP_COUNT("infinite_texts", infinite_texts, "texts without a bound",
+                      .label = "inf texts"),
+            BDP("shown floor", floor, "nats", 0, "floor, if there is a moment", .label = "floor",
+                .present = has_moment),
+            BDP("shown moment", worst.moment, NULL, 0, "moment, if there is one",
+                .label = "moment k", .present = has_moment),
+            {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"json", NVDP_ABSENT_NAN,
+         (const struct nvdp_result_key[]){{.row = "shown floor", .absent = NVDP_ABSENT_HIDDEN},
+                                          {.row = "shown moment", .absent = NVDP_ABSENT_HIDDEN},
+                                          {0}}},
+        {"terminal", .keys = (const struct nvdp_result_key[]){{.row = "epsilon"},
+                                                              {.row = "mean_epsilon"},
+                                                              {.row = "shown floor"},
+                                                              {.row = "shown moment"},
+                                                              {.row = "max_X"},
+                                                              {.row = "log_M"},
+                                                              {.row = "log_S"},
+                                                              {.row = "infinite_texts"},
+                                                              {0}}},
+        {0}}};
+
+static const struct nvdp_result_table bdp_lines = {
+    .name = "bdp",
+    .help = "Bayesian DP at two moments",
+    .rows = (const struct nvdp_result_row[]){
+        {LINE(struct nvdp_privacy_report, published, "published k", bdp_table), .indirect = true},
+        {LINE(struct nvdp_privacy_report, best, "best k", bdp_table), .indirect = true},
+        {0}}};
+
+#define EXACT(member, ...) NVDP_RESULT_ROW(struct nvdp_exact_pair, member, __VA_ARGS__)
+#define TPR(k, label_)                                                                             \
+    {                                                                                              \
+        label_, NVDP_RESULT_REAL, NULL, NVDP_SCOPE_PAIR, -1, "power of the best test",             \
+            NVDP_RESULT_AT(struct nvdp_exact_pair, tpr[k]), .label = label_                        \
+    }
+
+static const struct nvdp_result_table exact_line = {
+    .name = "exact",
+    .help = "exact privacy loss of a pair",
+    .rows = (const struct nvdp_result_row[]){
+        EXACT(epsilon, "nats", NVDP_SCOPE_PAIR, -1, "epsilon at delta", .label = "epsilon"),
+        EXACT(mu, NULL, NVDP_SCOPE_PAIR, -1, "mu of Gaussian DP", .label = "GDP mu"),
+        TPR(3, "TPR at 1 %"),
+        TPR(5, "TPR at 10 %"), /* nvdp__exact_fpr */
+        EXACT(p, NULL, NVDP_SCOPE_PAIR, 0, "index of P", .label = "text P"),
+        EXACT(q, NULL, NVDP_SCOPE_PAIR, 0, "index of Q", .label = "text Q"),
+        {0}}};
+
+/* The pairs to show: exact ones, or ones whose epsilon is an upper bound. */
+struct exact_pairs {
+    const struct nvdp_exact_pair *worst[2], *typical[2], *asked[2];
+};
+#define EXACT_LINES(member, label_)                                                                \
+    {LINE(struct exact_pairs, member[0], label_, exact_line), .indirect = true}, {                 \
+        LINE(struct exact_pairs, member[1], label_ ", at most", exact_line), .indirect = true      \
+    }
+
+static const struct nvdp_result_table exact_lines = {
+    .name = "exact",
+    .help = "exact privacy loss of chosen pairs",
+    .rows = (const struct nvdp_result_row[]){EXACT_LINES(worst, "worst pair"),
+                                             EXACT_LINES(typical, "typical pair"),
+                                             EXACT_LINES(asked, "requested pair"),
+                                             {0}}};
 
 /* --- JSON. json_pack keeps the order of its members, takes ownership of its arguments, and
  * fails if any of them is NULL --- */
@@ -47,15 +218,12 @@ static json_t *pack_interval(const void *from) {
 /* Adds the summary after the members of `into`, which it takes ownership of; NULL: none. */
 static json_t *pack_into(json_t *into, const struct nvdp_divergence_summary *from,
                          const char *note) {
-    json_t *summary = json_pack(
-        "{s:[I,I], s:o, s:o, s:o, s:o, s:o, s:s*}", "argmax", (json_int_t)from->max_p,
-        (json_int_t)from->max_q, "max", number(from->max), "mean", number(from->mean), "max_finite",
-        number(from->max_finite), "mean_finite", number(from->mean_finite), "quantiles",
-        by_level(NVDP_PAIR_QUANTILES, nvdp__pair_quantile_level, from->quantile,
-                 sizeof from->quantile[0], pack_number),
-        "note", note);
-    if (into == NULL) return summary;
-    if (json_object_update_new(into, summary) == 0) return into;
+    json_t *argmax = json_pack("[I,I]", (json_int_t)from->max_p, (json_int_t)from->max_q);
+    if (into == NULL) into = json_object();
+    if (json_object_set_new(into, "argmax", argmax) == 0 &&
+        nvdp__result_put(into, &summary_table, "json", from) &&
+        (note == NULL || json_object_set_new(into, "note", json_string(note)) == 0))
+        return into;
     json_decref(into);
     return NULL;
 }
@@ -78,7 +246,7 @@ static const char *const cause_names[NVDP_INFINITE_CAUSES][2] = {
 
 /* null if no pair is infinite. */
 static json_t *pack_infinite(const struct nvdp_infinite_summary *from) {
-    if (from->infinite == 0) return json_null();
+    if (from == NULL || from->infinite == 0) return json_null();
     json_t *causes = json_array();
     for (int k = 0; k < NVDP_INFINITE_CAUSES; k++) {
         const struct nvdp_infinite_part *part = &from->cause[k];
@@ -125,15 +293,10 @@ static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
 
 static json_t *pack_column(const struct nvdp_bdp_column *from,
                            const struct nvdp_infinite_summary *why) {
-    const struct nvdp_bdp_cost *worst = &from->worst;
-    return json_pack("{s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:o}", "epsilon",
-                     number(worst->epsilon), "mean_epsilon", number(from->mean_epsilon), "moment",
-                     number(worst->moment), "cost", number(worst->cost), "m", (json_int_t)worst->m,
-                     "t", number(worst->t), "log_M", number(worst->log_mean), "log_S",
-                     number(worst->log_sd), "max_X", number(worst->max), "floor",
-                     number(from->floor), "worst_text", (json_int_t)from->worst_text,
-                     "infinite_texts", (json_int_t)from->infinite_texts, "infinite_pairs",
-                     from->infinite_texts > 0 ? pack_infinite(why) : json_null());
+    json_t *object = nvdp__result_json(&bdp_table, "json", from);
+    json_object_set_new(object, "infinite_pairs",
+                        from->infinite_texts > 0 ? pack_infinite(why) : json_null());
+    return object;
 }
 
 static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
@@ -141,8 +304,8 @@ static json_t *pack_bayesian(const struct nvdp_privacy_report *report) {
                      "gamma", number(report->bdp_gamma), "releases", report->bdp_releases, "texts",
                      (json_int_t)report->bdp_texts, "small_population",
                      (int)report->small_population, "published",
-                     pack_column(&report->published, &report->infinite_published), "best",
-                     pack_column(&report->best, &report->infinite_best));
+                     pack_column(report->published, report->infinite_published), "best",
+                     pack_column(report->best, report->infinite_best));
 }
 
 /* The estimates from drawn pairs; null if every pair was computed. */
@@ -178,7 +341,7 @@ static json_t *pack_alpha(const struct nvdp_posterior_summary *from) {
 }
 
 static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
-    if (from->struct_size == 0) return json_null(); /* not a report of posteriors */
+    if (from == NULL) return json_null(); /* not a report of posteriors */
     return json_pack(
         "{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)from->texts, "tokens",
         (json_int_t)from->tokens, "effective_vectors", pack_spread(&from->vectors, from->weighted),
@@ -187,12 +350,16 @@ static json_t *pack_posterior(const struct nvdp_posterior_summary *from) {
         "mean_sigma", number(from->mean_sigma), "log10_alpha", pack_alpha(from));
 }
 
+static bool is_weighted(const struct nvdp_privacy_report *report) {
+    return report->posterior != NULL && report->posterior->weighted;
+}
+
 /* The proven bound; null if there is none. */
 static json_t *pack_bound(const struct nvdp_privacy_report *report) {
     if (!(report->clip_sequence > 0)) return json_null();
     return json_pack("{s:o, s:o, s:o, s:s}", "clip_sequence", number(report->clip_sequence), "sum",
                      number(report->bound), "loss", number(report->bound_loss), "scope",
-                     isinf(report->bound) && report->posterior.weighted
+                     isinf(report->bound) && is_weighted(report)
                          ? "the vectors alone would have the bound 2 order C^2; no bound is proven "
                            "for the weights"
                          : "upper bound for one release of any two texts, measured or not; S "
@@ -227,7 +394,7 @@ static json_t *pack_exact_pair(const char *which, const struct nvdp_exact_pair *
 
 static json_t *pack_exact(const struct nvdp_exact_summary *from,
                           const struct nvdp_exact_bounds *bounds) {
-    if (from->struct_size == 0) return json_null();
+    if (from == NULL) return json_null();
     json_t *pairs = json_array();
     json_array_append_new(pairs, pack_exact_pair("worst", &from->worst, bounds->worst));
     json_array_append_new(pairs, pack_exact_pair("typical", &from->typical, bounds->typical));
@@ -270,10 +437,14 @@ void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LIN
                    percent(linkage->first_chance, chance));
 }
 
+static bool is_measured(const struct nvdp_linkage *linkage) {
+    return linkage != NULL && linkage->texts > 0;
+}
+
 /* NaN, which means that nothing is proven, becomes null. */
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
-    if (from->struct_size == 0) return json_null();
+    if (!is_measured(from)) return json_null();
     nvdp_linkage_sentence(from, sentence);
     return json_pack(
         "{s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
@@ -294,7 +465,7 @@ nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkag
 }
 
 json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
@@ -308,22 +479,23 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         "order", number(pairs->order), "arithmetic",
         pairs->arithmetic == NVDP_PAIRS_EXACT ? "exact" : "fast", "n", (json_int_t)pairs->texts,
         "pairs", (json_int_t)pairs->pairs, "infinite", (json_int_t)pairs->infinite,
-        "infinite_share", number(share), "infinite_pairs", pack_infinite(&report->infinite),
+        "infinite_share", number(share), "infinite_pairs", pack_infinite(report->infinite),
         "argmax_rows", pack_rows(report), "sample", pack_sample(&pairs->sample), "bound",
         pack_bound(report), "rd", "sum",
         pack_summary(&pairs->sum, "for one release of a text; S releases cost S times as much"),
         "per_component", pack_summary(&pairs->per_component, NULL), "per_component_dim",
         pack_summary(&pairs->per_component_dim,
                      "as in the published tables; not a privacy guarantee"),
-        "epsilon", pack_epsilon(&report->epsilon), "exact",
-        pack_exact(&report->exact, &report->exact_bounds), "bdp", pack_bayesian(report),
-        "posterior", pack_posterior(&report->posterior), "linkage", pack_linkage(&report->linkage),
-        "guess", nvdp__guesses_json(report->guesses, report->guess), "information_bits",
+        "epsilon", pack_epsilon(report->epsilon), "exact",
+        pack_exact(report->exact, report->exact_bounds), "bdp", pack_bayesian(report), "posterior",
+        pack_posterior(report->posterior), "linkage", pack_linkage(report->linkage), "guess",
+        nvdp__guesses_json(report->guesses, report->guess), "information_bits",
         report->guesses > 0 ? number(report->information / M_LN2) : json_null());
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
+    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
     const struct nvdp_privacy_report from = whole(report);
     json_t *object = nvdp__privacy_report_pack(&from);
     if (object == NULL)
@@ -364,13 +536,8 @@ static const char *say_share(char text[CELL], size_t part, size_t all) {
     return text;
 }
 
-static void cell(FILE *to, double value) {
-    char text[CELL];
-    nvdp__fprintf(to, " %12s", say(text, value));
-}
-
 static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     char radius[NVDP__BOUND_TEXT], bound[NVDP__BOUND_TEXT];
     nvdp__fprintf(to, "Privacy of %zu texts", pairs->texts);
     if (report->method[0] != '\0') nvdp__fprintf(to, ", method %s", report->method);
@@ -382,11 +549,11 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
                   report->policy == NVDP_LENGTH_HIDDEN ? "hidden"
                                                        : "public (different lengths: inf)");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
-    if (report->clip_sequence > 0 && !report->posterior.weighted)
+    if (report->clip_sequence > 0 && !is_weighted(report))
         nvdp__fprintf(to,
                       "Proven by the sequence clip C = %s: at order %g, any two texts, measured or "
                       "not, differ by at most %s nats.\n",
-                      nvdp__bound(radius, report->clip_sequence), report->pairs.order,
+                      nvdp__bound(radius, report->clip_sequence), report->pairs->order,
                       nvdp__bound(bound, report->bound));
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
         nvdp__fprintf(to,
@@ -394,17 +561,6 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
                       "epsilon at delta 0.\n",
                       nvdp__bound(bound, report->bound_loss));
     fputc('\n', to);
-}
-
-static void print_row(FILE *to, const char *name, const struct nvdp_divergence_summary *from,
-                      const char *note) {
-    nvdp__fprintf(to, "  %-20s", name);
-    cell(to, from->max);
-    cell(to, from->mean);
-    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
-        cell(to, from->quantile[level]);
-    }
-    nvdp__fprintf(to, "%s%s\n", *note != '\0' ? "  " : "", note);
 }
 
 static void print_infinite(const struct nvdp_pairs_summary *pairs, FILE *to) {
@@ -437,7 +593,7 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
     };
     bool shown[NVDP_INFINITE_CAUSES] = {false};
     const struct nvdp_infinite_part *cause = from->cause;
-    if (from->infinite == 0) return;
+    if (from == NULL || from->infinite == 0) return;
     nvdp__fprintf(to, "  Causes at order %g", from->order);
     if (isfinite(from->limit))
         nvdp__fprintf(to, " (a ratio must be below %.4g to be finite)", from->limit);
@@ -511,41 +667,29 @@ static void print_sample(const struct nvdp_pairs_summary *pairs, FILE *to) {
     fputs(" (not a privacy statement).\n", to);
 }
 
-static void print_levels(FILE *to) {
-    nvdp__fprintf(to, "  %-20s %12s %12s", "", "max", "mean");
-    for (int level = 0; level < NVDP_PAIR_QUANTILES; level++) {
-        char name[CELL];
-        nvdp__snprintf(name, sizeof name, "%g %%", 100 * nvdp__pair_quantile_level[level]);
-        nvdp__fprintf(to, " %12s", name);
-    }
-    fputc('\n', to);
-}
-
 static void print_divergences(const struct nvdp_privacy_report *report,
                               const struct nvdp__remedies *remedies, FILE *to) {
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     int releases = report->bdp_releases;
-    char note[96] = "of one release";
+    char note[64] = "";
     if (releases > 1)
-        nvdp__snprintf(note, sizeof note, "of one release; %d releases cost %d times as much",
-                       releases, releases);
+        nvdp__snprintf(note, sizeof note, "; %d releases cost %d times as much", releases,
+                       releases);
     bool same = pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH;
     bool exact = pairs->arithmetic == NVDP_PAIRS_EXACT;
-    nvdp__fprintf(to, "Renyi divergence of order %g in nats, over %zu ordered pairs%s\n",
-                  pairs->order, pairs->pairs, same ? " of the same length" : "");
+    nvdp__fprintf(to,
+                  "Renyi divergence of order %g in nats, over %zu ordered pairs%s, of one "
+                  "release%s\n",
+                  pairs->order, pairs->pairs, same ? " of the same length" : "", note);
     nvdp__fprintf(to, "  Arithmetic: %s.\n",
                   exact ? "exact, within 1e-12" : "fast, within 1e-6 (maxima within 1e-12)");
-    print_levels(to);
-    print_row(to, "sum", &pairs->sum, note);
-    print_row(to, "per component", &pairs->per_component, "");
-    print_row(to, "per component, dim", &pairs->per_component_dim,
-              "as in the published tables; not a privacy guarantee");
+    nvdp__result_print(&pairs_lines, pairs, to);
     if (pairs->sample.drawn > 0) {
         print_sample(pairs, to);
     } else {
         print_infinite(pairs, to);
     }
-    print_causes(&report->infinite, report->exact.struct_size != 0, remedies, to);
+    print_causes(report->infinite, report->exact != NULL, remedies, to);
     nvdp__fprintf(to,
                   "  The largest sum is between text %zu and text %zu, numbered from 0 among the "
                   "measured texts",
@@ -563,39 +707,25 @@ static void print_epsilon(const struct nvdp_epsilon_summary *from, FILE *to) {
                   "Epsilon at delta %g for the same pairs and %d release%s of a text, an upper "
                   "bound converted from the divergences of all orders\n",
                   from->delta, from->releases, from->releases == 1 ? "" : "s");
-    print_levels(to);
-    print_row(to, "epsilon", &from->sum, "");
+    nvdp__result_print(&epsilon_lines, from, to);
     fputc('\n', to);
 }
 
-static void print_column(FILE *to, const char *name, const struct nvdp_bdp_column *from) {
-    const struct nvdp_bdp_cost *worst = &from->worst;
-    /* If epsilon is infinite, every moment gives it: there is no best moment and no floor. */
-    bool found = isfinite(worst->epsilon);
-    char moment[CELL] = "-";
-    if (found) nvdp__snprintf(moment, sizeof moment, "%g", worst->moment);
-    nvdp__fprintf(to, "  %-20s", name);
-    cell(to, worst->epsilon);
-    cell(to, from->mean_epsilon);
-    cell(to, found ? from->floor : NAN);
-    nvdp__fprintf(to, " %12s", moment);
-    cell(to, worst->max);
-    cell(to, worst->log_mean);
-    cell(to, worst->log_sd);
-    nvdp__fprintf(to, " %12zu", from->infinite_texts);
-    fputc('\n', to);
+/* NULL: the causes are not known. */
+static size_t infinite_pairs(const struct nvdp_infinite_summary *from) {
+    return from != NULL ? from->infinite : 0;
 }
 
 /* Texts with fewer than two adjacent texts have no bound, even if their divergences are finite. */
 static void print_lonely(const struct nvdp_privacy_report *report, FILE *to) {
-    if (report->published.worst.m >= 2) return;
-    if (report->infinite_published.infinite == 0 && report->pairs.infinite == 0)
-        nvdp__fprintf(to, "  %zu of the texts have", report->published.infinite_texts);
+    if (report->published->worst.m >= 2) return;
+    if (infinite_pairs(report->infinite_published) == 0 && report->pairs->infinite == 0)
+        nvdp__fprintf(to, "  %zu of the texts have", report->published->infinite_texts);
     else
         fputs("  Some texts have", to);
     nvdp__fprintf(to, " fewer than two other texts%s to compare with, so the bound is inf.\n",
-                  report->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of the same length"
-                                                                       : "");
+                  report->pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? " of the same length"
+                                                                        : "");
 }
 
 static void print_bayesian(const struct nvdp_privacy_report *report,
@@ -604,26 +734,23 @@ static void print_bayesian(const struct nvdp_privacy_report *report,
     nvdp__fprintf(to, "Bayesian DP: epsilon at delta %g, gamma %g, %d release%s of a text\n",
                   report->bdp_delta, report->bdp_gamma, report->bdp_releases,
                   report->bdp_releases == 1 ? "" : "s");
-    if (report->bdp_texts < report->pairs.texts)
+    if (report->bdp_texts < report->pairs->texts)
         nvdp__fprintf(to, "  among %zu of the texts, drawn uniformly\n", report->bdp_texts);
-    nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s %12s %12s\n", "", "worst text", "mean",
-                  "floor", "moment k", "max X", "log M", "log S", "inf texts");
-    print_column(to, "published k", &report->published);
-    print_column(to, "best k", &report->best);
+    nvdp__result_print(&bdp_lines, report, to);
     nvdp__fprintf(to,
                   "  floor: log(1/delta)/k, the epsilon between equal texts at this k.  Population "
                   "m = %zu, Student t = %s.\n",
-                  report->published.worst.m, say(t, report->published.worst.t));
-    if (report->published.infinite_texts > 0 && report->infinite_published.infinite > 0) {
+                  report->published->worst.m, say(t, report->published->worst.t));
+    if (report->published->infinite_texts > 0 && infinite_pairs(report->infinite_published) > 0) {
         nvdp__fprintf(to, "  published k: infinite, because %zu pairs are infinite.\n",
-                      report->infinite_published.of);
-        print_causes(&report->infinite_published, report->exact.struct_size != 0, remedies, to);
+                      report->infinite_published->of);
+        print_causes(report->infinite_published, report->exact != NULL, remedies, to);
     }
-    if (report->best.infinite_texts > 0 && report->infinite_best.infinite > 0) {
+    if (report->best->infinite_texts > 0 && infinite_pairs(report->infinite_best) > 0) {
         nvdp__fprintf(to,
                       "  best k: infinite, because %zu pairs are infinite at the smallest order.\n",
-                      report->infinite_best.of);
-        print_causes(&report->infinite_best, report->exact.struct_size != 0, remedies, to);
+                      report->infinite_best->of);
+        print_causes(report->infinite_best, report->exact != NULL, remedies, to);
     }
     print_lonely(report, to);
     if (report->small_population) {
@@ -650,17 +777,6 @@ static void print_posterior(const struct nvdp_posterior_summary *from, FILE *to)
     fputs(".\n", to);
 }
 
-static void print_exact_pair(FILE *to, const char *name, const struct nvdp_exact_pair *from,
-                             unsigned bounds) {
-    nvdp__fprintf(to, "  %s%-*s", name, 20 - (int)strlen(name),
-                  (bounds & NVDP_EXACT_EPSILON) != 0 ? ", at most" : "");
-    cell(to, from->epsilon);
-    cell(to, from->mu);
-    for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
-        if (nvdp__exact_fpr[i] == 0.01 || nvdp__exact_fpr[i] == 0.1) cell(to, from->tpr[i]);
-    nvdp__fprintf(to, " %12zu %12zu\n", from->p, from->q);
-}
-
 /* Prints which numbers are only bounds. */
 static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
                          const struct nvdp_exact_bounds *bounds) {
@@ -680,14 +796,15 @@ static void print_bounds(FILE *to, const struct nvdp_exact_summary *from,
 static void print_exact(const struct nvdp_exact_summary *from,
                         const struct nvdp_exact_bounds *bounds, FILE *to) {
     char mean[CELL];
-    if (from->struct_size == 0) return;
+    if (from == NULL) return;
     nvdp__fprintf(to, "Exact privacy loss, %d release%s of a text: epsilon at delta %g\n",
                   from->releases, from->releases == 1 ? "" : "s", from->delta);
-    nvdp__fprintf(to, "  %-20s %12s %12s %12s %12s %12s %12s\n", "", "epsilon", "GDP mu",
-                  "TPR at 1 %", "TPR at 10 %", "text P", "text Q");
-    print_exact_pair(to, "worst pair", &from->worst, bounds->worst);
-    print_exact_pair(to, "typical pair", &from->typical, bounds->typical);
-    if (from->asked.points > 0) print_exact_pair(to, "requested pair", &from->asked, bounds->asked);
+    struct exact_pairs pairs = {.worst = {NULL}};
+    pairs.worst[(bounds->worst & NVDP_EXACT_EPSILON) != 0] = &from->worst;
+    pairs.typical[(bounds->typical & NVDP_EXACT_EPSILON) != 0] = &from->typical;
+    if (from->asked.points > 0)
+        pairs.asked[(bounds->asked & NVDP_EXACT_EPSILON) != 0] = &from->asked;
+    nvdp__result_print(&exact_lines, &pairs, to);
     nvdp__fprintf(to, "  mean %s%s over %zu %spairs", bounds->drawn > 0 ? "at most " : "",
                   say(mean, from->mean), from->drawn, from->drawn < from->pairs ? "drawn " : "");
     if (from->infinite > 0)
@@ -705,23 +822,23 @@ static void print_exact(const struct nvdp_exact_summary *from,
 
 void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
                                  const struct nvdp__remedies *remedies, FILE *to) {
-    print_exact(&report->exact, &report->exact_bounds, to);
+    print_exact(report->exact, report->exact_bounds, to);
     print_divergences(report, remedies, to);
-    print_epsilon(&report->epsilon, to);
+    print_epsilon(report->epsilon, to);
     print_bayesian(report, remedies, to);
 }
 
 /* Prints how often a sample's text is named, and the bound of that and any other guess. */
 static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     char sentence[NVDP_LINKAGE_SENTENCE], text[NVDP__BOUND_TEXT];
-    if (report->linkage.struct_size > 0) {
-        nvdp_linkage_sentence(&report->linkage, sentence);
+    if (is_measured(report->linkage)) {
+        nvdp_linkage_sentence(report->linkage, sentence);
         nvdp__fprintf(to, "%s\n", sentence);
     }
     if (report->guesses > 0) {
         nvdp__fprintf(
             to, "Upper bounds for these %zu texts, all equally likely: a guess that is right ",
-            report->pairs.texts);
+            report->pairs->texts);
         nvdp__list_guesses(report->guesses, report->guess, false, to);
         nvdp__fprintf(to, " of the time without %s of a text is right at most ",
                       report->bdp_releases == 1 ? "a sample" : "the samples");
@@ -731,14 +848,14 @@ static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
         nvdp__fprintf(to, "%s at most %s of the %.4g bits that identify the text.\n",
                       report->bdp_releases == 1 ? "the sample carries" : "the samples carry",
                       nvdp__bound(text, report->information / M_LN2),
-                      log2((double)report->pairs.texts));
+                      log2((double)report->pairs->texts));
     }
     fputc('\n', to);
 }
 
 static void print_summary(const void *report, FILE *to) {
     const struct nvdp_privacy_report from = whole(report);
-    const struct nvdp_pairs_summary *pairs = &from.pairs;
+    const struct nvdp_pairs_summary *pairs = from.pairs;
     const size_t counted = pairs->sample.drawn > 0 ? pairs->sample.drawn : pairs->pairs;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
     print_first(&from, to);
@@ -747,12 +864,12 @@ static void print_summary(const void *report, FILE *to) {
                   "mean");
     nvdp__fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
                   nvdp__bound(a, pairs->sum.max), nvdp__bound(b, pairs->sum.mean));
-    nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon.delta,
-                  nvdp__bound(a, from.epsilon.sum.max), nvdp__bound(b, from.epsilon.sum.mean));
-    if (from.exact.struct_size > 0)
+    nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon->delta,
+                  nvdp__bound(a, from.epsilon->sum.max), nvdp__bound(b, from.epsilon->sum.mean));
+    if (from.exact != NULL)
         nvdp__fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n",
-                      from.exact.delta, nvdp__bound(a, from.exact.worst.epsilon),
-                      nvdp__bound(b, from.exact.mean));
+                      from.exact->delta, nvdp__bound(a, from.exact->worst.epsilon),
+                      nvdp__bound(b, from.exact->mean));
     nvdp__fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
                   counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }
@@ -768,16 +885,18 @@ static void print_all(const void *text, FILE *to) {
     print_first(&from, to);
     print_head(&from, to);
     nvdp__privacy_report_tables(&from, of->remedies, to);
-    if (from.posterior.struct_size > 0) print_posterior(&from.posterior, to);
+    if (from.posterior != NULL) print_posterior(from.posterior, to);
 }
 
 nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
                                         const struct nvdp_privacy_report *report, char **out) {
+    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
     return nvdp__printed(ctx, print_summary, report, out);
 }
 
 nvdp_status nvdp__privacy_report_text(struct nvdp_context *ctx,
                                       const struct nvdp_privacy_report *report,
                                       const struct nvdp__remedies *remedies, char **out) {
+    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
     return nvdp__printed(ctx, print_all, &(struct text){report, remedies}, out);
 }

@@ -49,8 +49,9 @@ int main(void) {
     if (nvdp_privacy_measure(ctx, again, config, NULL, &report) != NVDP_OK) goto cleanup;
     if (nvdp_privacy_report_text(ctx, &report, &text) != NVDP_OK) goto cleanup;
     fputs(text, stdout);
-    failed = report.pairs.pairs != (size_t)TEXTS * (TEXTS - 1);
+    failed = report.pairs->pairs != (size_t)TEXTS * (TEXTS - 1);
 cleanup:
+    nvdp_privacy_report_free(&report);
     free(text);
     if (failed) fprintf(stderr, "02_privacy: %s\n", nvdp_context_error(ctx));
     unlink(path);

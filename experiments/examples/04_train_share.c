@@ -122,22 +122,22 @@ static nvdp_status go(struct nvdp_context *ctx, const struct paths *p, double *a
     if (status == NVDP_OK) status = train(ctx, p, &trained);
     if (status == NVDP_OK) status = give_away(ctx, p, &exported);
     if (status == NVDP_OK) status = read_it(ctx, p, &reused);
-    if (status != NVDP_OK) {
-        nvdp_export_result_free(&exported);
-        return status;
-    }
-    printf("sender   accuracy %.3f +- %.3f over noise draws\n", trained.test.mean[0],
-           trained.test.sd[0]);
+    if (status != NVDP_OK) goto cleanup;
+    printf("sender   accuracy %.3f +- %.3f over noise draws\n", trained.test->mean[0],
+           trained.test->sd[0]);
     printf("shared   %zu texts, %zu components of width %zu each\n", exported.texts,
            exported.components, exported.dim);
     printf("         summed divergence of order 1.1: max %.2f, mean %.2f nats; %zu of %zu pairs "
            "infinite\n",
-           exported.privacy->pairs.sum.max, exported.privacy->pairs.sum.mean,
-           exported.privacy->pairs.infinite, exported.privacy->pairs.pairs);
+           exported.privacy->pairs->sum.max, exported.privacy->pairs->sum.mean,
+           exported.privacy->pairs->infinite, exported.privacy->pairs->pairs);
+    printf("reader   accuracy %.3f from the file alone\n", reused.scores->mean[0]);
+    *accuracy = reused.scores->mean[0];
+cleanup:
+    nvdp_train_result_free(&trained);
     nvdp_export_result_free(&exported);
-    printf("reader   accuracy %.3f from the file alone\n", reused.scores.mean[0]);
-    *accuracy = reused.scores.mean[0];
-    return NVDP_OK;
+    nvdp_reuse_result_free(&reused);
+    return status;
 }
 
 int main(void) {

@@ -29,21 +29,25 @@ nvdp_status nvdp_predict_config_create(struct nvdp_context *ctx, struct nvdp_con
  * @return NVDP_ERR_MEMORY */
 nvdp_status nvdp_run_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
-/** Scores of a run on a split. */
+/** Scores of a run on a split. nvdp_evaluation_free(). */
 struct nvdp_evaluation {
-    size_t struct_size;        /**< NVDP_RESULT() sets it */
-    char task[16];             /**< "sst2", ... */
-    char method[16];           /**< "nvdp", ... */
-    char split[24];            /**< "dev", ... */
-    char protocol[16];         /**< data that selected the epoch: "holdout", "dev" */
-    struct nvdp_scores scores; /**< mean and standard deviation over draws of the noise */
+    size_t struct_size;         /**< NVDP_RESULT() sets it */
+    char task[16];              /**< "sst2", ... */
+    char method[16];            /**< "nvdp", ... */
+    char split[24];             /**< "dev", ... */
+    char protocol[16];          /**< data that selected the epoch: "holdout", "dev" */
+    struct nvdp_scores *scores; /**< mean and standard deviation over draws of the noise */
 };
+
+/** Frees what the struct points to.
+ * @param evaluation filled by a function below, or with its size only; NULL is allowed */
+void nvdp_evaluation_free(struct nvdp_evaluation *evaluation);
 
 /** Scores a run's best model on a split with fresh noise. Takes `draws` forward passes over the split; one for
  * methods without noise.
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_evaluate_config_create()
- * @param out    untouched on error
+ * @param out    what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_IO if there is no such run; NVDP_ERR_STATE for an unfinished run; NVDP_ERR_INPUT for a split
  *         without labels; NVDP_ERR_NUMERIC for outputs that are not finite; NVDP_ERR_CANCELLED */
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,

@@ -34,7 +34,6 @@ struct nvdp_linkage {
     /** Proven upper bound of `first` (nvdp_guess_bound() of first_chance); NaN: nothing is proven. */
     double first_bound;
     double ten_bound;   /**< proven upper bound of `ten`; NaN: nothing is proven */
-    double reserved[1]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
 /** Maximum number of texts that nvdp privacy and sweeps guess among. */

@@ -27,9 +27,9 @@ nvdp_status nvdp_pretrain_config_create(struct nvdp_context *ctx, struct nvdp_co
 nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvdp_config *config,
                                       char **out);
 
-/** Coverage of a text by a vocabulary. Other structs contain this one, so its size is fixed. */
+/** Coverage of a text by a vocabulary. */
 struct nvdp_coverage {
-    uint64_t words;         /**< number of running words and punctuation marks; 0: not measured */
+    uint64_t words;         /**< number of running words and punctuation marks */
     double unknown;         /**< share of words that are [UNK] */
     double pieces_per_word; /**< tokens per word */
 };
@@ -37,16 +37,15 @@ struct nvdp_coverage {
 /** Masked-LM scores on held-out text. */
 struct nvdp_mlm_scores {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    uint64_t windows;   /**< number of scored windows; 0: none */
+    uint64_t windows;   /**< number of scored windows */
     uint64_t tokens;    /**< number of their tokens, including special ones */
     uint64_t masked;    /**< number of predicted positions */
     double accuracy;    /**< top-1 accuracy of the predicted pieces */
     double nll;         /**< mean -log p(right piece), nats */
     double perplexity;  /**< exp(nll) */
-    double reserved[2]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
-/** Result of nvdp_pretrain(); result.json has the same numbers. */
+/** Result of nvdp_pretrain(); result.json has the same numbers. nvdp_pretrain_result_free(). */
 struct nvdp_pretrain_result {
     size_t struct_size;                 /**< NVDP_RESULT() sets it */
     uint64_t steps;                     /**< number of optimizer steps */
@@ -56,13 +55,17 @@ struct nvdp_pretrain_result {
     size_t parameters;                  /**< number of trained parameters */
     double loss;                        /**< masked LM, nats: mean over the last logged steps */
     double accuracy;                    /**< top-1 accuracy over the same steps */
-    struct nvdp_coverage coverage;      /**< of the text; unset with a private vocabulary */
-    struct nvdp_coverage eval_coverage; /**< of the held-out text */
-    struct nvdp_mlm_scores eval;        /**< on the held-out text; its `windows` is 0 without one */
+    struct nvdp_coverage *coverage;      /**< of the text; NULL with a private vocabulary */
+    struct nvdp_coverage *eval_coverage; /**< of the held-out text; NULL without one */
+    struct nvdp_mlm_scores *eval;        /**< on the held-out text; NULL without one */
     double seconds;                     /**< time of the training steps */
     double tokens_per_second;           /**< in training steps */
     double drawing_seconds; /**< time of the draws for "privatize", included in `seconds` */
 };
+
+/** Frees what a result points to.
+ * @param result filled by nvdp_pretrain(), or with its size only; NULL is allowed */
+void nvdp_pretrain_result_free(struct nvdp_pretrain_result *result);
 
 /** Size of a run. */
 struct nvdp_pretrain_plan {
@@ -87,7 +90,7 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_pretrain_config_create(). With "resume", only "cache" and "overwrite" are read: a resumed run
  *               keeps its own options
- * @param out    the result; untouched on error
+ * @param out    the result; what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range (the message names field, range and value) and a directory that
  *         is not empty; NVDP_ERR_INPUT and NVDP_ERR_IO for texts, vocabulary and model; NVDP_ERR_NUMERIC if the loss
  *         diverges; NVDP_ERR_CANCELLED after saving the state; NVDP_ERR_MEMORY */

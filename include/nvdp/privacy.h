@@ -166,7 +166,6 @@ struct nvdp_posterior_summary {
     size_t alpha_bin[NVDP_ALPHA_BINS]; /**< number of tokens per bin */
     size_t alpha_below;                /**< number of tokens below the first bin */
     size_t alpha_above;                /**< number of tokens above the last bin */
-    double reserved[4]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
 /** Computes statistics of a set of posteriors. O(T p).
@@ -209,7 +208,7 @@ struct nvdp_exact_pair {
  * divergences of orders chosen for that pair. It then integrates only the pairs whose bound exceeds the largest
  * epsilon found so far. */
 struct nvdp_exact_summary {
-    size_t struct_size; /**< 0: not computed */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
     double delta;       /**< the option delta */
     int releases;       /**< T, number of samples per text */
     size_t pairs;       /**< number of ordered adjacent pairs */
@@ -247,16 +246,17 @@ struct nvdp_exact_bounds {
     unsigned asked;   /**< flags of the pair of the option pair */
 };
 
-/** All measures of a set of posteriors. */
+/** All measures of a set of posteriors. It owns the structs that it points to: nvdp_privacy_report_free(). */
 struct nvdp_privacy_report {
-    size_t struct_size;                      /**< NVDP_RESULT() sets it */
-    struct nvdp_pairs_summary pairs;         /**< divergences over all pairs */
-    struct nvdp_posterior_summary posterior; /**< statistics of the posteriors */
-    double bdp_delta;                        /**< delta_mu of Bayesian DP */
-    double bdp_gamma;                        /**< gamma of Bayesian DP */
-    int bdp_releases;                        /**< T of Bayesian DP */
-    struct nvdp_bdp_column published;        /**< at the published moment */
-    struct nvdp_bdp_column best;             /**< at each text's best moment of the grid */
+    size_t struct_size;               /**< NVDP_RESULT() sets it */
+    struct nvdp_pairs_summary *pairs; /**< divergences over all pairs */
+    /** Statistics of the posteriors; NULL if the input is not posteriors. */
+    struct nvdp_posterior_summary *posterior;
+    double bdp_delta;                  /**< delta_mu of Bayesian DP */
+    double bdp_gamma;                  /**< gamma of Bayesian DP */
+    int bdp_releases;                  /**< T of Bayesian DP */
+    struct nvdp_bdp_column *published; /**< at the published moment */
+    struct nvdp_bdp_column *best;      /**< at each text's best moment of the grid */
     size_t bdp_texts; /**< number of texts; a random subset if pairs are drawn */
     /** Some text has fewer than 64 others: the bound of Bayesian DP is unreliable. */
     bool small_population;
@@ -269,18 +269,20 @@ struct nvdp_privacy_report {
     /** Upper bound of the divergence of any two texts, seen or not, at this order (nvdp_renyi_sequence_bound()).
      * +inf without a sequence clip, and for shared weights, which that bound does not cover. */
     double bound;
-    struct nvdp_epsilon_summary epsilon; /**< epsilon at bdp_delta, converted from divergences */
+    struct nvdp_epsilon_summary *epsilon; /**< epsilon at bdp_delta, converted from divergences */
     /** Upper bound of the divergence at every order, so of every log density ratio; +inf for Gaussians. */
     double bound_loss;
-    struct nvdp_exact_summary exact; /**< set if the option exact is true */
-    /** Causes of infinite pairs at the order of the divergences; its order is 0 if the input is not posteriors. */
-    struct nvdp_infinite_summary infinite;
+    struct nvdp_exact_summary *exact; /**< NULL unless the option exact is true */
+    /** Causes of infinite pairs at the order of the divergences; NULL, as the next two, if the input is not
+     * posteriors. */
+    struct nvdp_infinite_summary *infinite;
     /** Causes at the order of the published moment. */
-    struct nvdp_infinite_summary infinite_published;
+    struct nvdp_infinite_summary *infinite_published;
     /** Causes at the order of the smallest moment of the grid. */
-    struct nvdp_infinite_summary infinite_best;
-    /** Re-identification; the caller sets it (nvdp_linkage_measure()). */
-    struct nvdp_linkage linkage;
+    struct nvdp_infinite_summary *infinite_best;
+    /** Re-identification; the caller fills it (nvdp_linkage_measure()). Its number of texts is 0 until then; NULL if
+     * the input is not posteriors. */
+    struct nvdp_linkage *linkage;
     /** nvdp_posteriors.id of pairs.sum.max_p (for a run, its row number in the file, from 0); -1 without ids. */
     int64_t row_p;
     int64_t row_q; /**< nvdp_posteriors.id of pairs.sum.max_q */
@@ -293,9 +295,13 @@ struct nvdp_privacy_report {
     struct nvdp_guess guess[NVDP_GUESSES];
     /** Upper bound of the mutual information between these texts and their samples, in nats. */
     double information;
-    /** Marks the numbers of `exact` that are upper bounds. */
-    struct nvdp_exact_bounds exact_bounds;
+    /** Marks the numbers of `exact` that are upper bounds; NULL without `exact`. */
+    struct nvdp_exact_bounds *exact_bounds;
 };
+
+/** Frees what a report points to.
+ * @param report filled by a function of the library, or with its size only; NULL is allowed */
+void nvdp_privacy_report_free(struct nvdp_privacy_report *report);
 
 /** Measures everything: one pass over all pairs at the order of the divergences, and one pass per order k+1 of the
  * moments. Memory: 3 N^2 doubles. With max-pairs, Bayesian DP is measured on a random subset of texts: as many as
@@ -304,7 +310,7 @@ struct nvdp_privacy_report {
  * @param posteriors 2 or more texts; checked
  * @param config     from nvdp_privacy_config_create(); NULL: the defaults
  * @param matrix     as in nvdp_renyi_pairs()
- * @param out        the report
+ * @param out        the report; nvdp_privacy_report_free()
  * @return as nvdp_renyi_pairs() and nvdp_bdp() */
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  const struct nvdp_config *config, double *matrix,

@@ -320,7 +320,6 @@ struct nvdp_pairs_summary {
     struct nvdp_divergence_summary per_component; /**< sum / (components x kappa) */
     /** sum / (components x kappa x p), as in the published tables; not a privacy guarantee. */
     struct nvdp_divergence_summary per_component_dim;
-    double reserved[4]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
 /** Measures all ordered pairs, on the context's threads. The result has the same bits for any number of threads.
@@ -378,7 +377,6 @@ struct nvdp_infinite_summary {
     double finite_below; /**< all of `pairs` are finite at every order below this; 0: at none */
     /** Indexed by enum nvdp_infinite_cause. */
     struct nvdp_infinite_part cause[NVDP_INFINITE_CAUSES];
-    double reserved[4]; /**< 0: other structs contain this one, so its size is fixed */
 };
 
 /** Finds the causes of infinite divergences of pairs of texts at an order. O(pairs components p).

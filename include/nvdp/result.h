@@ -68,8 +68,10 @@ struct nvdp_result_row {
     const char *help;               /**< description */
     size_t offset;                  /**< offset of the member */
     size_t width;                   /**< size of the member in bytes */
-    const char *label;              /**< name in the text; NULL: no line, or `print` writes it */
-    int decimals;                   /**< decimals of a real number in the text */
+    /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
+     * grid, whose columns are the labelled rows of its table. */
+    const char *label;
+    int decimals;                   /**< decimals of a real number in the text; 0: four digits */
     const char *after;              /**< text after the number; NULL: none */
     double scale;                   /**< factor of the number in the text; 0: 1 */
     size_t high;                    /**< offset of an interval's upper end */

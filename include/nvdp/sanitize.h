@@ -188,7 +188,7 @@ enum {
     NVDP_SANITIZE_STATEMENT_SIZE = 4096, /**< bytes of the statement, including its NUL */
 };
 
-/** Result of nvdp_sanitize(). */
+/** Result of nvdp_sanitize(). nvdp_sanitize_result_free(). */
 struct nvdp_sanitize_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     uint64_t texts;     /**< number of texts; a pair counts as two */
@@ -202,8 +202,8 @@ struct nvdp_sanitize_result {
     /** Upper bound of epsilon of local differential privacy for one token, over any two words with vectors: eta
      * times the bound on distances; +inf for santext-plus. */
     double epsilon;
-    struct nvdp_geometry geometry;                /**< distances in the table */
-    struct nvdp_sanitizer_info sanitizer;         /**< table and mechanism */
+    struct nvdp_geometry *geometry;               /**< distances in the table */
+    struct nvdp_sanitizer_info *sanitizer;        /**< table and mechanism */
     char statement[NVDP_SANITIZE_STATEMENT_SIZE]; /**< the privacy statement, in plain English */
     /** Number of example texts below. They are private: do not write them to files that are shared. */
     size_t examples;
@@ -213,6 +213,10 @@ struct nvdp_sanitize_result {
     double oov_epsilon;
     bool insecure_seed; /**< draws came from a seed, which can undo them */
 };
+
+/** Frees what a result points to.
+ * @param result filled by nvdp_sanitize(), or with its size only; NULL is allowed */
+void nvdp_sanitize_result_free(struct nvdp_sanitize_result *result);
 
 /** Creates the options of nvdp_sanitize(): task and data, or text; text-column, text-pair-column, label-column; out,
  * overwrite; mechanism, model or vectors, and the others of nvdp_sanitizer_config_create(); insecure-seed;
@@ -239,7 +243,7 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * @param config   from nvdp_sanitize_config_create()
  * @param write    receives the lines without `out`; NULL: `out` is required
  * @param user     passed to write
- * @param[out] out the result; untouched on error; NULL: not wanted
+ * @param[out] out the result; what an earlier call put there is freed; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, mutually exclusive options, and an existing output without
  *         "overwrite"; NVDP_ERR_INPUT, whose message names file and line, for a row with another number of columns,
  *         a missing column, and invalid tables as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_CANCELLED;

@@ -245,7 +245,7 @@ nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_sha
 nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                 size_t first, size_t rows, float *z);
 
-/** Result of nvdp_reuse(). */
+/** Result of nvdp_reuse(). nvdp_reuse_result_free(). */
 struct nvdp_reuse_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t train_texts; /**< number of training texts */
@@ -253,8 +253,12 @@ struct nvdp_reuse_result {
     size_t best_epoch;  /**< epoch whose weights were kept, from 1 */
     double seconds;     /**< duration of the whole call */
     /** On texts that the reader was not trained on, over all samples of a text. */
-    struct nvdp_scores scores;
+    struct nvdp_scores *scores;
 };
+
+/** Frees what a result points to.
+ * @param result filled by nvdp_reuse(), or with its size only; NULL is allowed */
+void nvdp_reuse_result_free(struct nvdp_reuse_result *result);
 
 /** Creates the options of nvdp_reuse(): file, labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
  * batch, patience, lr, weight-decay, warmup, seed, out, overwrite.
@@ -268,7 +272,7 @@ nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_confi
  * tenth that is held out. A tenth of the training texts selects the epoch.
  * @param ctx      reports progress, records messages, can cancel
  * @param config   from nvdp_reuse_config_create()
- * @param[out] out the scores; untouched on error
+ * @param[out] out the scores; what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range, or a directory that is not empty without "overwrite";
  *         NVDP_ERR_INPUT for a damaged file, labels that do not fit it, or too few labeled texts; NVDP_ERR_NUMERIC
  *         if the loss is not a number; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */

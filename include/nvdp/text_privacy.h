@@ -201,7 +201,7 @@ nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dc
  *                 it is shared
  * @param config   from nvdp_privacy_config_create(); NULL: the defaults
  * @param matrix   [N, N] as in nvdp_renyi_pairs(); NULL: not wanted
- * @param[out] out the report
+ * @param[out] out the report; nvdp_privacy_report_free()
  * @return NVDP_ERR_ARGUMENT for a value or an option out of its range, drawn pairs, or the exact loss;
  *         NVDP_ERR_CANCELLED, NVDP_ERR_MEMORY */
 nvdp_status nvdp_sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
@@ -247,7 +247,7 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
  * @param ctx         as in nvdp_sequence_privacy()
  * @param config      from nvdp_run_config_create() joined with nvdp_privacy_config_create()
  * @param[out] matrix as in nvdp_text_privacy()
- * @param[out] out    the report; nvdp_dchi_report_free()
+ * @param[out] out    the report; nvdp_privacy_report_free()
  * @return NVDP_ERR_ARGUMENT for a run without sequence-laplace; else as nvdp_run_posteriors() and
  *         nvdp_sequence_privacy() */
 nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,

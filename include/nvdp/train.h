@@ -42,17 +42,16 @@ struct nvdp_scores {
      * tasks with tags, and if it is not computed (validation). */
     double low[NVDP_METRICS];
     double high[NVDP_METRICS]; /**< upper end of the interval */
-    double reserved[2];        /**< 0: other structs contain this one, so its size is fixed */
 };
 
-/** Result of nvdp_train(); RUN/result.json has the same numbers. */
+/** Result of nvdp_train(); RUN/result.json has the same numbers. nvdp_train_result_free(). */
 struct nvdp_train_result {
     size_t struct_size;       /**< NVDP_RESULT() sets it */
     size_t epochs_run;        /**< number of finished epochs */
     size_t best_epoch;        /**< epoch whose weights were kept, from 1 */
     uint64_t steps;           /**< number of optimizer steps */
     double best_validation;   /**< first metric at the best epoch */
-    struct nvdp_scores test;  /**< kept weights on the dev file, with fresh noise */
+    struct nvdp_scores *test; /**< kept weights on the dev file, with fresh noise */
     double seconds;           /**< time of the training steps */
     double tokens_per_second; /**< in training steps, which have no padding */
     double loss_g;            /**< Gaussian regularizer, mean over the last epoch, before lambda */
@@ -70,6 +69,10 @@ struct nvdp_train_result {
     double score_seconds;      /**< time of validation and final score, not in `seconds` */
 };
 
+/** Frees what a result points to.
+ * @param result filled by nvdp_train(), or with its size only; NULL is allowed */
+void nvdp_train_result_free(struct nvdp_train_result *result);
+
 /** Trains and scores a model and writes the run directory. The option "resume" continues a run that was cancelled or
  * killed. Its result is the same bit for bit, for the same number of threads.
  *
@@ -77,17 +80,17 @@ struct nvdp_train_result {
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_train_config_create(). With "resume", options that affect the result must equal those of the
  *               run if they are set; other options take effect
- * @param out    must not be NULL; untouched on error
+ * @param out    must not be NULL; what an earlier call put there is freed; untouched on error
  * @return NVDP_ERR_ARGUMENT for options out of range and a directory that is not empty; NVDP_ERR_INPUT and
  *         NVDP_ERR_IO for data and checkpoint; NVDP_ERR_NUMERIC if the loss diverges; NVDP_ERR_CANCELLED after
  *         saving the state; NVDP_ERR_MEMORY */
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out);
 
-/** Privacy of a model's training for its training texts. */
+/** Privacy of a model's training for its training texts. nvdp_training_privacy_free(). */
 struct nvdp_training_privacy {
     size_t struct_size; /**< NVDP_RESULT() sets it */
-    /** The model was trained with differential privacy. If false, the members below are 0. */
+    /** The model was trained with differential privacy. If false, the members below are 0 or NULL. */
     bool is_private;
     bool finished;      /**< false: `steps` are the planned ones */
     bool seeded;        /**< the noise came from a seed, which can undo it */
@@ -96,10 +99,14 @@ struct nvdp_training_privacy {
     double clip;        /**< C; +inf: no clip */
     /** Noise multiplier, sampling probability, number of steps. */
     struct nvdp_dp_steps steps;
-    struct nvdp_account account; /**< epsilon at delta, under zero-out adjacency (account.h) */
+    struct nvdp_account *account; /**< epsilon at delta, under zero-out adjacency (account.h) */
     /** Mu, replacement, membership, guesses at baselines 1/2 and 1/1000. */
-    struct nvdp_account_risk risk;
+    struct nvdp_account_risk *risk;
 };
+
+/** Frees what the struct points to.
+ * @param training filled by nvdp_training_privacy(), or with its size only; NULL is allowed */
+void nvdp_training_privacy_free(struct nvdp_training_privacy *training);
 
 /** Reads how the model in a directory was trained, and recomputes the privacy of its training. A private vocabulary
  * of the same texts is included. So is the private training of the initial model, if it saw the same texts. For a

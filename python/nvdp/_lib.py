@@ -403,6 +403,12 @@ def result_of(kind: str) -> Any:
     return out
 
 
+def freed(kind: str) -> Any:
+    """Returns result_of(kind), whose parts the library frees when it is collected."""
+    free = getattr(lib, kind.removeprefix("struct ") + "_free")
+    return ffi.gc(result_of(kind), free)
+
+
 def _enum_name(kind: Any, value: int) -> str:
     """Returns the name of an enumerator without its prefix: "hidden" for NVDP_LENGTH_HIDDEN."""
     names = list(kind.elements.values())
@@ -421,18 +427,28 @@ def _member(kind: Any, value: Any) -> Any:
         return np.array(list(value))
     if kind.kind == "array":
         return [_member(kind.item, item) for item in value]
+    if kind.kind == "pointer" and value == ffi.NULL:
+        return None
     if kind.kind == "pointer":
-        return text(value) if value != ffi.NULL else None
+        return record(value[0]) if kind.item.kind == "struct" else text(value)
     return value
 
 
+def is_nested(kind: Any) -> bool:
+    """Returns whether a pointer leads to a text, or to a result that becomes part of the record: one that the library does not write
+    as JSON itself."""
+    item = kind.item
+    return item.cname in ("char", "const char") or (
+        item.kind == "struct" and "struct_size" in dict(item.fields or ()) and not hasattr(lib, item.cname.removeprefix("struct ") + "_json")
+    )
+
+
 def record(struct: Any) -> Any:
-    """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except texts."""
+    """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except to texts and results."""
     kind = ffi.typeof(struct)
     found = KINDS.get(kind.cname, Record)()
     for name, field in kind.fields:
-        pointer = field.type.kind == "pointer" and field.type.item.cname not in ("char", "const char")
-        if name not in ("struct_size", "reserved") and not pointer:
+        if name not in ("struct_size", "reserved") and (field.type.kind != "pointer" or is_nested(field.type)):
             found[name] = _member(field.type, getattr(struct, name))
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, items, lib, pointer, rebuild, result_of, text, view
+from ._lib import Context, NvdpValueError, Record, absolute, array, c_text, ffi, freed, items, lib, pointer, rebuild, result_of, text, view
 from .measures import ExactLoss, _checked
 
 
@@ -181,9 +181,9 @@ class Posteriors:
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help=all`).
         """
         config = self._context.config(lib.nvdp_privacy_config_create, options)
-        report = result_of("struct nvdp_privacy_report")
+        report = freed("struct nvdp_privacy_report")
         self._context.call(lib.nvdp_privacy_measure, self._pointer, config, ffi.NULL, report)
-        report.linkage = self._linkage(report.bdp_releases, 1000, int(options.get("seed", 1)))[0]
+        self._context.call(lib.nvdp_linkage_measure, self._pointer, report.bdp_releases, 1000, int(options.get("seed", 1)), report.linkage)
         return self._context.json(lib.nvdp_privacy_report_json, report)
 
     def _linkage(self, releases: int, texts: int, seed: int) -> Any:

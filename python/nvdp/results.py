@@ -680,7 +680,7 @@ class TrainingPrivacy(Result):
     """Privacy of a model's training for its training texts."""
 
     is_private: bool
-    """The model was trained with differential privacy. If false, the members below are 0."""
+    """The model was trained with differential privacy. If false, the members below are 0 or NULL."""
     finished: bool
     """false: `steps` are the planned ones."""
     seeded: bool

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 import numpy as np
 
 from ._lib import (
-    Context, NvdpError, NvdpValueError, Record, absolute, as_python, c_text, check_callback, check_ended, ffi, from_json, items, lib, owned_text,
+    Context, NvdpError, NvdpValueError, Record, absolute, as_python, c_text, check_callback, check_ended, ffi, freed, from_json, items, lib, owned_text,
     rebuild, record, result_of, shared, text, text_list, text_pairs,
 )  # fmt: skip
 from ._progress import Progress, showing
@@ -304,7 +304,7 @@ def _train(options: dict[str, Any], progress: Progress, threads: int | None) -> 
     run = options.get("resume") or options["out"]
     try:
         with showing(context, progress):
-            context.call(lib.nvdp_train, config, result_of("struct nvdp_train_result"))
+            context.call(lib.nvdp_train, config, freed("struct nvdp_train_result"))
     except KeyboardInterrupt as stop:
         if _begun(run) is None:
             raise
@@ -422,10 +422,13 @@ def options(kind: str = "train") -> list[Record]:
 
 
 def result_fields(result: str) -> list[Record]:
-    """Returns the numbers of a result, "train" or "scores". Each has name, unit, help; "test.n" is the number n of "test"."""
+    """Returns the numbers of a result, such as "train", "scores", "pretrain" or "sanitize". Each has name, unit, help; "test.n" is the number n of "test"."""
     table = lib.nvdp_result_table_find(c_text(result, "result"))
     if table == ffi.NULL:
-        raise NvdpValueError(f"result: expected train or scores, found {result}")
+        names = []
+        while (known := lib.nvdp_result_table(len(names))) != ffi.NULL:
+            names.append(text(known.name))
+        raise NvdpValueError(f"result: expected one of {', '.join(names)}, found {result}")
     return list(_fields(table))
 
 
@@ -458,13 +461,9 @@ def resume(run: str | PathLike[str], *, progress: Progress = None, threads: int 
 
 def measured(context: Context, kind: str, function: Callable[..., int], config: Any) -> Record:
     """Returns the report of a measure of texts, "privacy" or "dchi", as its JSON object."""
-    report = result_of(f"struct nvdp_{kind}_report")
+    report = freed(f"struct nvdp_{kind}_report")
     context.call(function, config, ffi.NULL, report)
-    try:
-        return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
-    finally:
-        if kind == "dchi":
-            lib.nvdp_dchi_report_free(report)
+    return context.json(getattr(lib, f"nvdp_{kind}_report_json"), report)
 
 
 def text_privacy(**options: Any) -> Record:
@@ -487,7 +486,7 @@ def sanitize(*, out: str | PathLike[str], progress: Progress = None, **options: 
     check_callback(progress)
     context = _context(None)
     config = context.config(lib.nvdp_sanitize_config_create, {"out": absolute(out, "out"), **options})
-    found = result_of("struct nvdp_sanitize_result")
+    found = freed("struct nvdp_sanitize_result")
     with showing(context, progress):
         context.call(lib.nvdp_sanitize, config, ffi.NULL, ffi.NULL, found)
     return record(found[0])
@@ -550,7 +549,7 @@ class Run:
     def training_privacy(self) -> TrainingPrivacy | None:
         """The privacy of training for its training texts, recomputed; None: training was not private. `account` has epsilon at delta,
         `risk` has mu, replacement, membership and guesses; adjacency is zero-out of one training text."""
-        made = result_of("struct nvdp_training_privacy")
+        made = freed("struct nvdp_training_privacy")
         self._context.call(lib.nvdp_training_privacy, self._folder, made, ffi.NULL)
         return record(made[0]) if made.is_private else None
 
@@ -637,7 +636,7 @@ class Run:
         """
         if isinstance(texts, str):
             texts, split = None, texts
-        out = result_of("struct nvdp_evaluation")
+        out = freed("struct nvdp_evaluation")
         with tempfile.TemporaryDirectory() as folder:
             if texts is not None:
                 if labels is None:
@@ -649,7 +648,7 @@ class Run:
             config = self._context.config(lib.nvdp_evaluate_config_create, {"run": self.path, "split": split, **options})
             self._context.call(lib.nvdp_evaluate, config, out)
         found = record(out[0])
-        scores = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", ffi.addressof(out, "scores"))
+        scores = self._context.json(lib.nvdp_result_json, lib.nvdp_result_table_find(b"scores"), b"file", out.scores)
         found["scores"] = _scores(scores)
         return found
 
@@ -798,11 +797,8 @@ class Run:
             elif labels is not None or pairs is not None:
                 raise NvdpValueError("texts: expected texts with labels or pairs, found none")
             config = self._context.config(lib.nvdp_export_config_create, {"run": self.path, "out": absolute(out, "out"), **options})
-            result = result_of("struct nvdp_export_result")
+            result = freed("struct nvdp_export_result")
             self._context.call(lib.nvdp_export, config, result)
         found = record(result[0])
-        try:
-            found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
-        finally:
-            lib.nvdp_export_result_free(result)
+        found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
         return found

@@ -4,6 +4,7 @@
  * A token is its piece in the mask model's vocabulary, or the pieces of its word there.  One [MASK] covers the
  * token, and the guess is one piece.  A text that is longer than the model's limit is asked in parts. */
 #include "dchi/sanitizer.h"
+#include "options/result.h"
 #include "pretrain/evaluate.h"
 #include "rdp/pairs.h"
 
@@ -185,3 +186,46 @@ cleanup:
     free(a.piece);
     return status;
 }
+
+/* --- the result table --- */
+
+#define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_mask_inference, member, __VA_ARGS__)
+
+static double defense_rate(const void *result) {
+    return 1 - ((const struct nvdp_mask_inference *)result)->original;
+}
+
+static void print_share(const char *name, double share, double error,
+                        struct nvdp_result_lines *to) {
+    nvdp_result_line(to, name, "%.4g +- %.2g", share, error);
+}
+
+static void print_original(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_mask_inference *found = result;
+    print_share("defense rate", defense_rate(found), found->original_error, to);
+    print_share("original guessed", found->original, found->original_error, to);
+    print_share("output guessed", found->sanitized, found->sanitized_error, to);
+}
+
+static void print_guesses(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_mask_inference *found = result;
+    nvdp_result_line(to, "guesses",
+                     "%zu; left out: %zu tokens that are not in the model's vocabulary",
+                     found->guesses, found->left_out);
+}
+
+const struct nvdp_result_table nvdp__result_mask_inference = {
+    .name = "mask_inference",
+    .help = "how often a masked language model names the original of a token",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        {"defense_rate", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_FILE, .better = 1,
+         .help = "share of guesses that are not the original token", .real = defense_rate},
+        ROW(original, NULL, NVDP_SCOPE_FILE, -1, "share of guesses that are the original token",
+            .print = print_original),
+        ROW(sanitized, NULL, NVDP_SCOPE_FILE, 0, "share of guesses that are the covered token"),
+        ROW(original_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of original"),
+        ROW(sanitized_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of sanitized"),
+        ROW(guesses, "tokens", NVDP_SCOPE_FILE, 0, "covered tokens", .print = print_guesses),
+        ROW(left_out, "tokens", NVDP_SCOPE_FILE, 0, "tokens that the model does not know"),
+        {0}}};

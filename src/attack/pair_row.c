@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/sentence.h"
 #include "model/model.h"
+#include "options/result.h"
 
 #include <nvdp/certificate.h>
 
@@ -43,6 +44,48 @@ cleanup:
     free(folder);
     return status;
 }
+
+#define PAIR(member, ...) NVDP_RESULT_ROW(struct nvdp_pair_attack, member, __VA_ARGS__)
+#define SHARE(name_, member, better_, help_, label_)                                               \
+    {                                                                                              \
+        name_, NVDP_RESULT_REAL, NULL, NVDP_SCOPE_PAIR, better_, help_,                            \
+            NVDP_RESULT_AT(struct nvdp_pair_attack, member), .label = label_, .scale = 100,        \
+                                                             .decimals = 2                         \
+    }
+
+static const struct nvdp_result_table pair_table = {
+    .name = "pair",
+    .help = "an attack on two texts",
+    .size = sizeof(struct nvdp_pair_attack),
+    .rows = (const struct nvdp_result_row[]){
+        PAIR(p, NULL, NVDP_SCOPE_PAIR, 0, "index of P", .label = "text P"),
+        PAIR(q, NULL, NVDP_SCOPE_PAIR, 0, "index of Q", .label = "text Q"),
+        PAIR(shown, "nats", NVDP_SCOPE_PAIR, -1, "lower bound of epsilon",
+             .label = "shown >=", .decimals = 4),
+        PAIR(ceiling, "nats", NVDP_SCOPE_PAIR, 0, "what a perfect test would have shown",
+             .label = "ceiling", .decimals = 4),
+        PAIR(exact, "nats", NVDP_SCOPE_PAIR, -1, "exact epsilon", .label = "exact", .decimals = 4),
+        SHARE("right", right, -1, "share of right guesses", "right %"),
+        {"right_interval", NVDP_RESULT_INTERVAL, NULL, NVDP_SCOPE_PAIR, 0, "interval of right",
+         NVDP_RESULT_AT(struct nvdp_pair_attack, right_interval.low),
+         .high = offsetof(struct nvdp_pair_attack, right_interval.high), .label = "interval",
+         .scale = 100, .decimals = 2},
+        SHARE("states", states, -1, "right without noise", "no noise %"),
+        SHARE("most", right_max, -1, "expected right of the best test", "at most %"),
+        PAIR(favors_q, NULL, NVDP_SCOPE_PAIR, 0, "the test detects Q"),
+        PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "exact and most are upper bounds",
+             .label = "bounds only"),
+        PAIR(holds, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound", .label = "holds"),
+        {0}}};
+
+static const struct nvdp_result_table pairs_table = {
+    .name = "pairs",
+    .help = "attacks on pairs of texts",
+    .rows = (const struct nvdp_result_row[]){
+        {"pairs", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_PAIR, .help = "the pairs", .label = "",
+         NVDP_RESULT_AT(struct nvdp_pair_attacks, pair), .indirect = true, .of = &pair_table,
+         NVDP_RESULT_LENGTH(struct nvdp_pair_attacks, pairs)},
+        {0}}};
 
 static json_t *pairs_json(const struct nvdp__attacked *attacked, const void *of) {
     const struct nvdp_pair_attacks *found = of;
@@ -85,22 +128,8 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
     if (!isnan(found->guess))
         nvdp__print_row(to, "proven", "right at most %s of the time, for any two texts",
                         nvdp__share_bound(text, found->guess));
-    nvdp__fprintf(to, "\n%8s %8s %12s %12s %12s %10s %16s %12s\n", "text P", "text Q",
-                  "shown >=", "ceiling", "exact", "right %", "interval", "at most %");
-    for (size_t i = 0; i < found->pairs; i++) {
-        const struct nvdp_pair_attack *p = &found->pair[i];
-        char interval[32];
-        nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * p->right_interval.low,
-                       100 * p->right_interval.high);
-        nvdp__fprintf(to, "%8zu %8zu %12.4f %12.4f %12.4f %10.2f %16s %12.2f%s%s\n", p->p, p->q,
-                      p->shown, p->ceiling, p->exact, 100 * p->right, interval, 100 * p->right_max,
-                      p->states > .5 ? "" : "  the two posteriors are equal",
-                      p->holds ? "" : "  VIOLATION");
-        if (p->bounded)
-            fputs("         exact and at most are upper bounds, because this pair's integral "
-                  "exceeds double precision\n",
-                  to);
-    }
+    fputc('\n', to);
+    nvdp__result_print(&pairs_table, found, to);
     nvdp__print_weak(to, found->weak);
 }
 

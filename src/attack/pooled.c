@@ -318,15 +318,15 @@ static nvdp_status check_labels(struct nvdp__text_attack *a) {
     const struct nvdp_dataset *const data[] = {a->known.data, a->attacked.data};
     for (size_t c = 0; c < 2; c++) {
         const char *what = c == 0 ? "public" : "split";
-        if (data[c]->label == NULL || data[c]->task.regression || data[c]->task.classes < 2)
+        if (data[c]->label == NULL || data[c]->task->regression || data[c]->task->classes < 2)
             return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
                               "%s: expected texts whose labels are classes, found none", what);
         for (size_t i = 0; i < data[c]->count; i++)
-            if (!(data[c]->label[i] >= 0 && data[c]->label[i] < (float)data[0]->task.classes))
+            if (!(data[c]->label[i] >= 0 && data[c]->label[i] < (float)data[0]->task->classes))
                 return nvdp__fail(
                     a->ctx, NVDP_ERR_INPUT,
                     "%s: text %zu: expected one of the %d classes of the public texts, found %g",
-                    what, i, data[0]->task.classes, (double)data[c]->label[i]);
+                    what, i, data[0]->task->classes, (double)data[c]->label[i]);
     }
     return NVDP_OK;
 }
@@ -377,7 +377,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
     double *hits = NULL, *of = NULL, *scores = NULL, *count = NULL; /* [outputs] texts per class */
     unsigned char *positive = NULL;
     NVDP_TRY(check_labels(a));
-    r.outputs = (size_t)known->task.classes;
+    r.outputs = (size_t)known->task->classes;
     NVDP_TRY(NVDP__NEW(a->ctx, count, r.outputs));
     NVDP_TRY(reserve(&r));
     NVDP_TRY(NVDP__NEW(a->ctx, hits, a->options->seeds * n));

@@ -73,7 +73,7 @@ static int check(struct cli *cli, const struct values *v) {
     return CLI_SUCCESS;
 }
 
-static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps,
+static json_t *to_json(struct cli *cli, const struct values *v, const struct nvdp_dp_steps *steps,
                        const struct nvdp_account *account, const struct nvdp_account_risk *risk,
                        const char *statement) {
     json_t *object = json_pack(
@@ -85,11 +85,10 @@ static json_t *to_json(const struct values *v, const struct nvdp_dp_steps *steps
         v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
         v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
         v->vocab_delta, "statement", statement);
-    json_object_update_new(object, cli_risk_json(risk));
-    return object;
+    return cli_add_result(cli, object, "risk", NULL, risk);
 }
 
-static void print(const struct values *v, const struct nvdp_dp_steps *steps,
+static void print(struct cli *cli, const struct values *v, const struct nvdp_dp_steps *steps,
                   const struct nvdp_account *account, const struct nvdp_account_risk *risk,
                   const char *statement) {
     char epsilon[NVDP__BOUND_TEXT];
@@ -103,7 +102,7 @@ static void print(const struct values *v, const struct nvdp_dp_steps *steps,
             v->delta_given ? "" : "; delta is the default of --delta");
     cli_row("by RDP", "%.6g at the best order, %g", account->rdp_epsilon, account->rdp_order);
     cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu));
-    cli_risk_print(risk);
+    cli_print_result(cli, "risk", risk);
     putchar('\n');
     nvdp__print_wrapped(stdout, statement);
 }
@@ -136,20 +135,21 @@ static int account_run(struct cli *cli) {
             cli->arg[0], cli->arg[0]);
     int code = CLI_SUCCESS;
     if (cli->json) {
-        json_t *object = cli_training_json(&training);
+        json_t *object = cli_training_json(cli, &training);
         json_object_set_new(object, "statement", json_string(statement));
         code = cli_print_json(cli, object);
     } else {
-        cli_training_print(&training);
+        cli_training_print(cli, &training);
         cli_row("noise", "%g", training.steps.noise);
         cli_row("sample rate", "%g", training.steps.rate);
         cli_row("steps", "%llu, %g epochs", (unsigned long long)training.steps.steps,
                 (double)training.steps.steps * training.steps.rate);
-        cli_row("by RDP", "epsilon %.6g at the best order, %g", training.account.rdp_epsilon,
-                training.account.rdp_order);
+        cli_row("by RDP", "epsilon %.6g at the best order, %g", training.account->rdp_epsilon,
+                training.account->rdp_order);
         putchar('\n');
         nvdp__print_wrapped(stdout, statement);
     }
+    nvdp_training_privacy_free(&training);
     free(statement);
     return code;
 }
@@ -181,9 +181,9 @@ static int run(struct cli *cli) {
     CLI_DO(cli, nvdp_account_statement(cli->ctx, &work, &facts, &account, &statement));
     int code = CLI_SUCCESS;
     if (cli->json)
-        code = cli_print_json(cli, to_json(&v, &steps, &account, &risk, statement));
+        code = cli_print_json(cli, to_json(cli, &v, &steps, &account, &risk, statement));
     else
-        print(&v, &steps, &account, &risk, statement);
+        print(cli, &v, &steps, &account, &risk, statement);
     free(statement);
     return code;
 }

@@ -103,48 +103,24 @@ static int read_texts(struct analysis *a) {
 
 /* ---- output ---- */
 
-/* Adds a summary to the JSON object and prints it as a row of the table. */
-static void say(struct analysis *a, const char *key, const char *name,
-                const struct nvdp_summary *of) {
-    json_object_set_new(a->object, key,
-                        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "mean", cli_number(of->mean),
-                                  "q05", cli_number(of->q05), "q25", cli_number(of->q25), "median",
-                                  cli_number(of->median), "q75", cli_number(of->q75), "q95",
-                                  cli_number(of->q95)));
+/* Adds a result to the JSON object, or prints it. */
+static int give(struct analysis *a, const char *table, const void *found) {
     if (!a->cli->json)
-        cli_row(name, "%-10.4g  %.4g  %.4g  %.4g  %.4g  %.4g", of->mean, of->q05, of->q25,
-                of->median, of->q75, of->q95);
-}
-
-static void say_one(struct analysis *a, const char *key, const char *name, double value,
-                    double error) {
-    json_object_set_new(a->object, key, cli_number(value));
-    if (a->cli->json) return;
-    if (error > 0)
-        cli_row(name, "%.4g +- %.2g", value, error);
+        cli_print_result(a->cli, table, found);
     else
-        cli_row(name, "%.4g", value);
+        a->object = cli_add_result(a->cli, a->object, table, NULL, found);
+    return a->object != NULL ? CLI_SUCCESS : cli_error(a->cli, CLI_FAILURE, "out of memory");
 }
 
 static int geometry(struct analysis *a) {
     struct nvdp_distances found = NVDP_RESULT(struct nvdp_distances);
-    json_t *rows = json_array();
-    json_object_set_new(a->object, "neighbours", rows);
     CLI_DO(a->cli,
            nvdp_distances_measure(a->cli->ctx, a->vectors, a->prior, a->n, a->seed, &found));
-    if (!a->cli->json) cli_row("k-th nearest", "mean distance");
-    for (size_t j = 0; j < found.neighbors; j++) {
-        char name[32];
-        json_array_append_new(
-            rows, json_pack("{s:I, s:f}", "k", (json_int_t)found.k[j], "mean", found.mean[j]));
-        snprintf(name, sizeof name, "  %zu", found.k[j]);
-        if (!a->cli->json) cli_row(name, "%.4g", found.mean[j]);
-    }
-    say_one(a, "nearest_median", "nearest, median", found.nearest_median, 0);
-    say_one(a, "pair_median", "random pair, median", found.pair_median, 0);
-    say_one(a, "diameter_bound", "farthest, at most", found.diameter_bound, 0);
-    if (!a->bare && !a->mechanism.exact)
-        say_one(a, "noise", "noise, mean norm", (double)a->info.dim / a->info.eta, 0);
+    CLI_TRY(give(a, "distances", &found));
+    if (a->bare || a->mechanism.exact) return CLI_SUCCESS;
+    const double noise = (double)a->info.dim / a->info.eta;
+    json_object_set_new(a->object, "noise", cli_number(noise));
+    if (!a->cli->json) cli_row("noise, mean norm", "%.4g", noise);
     return CLI_SUCCESS;
 }
 
@@ -152,27 +128,13 @@ static int deniability(struct analysis *a) {
     struct nvdp_deniability found = NVDP_RESULT(struct nvdp_deniability);
     CLI_DO(a->cli, nvdp_deniability_measure(a->cli->ctx, a->dchi, a->prior, a->n, a->draws, a->seed,
                                             &found));
-    if (!a->cli->json) cli_row("", "mean        q05  q25  median  q75  q95");
-    say(a, "n_w", "N_w", &found.n_w);
-    say(a, "s_w", "S_w", &found.s_w);
-    say(a, "s_star", "S*_y", &found.s_star);
-    say(a, "h_0", "H_0", &found.h_0);
-    say(a, "h_inf", "H_inf", &found.h_inf);
-    json_object_set_new(a->object, "inputs", json_integer((json_int_t)found.inputs));
-    json_object_set_new(a->object, "draws", json_integer((json_int_t)found.draws));
-    return CLI_SUCCESS;
+    return give(a, "deniability", &found);
 }
 
 static int inversion(struct analysis *a) {
     struct nvdp_inversion found = NVDP_RESULT(struct nvdp_inversion);
     CLI_DO(a->cli, nvdp_dchi_inversion(a->cli->ctx, a->dchi, a->prior, a->draws, a->seed, &found));
-    say_one(a, "prior", "most frequent", found.prior, 0);
-    say_one(a, "nearest", "nearest neighbor", found.nearest, found.nearest_error);
-    say_one(a, "bayes", "Bayes-optimal", found.bayes, found.bayes_error);
-    json_object_set_new(a->object, "nearest_error", cli_number(found.nearest_error));
-    json_object_set_new(a->object, "bayes_error", cli_number(found.bayes_error));
-    json_object_set_new(a->object, "draws", json_integer((json_int_t)found.draws));
-    return CLI_SUCCESS;
+    return give(a, "inversion", &found);
 }
 
 /* Returns the origin of the texts: file, or task and split. Returns null for an analysis of the vocabulary alone. */
@@ -245,17 +207,8 @@ static int mask_inference(struct analysis *a) {
                                        a->bare ? texts->tokens : a->token,
                                        strtoull(get(a, "max-length"), NULL, 10), &found));
     cli_meter_clear(&a->cli->meter);
-    say_one(a, "defense_rate", "defense rate", 1 - found.original, found.original_error);
-    say_one(a, "original", "original guessed", found.original, found.original_error);
-    say_one(a, "sanitized", "output guessed", found.sanitized, found.sanitized_error);
-    json_object_set_new(a->object, "original_error", cli_number(found.original_error));
-    json_object_set_new(a->object, "sanitized_error", cli_number(found.sanitized_error));
-    json_object_set_new(a->object, "guesses", json_integer((json_int_t)found.guesses));
-    json_object_set_new(a->object, "left_out", json_integer((json_int_t)found.left_out));
+    CLI_TRY(give(a, "mask_inference", &found));
     json_object_set_new(a->object, "mask_model", json_string(get(a, "mask-model")));
-    if (!a->cli->json)
-        cli_row("guesses", "%zu; left out: %zu tokens that are not in the model's vocabulary",
-                found.guesses, found.left_out);
     return CLI_SUCCESS;
 }
 

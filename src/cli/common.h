@@ -166,11 +166,11 @@ void cli_duration(double seconds, char text[CLI_DURATION_ROOM]);
 /* --- training.c --- */
 
 /* Print the privacy of a private training and its consequences, as lines or as part of a --json object. */
-void cli_training_print(const struct nvdp_training_privacy *training);
-json_t *cli_training_json(const struct nvdp_training_privacy *training);
-/* Print the consequences alone. */
-void cli_risk_print(const struct nvdp_account_risk *risk);
-json_t *cli_risk_json(const struct nvdp_account_risk *risk);
+void cli_training_print(struct cli *cli, const struct nvdp_training_privacy *training);
+json_t *cli_training_json(struct cli *cli, const struct nvdp_training_privacy *training);
+/* Ends the output of a training: prints the privacy of `out` if it was private, or adds it to the --json object and
+ * prints that. Returns the exit code. */
+int cli_end_training(struct cli *cli, const char *out, json_t *object);
 
 /* Prints the --json object and releases it (NULL: out of memory). Returns the exit code. */
 int cli_print_json(struct cli *cli, json_t *object);

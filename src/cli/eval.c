@@ -15,7 +15,7 @@ static json_t *evaluation_json(struct cli *cli, const struct nvdp_evaluation *ev
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:s}", "task", evaluation->task, "method", evaluation->method,
                   "split", evaluation->split, "protocol", evaluation->protocol);
-    object = cli_add_result(cli, object, "scores", NULL, &evaluation->scores);
+    object = cli_add_result(cli, object, "scores", NULL, evaluation->scores);
     json_object_set_new(object, "classes", list);
     return object;
 }
@@ -37,18 +37,19 @@ static int run(struct cli *cli) {
     struct nvdp_class_score *classes = NULL;
     size_t count = 0;
     CLI_DO(cli, nvdp_evaluate_classes(cli->ctx, cli->config, &evaluation, &count, &classes));
+    int code = CLI_SUCCESS;
     if (cli->json) {
-        json_t *object = evaluation_json(cli, &evaluation, count, classes);
-        free(classes);
-        return cli_print_json(cli, object);
+        code = cli_print_json(cli, evaluation_json(cli, &evaluation, count, classes));
+    } else {
+        cli_row("task", "%s, %s split", evaluation.task, evaluation.split);
+        cli_row("method", "%s", evaluation.method);
+        cli_row("epoch chosen on", "%s", evaluation.protocol);
+        cli_print_result(cli, "scores", evaluation.scores);
+        print_classes(count, classes);
     }
-    cli_row("task", "%s, %s split", evaluation.task, evaluation.split);
-    cli_row("method", "%s", evaluation.method);
-    cli_row("epoch chosen on", "%s", evaluation.protocol);
-    cli_print_result(cli, "scores", &evaluation.scores);
-    print_classes(count, classes);
+    nvdp_evaluation_free(&evaluation);
     free(classes);
-    return CLI_SUCCESS;
+    return code;
 }
 
 const struct cli_command cli_command_eval = {

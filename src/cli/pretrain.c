@@ -2,7 +2,6 @@
  * lists of files, the configuration, --eval, --dry-run, the result. */
 #include "common.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,20 +120,6 @@ static int resolve(struct cli *cli, const struct values *values) {
 
 /* --- --eval --- */
 
-static void print_scores(const struct nvdp_mlm_scores *scores) {
-    cli_row("masked accuracy", "%.4f", scores->accuracy);
-    cli_row("perplexity", "%.4f  (%.5f nats)", scores->perplexity, scores->nll);
-    cli_row("positions", "%" PRIu64 " of %" PRIu64 " tokens in %" PRIu64 " windows", scores->masked,
-            scores->tokens, scores->windows);
-}
-
-static json_t *scores_json(const struct nvdp_mlm_scores *scores) {
-    return json_pack("{s:o, s:o, s:o, s:I, s:I, s:I}", "accuracy", cli_number(scores->accuracy),
-                     "nll", cli_number(scores->nll), "perplexity", cli_number(scores->perplexity),
-                     "masked", (json_int_t)scores->masked, "tokens", (json_int_t)scores->tokens,
-                     "windows", (json_int_t)scores->windows);
-}
-
 static int evaluate(struct cli *cli, const struct values *values) {
     static const char *const allowed[] = {
         "eval",  "model",     "text",       "length",    "batch", "seed",
@@ -161,18 +146,13 @@ static int evaluate(struct cli *cli, const struct values *values) {
     if (status == NVDP_OK) status = nvdp_mlm_evaluate(cli->ctx, config, &scores);
     nvdp_config_free(config);
     if (status != NVDP_OK) return cli_fail(cli, status);
-    if (cli->json) return cli_print_json(cli, scores_json(&scores));
-    print_scores(&scores);
+    if (cli->json)
+        return cli_print_json(cli, cli_add_result(cli, json_object(), "mlm", NULL, &scores));
+    cli_print_result(cli, "mlm", &scores);
     return CLI_SUCCESS;
 }
 
 /* --- --dry-run --- */
-
-static json_t *plan_json(const struct nvdp_pretrain_plan *plan) {
-    return json_pack("{s:I, s:I, s:I, s:I}", "vocab_size", (json_int_t)plan->vocab_size,
-                     "parameters", (json_int_t)plan->parameters, "tokens", (json_int_t)plan->tokens,
-                     "memory_bytes", (json_int_t)plan->memory_bytes);
-}
 
 static int dry_run(struct cli *cli) {
     struct nvdp_pretrain_plan plan = NVDP_RESULT(struct nvdp_pretrain_plan);
@@ -184,61 +164,14 @@ static int dry_run(struct cli *cli) {
     free(text);
     if (cli->json)
         return cli_print_json(
-            cli, json_pack("{s:o, s:o}", "configuration", configuration, "plan", plan_json(&plan)));
+            cli, json_pack("{s:o, s:o}", "configuration", configuration, "plan",
+                           cli_add_result(cli, json_object(), "pretrain_plan", NULL, &plan)));
     int code = cli_print_json(cli, configuration);
-    cli_row("vocabulary", "%zu pieces", plan.vocab_size);
-    cli_row("parameters", "%zu", plan.parameters);
-    cli_row("tokens", "at most %" PRIu64, plan.tokens);
-    cli_row("memory", "%.0f MiB", (double)plan.memory_bytes / (1 << 20));
+    cli_print_result(cli, "pretrain_plan", &plan);
     return code;
 }
 
 /* --- the result --- */
-
-static json_t *coverage_json(const struct nvdp_coverage *coverage) {
-    if (coverage->words == 0) return json_null();
-    return json_pack("{s:I, s:o, s:o}", "words", (json_int_t)coverage->words, "unknown",
-                     cli_number(coverage->unknown), "pieces_per_word",
-                     cli_number(coverage->pieces_per_word));
-}
-
-static json_t *result_json(const char *out, const struct nvdp_pretrain_result *r) {
-    json_t *object =
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "out", out, "steps",
-                  (json_int_t)r->steps, "tokens", (json_int_t)r->tokens, "masked",
-                  (json_int_t)r->masked, "vocab_size", (json_int_t)r->vocab_size, "parameters",
-                  (json_int_t)r->parameters, "loss", cli_number(r->loss), "accuracy",
-                  cli_number(r->accuracy), "coverage", coverage_json(&r->coverage), "seconds",
-                  cli_number(r->seconds), "tokens_per_second", cli_number(r->tokens_per_second));
-    if (r->drawing_seconds > 0)
-        json_object_set_new(object, "drawing_seconds", cli_number(r->drawing_seconds));
-    if (r->eval.windows > 0) {
-        json_object_set_new(object, "evaluation", scores_json(&r->eval));
-        json_object_set_new(object, "evaluation_coverage", coverage_json(&r->eval_coverage));
-    }
-    return object;
-}
-
-static void print_coverage(const char *name, const struct nvdp_coverage *coverage) {
-    if (coverage->words == 0) return;
-    cli_row(name, "%.3f pieces per word, %.3f %% of %" PRIu64 " words unknown",
-            coverage->pieces_per_word, 100 * coverage->unknown, coverage->words);
-}
-
-static void result_print(const char *out, const struct nvdp_pretrain_result *r) {
-    cli_row("vocabulary", "%zu pieces", r->vocab_size);
-    print_coverage("text", &r->coverage);
-    if (r->eval.windows > 0) print_coverage("held-out text", &r->eval_coverage);
-    cli_row("parameters", "%zu", r->parameters);
-    cli_row("trained", "%" PRIu64 " steps, %" PRIu64 " tokens", r->steps, r->tokens);
-    if (r->steps > 0) cli_row("last loss", "%.4f  (masked accuracy %.4f)", r->loss, r->accuracy);
-    if (r->eval.windows > 0) print_scores(&r->eval);
-    cli_row("time", "%.1f s, %.0f tokens/s", r->seconds, r->tokens_per_second);
-    if (r->drawing_seconds > 0)
-        cli_row("drawing", "%.1f s, %.1f %% of the time", r->drawing_seconds,
-                100 * r->drawing_seconds / r->seconds);
-    cli_row("model", "%s", out);
-}
 
 static int pretrain(struct cli *cli, const struct values *values) {
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
@@ -246,15 +179,16 @@ static int pretrain(struct cli *cli, const struct values *values) {
     if (values->dry_run) return dry_run(cli);
     CLI_DO(cli, nvdp_pretrain(cli->ctx, cli->config, &result));
     const char *out = get(cli, get(cli, "resume") != NULL ? "resume" : "out");
-    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-    CLI_DO(cli, nvdp_training_privacy(cli->ctx, out, &training, NULL));
-    json_t *object = cli->json ? result_json(out, &result) : NULL;
-    if (cli->json && training.is_private)
-        json_object_set_new(object, "training", cli_training_json(&training));
-    if (cli->json) return cli_print_json(cli, object);
-    result_print(out, &result);
-    if (training.is_private) cli_training_print(&training);
-    return CLI_SUCCESS;
+    json_t *object = NULL;
+    if (cli->json) {
+        object = cli_add_result(cli, json_pack("{s:s}", "out", out), "pretrain", NULL, &result);
+    } else {
+        cli_print_result(cli, "pretrain", &result);
+        cli_row("model", "%s", out);
+    }
+    const int code = cli_end_training(cli, out, object);
+    nvdp_pretrain_result_free(&result);
+    return code;
 }
 
 static int run(struct cli *cli) {

@@ -65,14 +65,14 @@ static int save(struct cli *cli, const char *directory, const char *stem, const 
 static int print_report(struct cli *cli, const struct values *values, const char *text) {
     json_t *report = values->training.is_private ? json_loads(text, 0, NULL) : NULL;
     if (report == NULL) return puts(text) == EOF ? CLI_FAILURE : CLI_SUCCESS;
-    json_object_set_new(report, "training", cli_training_json(&values->training));
+    json_object_set_new(report, "training", cli_training_json(cli, &values->training));
     return cli_print_json(cli, report);
 }
 
-static void print_training(const struct values *values) {
+static void print_training(struct cli *cli, const struct values *values) {
     if (!values->training.is_private) return;
     putchar('\n');
-    cli_training_print(&values->training);
+    cli_training_print(cli, &values->training);
 }
 
 /* Writes the report and the pairs to the requested outputs. */
@@ -82,15 +82,15 @@ static int give(struct cli *cli, const struct values *values,
     nvdp_status status = nvdp_privacy_report_json(cli->ctx, report, &text);
     if (status == NVDP_OK) status = nvdp_measured_label(cli->ctx, cli->config, &text);
     if (status == NVDP_OK && values->pairs != NULL)
-        status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs.texts, report->pairs.order,
-                                  matrix, id);
+        status = nvdp_pairs_write(cli->ctx, values->pairs, report->pairs->texts,
+                                  report->pairs->order, matrix, id);
     int code = status == NVDP_OK ? CLI_SUCCESS : cli_fail(cli, status);
     if (status == NVDP_OK && values->posteriors == NULL)
         code = save(cli, cli->arg[0], "privacy", text);
     if (status == NVDP_OK && cli->json) print_report(cli, values, text);
     if (status == NVDP_OK && !cli->json && values->posteriors == NULL) {
         cli_print_guarantee(cli, cli->arg[0]);
-        print_training(values);
+        print_training(cli, values);
         putchar('\n');
     }
     free(text);
@@ -112,16 +112,16 @@ static int measure(struct cli *cli, const struct values *values,
         status = nvdp_posteriors_write(cli->ctx, values->posteriors_out, posteriors);
     if (status == NVDP_OK)
         status = nvdp_privacy_measure(cli->ctx, posteriors, cli->config, matrix, &report);
-    report.linkage = (struct nvdp_linkage)NVDP_RESULT(struct nvdp_linkage);
     if (status == NVDP_OK)
         status = nvdp_linkage_measure(cli->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
                                       strtoull(nvdp_config_get(cli->config, "seed"), NULL, 10),
-                                      &report.linkage);
+                                      report.linkage);
     const char *split = nvdp_config_get(cli->config, "split");
     if (values->posteriors == NULL && split != NULL)
         snprintf(report.split, sizeof report.split, "%s", split);
     int code = status == NVDP_OK ? give(cli, values, &report, matrix, posteriors->id)
                                  : cli_fail(cli, status);
+    nvdp_privacy_report_free(&report);
     free(matrix);
     return code;
 }
@@ -137,6 +137,7 @@ static int measure_states(struct cli *cli, const struct values *values) {
     nvdp_status status = nvdp_run_sequence_privacy(cli->ctx, cli->config,
                                                    values->pairs != NULL ? &matrix : NULL, &report);
     int code = status == NVDP_OK ? give(cli, values, &report, matrix, NULL) : cli_fail(cli, status);
+    nvdp_privacy_report_free(&report);
     free(matrix);
     return code;
 }
@@ -159,8 +160,8 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (status == NVDP_OK) status = nvdp_dchi_report_json(cli->ctx, &report, &text);
     if (status == NVDP_OK) status = nvdp_measured_label(cli->ctx, cli->config, &text);
     if (status == NVDP_OK && values->pairs != NULL)
-        status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs->pairs.texts,
-                                  report.pairs->pairs.order, matrix, NULL);
+        status = nvdp_pairs_write(cli->ctx, values->pairs, report.pairs->pairs->texts,
+                                  report.pairs->pairs->order, matrix, NULL);
     free(matrix);
     int code = status != NVDP_OK     ? cli_fail(cli, status)
                : values->out != NULL ? cli_write_text(cli, values->out, text)
@@ -169,7 +170,7 @@ static int measure_texts(struct cli *cli, const struct values *values) {
     if (given && sanitized != NULL) code = save(cli, sanitized, "measured", text);
     if (given && run) code = save(cli, cli->arg[0], "privacy", text);
     if (given && cli->json) print_report(cli, values, text);
-    if (given && !cli->json) print_training(values);
+    if (given && !cli->json) print_training(cli, values);
     free(text);
     text = NULL;
     if (given && !cli->json) {
@@ -287,34 +288,41 @@ static int take_training(struct cli *cli, struct values *values, bool *done) {
     if (status != NVDP_OK) return cli_fail(cli, status);
     if (!*done) return CLI_SUCCESS;
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:o}", "training", cli_training_json(training)));
+        return cli_print_json(cli,
+                              json_pack("{s:o}", "training", cli_training_json(cli, training)));
     cli_print_guarantee(cli, cli->arg[0]);
-    print_training(values);
+    print_training(cli, values);
     return CLI_SUCCESS;
+}
+
+static int work(struct cli *cli, struct values *values) {
+    bool done = false;
+    if (values->certify) return certify(cli);
+    CLI_TRY(check_outputs(cli, values));
+    CLI_TRY(take_training(cli, values, &done));
+    if (done) return CLI_SUCCESS;
+    if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || cli_given(cli, "sanitized"))
+        return measure_texts(cli, values);
+    const enum noise noise =
+        cli->args == 1 && values->posteriors == NULL ? noise_of(cli->arg[0]) : NO_NOISE;
+    if (noise == OF_TOKENS) return measure_texts(cli, values);
+    CLI_TRY(check_given(cli));
+    if (values->out != NULL) values->pairs = values->out;
+    if (noise == OF_SEQUENCES) return measure_states(cli, values);
+    if (values->pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
+        return cli_usage(cli, "expected at most one of --pairs and --max-pairs");
+    struct nvdp_posteriors *posteriors = NULL;
+    CLI_TRY(cli_posteriors(cli, values->posteriors, &posteriors));
+    int code = measure(cli, values, posteriors);
+    nvdp_posteriors_free(posteriors);
+    return code;
 }
 
 static int run(struct cli *cli) {
     struct values values = {0};
-    bool done = false;
     CLI_TRY(cli_begin(cli, &values));
-    if (values.certify) return certify(cli);
-    CLI_TRY(check_outputs(cli, &values));
-    CLI_TRY(take_training(cli, &values, &done));
-    if (done) return CLI_SUCCESS;
-    if (cli_given(cli, "sanitizer") || cli_given(cli, "mechanism") || cli_given(cli, "sanitized"))
-        return measure_texts(cli, &values);
-    const enum noise noise =
-        cli->args == 1 && values.posteriors == NULL ? noise_of(cli->arg[0]) : NO_NOISE;
-    if (noise == OF_TOKENS) return measure_texts(cli, &values);
-    CLI_TRY(check_given(cli));
-    if (values.out != NULL) values.pairs = values.out;
-    if (noise == OF_SEQUENCES) return measure_states(cli, &values);
-    if (values.pairs != NULL && strcmp(nvdp_config_get(cli->config, "max-pairs"), "0") != 0)
-        return cli_usage(cli, "expected at most one of --pairs and --max-pairs");
-    struct nvdp_posteriors *posteriors = NULL;
-    CLI_TRY(cli_posteriors(cli, values.posteriors, &posteriors));
-    int code = measure(cli, &values, posteriors);
-    nvdp_posteriors_free(posteriors);
+    const int code = work(cli, &values);
+    nvdp_training_privacy_free(&values.training);
     return code;
 }
 

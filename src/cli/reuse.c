@@ -5,7 +5,7 @@ static json_t *result_json(struct cli *cli, const struct nvdp_reuse_result *resu
     json_t *object =
         json_pack("{s:I, s:I, s:I}", "train_texts", (json_int_t)result->train_texts, "classes",
                   (json_int_t)result->classes, "best_epoch", (json_int_t)result->best_epoch);
-    object = cli_add_result(cli, object, "scores", NULL, &result->scores);
+    object = cli_add_result(cli, object, "scores", NULL, result->scores);
     json_object_set_new(object, "seconds", cli_number(result->seconds));
     return object;
 }
@@ -18,15 +18,20 @@ static int run(struct cli *cli) {
         return cli_usage(cli, "option --eval-labels needs --eval-file");
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     CLI_DO(cli, nvdp_reuse(cli->ctx, config, &result));
-    if (cli->json) return cli_print_json(cli, result_json(cli, &result));
-    cli_row("trained on", "%zu texts", result.train_texts);
-    if (result.classes > 0) cli_row("classes", "%zu", result.classes);
-    cli_row("best epoch", "%zu", result.best_epoch);
-    cli_print_result(cli, "scores", &result.scores);
-    cli_row("time", "%.1f s", result.seconds);
-    const char *out = nvdp_config_get(config, "out");
-    if (out != NULL) cli_row("reader", "%s", out);
-    return CLI_SUCCESS;
+    int code = CLI_SUCCESS;
+    if (cli->json) {
+        code = cli_print_json(cli, result_json(cli, &result));
+    } else {
+        cli_row("trained on", "%zu texts", result.train_texts);
+        if (result.classes > 0) cli_row("classes", "%zu", result.classes);
+        cli_row("best epoch", "%zu", result.best_epoch);
+        cli_print_result(cli, "scores", result.scores);
+        cli_row("time", "%.1f s", result.seconds);
+        const char *out = nvdp_config_get(config, "out");
+        if (out != NULL) cli_row("reader", "%s", out);
+    }
+    nvdp_reuse_result_free(&result);
+    return code;
 }
 
 const struct cli_command cli_command_reuse = {

@@ -2,8 +2,8 @@
 #include "common.h"
 
 #include "base/sentence.h"
-#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct values {
     enum cli_analysis analyse;
@@ -40,67 +40,18 @@ static const struct nvdp_option options[] = {
     {0},
 };
 
-static int print_json(struct cli *cli, const struct nvdp_sanitize_result *result) {
-    json_t *examples = json_array();
-    for (size_t i = 0; i < result->examples; i++)
-        json_array_append_new(examples, json_pack("{s:s, s:s}", "before", result->before[i],
-                                                  "after", result->after[i]));
-    return cli_print_json(
-        cli,
-        json_pack(
-            "{s:s?, s:I, s:I, s:I, s:I, s:o, s:f, s:f, s:f, s:I, s:I, s:o, s:o, s:b, s:s, s:o}",
-            "out", nvdp_config_get(cli->config, "out"), "texts", (json_int_t)result->texts,
-            "tokens", (json_int_t)result->tokens, "vocabulary",
-            (json_int_t)result->sanitizer.tokens, "sensitive",
-            (json_int_t)result->sanitizer.sensitive, "changed", cli_number(result->changed), "oov",
-            result->oov, "n_w", result->n_w, "s_w", result->s_w, "measured_tokens",
-            (json_int_t)result->measured, "draws", (json_int_t)result->draws, "ldp_epsilon",
-            cli_number(result->epsilon), "oov_epsilon", cli_number(result->oov_epsilon),
-            "insecure_seed", result->insecure_seed, "statement", result->statement, "examples",
-            examples));
-}
-
-static void print(const struct nvdp_sanitize_result *result, const char *out, FILE *to) {
-    const struct nvdp_sanitizer_info *info = &result->sanitizer;
-    char far[NVDP__BOUND_TEXT], worst[NVDP__BOUND_TEXT];
+static int print(struct cli *cli, const struct nvdp_sanitize_result *result, FILE *to) {
+    char *text = NULL;
+    const char *out = nvdp_config_get(cli->config, "out");
+    CLI_DO(cli, nvdp_result_text(cli->ctx, nvdp_result_table_find("sanitize"), result, &text));
     if (out != NULL) nvdp__print_row(to, "output", "%s", out);
-    nvdp__print_row(to, "draws", "%s",
-                    result->insecure_seed
-                        ? "INSECURE, from a seed: everyone who knows the seed can undo them"
-                        : "from the operating system's generator; no two runs are equal");
-    nvdp__print_row(to, "texts", "%llu, %llu tokens", (unsigned long long)result->texts,
-                    (unsigned long long)result->tokens);
-    if (info->table > info->tokens)
-        nvdp__print_row(to, "vocabulary", "%zu of the %zu words with vectors, %zu dimensions%s",
-                        info->tokens, info->table, info->dim,
-                        info->own_words ? "; NOT PRIVATE: taken from these texts" : "");
-    else
-        nvdp__print_row(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
-                        info->pieces ? "WordPieces" : "words", info->dim);
-    if (info->unmatched > 0)
-        nvdp__print_row(to, "in no text",
-                        "%zu of these words match no text, but can be drawn as output",
-                        info->unmatched);
-    if (info->sensitive < info->tokens)
-        nvdp__print_row(to, "sensitive", "%zu of these words; the others may stay unchanged",
-                        info->sensitive);
-    if (!isnan(result->changed))
-        nvdp__print_row(to, "changed", "%.2f%% of the tokens", 100 * result->changed);
-    nvdp__print_row(to, "no vector", "%.2f%% of the words", 100 * result->oov);
-    if (result->measured > 0)
-        nvdp__print_row(to, "deniability",
-                        "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)", result->n_w,
-                        result->s_w, result->draws, result->measured);
-    nvdp__print_row(to, "distances",
-                    "medians: nearest token %.4g, random pair %.4g; farthest pair at most %s",
-                    result->geometry.nearest_median, result->geometry.pair_median,
-                    nvdp__bound(far, result->geometry.diameter_bound));
-    nvdp__print_row(to, "LDP epsilon", "at most %s per token, for words with vectors",
-                    nvdp__bound(worst, result->epsilon));
+    fputs(text, to);
+    free(text);
     for (size_t i = 0; i < result->examples; i++)
         fprintf(to, "%s  - %s\n  + %s\n", i == 0 ? "\n" : "", result->before[i], result->after[i]);
     fprintf(to, "\n");
     nvdp__print_wrapped(to, result->statement);
+    return CLI_SUCCESS;
 }
 
 static int run(struct cli *cli) {
@@ -127,10 +78,19 @@ static int run(struct cli *cli) {
     if (cli->json && out == NULL)
         return cli_usage(cli, "--json needs --out: without it the texts go to standard output");
     CLI_DO(cli, nvdp_sanitize(cli->ctx, cli->config, cli_write, stdout, &result));
-    if (cli->json) return print_json(cli, &result);
+    int code = CLI_SUCCESS;
     cli_meter_clear(&cli->meter);
-    if (out != NULL || !cli->quiet) print(&result, out, out != NULL ? stdout : stderr);
-    return CLI_SUCCESS;
+    if (cli->json)
+        code = cli_print_json(
+            cli, cli_add_result(cli,
+                                json_pack("{s:s?, s:I, s:I}", "out", out, "vocabulary",
+                                          (json_int_t)result.sanitizer->tokens, "sensitive",
+                                          (json_int_t)result.sanitizer->sensitive),
+                                "sanitize", "json", &result));
+    else if (out != NULL || !cli->quiet)
+        code = print(cli, &result, out != NULL ? stdout : stderr);
+    nvdp_sanitize_result_free(&result);
+    return code;
 }
 
 const struct cli_command cli_command_sanitize = {

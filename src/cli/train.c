@@ -3,7 +3,6 @@
 #include "common.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -60,22 +59,14 @@ static double all_seconds(const struct nvdp_train_plan *plan) {
 }
 
 /* Returns the plan of one run as JSON. Only all_seconds covers all `runs` of cross validation. */
-static json_t *plan_json(const struct nvdp_train_plan *plan, size_t runs) {
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}",
-        "train_texts", (json_int_t)plan->train_texts, "validation_texts",
-        (json_int_t)plan->validation_texts, "test_texts", (json_int_t)plan->test_texts,
-        "parameters", (json_int_t)plan->parameters, "frozen_parameters",
-        (json_int_t)plan->frozen_parameters, "prefix_cache_bytes", (json_int_t)plan->prefix_bytes,
-        "steps", (json_int_t)plan->steps, "memory_bytes", (json_int_t)plan->memory_bytes,
-        "step_seconds", cli_number(plan->step_seconds), "train_seconds",
-        cli_number(plan->train_seconds), "score_seconds", cli_number(plan->score_seconds),
-        "prefix_seconds", cli_number(plan->prefix_seconds), "base_seconds",
-        cli_number(plan->base_seconds), "runs", (json_int_t)runs, "all_seconds",
-        cli_number((double)runs * all_seconds(plan)));
+static json_t *plan_json(struct cli *cli, const struct nvdp_train_plan *plan, size_t runs) {
+    json_t *object = cli_add_result(cli, json_object(), "train_plan", NULL, plan);
+    json_object_set_new(object, "runs", json_integer((json_int_t)runs));
+    json_object_set_new(object, "all_seconds", cli_number((double)runs * all_seconds(plan)));
+    return object;
 }
 
-static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
+static void plan_print(struct cli *cli, const struct nvdp_train_plan *plan, size_t runs) {
     const double times = (double)runs;
     char all[CLI_DURATION_ROOM], steps[CLI_DURATION_ROOM], scores[CLI_DURATION_ROOM],
         prefix[CLI_DURATION_ROOM], base[CLI_DURATION_ROOM], of_all[48] = "";
@@ -84,17 +75,10 @@ static void plan_print(const struct nvdp_train_plan *plan, size_t runs) {
         cli_row("folds", "%zu, one run after the other; texts and steps are given for the first",
                 runs);
     }
-    cli_row("train texts", "%zu", plan->train_texts);
-    cli_row("validation texts", "%zu", plan->validation_texts);
-    cli_row("test texts", "%zu", plan->test_texts);
-    cli_row("parameters", "%zu", plan->parameters);
-    if (plan->frozen_parameters > 0) {
-        cli_row("frozen parameters", "%zu", plan->frozen_parameters);
+    cli_print_result(cli, "train_plan", plan);
+    if (plan->frozen_parameters > 0)
         cli_row("frozen states", "%.0f MiB in the cache%s",
                 times * (double)plan->prefix_bytes / (1 << 20), of_all);
-    }
-    cli_row("steps", "%" PRIu64, plan->steps);
-    cli_row("memory", "%.0f MiB", (double)plan->memory_bytes / (1 << 20));
     if (isnan(plan->train_seconds)) return;
     cli_duration(times * all_seconds(plan), all);
     cli_duration(times * plan->base_seconds, base);
@@ -157,10 +141,10 @@ static int dry_run(struct cli *cli) {
     if (cli->json)
         return cli_print_json(cli,
                               json_pack("{s:o, s:o, s:o}", "configuration", object, "from_preset",
-                                        preset_json(cli), "plan", plan_json(&plan, runs)));
+                                        preset_json(cli), "plan", plan_json(cli, &plan, runs)));
     int code = cli_print_json(cli, object);
     if (nvdp_config_get(cli->config, "preset") != NULL) preset_print(cli);
-    plan_print(&plan, runs);
+    plan_print(cli, &plan, runs);
     return code;
 }
 
@@ -186,10 +170,10 @@ static void result_print(struct cli *cli, const char *out, const struct nvdp_tra
 static void print_folds(size_t folds, const struct nvdp_train_result *result, int k) {
     double mean = 0, spread = 0;
     for (size_t f = 0; f < folds; f++)
-        mean += result[f].test.mean[k] / (double)folds;
+        mean += result[f].test->mean[k] / (double)folds;
     for (size_t f = 0; f < folds; f++)
-        spread += (result[f].test.mean[k] - mean) * (result[f].test.mean[k] - mean);
-    cli_row(nvdp_metric_name(result[0].test.metric[k]),
+        spread += (result[f].test->mean[k] - mean) * (result[f].test->mean[k] - mean);
+    cli_row(nvdp_metric_name(result[0].test->metric[k]),
             "%.4f +- %.4f  (mean and standard deviation of %zu folds)", mean,
             sqrt(spread / (double)(folds - 1)), folds);
 }
@@ -239,7 +223,7 @@ static int cross_validate(struct cli *cli, size_t folds) {
         code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
     } else if (code == CLI_SUCCESS && result != NULL) {
         struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-        for (int k = 0; k < result[0].test.metrics; k++)
+        for (int k = 0; k < result[0].test->metrics; k++)
             print_folds(folds, result, k);
         cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
         const nvdp_status status =
@@ -248,9 +232,12 @@ static int cross_validate(struct cli *cli, size_t folds) {
         if (status == NVDP_OK && training.is_private) {
             cli_row("", "the guarantee below is that of the first fold's model; the others have "
                         "similar ones; if you give away several models, add their guarantees up");
-            cli_training_print(&training);
+            cli_training_print(cli, &training);
         }
+        nvdp_training_privacy_free(&training);
     }
+    for (size_t f = 0; f < folds && result != NULL; f++)
+        nvdp_train_result_free(&result[f]);
     free(out);
     free(result);
     return code;
@@ -266,15 +253,10 @@ static int run(struct cli *cli) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     CLI_DO(cli, nvdp_train(cli->ctx, cli->config, &result));
     const char *out = nvdp_config_get(cli->config, cli_given(cli, "resume") ? "resume" : "out");
-    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-    CLI_DO(cli, nvdp_training_privacy(cli->ctx, out, &training, NULL));
-    json_t *object = cli->json ? result_json(cli, out, &result) : NULL;
-    if (cli->json && training.is_private)
-        json_object_set_new(object, "training", cli_training_json(&training));
-    if (cli->json) return cli_print_json(cli, object);
-    result_print(cli, out, &result);
-    if (training.is_private) cli_training_print(&training);
-    return CLI_SUCCESS;
+    if (!cli->json) result_print(cli, out, &result);
+    const int code = cli_end_training(cli, out, cli->json ? result_json(cli, out, &result) : NULL);
+    nvdp_train_result_free(&result);
+    return code;
 }
 
 const struct cli_command cli_command_train = {

@@ -1,10 +1,13 @@
 /* Recomputes the privacy of the training of a folder's model from the run's record, for
- * nvdp_training_privacy, the last function. */
+ * nvdp_training_privacy; last, its result table. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sentence.h"
 #include "job/dp.h"
+#include "options/result.h"
 #include "options/schema.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <nvdp/train.h>
 #include <stdlib.h>
@@ -62,10 +65,14 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
         chosen != NULL ? json_is_true(chosen) : fabs(2 * delta * (double)out->examples - 1) < 1e-9;
     out->is_private = noise > 0;
     if (!out->is_private) return NVDP_OK;
-    nvdp_status status = nvdp_account(ctx, &run, delta, &out->account);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->account, 1));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->risk, 1));
+    out->account->struct_size = sizeof *out->account;
+    out->risk->struct_size = sizeof *out->risk;
+    nvdp_status status = nvdp_account(ctx, &run, delta, out->account);
     if (status == NVDP_OK)
-        status = nvdp_account_risk(ctx, &run, &out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
-                                   &out->risk);
+        status = nvdp_account_risk(ctx, &run, out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
+                                   out->risk);
     if (status != NVDP_OK) return nvdp__fail_prefix(ctx, status, directory);
     const struct nvdp_dp_facts facts = {.clip = clip,
                                         .examples = out->examples,
@@ -74,9 +81,17 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
                                                  : is(dp, "public", "divisor")
                                                      ? NVDP_DP_PUBLIC_DIVISOR
                                                      : NVDP_DP_PUBLIC_NOT_TOLD,
-                                        .risk = &out->risk};
-    return statement != NULL ? nvdp_account_statement(ctx, &run, &facts, &out->account, statement)
+                                        .risk = out->risk};
+    return statement != NULL ? nvdp_account_statement(ctx, &run, &facts, out->account, statement)
                              : NVDP_OK;
+}
+
+void nvdp_training_privacy_free(struct nvdp_training_privacy *training) {
+    if (training == NULL) return;
+    free(training->account);
+    free(training->risk);
+    training->account = NULL;
+    training->risk = NULL;
 }
 
 nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
@@ -86,17 +101,75 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
     const json_t *dp = NULL;
     char *text = NULL;
     struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
-    made.account = (struct nvdp_account)NVDP_RESULT(struct nvdp_account);
-    made.risk = (struct nvdp_account_risk)NVDP_RESULT(struct nvdp_account_risk);
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (!nvdp__is_directory(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
     NVDP_TRY(find_record(ctx, directory, &root, &dp, &made.finished));
     if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &text));
+    nvdp_training_privacy_free(out);
     NVDP__GIVE(out, &made);
+    made.account = NULL;
+    made.risk = NULL;
     if (statement != NULL) NVDP__HAND_OVER(statement, text);
 cleanup:
+    nvdp_training_privacy_free(&made);
     free(text);
     json_decref(root);
     return status;
 }
+
+/* --- the result table --- */
+
+#define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_training_privacy, member, __VA_ARGS__)
+#define ACCOUNT(member)                                                                            \
+    static double member##_of(const void *result) {                                                \
+        return ((const struct nvdp_training_privacy *)result)->account->member;                    \
+    }
+ACCOUNT(pld_epsilon)
+ACCOUNT(rdp_epsilon)
+ACCOUNT(delta)
+
+static void print_guarantee(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_training_privacy *t = result;
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "private training",
+                     "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
+                     nvdp__bound(epsilon, t->account->pld_epsilon),
+                     nvdp__bound(delta, t->account->delta), nvdp__bound(mu, t->risk->mu),
+                     t->finished ? "" : " (for all planned steps; the run is not finished)",
+                     t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
+    if (t->delta_default)
+        nvdp_result_line(to, "",
+                         "delta is half of 1/N for %" PRIu64
+                         " training texts, because --target-delta was not given",
+                         t->examples);
+    nvdp_result_line(to, "",
+                     "zero-out: adjacent data sets have a text or nothing in its place; the number "
+                     "N of texts is public");
+}
+
+const struct nvdp_result_table nvdp__result_training = {
+    .name = "training",
+    .help = "privacy of a model's training texts",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        {"epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_MODEL, -1, "by privacy loss distributions",
+         .real = pld_epsilon_of, .print = print_guarantee},
+        {"rdp_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_MODEL, -1, "by Renyi divergences",
+         .real = rdp_epsilon_of},
+        {"delta", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, -1, "delta of epsilon",
+         .real = delta_of},
+        ROW(delta_default, NULL, NVDP_SCOPE_MODEL, 0, "delta was not set: half of 1/N"),
+        {"noise", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, 1, "noise multiplier",
+         NVDP_RESULT_AT(struct nvdp_training_privacy, steps.noise)},
+        {"sample_rate", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, -1,
+         "chance that a step draws a given text",
+         NVDP_RESULT_AT(struct nvdp_training_privacy, steps.rate)},
+        {"steps", NVDP_RESULT_COUNT, "steps", NVDP_SCOPE_MODEL, 0, "number of steps",
+         NVDP_RESULT_AT(struct nvdp_training_privacy, steps.steps)},
+        ROW(examples, "texts", NVDP_SCOPE_MODEL, 0, "number of training texts; public"),
+        {"insecure_seed", NVDP_RESULT_FLAG, NULL, NVDP_SCOPE_MODEL, 0,
+         "the noise came from a seed, which can undo it",
+         NVDP_RESULT_AT(struct nvdp_training_privacy, seeded)},
+        ROW(finished, NULL, NVDP_SCOPE_MODEL, 0, "false: steps are the planned ones"),
+        {0}}};

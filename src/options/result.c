@@ -1,5 +1,5 @@
 /* The engine of result tables: prints a struct as JSON and as lines, from its rows.  The order: tables, views,
- * values, JSON, lines. */
+ * values, JSON, lines, grids. */
 #include "options/result.h"
 
 #include "base/json.h"
@@ -266,25 +266,113 @@ void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char
     va_end(args);
 }
 
-static void print_value(const struct place *at, const struct nvdp_result_row *row, FILE *to) {
-    const char *after = row->after != NULL ? row->after : "";
-    const double scale = row->scale != 0 ? row->scale : 1;
-    if (row->type == NVDP_RESULT_REAL)
-        nvdp__print_row(to, row->label, "%.*f%s", row->decimals, scale * real(at, row), after);
-    else if (row->type == NVDP_RESULT_INTERVAL)
-        nvdp__print_row(to, row->label, "%.*f to %.*f%s", row->decimals, scale * real(at, row),
-                        row->decimals,
-                        scale * *(const double *)(const void *)(item(at, row) + row->high), after);
-    else if (row->type == NVDP_RESULT_COUNT && scale != 1)
-        nvdp__print_row(to, row->label, "%.*f%s", row->decimals,
-                        scale * (double)whole(member(at, row), row->width), after);
-    else if (row->type == NVDP_RESULT_COUNT)
-        nvdp__print_row(to, row->label, "%" PRId64 "%s", whole(member(at, row), row->width), after);
-    else if (row->type == NVDP_RESULT_FLAG)
-        nvdp__print_row(to, row->label, "%s%s", *(const bool *)member(at, row) ? "yes" : "no",
-                        after);
+/* Appends a number: with the row's decimals, or if it sets none with four significant digits, and thousands as whole
+ * numbers. */
+static void say_number(const struct nvdp_result_row *row, double value, struct nvdp__writer *to) {
+    const double scaled = (row->scale != 0 ? row->scale : 1) * value;
+    if (row->decimals > 0)
+        nvdp__append(to, "%.*f", row->decimals, scaled);
     else
+        nvdp__append(to, fabs(scaled) >= 1e3 && fabs(scaled) < 1e7 ? "%.0f" : "%.4g", scaled);
+}
+
+static void say_value(const struct place *at, const struct nvdp_result_row *row,
+                      struct nvdp__writer *to) {
+    const bool scaled = row->scale != 0 && row->scale != 1;
+    if (row->type == NVDP_RESULT_REAL) {
+        say_number(row, real(at, row), to);
+    } else if (row->type == NVDP_RESULT_INTERVAL) {
+        say_number(row, real(at, row), to);
+        nvdp__append(to, " to ");
+        say_number(row, *(const double *)(const void *)(item(at, row) + row->high), to);
+    } else if (row->type == NVDP_RESULT_COUNT && scaled) {
+        nvdp__append(to, "%.*f", row->decimals,
+                     row->scale * (double)whole(member(at, row), row->width));
+    } else if (row->type == NVDP_RESULT_COUNT) {
+        nvdp__append(to, "%" PRId64, whole(member(at, row), row->width));
+    } else if (row->type == NVDP_RESULT_FLAG) {
+        nvdp__append(to, "%s", *(const bool *)member(at, row) ? "yes" : "no");
+    } else {
+        nvdp__append(to, "%s", word(at, row));
+    }
+    if (row->after != NULL) nvdp__append(to, "%s", row->after);
+}
+
+enum { VALUE_ROOM = 512, COLUMNS = 16 };
+
+static void print_value(const struct place *at, const struct nvdp_result_row *row, FILE *to) {
+    char text[VALUE_ROOM] = "";
+    struct nvdp__writer writer = {text, sizeof text, 0};
+    const char *after = row->after != NULL ? row->after : "";
+    if (row->type == NVDP_RESULT_TEXT || row->type == NVDP_RESULT_CHARS) {
         nvdp__print_row(to, row->label, "%s%s", word(at, row), after);
+        return;
+    }
+    say_value(at, row, &writer);
+    nvdp__print_row(to, row->label, "%s", text);
+}
+
+static size_t count_of(const struct place *at, const struct nvdp_result_row *row) {
+    return row->type == NVDP_RESULT_TABLE
+               ? 1
+               : (size_t)whole(item(at, row) + row->length, row->length_width);
+}
+
+/* --- grids: structs as lines, their labelled rows as columns --- */
+
+struct grid {
+    FILE *to; /* NULL: only measures the columns */
+    size_t lines;
+    size_t width[COLUMNS]; /* 0: no line has a value */
+};
+
+/* Prints the name at the left and the value of each column at the right, or measures them.  line NULL: the heads. */
+static void grid_line(struct grid *grid, const char *name, const struct place *heads,
+                      const struct place *line, const char *note) {
+    struct entry entry;
+    grid->lines += grid->to == NULL;
+    if (grid->width[0] < strlen(name)) grid->width[0] = strlen(name);
+    if (grid->to != NULL) nvdp__fprintf(grid->to, "  %-*s", (int)grid->width[0], name);
+    for (size_t i = 0, c = 1; next_entry(heads, i, &entry) && c < COLUMNS; i++) {
+        const struct nvdp_result_row *row = entry.row;
+        char text[VALUE_ROOM] = "-";
+        struct nvdp__writer writer = {text, sizeof text, 0};
+        if (row->label == NULL || entry.absent == NVDP_ABSENT_HIDDEN) continue;
+        const bool there = line != NULL && is_there(line, row);
+        if (line == NULL)
+            nvdp__append(&writer, "%s", row->label);
+        else if (there)
+            say_value(line, row, &writer);
+        if (there || (grid->to == NULL && grid->width[c] > 0))
+            grid->width[c] = nvdp__max(grid->width[c], nvdp__max(strlen(text), strlen(row->label)));
+        if (grid->to != NULL && grid->width[c] > 0)
+            nvdp__fprintf(grid->to, "  %*s", (int)grid->width[c], text);
+        c++;
+    }
+    if (grid->to != NULL)
+        nvdp__fprintf(grid->to, "%s%s\n", note != NULL ? "  " : "", note != NULL ? note : "");
+}
+
+/* Prints or measures the lines of the entries from `first` on that have the same table; returns the next entry. */
+static size_t grid_lines(struct grid *grid, const struct place *at, size_t first) {
+    const struct nvdp_result_table *of = NULL;
+    struct entry entry;
+    size_t i = first;
+    for (; next_entry(at, i, &entry); i++) {
+        const struct nvdp_result_row *row = entry.row;
+        if (of != NULL && (row->of != of || row->label == NULL)) break;
+        const struct place heads = inner(at, &entry, 0);
+        if (of == NULL && grid->to != NULL && grid->lines > 0)
+            grid_line(grid, "", &heads, NULL, NULL);
+        of = row->of;
+        if (entry.absent == NVDP_ABSENT_HIDDEN || !is_there(at, row)) continue;
+        for (size_t k = 0; k < count_of(at, row); k++) {
+            const struct place line = inner(at, &entry, k);
+            grid_line(grid, row->type == NVDP_RESULT_TABLE ? row->label : "", &line, &line,
+                      row->after);
+        }
+    }
+    return i;
 }
 
 static void print_rows(const struct place *at, FILE *to) {
@@ -294,11 +382,13 @@ static void print_rows(const struct place *at, FILE *to) {
         if (entry.absent == NVDP_ABSENT_HIDDEN || !is_there(at, row)) continue;
         if (row->print != NULL) {
             row->print(item(at, row), (struct nvdp_result_lines *)to);
+        } else if (row->of != NULL && row->label != NULL) {
+            struct grid grid = {.to = NULL};
+            grid_lines(&grid, at, i);
+            grid.to = to;
+            i = grid_lines(&grid, at, i) - 1;
         } else if (row->of != NULL) {
-            const bool one = row->type == NVDP_RESULT_TABLE;
-            const size_t count =
-                one ? 1 : (size_t)whole(item(at, row) + row->length, row->length_width);
-            for (size_t k = 0; k < count; k++) {
+            for (size_t k = 0; k < count_of(at, row); k++) {
                 const struct place in = inner(at, &entry, k);
                 print_rows(&in, to);
             }
@@ -306,6 +396,11 @@ static void print_rows(const struct place *at, FILE *to) {
             print_value(at, row, to);
         }
     }
+}
+
+void nvdp__result_print(const struct nvdp_result_table *table, const void *result, FILE *to) {
+    const struct place at = outer(table, "terminal", result);
+    print_rows(&at, to);
 }
 
 static void print_place(const void *at, FILE *to) {

@@ -177,7 +177,6 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *trainer
 /* Computes the digest of the frozen weights, either the word embeddings or whole layers; there
  * must be some. */
 void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *trainer, char hex[NVDP__DIGEST_HEX]);
-json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores);
 
 /* ---- step.c ---- */
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/ranks.h"
 #include "bert/checkpoint.h"
+#include "options/result.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,13 +61,6 @@ static json_t *coverage_json(const struct nvdp_coverage *coverage) {
     if (coverage->words == 0) return json_null();
     return json_pack("{s:I, s:f, s:f}", "words", (json_int_t)coverage->words, "unknown",
                      coverage->unknown, "pieces_per_word", coverage->pieces_per_word);
-}
-
-json_t *nvdp__mlm_scores_json(const struct nvdp_mlm_scores *scores) {
-    return json_pack("{s:I, s:I, s:I, s:f, s:f, s:o}", "windows", (json_int_t)scores->windows,
-                     "tokens", (json_int_t)scores->tokens, "masked", (json_int_t)scores->masked,
-                     "accuracy", scores->accuracy, "nll", scores->nll, "perplexity",
-                     nvdp__json_number(scores->perplexity));
 }
 
 /* Describes the privatization of the input. */
@@ -149,7 +143,8 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
         return NULL;
     }
     if (c->eval_texts > 0 && t->eval.windows > 0) {
-        json_object_set_new(object, "evaluation", nvdp__mlm_scores_json(&t->eval));
+        json_object_set_new(object, "evaluation",
+                            nvdp__result_json(&nvdp__result_mlm, "file", &t->eval));
         json_object_set_new(object, "evaluation_text",
                             texts_json(c->eval_text,
                                        (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
@@ -239,12 +234,7 @@ nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *t) {
 
 nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *t,
                                           const struct nvdp_pretrain_result *r) {
-    json_t *root = json_pack("{s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:f, s:f}", "steps",
-                             (json_int_t)r->steps, "tokens", (json_int_t)r->tokens, "masked",
-                             (json_int_t)r->masked, "vocab_size", (json_int_t)r->vocab_size,
-                             "parameters", (json_int_t)r->parameters, "loss", r->loss, "accuracy",
-                             r->accuracy, "coverage", coverage_json(&r->coverage), "seconds",
-                             r->seconds, "tokens_per_second", r->tokens_per_second);
+    json_t *root = nvdp__result_json(&nvdp__result_pretrain, "file", r);
     if (root != NULL && nvdp__adaptive(t->config.objective))
         json_object_set_new(root, "drawing_seconds", json_real(r->drawing_seconds));
     if (root != NULL && t->job.sum != NULL)
@@ -256,9 +246,12 @@ nvdp_status nvdp__pretrainer_write_result(const struct nvdp__pretrainer *t,
             return status;
         }
     }
-    if (root != NULL && r->eval.windows > 0) {
-        json_object_set_new(root, "evaluation", nvdp__mlm_scores_json(&r->eval));
-        json_object_set_new(root, "evaluation_coverage", coverage_json(&r->eval_coverage));
+    if (root != NULL && r->eval != NULL) {
+        json_object_set_new(root, "evaluation",
+                            nvdp__result_json(&nvdp__result_mlm, "file", r->eval));
+        json_object_set_new(root, "evaluation_coverage",
+                            r->eval_coverage != NULL ? coverage_json(r->eval_coverage)
+                                                     : json_null());
     }
     return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
 }

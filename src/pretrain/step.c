@@ -3,6 +3,7 @@
 #include "pretrain/pretrainer.h"
 
 #include "base/ranks.h"
+#include "options/result.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -159,7 +160,7 @@ nvdp_status nvdp__pretrainer_evaluate(struct nvdp__pretrainer *t) {
         ": held-out text: masked accuracy %.4f, perplexity %.3f (%.4f nats) after %.1f M tokens",
         t->job.step, t->config.stop_after, t->eval.accuracy, t->eval.perplexity, t->eval.nll,
         t->job.tokens / 1e6);
-    json_t *line = nvdp__mlm_scores_json(&t->eval);
+    json_t *line = nvdp__result_json(&nvdp__result_mlm, "file", &t->eval);
     json_object_set_new(line, "event", json_string("evaluation"));
     json_object_set_new(line, "step", json_integer((json_int_t)t->job.step));
     json_object_set_new(line, "tokens_seen", json_integer((json_int_t)t->job.tokens));

@@ -61,10 +61,37 @@ static nvdp_status take_options(struct nvdp__pretrainer *t,
     return nvdp__schema_check(t->ctx, &nvdp__pretrain_schema, &t->config);
 }
 
+void nvdp_pretrain_result_free(struct nvdp_pretrain_result *result) {
+    if (result == NULL) return;
+    free(result->coverage);
+    free(result->eval_coverage);
+    free(result->eval);
+    result->coverage = result->eval_coverage = NULL;
+    result->eval = NULL;
+}
+
+static nvdp_status copy_coverage(struct nvdp_context *ctx, const struct nvdp_coverage *from,
+                                 struct nvdp_coverage **out) {
+    if (from->words == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, 1));
+    **out = *from;
+    return NVDP_OK;
+}
+
+static nvdp_status take_scores(const struct nvdp__pretrainer *t, struct nvdp_pretrain_result *out) {
+    NVDP_RETURN_IF_FAILED(copy_coverage(t->ctx, &t->coverage, &out->coverage));
+    if (t->eval.windows == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(copy_coverage(t->ctx, &t->eval_coverage, &out->eval_coverage));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, out->eval, 1));
+    *out->eval = t->eval;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain_options *options,
                            struct nvdp_pretrain_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrainer t = {.ctx = ctx};
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     NVDP_TRY(take_options(&t, options));
     NVDP_TRY(nvdp__pretrainer_open(&t));
     NVDP_TRY(train(&t));
@@ -73,7 +100,7 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__job_save(&t.job)));
     NVDP_TRY(nvdp__pretrainer_evaluate(&t));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_save_model(&t)));
-    struct nvdp_pretrain_result result = {
+    result = (struct nvdp_pretrain_result){
         .struct_size = sizeof result,
         .steps = t.job.step,
         .tokens = (uint64_t)t.job.tokens,
@@ -82,16 +109,17 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
         .parameters = nvdp__params_trainable(&t.model.params),
         .loss = t.state.loss,
         .accuracy = t.state.accuracy,
-        .coverage = t.coverage,
-        .eval_coverage = t.eval_coverage,
-        .eval = t.eval,
         .seconds = t.job.seconds,
         .tokens_per_second = t.job.tokens / fmax(t.job.seconds, 1e-9),
         .drawing_seconds = t.state.drawing,
     };
+    NVDP_TRY(take_scores(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__pretrainer_write_result(&t, &result)));
+    nvdp_pretrain_result_free(out);
     *out = result;
+    result = (struct nvdp_pretrain_result){0};
 cleanup:
+    nvdp_pretrain_result_free(&result);
     nvdp__pretrainer_close(&t);
     return status;
 }
@@ -113,11 +141,12 @@ nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_config *co
                           struct nvdp_pretrain_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrain_options options;
-    struct nvdp_pretrain_result result;
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     const char **list[2] = {NULL, NULL};
     NVDP_TRY(open_config(ctx, config, &options, list));
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__pretrain(ctx, &options, &result));
+    nvdp_pretrain_result_free(out);
     NVDP__GIVE(out, &result);
 cleanup:
     free(list[0]);

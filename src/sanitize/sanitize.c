@@ -843,7 +843,15 @@ static void warn(const struct sanitize *work) {
               done->info.drops ? "left out" : "drawn uniformly");
 }
 
-static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
+void nvdp_sanitize_result_free(struct nvdp_sanitize_result *result) {
+    if (result == NULL) return;
+    free(result->geometry);
+    free(result->sanitizer);
+    result->geometry = NULL;
+    result->sanitizer = NULL;
+}
+
+static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     const struct nvdp__sanitized *done = &work->done;
     const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
     struct nvdp_sanitize_result *result = &work->result;
@@ -857,12 +865,18 @@ static void give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     result->s_w = done->distinct;
     result->draws = done->draws;
     result->measured = done->sampled;
-    result->sanitizer = done->info;
-    result->geometry = done->geometry;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, result->sanitizer, 1));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, result->geometry, 1));
+    *result->sanitizer = done->info;
+    *result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
     result->oov_epsilon = nvdp__sanitized_oov_epsilon(done);
     result->insecure_seed = work->noise != NULL;
+    nvdp_sanitize_result_free(out);
     NVDP__GIVE(out, result);
+    result->sanitizer = NULL;
+    result->geometry = NULL;
+    return NVDP_OK;
 }
 
 static void *digest(void *user) {
@@ -933,6 +947,7 @@ static nvdp_status vectors(struct sanitize *work) {
 /* Releases everything but the sanitizer. */
 static void release(struct sanitize *work) {
     end_digest(work);
+    nvdp_sanitize_result_free(&work->result);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp__output_abort(&work->part[i].output);
         free(work->part[i].path);
@@ -981,7 +996,7 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     warn(&work);
     end_digest(&work);
     NVDP_TRY(publish(&work));
-    if (out != NULL) give(&work, out);
+    if (out != NULL) NVDP_TRY(give(&work, out));
 cleanup:
     release(&work);
     nvdp_sanitizer_free(work.sanitizer);

@@ -500,7 +500,7 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
-    nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs->pairs.texts,
+    nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs->pairs->texts,
                   from->tokens, from->pairs->method);
     if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
     if (row->uses_p) nvdp__fprintf(to, ", p %g", from->p);
@@ -537,7 +537,7 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
 
 static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
-    const bool all = from.pairs->pairs.adjacency == NVDP_ADJACENT_ALL;
+    const bool all = from.pairs->pairs->adjacency == NVDP_ADJACENT_ALL;
     print_head(&from, to);
     if (all) nvdp__privacy_report_tables(from.pairs, NULL, to);
     if (from.equal_length == 0) return;

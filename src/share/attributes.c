@@ -153,7 +153,6 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     const struct nvdp__nvib_config *nvib = &info->nvib;
     const struct nvdp__clip_config *clip = &nvib->clip;
     const struct nvdp_privacy_report *report = &facts->privacy;
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
     bool weights = facts->form.weights;
     bool single = facts->form.single;
     const struct nvdp__method *method = nvdp__method_row(info->method);
@@ -161,6 +160,11 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     bool hidden = single || nvib->length_policy == NVDP_LENGTH_HIDDEN;
     bool padded = weights && nvib->length_policy != NVDP_LENGTH_PUBLIC;
     bool measured = facts->measured && facts->publish;
+    static const struct nvdp_pairs_summary no_pairs;
+    static const struct nvdp_bdp_column no_column;
+    const struct nvdp_pairs_summary *pairs = measured ? report->pairs : &no_pairs;
+    const struct nvdp_bdp_column *best = measured ? report->best : &no_column;
+    const struct nvdp_bdp_column *published = measured ? report->published : &no_column;
     bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;

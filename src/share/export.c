@@ -594,11 +594,10 @@ static nvdp_status measure(struct export *export) {
     config.bdp.gamma = fmin(config.bdp.gamma, options->delta / 10) / (double)options->samples;
     facts->privacy.struct_size = sizeof facts->privacy;
     NVDP_TRY(nvdp__privacy_measure(export->ctx, posteriors, &config, NULL, &facts->privacy));
-    facts->privacy.linkage.struct_size = sizeof facts->privacy.linkage;
     NVDP_TRY(nvdp_linkage_measure(export->ctx, posteriors, config.bdp.releases, 0, options->seed,
-                                  &facts->privacy.linkage));
+                                  facts->privacy.linkage));
     facts->measured = true;
-    facts->named = nvdp__names_most(&facts->privacy.linkage);
+    facts->named = nvdp__names_most(facts->privacy.linkage);
     facts->bound_order = options->order; /* the order of the measurements */
 cleanup:
     nvdp_posteriors_free(posteriors);
@@ -950,6 +949,7 @@ cleanup:
 
 void nvdp_export_result_free(struct nvdp_export_result *result) {
     if (result == NULL) return;
+    nvdp_privacy_report_free(result->privacy);
     free(result->privacy);
     result->privacy = NULL;
 }
@@ -1009,10 +1009,12 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
                        nvdp__training_names[export.facts.training]);
         NVDP__GIVE(out, &result);
+        if (privacy != NULL) export.facts.privacy.pairs = NULL; /* the result owns it */
         privacy = NULL;
     }
 cleanup:
     free(privacy);
+    nvdp_privacy_report_free(&export.facts.privacy);
     nvdp__release_key_wipe(&export.key);
     nvdp__sign_key_wipe(&export.sign);
     nvdp__release_close(&export.release);

@@ -483,13 +483,21 @@ static nvdp_status train(struct reuse *reuse) {
 
 /* --- nvdp_reuse --- */
 
+void nvdp_reuse_result_free(struct nvdp_reuse_result *result) {
+    if (result == NULL) return;
+    free(result->scores);
+    result->scores = NULL;
+}
+
 nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_reuse_result *out) {
     nvdp_status status = NVDP_OK;
     double started = nvdp__now();
     struct options options;
     struct reuse reuse = {.ctx = ctx, .options = &options};
-    struct nvdp_reuse_result result = {.scores = NVDP_RESULT(struct nvdp_scores)};
+    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    NVDP_TRY(NVDP__NEW(ctx, result.scores, 1));
+    result.scores->struct_size = sizeof *result.scores;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (options.out != NULL && !options.overwrite && !nvdp__directory_empty(options.out))
@@ -500,7 +508,7 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     NVDP_TRY(create_reader(&reuse));
     NVDP_TRY(allocate(&reuse));
     NVDP_TRY(train(&reuse));
-    NVDP_TRY(score(&reuse, &reuse.test, &result.scores));
+    NVDP_TRY(score(&reuse, &reuse.test, result.scores));
     if (options.out != NULL) {
         struct nvdp__reader_info info = {
             .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
@@ -513,8 +521,11 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     result.classes = reuse.labels.classes;
     result.best_epoch = reuse.best_epoch;
     result.seconds = nvdp__now() - started;
+    nvdp_reuse_result_free(out);
     NVDP__GIVE(out, &result);
+    result.scores = NULL;
 cleanup:
+    nvdp_reuse_result_free(&result);
     free(reuse.train.row);
     free(reuse.validation.row);
     free(reuse.test.row);

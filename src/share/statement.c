@@ -257,7 +257,7 @@ static const char *shared_parts(const struct nvdp__form *form) {
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
     struct nvdp__writer made = {.out = out, .size = size}, *writer = &made;
     const struct nvdp_privacy_report *report = &facts->privacy;
-    const struct nvdp_pairs_summary *pairs = &report->pairs;
+    const struct nvdp_pairs_summary *pairs = report->pairs;
     char a[32], b[32], sentence[NVDP_LINKAGE_SENTENCE];
     out[0] = '\0';
     if (!facts->measured || !facts->publish) {
@@ -267,7 +267,7 @@ void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t si
                                  : "Nothing was measured on these texts.");
         return;
     }
-    nvdp_linkage_sentence(&report->linkage, sentence);
+    nvdp_linkage_sentence(report->linkage, sentence);
     nvdp__append(
         writer,
         "Measured on these texts, not proven for others: s%s The Renyi divergence of order "
@@ -285,7 +285,7 @@ void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t si
                  ". Bayesian DP of the worst text: epsilon %s at delta %g%s. These numbers are "
                  "rounded up and have no noise: to a reader who knows some of the texts they help "
                  "to identify the others.",
-                 number(report->best.worst.epsilon, a), facts->delta,
+                 number(report->best->worst.epsilon, a), facts->delta,
                  report->small_population ? " (too few texts to trust)" : "");
 }
 

@@ -54,6 +54,7 @@ static nvdp_status train(const struct stage *at) {
         NVDP_TRY(nvdp_config_set(config, "overwrite", "true"));
     NVDP_TRY(nvdp_train(at->ctx, config, &result));
 cleanup:
+    nvdp_train_result_free(&result);
     nvdp_config_free(config);
     return status;
 }
@@ -78,7 +79,9 @@ static nvdp_status measure_texts(const struct stage *at, const struct nvdp_confi
     struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
     if (sequence) {
         NVDP_RETURN_IF_FAILED(nvdp_run_sequence_privacy(at->ctx, config, NULL, &vectors));
-        return nvdp_privacy_report_json(at->ctx, &vectors, text);
+        const nvdp_status status = nvdp_privacy_report_json(at->ctx, &vectors, text);
+        nvdp_privacy_report_free(&vectors);
+        return status;
     }
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     NVDP_RETURN_IF_FAILED(nvdp_run_text_privacy(at->ctx, config, NULL, &report));
@@ -126,14 +129,14 @@ static nvdp_status measure(const struct stage *at) {
     } else {
         NVDP_TRY(nvdp_run_posteriors(at->ctx, config, &posteriors));
         NVDP_TRY(nvdp_privacy_measure(at->ctx, posteriors, config, NULL, &report));
-        report.linkage = (struct nvdp_linkage)NVDP_RESULT(struct nvdp_linkage);
         NVDP_TRY(nvdp_linkage_measure(at->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
-                                      1, &report.linkage));
+                                      1, report.linkage));
         NVDP_TRY(nvdp_privacy_report_json(at->ctx, &report, &text));
     }
     if (own) NVDP_TRY(nvdp_measured_label(at->ctx, config, &text));
     if (text != NULL) NVDP_TRY(write_privacy(at, name, text));
 cleanup:
+    nvdp_privacy_report_free(&report);
     nvdp_config_free(config);
     free(name);
     free(text);
@@ -144,25 +147,28 @@ cleanup:
 /* Trains a reader of the shared file, for the labels in the file or for others. */
 static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
                                const char *file) {
+    nvdp_status status = NVDP_OK;
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     struct nvdp_config *config = at->grid->reuse;
-    if (has(at, file)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "file", shared));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(config, "labels", labels));
-    NVDP_RETURN_IF_FAILED(nvdp_reuse(at->ctx, config, &result));
-    char *text = NULL;
-    NVDP_RETURN_IF_FAILED(
-        nvdp_result_json(at->ctx, nvdp_result_table_find("scores"), "file", &result.scores, &text));
-    json_t *object = json_loads(text, 0, NULL);
-    char *path = path_to(at, file);
-    nvdp_status status = NVDP_ERR_MEMORY;
-    free(text);
+    char *text = NULL, *path = path_to(at, file);
+    json_t *object = NULL;
+    if (has(at, file)) goto cleanup;
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp_config_set(config, "file", shared));
+    NVDP_TRY(nvdp_config_set(config, "labels", labels));
+    NVDP_TRY(nvdp_reuse(at->ctx, config, &result));
+    NVDP_TRY(
+        nvdp_result_json(at->ctx, nvdp_result_table_find("scores"), "file", result.scores, &text));
+    object = json_loads(text, 0, NULL);
     json_object_set_new(object, "train_texts", json_integer((json_int_t)result.train_texts));
     json_object_set_new(object, "classes", json_integer((json_int_t)result.classes));
     json_object_set_new(object, "best_epoch", json_integer((json_int_t)result.best_epoch));
     json_object_set_new(object, "seconds", json_real(result.seconds));
-    if (path != NULL) status = nvdp__json_write(at->ctx, path, object);
+    NVDP_TRY(nvdp__json_write(at->ctx, path, object));
+cleanup:
+    nvdp_reuse_result_free(&result);
     json_decref(object);
+    free(text);
     free(path);
     return status;
 }

@@ -330,9 +330,9 @@ static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
     }
     if (task == NULL) tag[n++] = (struct nvdp__field){"O", 1};
     NVDP_TRY(nvdp__names_copy(ctx, n, tag, sizeof *tag, &storage->labels));
-    dataset->task.labels = storage->labels;
-    dataset->task.classes = task != NULL ? task->classes : (int)n;
-    storage->more_labels = n - (size_t)dataset->task.classes;
+    storage->task.labels = storage->labels;
+    storage->task.classes = task != NULL ? task->classes : (int)n;
+    storage->more_labels = n - (size_t)storage->task.classes;
 cleanup:
     free(type);
     free(tag);
@@ -343,9 +343,9 @@ cleanup:
 /* set_classes() made a label for each of the file's tags; O is missing if the model has none. */
 static int32_t class_of(const struct nvdp_dataset *tags, const struct nvdp__conll_word *word) {
     const int32_t labels =
-        (int32_t)tags->task.classes + (int32_t)nvdp__dataset_storage(tags)->more_labels;
+        (int32_t)tags->task->classes + (int32_t)nvdp__dataset_storage(tags)->more_labels;
     for (int32_t c = 0; c < labels; c++)
-        if (is_label(tags->task.labels[c], word->kind, word->type)) return c;
+        if (is_label(tags->task->labels[c], word->kind, word->type)) return c;
     return NVDP_TAG_UNKNOWN;
 }
 
@@ -358,10 +358,10 @@ static void log_missed(struct nvdp_context *ctx, const char *path, const struct 
     if (more == 0) return;
     for (size_t i = 0; i < conll->words; i++)
         entities +=
-            conll->word[i].kind == 'B' && class_of(tags, &conll->word[i]) >= tags->task.classes;
+            conll->word[i].kind == 'B' && class_of(tags, &conll->word[i]) >= tags->task->classes;
     for (size_t k = 0; k < more / 2; k++)
         nvdp__name_list_add(&list, sizeof list.text,
-                            tags->task.labels[tags->task.classes + (int)k] + 2);
+                            tags->task->labels[tags->task->classes + (int)k] + 2);
     nvdp__log(ctx, NVDP_LOG_NOTICE,
               "%s: %zu of %zu entities are of types that the training file lacks (%s): they count "
               "as missed",
@@ -496,7 +496,7 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
     NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owns the labels until the end */
-    tags->task = nvdp__task_layout(NVDP_TASK_NER)->task;
+    nvdp__dataset_storage(tags)->task = nvdp__task_layout(NVDP_TASK_NER)->task;
     NVDP_TRY(
         set_classes(ctx, path, &conll, task != NULL && task->labels != NULL ? task : NULL, tags));
     log_scheme(ctx, path, &conll.scheme);
@@ -509,7 +509,7 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->continues, t.count));
     NVDP_TRY(NVDP__NEW(ctx, nvdp__dataset_storage(dataset)->group, t.count));
     NVDP_TRY(dataset_of_texts(&t, dataset));
-    dataset->task = tags->task;
+    nvdp__dataset_storage(dataset)->task = *tags->task;
     nvdp__dataset_storage(dataset)->more_labels = nvdp__dataset_storage(tags)->more_labels;
     NVDP__HAND_OVER(&nvdp__dataset_storage(dataset)->labels, nvdp__dataset_storage(tags)->labels);
     NVDP__HAND_OVER(out, dataset);

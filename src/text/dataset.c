@@ -63,6 +63,7 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
     struct nvdp__dataset_storage *storage = nvdp__calloc(ctx, 1, sizeof *storage);
     if (storage == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     dataset->storage = storage;
+    dataset->task = &storage->task;
     dataset->count = count;
     storage->cut = nvdp__calloc(ctx, count, sizeof *storage->cut);
     dataset->offset = nvdp__calloc(ctx, count + 1, sizeof *dataset->offset);
@@ -229,7 +230,7 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
         dataset->index[i] = (int64_t)i;
     }
     NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
-    dataset->task = (struct nvdp_task){
+    nvdp__dataset_storage(dataset)->task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = nvdp__task_layout(NVDP_TASK_TSV)->task.name, .pair = pair};
     NVDP__HAND_OVER(out, dataset);
 cleanup:
@@ -281,13 +282,13 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
         }
     }
     if (from->id != NULL) NVDP_TRY(nvdp__names_of(ctx, n, from->id, rows, &dataset->id));
-    dataset->task = from->task;
+    nvdp__dataset_storage(dataset)->task = *from->task;
     dataset->split = from->split;
     if (nvdp__dataset_storage(from)->labels != NULL) {
         storage->more_labels = nvdp__dataset_storage(from)->more_labels;
-        NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task.classes + storage->more_labels,
-                                from->task.labels, NULL, &storage->labels));
-        dataset->task.labels = storage->labels;
+        NVDP_TRY(nvdp__names_of(ctx, (size_t)from->task->classes + storage->more_labels,
+                                from->task->labels, NULL, &storage->labels));
+        nvdp__dataset_storage(dataset)->task.labels = storage->labels;
     }
     NVDP__HAND_OVER(out, dataset);
 cleanup:
@@ -395,13 +396,13 @@ static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset *f
     size_t count = from->count;
     size_t strata = 1;
     if (from->label != NULL)
-        strata = from->task.regression ? QUANTILE_BINS : (size_t)from->task.classes;
+        strata = from->task->regression ? QUANTILE_BINS : (size_t)from->task->classes;
     size_t *stratum = nvdp__calloc(ctx, count, sizeof *stratum);
     size_t *start = nvdp__calloc(ctx, strata + 1, sizeof *start);
     size_t *take = nvdp__calloc(ctx, strata, sizeof *take);
     int64_t *order = nvdp__calloc(ctx, count, sizeof *order);
     NVDP_TRY(NVDP__MADE(stratum, start, take, order));
-    if (from->label != NULL && from->task.regression) {
+    if (from->label != NULL && from->task->regression) {
         NVDP_TRY(bin_scores(ctx, from, stratum));
     } else if (from->label != NULL) {
         for (size_t i = 0; i < count; i++) {

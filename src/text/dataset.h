@@ -17,7 +17,8 @@ struct nvdp__columns {
 void nvdp__set_columns(struct nvdp_dataset_config *config, const struct nvdp__columns *columns);
 
 struct nvdp__dataset_storage {
-    const char **labels; /* task.labels unless static; one block */
+    struct nvdp_task task; /* nvdp_dataset.task */
+    const char **labels;   /* task.labels unless static; one block */
     size_t
         more_labels; /* labels behind those of task.classes: tags that the model cannot predict */
     bool *cut;       /* [count] the text was truncated */

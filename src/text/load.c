@@ -130,7 +130,7 @@ static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_lengt
 
 /* True if labels are classes of the task, or scores in its range. */
 static bool labels_fit(const struct nvdp_dataset *dataset) {
-    const struct nvdp_task *task = &dataset->task;
+    const struct nvdp_task *task = dataset->task;
     for (size_t i = 0; dataset->label != NULL && i < dataset->count; i++) {
         double label = dataset->label[i];
         bool fits = task->regression ? label >= task->label_min && label <= task->label_max
@@ -162,7 +162,7 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
     struct nvdp__layout layout;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labeled != 0, &dataset));
-    dataset->task = layout.task;
+    nvdp__dataset_storage(dataset)->task = layout.task;
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
     for (size_t i = 0; i < dataset->count; i++) {
         dataset->offset[i + 1] = u32_at(a->length, i);
@@ -179,8 +179,8 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
         memcpy(dataset->label, a->label, dataset->count * sizeof *dataset->label);
     if (a->head.names > 0) {
         NVDP_TRY(unpack_names(ctx, a->head.names, a->names, &storage->labels));
-        dataset->task.labels = storage->labels;
-        dataset->task.classes = (int)a->head.names;
+        storage->task.labels = storage->labels;
+        storage->task.classes = (int)a->head.names;
     }
     if (a->head.id_bytes > 0) NVDP_TRY(unpack_names(ctx, a->head.texts, a->id_text, &dataset->id));
     NVDP__HAND_OVER(out, dataset);
@@ -258,8 +258,8 @@ static void put_dataset(struct block *block, const struct nvdp_dataset *dataset)
     struct head head = {.texts = n,
                         .tokens = dataset->offset[n],
                         .labeled = dataset->label != NULL,
-                        .names = storage->labels != NULL ? (uint64_t)dataset->task.classes : 0};
-    head.name_bytes = put_names(&counted, head.names, dataset->task.labels);
+                        .names = storage->labels != NULL ? (uint64_t)dataset->task->classes : 0};
+    head.name_bytes = put_names(&counted, head.names, dataset->task->labels);
     head.id_bytes = put_names(&counted, ids, dataset->id);
     put(block, &head, sizeof head);
     for (size_t i = 0; i < n; i++)
@@ -275,7 +275,7 @@ static void put_dataset(struct block *block, const struct nvdp_dataset *dataset)
     put(block, dataset->index, n * sizeof *dataset->index);
     if (dataset->label != NULL) put(block, dataset->label, n * sizeof *dataset->label);
     put(block, dataset->ids, dataset->offset[n] * sizeof *dataset->ids);
-    put_names(block, head.names, dataset->task.labels);
+    put_names(block, head.names, dataset->task->labels);
     put_names(block, ids, dataset->id);
 }
 
@@ -339,7 +339,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
         NVDP_TRY(nvdp__names_copy(ctx, rows->count, &rows->row[0].id, sizeof rows->row[0],
                                   &dataset->id));
     NVDP_TRY(nvdp__dataset_encode(ctx, tokenizer, texts, max_length, dataset));
-    dataset->task = rows->task;
+    nvdp__dataset_storage(dataset)->task = rows->task;
     dataset->bad_rows = rows->skipped;
     nvdp__dataset_storage(dataset)->labels = rows->labels;
     rows->labels = NULL;
@@ -360,7 +360,7 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
                          const char *path, size_t not_utf8, const struct nvdp_dataset *dataset) {
     const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
     const size_t n = dataset->count,
-                 specials = nvdp_tokenizer_specials(tokenizer, dataset->task.pair);
+                 specials = nvdp_tokenizer_specials(tokenizer, dataset->task->pair);
     const size_t tokens = dataset->offset[n] > n * specials ? dataset->offset[n] - n * specials : 0;
     size_t empty = 0, unknowns = 0;
     for (size_t i = 0; i < n; i++)

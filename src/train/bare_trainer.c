@@ -48,7 +48,8 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
         ids[length - 1] = SEP;
     }
     dataset->longest = length;
-    dataset->task = nvdp__task_layout(NVDP_TASK_SST2)->task; /* single texts of two classes */
+    nvdp__dataset_storage(dataset)->task =
+        nvdp__task_layout(NVDP_TASK_SST2)->task; /* single texts of two classes */
     NVDP__HAND_OVER(out, dataset);
 cleanup:
     nvdp_dataset_free(dataset);

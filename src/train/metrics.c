@@ -379,7 +379,7 @@ static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_datase
                               size_t words, size_t draws, const float *const *outputs,
                               struct nvdp_scores *scores) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp_task *task = &dataset->task;
+    const struct nvdp_task *task = dataset->task;
     int32_t *predicted = NULL;
     NVDP_TRY(NVDP__NEW(ctx, predicted, words));
     *scores = (struct nvdp_scores){.struct_size = scores->struct_size,
@@ -425,14 +425,14 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
         if (isfinite(outputs[i])) continue;
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC,
                             "%s %zu: the output of the model is %g, which is not finite",
-                            dataset->task.tags ? "word" : "text", i % size / model->info.outputs,
+                            dataset->task->tags ? "word" : "text", i % size / model->info.outputs,
                             (double)outputs[i]));
     }
-    if (dataset->task.tags) {
+    if (dataset->task->tags) {
         NVDP_TRY(score_tags(ctx, dataset, rows, draws, row, scores));
         goto cleanup;
     }
-    const struct nvdp_task *task = &dataset->task;
+    const struct nvdp_task *task = dataset->task;
     nvdp__score(task, dataset->count, dataset->label, draws, row, scores);
     if (intervals)
         NVDP_TRY(
@@ -515,8 +515,8 @@ void nvdp__entities_count(const struct nvdp_dataset *dataset, const int32_t *pre
         if (!continues[i]) step(&c, outside, outside);
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
-            step(&c, tag_of(&dataset->task, dataset->tag[k]),
-                 tag_of(&dataset->task, predicted[word++]));
+            step(&c, tag_of(dataset->task, dataset->tag[k]),
+                 tag_of(dataset->task, predicted[word++]));
         }
     }
     step(&c, outside, outside);

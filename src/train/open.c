@@ -40,7 +40,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     config.cache = t->config.cache;
     const bool held = split != NVDP_SPLIT_TRAIN;
     if (held && t->config.folds == 0) {
-        config.labels_from = &t->all->task;
+        config.labels_from = t->all->task;
         config.limit = t->config.limit_dev;
         return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
     }
@@ -67,7 +67,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
             nvdp__token_file_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
-    if (t->all->task.tags && noise->on_sequence)
+    if (t->all->task->tags && noise->on_sequence)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "token_noise: task %s labels every word and needs a mechanism that "
                           "privatizes tokens, found %s",
@@ -142,14 +142,14 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
     NVDP_RETURN_IF_FAILED(check_encoder(t, row));
-    if (t->all->task.pair && bert->type_vocab_size < 2 && row->token_types &&
+    if (t->all->task->pair && bert->type_vocab_size < 2 && row->token_types &&
         t->tokenizer != NULL && t->tokenizer->types)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: pairs of texts need a model with 2 token types, found %zu",
                           t->config.model, bert->type_vocab_size);
     info.method = t->config.method;
     info.nvib = t->config.nvib;
-    info.task = t->all->task;
+    info.task = *t->all->task;
     info.columns = t->config.columns;
     info.max_length = t->config.max_length;
     info.outputs = info.task.regression ? 1 : (size_t)info.task.classes;
@@ -204,7 +204,7 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
             return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                               "class_weights: expected none, balanced or %zu numbers from 0 to 1e6 "
                               "separated by commas (for the classes %s to %s), found %s",
-                              classes, t->all->task.labels[0], t->all->task.labels[classes - 1],
+                              classes, t->all->task->labels[0], t->all->task->labels[classes - 1],
                               t->config.class_weights);
         at = end + 1;
         any = any || t->class_weight[c] > 0;
@@ -238,7 +238,7 @@ static void divide_by_largest(struct nvdp__trainer *t, size_t classes) {
  * the sum than without weights. */
 static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     const char *how = t->config.class_weights;
-    const struct nvdp_task *task = &t->all->task;
+    const struct nvdp_task *task = t->all->task;
     const size_t classes = (size_t)task->classes;
     const bool balanced = strcmp(how, "balanced") == 0, private = nvdp__dp_wanted(&t->config.dp);
     if (strcmp(how, "none") == 0) return NVDP_OK;

@@ -345,11 +345,11 @@ nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *mo
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "predictions: expected a model that reads texts, found one that tags words");
-    if (model->info.task.pair != dataset->task.pair)
+    if (model->info.task.pair != dataset->task->pair)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected %s, found %s",
                           model->info.task.pair
                               ? "a second text for each text"
                               : "none, as the run reads single texts (in a file: no tab)",
-                          dataset->task.pair ? "second texts" : "none");
+                          dataset->task->pair ? "second texts" : "none");
     return predict_texts(ctx, model, dataset, &options, &sink);
 }

@@ -151,9 +151,9 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;
     char *began = NULL;
     struct nvdp__dp_scope scope = {
-        .example = t->all->task.tags ? "one sentence of the train file (or a part of at most "
-                                       "max_length tokens of a longer sentence)"
-                                     : "one text or pair of texts of the train file",
+        .example = t->all->task->tags ? "one sentence of the train file (or a part of at most "
+                                        "max_length tokens of a longer sentence)"
+                                      : "one text or pair of texts of the train file",
         .covers = "model/",
         .chosen = t->config.select == NVDP__SELECT_BEST,
         .sampled = t->config.limit_train > 0 || t->config.folds > 0};
@@ -210,10 +210,10 @@ nvdp_status nvdp__trainer_keep_model(struct nvdp__trainer *t) {
 
 nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *t, const struct nvdp_train_result *r) {
     json_t *proven = nvdp__certificate_summary(&t->proven);
-    json_t *root = json_pack("{s:s,s:s,s:s,s:s}", "task", t->all->task.name, "method",
+    json_t *root = json_pack("{s:s,s:s,s:s,s:s}", "task", t->all->task->name, "method",
                              nvdp_method_name(t->config.method), "protocol",
                              nvdp__protocol_names[t->config.protocol], "metric",
-                             nvdp_metric_name(r->test.metric[0]));
+                             nvdp_metric_name(r->test->metric[0]));
     bool good = nvdp__result_put(root, &nvdp__result_train, "file", r);
     good = json_object_set_new(root, "certified", proven) == 0 && good;
     if (!good) {

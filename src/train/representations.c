@@ -135,7 +135,7 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
              made->types + made->offset[text]);
         text++;
     }
-    made->task = given->task;
+    nvdp__dataset_storage(made)->task = given->task;
     made->split = split;
     NVDP__HAND_OVER(out, made);
 cleanup:

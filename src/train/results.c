@@ -1,5 +1,5 @@
 /* The result tables of training (nvdp/result.h), from which JSON, text and documentation are
- * made: first the scores, then the run. */
+ * made: the scores, the run, its plan. */
 #include "base/base.h"
 #include "options/result.h"
 #include <nvdp/train.h>
@@ -117,9 +117,9 @@ static void print_best(const void *result, struct nvdp_result_lines *to) {
 
 static void print_validation(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_train_result *r = result;
-    if (r->test.metrics > 0)
+    if (r->test != NULL && r->test->metrics > 0)
         nvdp_result_line(to, "validation", "%.4f  (%s)", r->best_validation,
-                         nvdp_metric_name(r->test.metric[0]));
+                         nvdp_metric_name(r->test->metric[0]));
 }
 
 static void print_time(const void *result, struct nvdp_result_lines *to) {
@@ -143,7 +143,8 @@ const struct nvdp_result_table nvdp__result_train = {
                            "patience ran out before the last epoch"),
                      {"test", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
                       .help = "scores on the dev file",
-                      NVDP_RESULT_AT(struct nvdp_train_result, test), .of = &nvdp__result_scores},
+                      NVDP_RESULT_AT(struct nvdp_train_result, test), .indirect = true,
+                      .of = &nvdp__result_scores},
                      TRAIN(loss_g, "nats", NVDP_SCOPE_RUN, 0,
                            "Gaussian regularizer, mean over the last epoch, before "
                            "lambda"),
@@ -181,4 +182,45 @@ const struct nvdp_result_table nvdp__result_train = {
                                                   {.row = "early_stopped"},
                                                   {.row = "best_validation", .key = "validation"},
                                                   {0}}},
+        {0}}};
+
+/* --- the plan of a run --- */
+
+#define PLAN(member, ...) NVDP_RESULT_ROW(struct nvdp_train_plan, member, __VA_ARGS__)
+
+static bool has_frozen(const void *result) {
+    return ((const struct nvdp_train_plan *)result)->frozen_parameters > 0;
+}
+
+static void print_frozen(const void *result, struct nvdp_result_lines *to) {
+    if (has_frozen(result))
+        nvdp_result_line(to, "frozen parameters", "%zu",
+                         ((const struct nvdp_train_plan *)result)->frozen_parameters);
+}
+
+const struct nvdp_result_table nvdp__result_train_plan = {
+    .name = "train_plan",
+    .help = "size and time of a run of nvdp train",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        PLAN(train_texts, "texts", NVDP_SCOPE_FILE, 0, "texts to train on", .label = "train texts"),
+        PLAN(validation_texts, "texts", NVDP_SCOPE_FILE, 0, "texts that select the epoch",
+             .label = "validation texts"),
+        PLAN(test_texts, "texts", NVDP_SCOPE_FILE, 0, "texts of the dev file",
+             .label = "test texts"),
+        PLAN(parameters, NULL, NVDP_SCOPE_MODEL, 0, "trained parameters", .label = "parameters"),
+        PLAN(frozen_parameters, NULL, NVDP_SCOPE_MODEL, 0, "parameters of frozen layers",
+             .print = print_frozen),
+        {"prefix_cache_bytes", NVDP_RESULT_COUNT, "bytes", NVDP_SCOPE_RUN, -1,
+         "size of the frozen layers' states in the cache",
+         NVDP_RESULT_AT(struct nvdp_train_plan, prefix_bytes)},
+        PLAN(steps, "steps", NVDP_SCOPE_RUN, 0, "optimizer steps", .label = "steps"),
+        PLAN(memory_bytes, "bytes", NVDP_SCOPE_RUN, -1,
+             "parameters, optimizer state and activations", .label = "memory",
+             .scale = 1. / (1 << 20), .after = " MiB"),
+        PLAN(step_seconds, "s", NVDP_SCOPE_RUN, -1, "time of a step"),
+        PLAN(train_seconds, "s", NVDP_SCOPE_RUN, -1, "time of all steps"),
+        PLAN(score_seconds, "s", NVDP_SCOPE_RUN, -1, "time of validation and the final score"),
+        PLAN(prefix_seconds, "s", NVDP_SCOPE_RUN, -1, "time of the frozen layers' states, once"),
+        PLAN(base_seconds, "s", NVDP_SCOPE_RUN, -1, "time of the base run; 0: none"),
         {0}}};

@@ -269,6 +269,12 @@ void nvdp__run_close(struct nvdp__run *run) {
 
 /* --- scores and posteriors --- */
 
+void nvdp_evaluation_free(struct nvdp_evaluation *evaluation) {
+    if (evaluation == NULL) return;
+    free(evaluation->scores);
+    evaluation->scores = NULL;
+}
+
 nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                           struct nvdp_evaluation *out) {
     size_t count;
@@ -286,21 +292,25 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp_evaluation result = NVDP_RESULT(struct nvdp_evaluation);
+    NVDP_TRY(NVDP__NEW(ctx, result.scores, 1));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__evaluate_schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__run_open(ctx, &options, &run));
     NVDP_TRY(nvdp__score_whole(ctx, run.model, run.dataset, options.batch, options.seed,
-                               options.draws, &result.scores, &found));
+                               options.draws, result.scores, &found));
     const struct nvdp__model_info *info = &run.model->info;
     nvdp__snprintf(result.task, sizeof result.task, "%s", info->task.name);
     nvdp__snprintf(result.method, sizeof result.method, "%s", nvdp_method_name(info->method));
     nvdp__snprintf(result.split, sizeof result.split, "%s", options.split);
     nvdp__snprintf(result.protocol, sizeof result.protocol, "%s",
                    nvdp__protocol_names[run.config.protocol]);
+    nvdp_evaluation_free(out);
     NVDP__GIVE(out, &result);
+    result.scores = NULL;
     *count = found != NULL ? run.model->info.outputs : 0;
     *classes = found;
 cleanup:
+    nvdp_evaluation_free(&result);
     nvdp__run_close(&run);
     return status;
 }

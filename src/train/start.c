@@ -196,7 +196,7 @@ nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *t
     *takes = true;
     if (t->config.from_base == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
-    bool same = same_outputs(&info.task, &t->all->task);
+    bool same = same_outputs(&info.task, t->all->task);
     if (!same && tell)
         nvdp__log(t->ctx, NVDP_LOG_NOTICE,
                   "option {from-base}: %s is of task %s with %zu outputs, so only its encoder is "

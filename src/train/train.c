@@ -268,14 +268,14 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     NVDP_RETURN_IF_FAILED(share_weights(t));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
     status = nvdp__score_whole(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed,
-                               t->config.eval_draws, &result->test, NULL);
+                               t->config.eval_draws, result->test, NULL);
     if (status == NVDP_ERR_CANCELLED)
         return nvdp__fail(t->ctx, status,
                           "interrupted while the trained model was scored; continue with: nvdp "
                           "train --resume %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
-    warn_of_chance(t, &result->test);
+    warn_of_chance(t, result->test);
     result->epochs_run = t->job.epoch;
     result->best_epoch = t->state.best_epoch;
     result->best_validation = t->state.best_value;
@@ -321,7 +321,7 @@ static nvdp_status base_has(const struct nvdp__trainer *t, const char *name, boo
 /* Trains RUN/base, or the rest of it if it was begun before. */
 static nvdp_status train_base(struct nvdp__trainer *t) {
     struct nvdp_context *ctx = t->ctx;
-    struct nvdp_train_result result;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options base;
     bool begun = false, done = false;
     NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
@@ -349,17 +349,25 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base run: %s %.4f; step 2 of 2, training of the bottleneck: %s",
-              nvdp_metric_name(result.test.metric[0]), result.test.mean[0], t->config.out);
+              nvdp_metric_name(result.test->metric[0]), result.test->mean[0], t->config.out);
+    nvdp_train_result_free(&result);
     return NVDP_OK;
 }
 
 /* --- the whole run --- */
+
+void nvdp_train_result_free(struct nvdp_train_result *result) {
+    if (result == NULL) return;
+    free(result->test);
+    result->test = NULL;
+}
 
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_config *given, struct nvdp_train_result *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    NVDP_TRY(NVDP__NEW(ctx, result.test, 1));
     NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
     if (t.config.resume == NULL) {
         NVDP_TRY(nvdp__trainer_take_base(&t));
@@ -379,8 +387,11 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     if (nvdp__rank(ctx) == 0) nvdp__dp_warn_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_write_result(&t, &result)));
+    nvdp_train_result_free(out);
     *out = result;
+    result.test = NULL;
 cleanup:
+    nvdp_train_result_free(&result);
     nvdp__trainer_close(&t);
     return status;
 }
@@ -393,10 +404,11 @@ nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_optio
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out) {
     struct nvdp__train_options options;
-    struct nvdp_train_result result;
     NVDP_RETURN_IF_FAILED(nvdp__train_open(ctx, config, &options));
     NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     NVDP_RETURN_IF_FAILED(nvdp__config_blame(config, train(ctx, &options, config, &result)));
+    nvdp_train_result_free(out);
     NVDP__GIVE(out, &result);
     return NVDP_OK;
 }

@@ -26,6 +26,7 @@ static const char *train(const char *name, size_t steps, const char *secrets) {
     const char *text[] = {toy_text("toy.txt", 60, 7)};
     const char *out = support_scratch_path(name);
     struct nvdp__pretrain_options config = toy_config(text, out);
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.vocab = toy_vocabulary();
     config.steps = steps;

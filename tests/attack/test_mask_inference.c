@@ -41,7 +41,8 @@ static struct bench open_bench(const char *key, const char *table) {
     struct bench b = {.ctx = support_context(), .model = support_scratch_path("model")};
     const char *text = toy_text("toy.txt", 60, 3);
     struct nvdp__pretrain_options config = toy_config(&text, b.model);
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     struct nvdp_token_list list = {0};
     const uint64_t seed = 5;
     config.vocab = toy_vocabulary();

@@ -390,7 +390,8 @@ static const char *made_prior(struct nvdp_context *ctx) {
     config.steps = 400;
     config.mask_prob = .25;
     config.length = 8;
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     free(text);
     free(vocabulary);

@@ -32,6 +32,7 @@ Test(sequence, pairs_are_the_closed_form) {
         }
         static const char *const orders[] = {"0.5", "1", "1.1", "8", "inf"};
         for (size_t o = 0; o < sizeof orders / sizeof *orders; o++) {
+            FREED(nvdp_privacy_report_free)
             struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
             struct nvdp_config *config = NULL;
             const double order = strtod(orders[o], NULL);
@@ -50,8 +51,8 @@ Test(sequence, pairs_are_the_closed_form) {
                     largest = fmax(largest, want);
                 }
             }
-            cr_expect_float_eq(report.pairs.sum.max, largest, 1e-10 * largest);
-            cr_expect_eq(report.pairs.pairs, TEXTS * (TEXTS - 1));
+            cr_expect_float_eq(report.pairs->sum.max, largest, 1e-10 * largest);
+            cr_expect_eq(report.pairs->pairs, TEXTS * (TEXTS - 1));
             cr_expect_eq(report.policy, NVDP_LENGTH_HIDDEN);
             cr_expect_eq(report.components, 1);
             cr_expect_eq(report.dim, DIM);
@@ -61,7 +62,7 @@ Test(sequence, pairs_are_the_closed_form) {
                                    1e-12);
                 cr_expect_float_eq(report.bound_loss, 2 * eta * clips[c], 1e-12);
                 cr_expect_leq(largest, report.bound);
-                cr_expect_leq(report.epsilon.sum.max, report.bound_loss);
+                cr_expect_leq(report.epsilon->sum.max, report.bound_loss);
             }
             nvdp_config_free(config);
         }
@@ -71,6 +72,7 @@ Test(sequence, pairs_are_the_closed_form) {
 
 Test(sequence, wrong_values_are_refused) {
     struct nvdp_context *ctx = support_context();
+    FREED(nvdp_privacy_report_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp_config *config = NULL;
     double states[2 * DIM] = {1};

@@ -9,8 +9,8 @@ static void check(const struct nvdp_dataset *dataset, size_t max_length) {
     for (size_t i = 0; i < dataset->count; i++) {
         size_t length = dataset->offset[i + 1] - dataset->offset[i];
         if (length == 0 || length > max_length || length > dataset->longest) abort();
-        if (dataset->label != NULL && !dataset->task.regression &&
-            !(dataset->label[i] >= 0 && dataset->label[i] < (float)dataset->task.classes))
+        if (dataset->label != NULL && !dataset->task->regression &&
+            !(dataset->label[i] >= 0 && dataset->label[i] < (float)dataset->task->classes))
             abort();
     }
     for (size_t t = 0; t < dataset->offset[dataset->count]; t++) {

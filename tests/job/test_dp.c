@@ -417,7 +417,8 @@ Test(dp, a_run_does_not_go_on_with_other_texts) {
     copy_task(&task, data, 60);
     struct nvdp__train_options config = run_options(&task, out);
     config.data = data;
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop_after, &calls);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
@@ -449,7 +450,8 @@ Test(dp, a_step_of_many_batches_is_left_within) {
     config.dp.batch = 54;
     config.batch = 1;
     task_train(ctx, &config);
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     int calls = 30; /* the first step checks about fifty times */
     nvdp_context_set_cancel(ctx, stop_after, &calls);
     config.out = parts;
@@ -498,7 +500,8 @@ Test(dp, secure_noise_is_never_the_same) {
 static nvdp_status train_on(struct nvdp_context *ctx, const void *config, const char *out,
                             bool resume) {
     struct nvdp__train_options options = *(const struct nvdp__train_options *)config;
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     options.out = out;
     options.resume = resume ? out : NULL;
     options.overwrite = !resume;
@@ -548,7 +551,7 @@ Test(dp, learns) {
     config.dp.noise = 0.04;
     config.epochs = 40;
     struct nvdp_train_result result = task_train(ctx, &config);
-    cr_expect_geq(result.test.mean[0], 0.9, "%g", result.test.mean[0]);
+    cr_expect_geq(result.test->mean[0], 0.9, "%g", result.test->mean[0]);
     cr_expect_eq(result.best_epoch, 40);
     nvdp_context_free(ctx);
 }
@@ -630,14 +633,15 @@ Test(dp, budgets) {
     support_contains(json_string_value(json_object_get(dp, "statement")),
                      "The number of examples N is public, since the probability is B/N");
     /* the recomputed account equals that of the run */
+    FREED(nvdp_training_privacy_free)
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
     char *statement = NULL;
     cr_assert_eq(nvdp_training_privacy(ctx, found, &training, &statement), NVDP_OK);
     cr_expect(training.is_private && training.finished && training.seeded &&
               training.delta_default);
-    cr_expect_float_eq(training.account.pld_epsilon, epsilon_of(dp), 1e-12);
-    cr_expect_float_eq(training.risk.mu, json_real_value(json_object_get(dp, "mu")), 1e-12);
-    cr_expect_float_eq(training.risk.membership,
+    cr_expect_float_eq(training.account->pld_epsilon, epsilon_of(dp), 1e-12);
+    cr_expect_float_eq(training.risk->mu, json_real_value(json_object_get(dp, "mu")), 1e-12);
+    cr_expect_float_eq(training.risk->membership,
                        json_real_value(json_object_get(json_object_get(dp, "membership"), "bound")),
                        1e-12);
     cr_expect_eq(json_array_size(json_object_get(dp, "guess")), 2);
@@ -673,7 +677,8 @@ Test(dp, budgets) {
 static void refused(struct nvdp_context *ctx, const struct task *task,
                     const struct nvdp__dp_options *dp, const char *what) {
     struct nvdp__train_options config = run_options(task, support_scratch_path("refused"));
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.dp = *dp;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%s", what);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s: %s", what,
@@ -739,7 +744,8 @@ Test(dp, of_a_model_that_saw_the_same_texts_in_another_file) {
     base.epochs = 1;
     task_train(ctx, &base);
     struct nvdp__train_options config = run_options(&task, out);
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.data = other;
     config.model = NULL;
     config.from_base = bare;
@@ -795,7 +801,8 @@ Test(dp, of_a_base_run) {
     struct nvdp__train_options config = run_options(&task, out);
     config.model = NULL;
     config.from_base = bare;
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     static const char refused[] = "which was trained on them without privacy";
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), refused);

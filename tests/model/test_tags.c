@@ -33,7 +33,7 @@ static struct nvdp__model_info info_of(const struct nvdp_dataset *data, enum nvd
     info.bert.vocab_size = PIECES;
     info.bert.max_position_embeddings = LENGTH;
     info.nvib = nvdp__nvib_config_default();
-    info.task = data->task;
+    info.task = *data->task;
     return info;
 }
 

@@ -194,6 +194,7 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
     config.adamw.clip_norm = 0;
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.2, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq(result.steps, 12);
@@ -224,6 +225,7 @@ Test(dp, a_run_states_what_holds_and_resumes_exactly) {
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
                     const char *what) {
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_expect_eq(nvdp__pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT, "%s", what);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), what), "%s", nvdp_context_error(ctx));
@@ -232,6 +234,7 @@ static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_option
 static nvdp_status pretrain_on(struct nvdp_context *ctx, const void *config, const char *out,
                                bool resume) {
     struct nvdp__pretrain_options options = *(const struct nvdp__pretrain_options *)config;
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     options.out = out;
     options.resume = resume ? out : NULL;
@@ -292,6 +295,7 @@ Test(dp, a_private_vocabulary_is_in_the_account) {
     config.dp = (struct nvdp__dp_options){
         .sample_rate = 0.05, .clip = 1, .target_epsilon = 3, .insecure_seed = 8};
     const double epsilon = WORDS * 0.5 / 2, delta = 0.5e-9 * WORDS;
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     for (int run = 0; run < 3; run++) {
         if (run == 1) { /* the vocabulary of the first run, and a stop */
@@ -363,6 +367,7 @@ Test(dp, pairs) {
     config.adamw.clip_norm = 0;
     config.dp =
         (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 0.1, .insecure_seed = 8};
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/dp-statement.txt", whole);
@@ -394,6 +399,7 @@ Test(dp, pairs) {
 
 static void trained(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
                     const char *out) {
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.out = out;
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s: %s", out,

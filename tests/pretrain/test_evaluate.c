@@ -13,7 +13,8 @@
 static struct nvdp__mlm_options trained(struct nvdp_context *ctx, const char *const *text) {
     nvdp_context_set_threads(ctx, 1);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("model"));
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     struct nvdp__mlm_options eval;
     nvdp__schema_default(&nvdp__mlm_schema, &eval);

@@ -22,8 +22,11 @@ static struct nvdp_context *one_thread(void) {
 
 static struct nvdp_pretrain_result run(struct nvdp_context *ctx,
                                        const struct nvdp__pretrain_options *config) {
-    struct nvdp_pretrain_result result;
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    support_keep(result.coverage);
+    support_keep(result.eval_coverage);
+    support_keep(result.eval);
     return result;
 }
 
@@ -42,12 +45,12 @@ Test(pretrain, learns_masked_tokens) {
     config.eval_every = 200;
     struct nvdp_pretrain_result result = run(ctx, &config);
     cr_assert_eq(result.steps, 400);
-    cr_assert_gt(result.eval.accuracy, 0.5);
-    cr_assert_lt(result.eval.perplexity, 6);
-    cr_assert_float_eq(result.eval.perplexity, exp(result.eval.nll), 1e-9);
-    cr_assert_float_eq(result.loss, result.eval.nll, 0.6); /* the same language */
-    cr_assert_eq(result.coverage.unknown, 0);
-    cr_assert(result.coverage.pieces_per_word >= 1 && result.coverage.pieces_per_word < 1.2);
+    cr_assert_gt(result.eval->accuracy, 0.5);
+    cr_assert_lt(result.eval->perplexity, 6);
+    cr_assert_float_eq(result.eval->perplexity, exp(result.eval->nll), 1e-9);
+    cr_assert_float_eq(result.loss, result.eval->nll, 0.6); /* the same language */
+    cr_assert_eq(result.coverage->unknown, 0);
+    cr_assert(result.coverage->pieces_per_word >= 1 && result.coverage->pieces_per_word < 1.2);
     /* Scores the same windows and masks with the saved model. */
     struct nvdp__mlm_options eval;
     nvdp__schema_default(&nvdp__mlm_schema, &eval);
@@ -58,9 +61,9 @@ Test(pretrain, learns_masked_tokens) {
     eval.length = config.length;
     eval.batch = 7;
     cr_assert_eq(nvdp__mlm_evaluate(ctx, &eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(scores.masked, result.eval.masked);
-    cr_assert_float_eq(scores.nll, result.eval.nll, 1e-5); /* other batches, other roundings */
-    cr_assert_float_eq(scores.accuracy, result.eval.accuracy, 2e-3);
+    cr_assert_eq(scores.masked, result.eval->masked);
+    cr_assert_float_eq(scores.nll, result.eval->nll, 1e-5); /* other batches, other roundings */
+    cr_assert_float_eq(scores.accuracy, result.eval->accuracy, 2e-3);
     nvdp_context_free(ctx);
 }
 
@@ -109,7 +112,8 @@ Test(pretrain, one_process_trains_in_a_folder) {
     struct nvdp_context *ctx = one_thread();
     const char *text = toy_text("train.txt", 30, 1), *out = support_scratch_path("held");
     struct nvdp__pretrain_options config = toy_config(&text, out);
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     DIR *lock = NULL;
     cr_assert_eq(nvdp__outdir_lock(ctx, out, &lock), NVDP_OK);
     cr_expect_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_STATE);
@@ -138,7 +142,8 @@ static void check_resume(enum nvdp__objective objective, enum nvdp_precision pre
     struct nvdp_pretrain_result once = run(ctx, &config);
     config.out = parts;
     struct stopper stopper = {.stop_at = 1};
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     nvdp_status status = NVDP_ERR_CANCELLED;
     nvdp_context_set_progress(ctx, watch, &stopper);
     nvdp_context_set_cancel(ctx, stop, &stopper);
@@ -205,7 +210,8 @@ Test(pretrain, a_changed_text_cannot_be_resumed) {
     run(ctx, &config);
     toy_text("train.txt", 30, 2);
     config.resume = config.out;
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_ERR_INPUT);
     cr_assert_not_null(
         strstr(nvdp_context_error(ctx), "expected the same text as at the beginning of the run"),
@@ -294,7 +300,8 @@ Test(pretrain, frozen_layers_stay) {
     snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
     snprintf(parts, sizeof parts, "%s", support_scratch_path("parts"));
     struct nvdp__pretrain_options start = toy_config(&text, first);
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     start.layers = 2;
     start.steps = 5;
     run(ctx, &start);
@@ -398,7 +405,8 @@ Test(pretrain, draws_the_same_on_one_thread_and_two) {
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__pretrain_options *config,
                     nvdp_status status, const char *message) {
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp__pretrain(ctx, config, &result), status, "%s", nvdp_context_error(ctx));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), message), "%s", nvdp_context_error(ctx));
 }
@@ -470,7 +478,8 @@ Test(pretrain, without_memory) {
     config.vocab = toy_vocabulary();
     uint64_t k = 1;
     for (; status != NVDP_OK && k < 4000; k += 1 + k / 24) {
-        struct nvdp_pretrain_result result;
+        FREED(nvdp_pretrain_result_free)
+        struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
         nvdp__fail_allocation(ctx, k);
         status = nvdp__pretrain(ctx, &config, &result);
         nvdp__fail_allocation(ctx, 0);
@@ -552,6 +561,7 @@ Test(pretrain, options_by_name) {
     free(json);
     struct nvdp_pretrain_plan plan = NVDP_RESULT(struct nvdp_pretrain_plan);
     cr_assert_eq(nvdp_pretrain_plan(ctx, config, &plan), NVDP_OK, "%s", nvdp_context_error(ctx));
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.parameters, plan.parameters);
@@ -566,8 +576,8 @@ Test(pretrain, options_by_name) {
     nvdp_config_set(eval, "length", "24");
     nvdp_config_set(eval, "seed", "3");
     cr_assert_eq(nvdp_mlm_evaluate(ctx, eval, &scores), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_assert_eq(scores.masked, result.eval.masked);
-    cr_assert_float_eq(scores.nll, result.eval.nll, 0.02); /* written in bfloat16 */
+    cr_assert_eq(scores.masked, result.eval->masked);
+    cr_assert_float_eq(scores.nll, result.eval->nll, 0.02); /* written in bfloat16 */
     nvdp_config_free(eval);
     /* A result without its size, and an unknown size name. */
     result.struct_size = 0;

@@ -259,7 +259,8 @@ Test(privatize, draws_have_their_keys) {
 /* Pretrains a small model to start from. */
 static const char *start_from(struct nvdp_context *ctx, const char *const *text, size_t steps) {
     static char path[512];
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     snprintf(path, sizeof path, "%s", support_scratch_path("init"));
     struct nvdp__pretrain_options config = toy_config(text, path);
     config.hidden = 32;
@@ -305,13 +306,14 @@ static float *words_of(struct nvdp_context *ctx, const char *directory, size_t *
 /* Returns the held-out loss on text that is privatized as in training. */
 static double held_out(struct nvdp_context *ctx, struct nvdp__pretrain_options config,
                        const char *const *held, size_t steps) {
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     config.steps = steps;
     config.eval_text = held;
     config.eval_texts = 1;
     cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-    if (steps > 0) cr_expect_float_eq(result.eval.nll, result.loss, 0.5);
-    return result.eval.nll;
+    if (steps > 0) cr_expect_float_eq(result.eval->nll, result.loss, 0.5);
+    return result.eval->nll;
 }
 
 /* A model of plain text learns privatized text with every objective, and the word embeddings
@@ -374,7 +376,8 @@ Test(privatize, resumes_to_the_same_bits) {
                 {NVDP__TOKENS_LAPLACE_NEAREST, NVDP__OBJECTIVE_DENOISING}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         char whole[512], parts[512];
-        struct nvdp_pretrain_result result;
+        FREED(nvdp_pretrain_result_free)
+        struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
         struct nvdp__pretrain_options config =
             adaptive(&text, init, runs[i].mechanism, runs[i].objective, 100);
         snprintf(whole, sizeof whole, "%s", support_scratch_path("whole"));
@@ -397,7 +400,8 @@ Test(privatize, resumes_to_the_same_bits) {
     }
     /* The start model has changed. */
     start_from(ctx, &text, 4);
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     const struct nvdp__pretrain_options variant = {.resume = support_scratch_path("parts")};
     cr_expect_eq(nvdp__pretrain(ctx, &variant, &result), NVDP_ERR_INPUT);
     cr_expect_not_null(strstr(nvdp_context_error(ctx),
@@ -426,7 +430,8 @@ Test(privatize, bad_configurations_are_refused) {
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1),
          "sensitive_from"},
     };
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cr_expect_eq(nvdp__pretrain(ctx, &bad[i].config, &result), NVDP_ERR_ARGUMENT);
         cr_expect_not_null(strstr(nvdp_context_error(ctx), bad[i].message), "%s",

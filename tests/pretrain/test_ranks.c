@@ -30,13 +30,17 @@ static nvdp_status pretrain(struct nvdp_context *ctx, int rank, void *user) {
     if (calls > 0 && rank == (ranks == NULL ? 0 : ranks->size - 1))
         nvdp_context_set_cancel(ctx, stop, &calls);
     nvdp_status status = nvdp__pretrain(ctx, &job->config, &job->result[rank]);
+    support_keep(job->result[rank].coverage);
+    support_keep(job->result[rank].eval_coverage);
+    support_keep(job->result[rank].eval);
     if (job->calls == 0) return status;
     return status == NVDP_ERR_CANCELLED ? NVDP_OK : NVDP_ERR_STATE;
 }
 
 static void pretrain_alone(const struct nvdp__pretrain_options *config) {
     struct nvdp_context *ctx = support_context();
-    struct nvdp_pretrain_result result;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     nvdp_context_set_threads(ctx, 1);
     cr_assert_eq(nvdp__pretrain(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
@@ -72,7 +76,7 @@ static void equals_one(struct nvdp__pretrain_options config) {
         support_same_runs(one, many, MODEL, ROUNDING);
         cr_expect(support_same_file(one, many, "vocab.txt"));
         for (int r = 1; r < size; r++)
-            cr_expect_eq(job.result[r].eval.nll, job.result[0].eval.nll);
+            cr_expect_eq(job.result[r].eval->nll, job.result[0].eval->nll);
     }
 }
 

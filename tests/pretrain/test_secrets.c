@@ -272,6 +272,7 @@ static bool stop(void *user) {
 static void resumes(struct nvdp_context *ctx, struct nvdp__pretrain_options *config,
                     const char *whole, const char *parts) {
     int calls = 5;
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     nvdp_context_set_cancel(ctx, NULL, NULL);
     config->out = whole;
@@ -317,6 +318,7 @@ Test(secrets, runs_refuse_what_does_not_fit) {
     struct nvdp_context *ctx = support_context();
     const char *text[] = {toy_text("private.txt", 40, 3)};
     const char *path = support_scratch_path("secrets.json");
+    FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     config.vocab = toy_vocabulary();

@@ -83,6 +83,7 @@ Test(bound, is_in_the_report) {
                                    .seed = 7,
                                    .with_alpha = weights == 1};
         struct nvdp_posteriors *set = made_posteriors(ctx, &texts);
+        FREED(nvdp_privacy_report_free)
         struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
         char *json = NULL, *text = NULL;
         set->kappa = 1;

@@ -243,6 +243,7 @@ Test(guess, measured_texts) {
     enum { TEXTS = 40, DIM = 3 };
     struct nvdp_context *ctx = support_context();
     struct nvdp_posteriors *set = NULL;
+    FREED(nvdp_privacy_report_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp_config *config = NULL;
     double prior[TEXTS];

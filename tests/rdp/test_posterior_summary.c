@@ -102,6 +102,7 @@ Test(posterior_summary, gaussian_mechanisms_have_no_weights) {
 
 static json_t *measured(struct nvdp_context *ctx, bool with_alpha) {
     struct nvdp_posteriors *set = two_texts(ctx, with_alpha);
+    FREED(nvdp_privacy_report_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     char *text = NULL;
     if (!with_alpha) snprintf(set->method, sizeof set->method, "vtdp");

@@ -31,6 +31,7 @@ static struct nvdp_config *joined(struct nvdp_context *ctx,
 static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
     const struct task task = task_make(ctx);
     struct nvdp_config *config = NULL;
+    FREED(nvdp_train_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     char *text = NULL, file[512];
     must(ctx, nvdp_train_config_create(ctx, &config));
@@ -56,6 +57,7 @@ static void train(struct nvdp_context *ctx, const char *run, FILE *to) {
 /* Adds the measurements of the run's posteriors and the certificate of its model, as text and as JSON. */
 static void measure(struct nvdp_context *ctx, const char *run, FILE *to) {
     struct nvdp_config *config = joined(ctx, nvdp_run_config_create, nvdp_privacy_config_create);
+    FREED(nvdp_privacy_report_free)
     struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp_posteriors *posteriors = NULL;

@@ -37,10 +37,12 @@ static struct nvdp_reuse_result must_reuse(struct bench *bench) {
     set(bench, "file", bench->file);
     cr_assert_eq(nvdp_reuse(bench->ctx, bench->config, &result), NVDP_OK, "%s",
                  nvdp_context_error(bench->ctx));
+    support_keep(result.scores);
     return result;
 }
 
 static void refused(struct bench *bench, nvdp_status status, const char *message) {
+    FREED(nvdp_reuse_result_free)
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     set(bench, "file", bench->file);
     cr_assert_eq(nvdp_reuse(bench->ctx, bench->config, &result), status, "%s: %s", message,
@@ -57,16 +59,16 @@ Test(reuse, learns_classes_from_the_file_alone) {
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 2);
-    cr_assert_eq(result.scores.n, 30); /* a tenth is held out, then a tenth of the rest */
+    cr_assert_eq(result.scores->n, 30); /* a tenth is held out, then a tenth of the rest */
     cr_assert_eq(result.train_texts, 243);
-    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_ACCURACY);
-    cr_assert_gt(result.scores.mean[0], 0.9, "accuracy %g", result.scores.mean[0]);
-    cr_assert_lt(fabs(result.scores.majority - 0.5), 1e-9);
+    cr_assert_eq(result.scores->metric[0], NVDP_METRIC_ACCURACY);
+    cr_assert_gt(result.scores->mean[0], 0.9, "accuracy %g", result.scores->mean[0]);
+    cr_assert_lt(fabs(result.scores->majority - 0.5), 1e-9);
     file.task = "cola"; /* its metric applies */
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
-    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_MATTHEWS);
-    cr_assert_gt(result.scores.mean[0], 0.8, "Matthews %g", result.scores.mean[0]);
+    cr_assert_eq(result.scores->metric[0], NVDP_METRIC_MATTHEWS);
+    cr_assert_gt(result.scores->mean[0], 0.8, "Matthews %g", result.scores->mean[0]);
     bench_close(&bench);
 }
 
@@ -81,14 +83,14 @@ Test(reuse, learns_many_classes_in_ragged_files) {
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 5);
-    cr_assert_eq(result.scores.n, 85); /* the file's dev split */
+    cr_assert_eq(result.scores->n, 85); /* the file's dev split */
     cr_assert_eq(result.train_texts, 464);
-    cr_assert_eq(result.scores.metrics, 1);
-    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_ACCURACY);
+    cr_assert_eq(result.scores->metrics, 1);
+    cr_assert_eq(result.scores->metric[0], NVDP_METRIC_ACCURACY);
     file.task = NULL;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
-    cr_assert_gt(result.scores.mean[0], 0.85, "accuracy %g", result.scores.mean[0]);
+    cr_assert_gt(result.scores->mean[0], 0.85, "accuracy %g", result.scores->mean[0]);
     bench_close(&bench);
 }
 
@@ -99,15 +101,15 @@ Test(reuse, learns_scores) {
     set(&bench, "regression", "true");
     struct nvdp_reuse_result result = must_reuse(&bench);
     cr_assert_eq(result.classes, 1);
-    cr_assert_eq(result.scores.metric[0], NVDP_METRIC_PEARSON);
-    cr_assert_gt(result.scores.mean[0], 0.8, "Pearson %g", result.scores.mean[0]);
-    cr_assert(isnan(result.scores.majority));
+    cr_assert_eq(result.scores->metric[0], NVDP_METRIC_PEARSON);
+    cr_assert_gt(result.scores->mean[0], 0.8, "Pearson %g", result.scores->mean[0]);
+    cr_assert(isnan(result.scores->majority));
     set(&bench, "regression", "false"); /* halves are not classes */
     refused(&bench, NVDP_ERR_INPUT, "use --regression");
     file.task = "stsb"; /* a file may state that its labels are scores */
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "shared.h5", &file));
     result = must_reuse(&bench);
-    cr_assert_eq(result.scores.metrics, 2);
+    cr_assert_eq(result.scores->metrics, 2);
     bench_close(&bench);
 }
 
@@ -121,7 +123,7 @@ Test(reuse, finds_nothing_where_there_is_nothing) {
     struct bench bench = bench_open(&file);
     set(&bench, "epochs", "5");
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_lt(fabs(result.scores.mean[0] - 0.5), 5 * sqrt(0.25 / 142));
+    cr_assert_lt(fabs(result.scores->mean[0] - 0.5), 5 * sqrt(0.25 / 142));
     bench_close(&bench);
 }
 
@@ -131,8 +133,8 @@ Test(reuse, scores_every_sample) {
     file.separation = 1.5;
     struct bench bench = bench_open(&file);
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.scores.draws, 3);
-    cr_assert_gt(result.scores.sd[0], 0);
+    cr_assert_eq(result.scores->draws, 3);
+    cr_assert_gt(result.scores->sd[0], 0);
     cr_assert_eq(result.train_texts, 243);
     bench_close(&bench);
 }
@@ -146,7 +148,7 @@ Test(reuse, gives_the_same_for_the_same_seed) {
     struct nvdp_reuse_result a = must_reuse(&bench);
     nvdp_context_set_threads(bench.ctx, 1);
     struct nvdp_reuse_result b = must_reuse(&bench);
-    cr_assert_eq(a.scores.mean[0], b.scores.mean[0]);
+    cr_assert_eq(a.scores->mean[0], b.scores->mean[0]);
     cr_assert_eq(a.best_epoch, b.best_epoch);
     bench_close(&bench);
 }
@@ -174,10 +176,10 @@ Test(reuse, is_as_good_as_the_sender) {
     nvdp_config_free(give);
     cr_assert_eq(nvdp_reuse_config_create(bench.ctx, &bench.config), NVDP_OK);
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.scores.n, TASK_DEV);
+    cr_assert_eq(result.scores->n, TASK_DEV);
     cr_assert_gt(sender, 0.9);
-    cr_assert_gt(result.scores.mean[0], sender - 0.02, "sender %g, reader %g", sender,
-                 result.scores.mean[0]);
+    cr_assert_gt(result.scores->mean[0], sender - 0.02, "sender %g, reader %g", sender,
+                 result.scores->mean[0]);
     nvdp_config_free(bench.config);
     nvdp_context_free(ctx);
 }
@@ -214,7 +216,7 @@ Test(reuse, divides_a_single_split) {
     nvdp__h5_free(h5);
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.scores.n, 10);
+    cr_assert_eq(result.scores->n, 10);
     cr_assert_eq(result.train_texts, 81);
     bench_close(&bench);
 }
@@ -240,9 +242,9 @@ Test(reuse, takes_labels_from_a_text_file) {
     struct bench bench = bench_open(&file);
     refused(&bench, NVDP_ERR_INPUT, "'label' is missing");
     set(&bench, "labels", label_file("words.txt", file.texts, words, 2));
-    cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
+    cr_assert_gt(must_reuse(&bench).scores->mean[0], 0.9);
     set(&bench, "labels", label_file("numbers.txt", file.texts, numbers, 2));
-    cr_assert_gt(must_reuse(&bench).scores.mean[0], 0.9);
+    cr_assert_gt(must_reuse(&bench).scores->mean[0], 0.9);
     set(&bench, "labels", label_file("short.txt", file.texts - 1, numbers, 2));
     refused(&bench, NVDP_ERR_INPUT, "expected 300 lines, one per text, found 299");
     bench_close(&bench);
@@ -255,7 +257,8 @@ Test(reuse, leaves_texts_without_labels_out) {
     set(&bench, "labels", label_file("some.txt", file.texts, some, 4));
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.train_texts + result.scores.n, 150 - 13); /* without the validation texts */
+    cr_assert_eq(result.train_texts + result.scores->n,
+                 150 - 13); /* without the validation texts */
     bench_close(&bench);
 }
 
@@ -268,7 +271,7 @@ Test(reuse, divides_the_dev_split_where_it_alone_has_labels) {
     set(&bench, "labels", label_file("dev.txt", file.texts, some, 14));
     set(&bench, "epochs", "1");
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.scores.n, 4); /* of 42 */
+    cr_assert_eq(result.scores->n, 4); /* of 42 */
     cr_assert_eq(result.train_texts, 34);
     bench_close(&bench);
 }
@@ -328,10 +331,10 @@ Test(reuse, scores_on_another_file) {
     snprintf(other, sizeof other, "%s", made_embeddings(bench.ctx, "other.h5", &file));
     set(&bench, "eval-file", other);
     struct nvdp_reuse_result result = must_reuse(&bench);
-    cr_assert_eq(result.scores.n, 50);
-    cr_assert_eq(result.scores.draws, 2);
+    cr_assert_eq(result.scores->n, 50);
+    cr_assert_eq(result.scores->draws, 2);
     cr_assert_eq(result.train_texts, 270);
-    cr_assert_gt(result.scores.mean[0], 0.9);
+    cr_assert_gt(result.scores->mean[0], 0.9);
     file.dim = 5;
     made_embeddings(bench.ctx, "other.h5", &file);
     refused(&bench, NVDP_ERR_INPUT, "expected vectors of width 4");
@@ -360,7 +363,7 @@ Test(reuse, keeps_a_reader_to_start_from) {
     set(&bench, "epochs", "1");
     set(&bench, "lr", "1e-30");
     struct nvdp_reuse_result repeated = must_reuse(&bench);
-    cr_assert_eq(repeated.scores.mean[0], first.scores.mean[0]);
+    cr_assert_eq(repeated.scores->mean[0], first.scores->mean[0]);
     /* with other classes only the classifier is new */
     file.classes = 3;
     snprintf(bench.file, sizeof bench.file, "%s", made_embeddings(bench.ctx, "three.h5", &file));
@@ -376,6 +379,7 @@ Test(reuse, refuses_wrong_options) {
     struct made_embeddings file = made_embeddings_default();
     file.texts = 20;
     struct bench bench = bench_open(&file);
+    FREED(nvdp_reuse_result_free)
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
     cr_assert_eq(nvdp_reuse(bench.ctx, bench.config, &result), NVDP_ERR_ARGUMENT);
     set(&bench, "heads", "3");
@@ -450,6 +454,7 @@ Test(reuse, survives_failing_allocations) {
     set(&bench, "out", out);
     set(&bench, "overwrite", "true");
     for (uint64_t k = 1;; k++) {
+        FREED(nvdp_reuse_result_free)
         struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
         nvdp__fail_allocation(bench.ctx, k);
         nvdp_status status = nvdp_reuse(bench.ctx, bench.config, &result);

@@ -221,3 +221,11 @@ void support_refused(struct nvdp_context *ctx, struct nvdp_config *config, const
     cr_assert_eq(nvdp_config_set(config, name, value), NVDP_ERR_ARGUMENT, "%s", name);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), part), "%s", nvdp_context_error(ctx));
 }
+
+void *support_keep(void *memory) {
+    static void *kept[4096]; /* reachable, so no leak */
+    static size_t count;
+    const size_t at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
+    cr_assert_lt(at, sizeof kept / sizeof *kept);
+    return kept[at] = memory;
+}

@@ -66,4 +66,9 @@ double support_relative(double got, double want, double floor);
 /* Returns norm(got - want) / norm(want) over n items; norm(got) if want is zero. */
 double support_norm_error(size_t n, const float *got, const double *want);
 
+/* Keeps memory that a helper's result points to until the test's process ends, and returns it. */
+void *support_keep(void *memory);
+/* Frees what a result points to when its variable goes out of scope. */
+#define FREED(function) __attribute__((cleanup(function)))
+
 #endif

@@ -120,8 +120,9 @@ struct nvdp__train_options task_implied(struct nvdp_context *ctx, const char *na
 
 struct nvdp_train_result task_train(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *config) {
-    struct nvdp_train_result result;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_assert_eq(nvdp__train(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    support_keep(result.test);
     return result;
 }
 
@@ -135,6 +136,7 @@ struct nvdp_evaluation task_evaluate(struct nvdp_context *ctx, const char *run, 
     cr_assert_eq(nvdp_config_set(config, "draws", number), NVDP_OK);
     cr_assert_eq(nvdp_evaluate(ctx, config, &evaluation), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(config);
+    support_keep(evaluation.scores);
     return evaluation;
 }
 
@@ -161,7 +163,7 @@ const char *task_run(struct nvdp_context *ctx, const char *name, const struct ru
     config.epochs = choice->epochs;
     config.overwrite = true;
     struct nvdp_train_result result = task_train(ctx, &config);
-    if (accuracy != NULL) *accuracy = result.test.mean[0];
+    if (accuracy != NULL) *accuracy = result.test->mean[0];
     return run;
 }
 
@@ -181,7 +183,9 @@ void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options c
     config.out = whole;
     config.epochs = 3;
     config.checkpoint_seconds = 1e6;
-    struct nvdp_train_result expected = task_train(ctx, &config), result;
+    struct nvdp_train_result expected = task_train(ctx, &config);
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct stop_after after = {11};
     nvdp_context_set_cancel(ctx, stop, &after);
     config.out = parts;
@@ -201,7 +205,7 @@ void task_resumes_exactly(struct nvdp_context *ctx, struct nvdp__train_options c
     cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_gt(stops, 2);
     cr_assert(support_same_file(whole, parts, "model/model.safetensors"));
-    cr_assert_eq(result.test.mean[0], expected.test.mean[0]);
+    cr_assert_eq(result.test->mean[0], expected.test->mean[0]);
     cr_assert_eq(result.best_validation, expected.best_validation);
     cr_assert_eq(result.loss_g, expected.loss_g);
 }

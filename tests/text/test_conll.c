@@ -140,10 +140,10 @@ Test(conll, a_tag_stands_at_a_words_first_piece) {
     support_write_text(support_scratch_path("train.tsv"),
                        "the\tO\nReddish\tB-COL\nsea\tI-COL\nblue\tO\n\n\xE2\x80\x8B\tB-SEA\n");
     struct nvdp_dataset *data = load(&f, NVDP_SPLIT_TRAIN);
-    cr_assert_eq(data->task.classes, 5);
+    cr_assert_eq(data->task->classes, 5);
     static const char *const names[] = {"B-COL", "B-SEA", "I-COL", "I-SEA", "O"};
     for (int c = 0; c < 5; c++)
-        cr_expect_str_eq(data->task.labels[c], names[c]);
+        cr_expect_str_eq(data->task->labels[c], names[c]);
     /* [CLS] the red ##dish sea [SEP] | [CLS] blue [SEP] | [CLS] [UNK] [SEP] */
     static const int32_t ids[] = {2, 9, 5, 6, 8, 3, 2, 7, 3, 2, 1, 3};
     static const int32_t tags[] = {-1, 4, 0, -1, 2, -1, -1, 4, -1, -1, 1, -1};
@@ -177,7 +177,7 @@ Test(conll, other_splits_have_the_training_files_classes) {
     support_write_text(support_scratch_path("devel.txt"), "sea B-COL\nsea I-COL\n");
     support_write_text(support_scratch_path("test.tsv"), "sea\nblue\n");
     struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
-    f.config.labels_from = &train->task;
+    f.config.labels_from = train->task;
     struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *test = load(&f, NVDP_SPLIT_TEST);
     cr_expect(dev->tag[1] == 0 && dev->tag[2] == 1);
     cr_expect_eq(test->tag[1], NVDP_TAG_UNKNOWN);
@@ -317,18 +317,18 @@ Test(conll, new_types_are_missed) {
                        "red\tB-COL\nsea\tB-SEA\nsea\tI-SEA\n\nthe\tB-ART\nsea\tB-SEA\n");
     struct nvdp_dataset *train = load(&f, NVDP_SPLIT_TRAIN);
     nvdp_context_set_log(f.ctx, hear, NULL);
-    f.config.labels_from = &train->task;
+    f.config.labels_from = train->task;
     struct nvdp_dataset *dev = load(&f, NVDP_SPLIT_DEV), *part = NULL;
     /* B-COL, I-COL, O; then B-ART, B-SEA, I-ART, I-SEA */
     static const int32_t tags[] = {-1, 0, 4, 6, -1, -1, 3, 4, -1};
-    cr_assert_eq(dev->task.classes, 3);
+    cr_assert_eq(dev->task->classes, 3);
     cr_expect_arr_eq(dev->tag, tags, sizeof tags);
-    cr_expect_str_eq(dev->task.labels[6], "I-SEA");
+    cr_expect_str_eq(dev->task->labels[6], "I-SEA");
     support_contains(
         said, "dev.tsv: 3 of 4 entities are of types that the training file lacks (ART, SEA): "
               "they count as missed");
     cr_assert_eq(nvdp_dataset_select(f.ctx, dev, 1, (size_t[]){1}, &part), NVDP_OK);
-    cr_expect_str_eq(part->task.labels[part->tag[2]], "B-SEA");
+    cr_expect_str_eq(part->task->labels[part->tag[2]], "B-SEA");
     nvdp_dataset_free(part);
     nvdp_dataset_free(dev);
     nvdp_dataset_free(train);

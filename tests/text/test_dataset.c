@@ -62,7 +62,7 @@ Test(dataset, single_texts) {
     cr_assert(dataset->label[0] == 1 && dataset->label[1] == 0 && dataset->label[2] == 0);
     cr_assert_null(dataset->id);
     cr_assert_eq(dataset->index[2], 2);
-    cr_assert_str_eq(dataset->task.name, "sst2");
+    cr_assert_str_eq(dataset->task->name, "sst2");
     nvdp_dataset_free(dataset);
     nvdp_dataset_free(NULL);
 }
@@ -99,7 +99,7 @@ Test(dataset, scores) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_STSB);
     text_file("dev.tsv", "index\tsentence1\tsentence2\tscore\n0\ta\tb\t2.75\n1\ta\tb\t5\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_DEV);
-    cr_assert(dataset->task.regression);
+    cr_assert(dataset->task->regression);
     cr_assert(dataset->label[0] == 2.75f && dataset->label[1] == 5);
     cr_assert_str_eq(dataset->id[1], "1");
     nvdp_dataset_free(dataset);
@@ -141,10 +141,10 @@ Test(dataset, own_columns) {
     text_file("train.tsv", "topic\tid\ttitle\tbody\nwar\tn1\tthe\tcat\nart\tn2\tmat\tsat\n"
                            "war\tn3\ta\tb\narts\tn4\ta\tb\n");
     struct nvdp_dataset *train = load(&config, NVDP_SPLIT_TRAIN);
-    cr_assert_eq(train->task.classes, 3);
-    cr_assert_str_eq(train->task.labels[0], "art");
-    cr_assert_str_eq(train->task.labels[1], "arts");
-    cr_assert_str_eq(train->task.labels[2], "war");
+    cr_assert_eq(train->task->classes, 3);
+    cr_assert_str_eq(train->task->labels[0], "art");
+    cr_assert_str_eq(train->task->labels[1], "arts");
+    cr_assert_str_eq(train->task->labels[2], "war");
     cr_assert(train->label[0] == 2 && train->label[1] == 0 && train->label[3] == 1);
     cr_assert_str_eq(train->id[2], "n3");
     const int32_t first[] = {TINY_CLS, TINY_CAT, TINY_SEP, TINY_THE, TINY_SEP};
@@ -154,12 +154,12 @@ Test(dataset, own_columns) {
     struct nvdp_dataset *dev = NULL;
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dev), NVDP_ERR_ARGUMENT,
                "labels_from: expected the train split's task, found none");
-    config.labels_from = &train->task;
+    config.labels_from = train->task;
     dev = load(&config, NVDP_SPLIT_DEV);
     nvdp_dataset_free(train); /* dev has its own copy of the names */
     cr_assert_eq(dev->label[0], 2);
-    cr_assert_str_eq(dev->task.labels[2], "war");
-    config.labels_from = &dev->task;
+    cr_assert_str_eq(dev->task->labels[2], "war");
+    config.labels_from = dev->task;
     const char *path = text_file("test.tsv", "topic\ttitle\tbody\nlaw\tthe\tcat\n");
     struct nvdp_dataset *test = NULL;
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TEST, &test), NVDP_ERR_INPUT,
@@ -167,7 +167,7 @@ Test(dataset, own_columns) {
     text_file("test.tsv", "title\tbody\nthe\tcat\n");
     test = load(&config, NVDP_SPLIT_TEST);
     cr_assert_null(test->label);
-    cr_assert_eq(test->task.classes, 3);
+    cr_assert_eq(test->task->classes, 3);
     nvdp_dataset_free(test);
     nvdp_dataset_free(dev);
 }
@@ -178,7 +178,7 @@ Test(dataset, own_scores) {
     const char *path = text_file("train.tsv", "t\ty\na\t-17.5\nb\t1e6\n");
     struct nvdp_dataset *dataset = load(&config, NVDP_SPLIT_TRAIN);
     cr_assert(dataset->label[0] == -17.5f && dataset->label[1] == 1e6f);
-    cr_assert_eq(dataset->task.classes, 1);
+    cr_assert_eq(dataset->task->classes, 1);
     nvdp_dataset_free(dataset);
     dataset = NULL;
     text_file("train.tsv", "t\ty\na\t1e60\n");
@@ -204,12 +204,12 @@ Test(dataset, named_files) {
     path = text_file("x.tsv", "t\nthe cat\n\n"); /* one column: an empty line is an empty text */
     cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
     cr_assert_eq(dataset->count, 2);
-    cr_assert_eq(dataset->task.classes, 0);
+    cr_assert_eq(dataset->task->classes, 0);
     nvdp_dataset_free(dataset);
     config.label_column = "y";
     path = text_file("x.tsv", "t\ty\na\tno\nb\tyes\n"); /* the file's own labels */
     cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK);
-    cr_assert_eq(dataset->task.classes, 2);
+    cr_assert_eq(dataset->task->classes, 2);
     cr_assert_eq(dataset->label[1], 1);
     nvdp_dataset_free(dataset);
 }
@@ -261,8 +261,8 @@ Test(dataset, order_of_classes) {
         struct nvdp_dataset *dataset = NULL;
         text_file("train.tsv", cases[i].text);
         cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset), NVDP_OK);
-        for (int c = 0; c < dataset->task.classes; c++)
-            cr_expect_str_eq(dataset->task.labels[c], cases[i].labels[c]);
+        for (int c = 0; c < dataset->task->classes; c++)
+            cr_expect_str_eq(dataset->task->labels[c], cases[i].labels[c]);
         cr_expect_eq(dataset->label[3], cases[i].last);
         nvdp_dataset_free(dataset);
     }
@@ -465,7 +465,7 @@ Test(dataset, selection) {
     const int32_t ids[] = {TINY_CLS, TINY_B, TINY_B, TINY_SEP};
     expect_text(selected, 2, 4, ids);
     cr_assert_str_eq(selected->id[0], "r");
-    cr_assert_str_eq(selected->task.labels[1], "yes");
+    cr_assert_str_eq(selected->task->labels[1], "yes");
     cr_assert_eq(selected->label[1], 1);
     cr_assert_eq(selected->index[0], 2);
     nvdp_dataset_free(selected);

@@ -68,7 +68,7 @@ Test(holdout, keeps_proportions) {
     cr_assert_eq(count_label(validation, 0), 70);
     cr_assert_eq(count_label(validation, 1), 25);
     cr_assert_eq(count_label(validation, 2), 5);
-    cr_assert_str_eq(validation->task.labels[2], "2");
+    cr_assert_str_eq(validation->task->labels[2], "2");
     nvdp_dataset_free(train);
     nvdp_dataset_free(validation);
     nvdp_dataset_free(all);

@@ -77,7 +77,7 @@ static nvdp_status attempt_load(struct nvdp_context *ctx, struct nvdp_tokenizer 
     cr_assert_eq(dataset != NULL, status == NVDP_OK);
     if (status == NVDP_OK) {
         text_file("dev.tsv", "t\tu\ty\na\tb\tno\n");
-        config.labels_from = &dataset->task;
+        config.labels_from = dataset->task;
         status = nvdp_dataset_load(ctx, tokenizer, &config, NVDP_SPLIT_DEV, &dev);
         cr_assert_eq(dev != NULL, status == NVDP_OK);
     }

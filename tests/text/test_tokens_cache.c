@@ -80,10 +80,10 @@ static void same_with_and_without(struct fixture *fixture) {
     for (int i = 0; i < 2; i++) { /* the first time written, the second read */
         struct nvdp_dataset *cached = load(fixture);
         text_same(plain, cached);
-        cr_assert_str_eq(plain->task.name, cached->task.name);
-        cr_assert_eq(plain->task.classes, cached->task.classes);
-        for (int k = 0; k < plain->task.classes && plain->task.labels != NULL; k++) {
-            cr_assert_str_eq(plain->task.labels[k], cached->task.labels[k]);
+        cr_assert_str_eq(plain->task->name, cached->task->name);
+        cr_assert_eq(plain->task->classes, cached->task->classes);
+        for (int k = 0; k < plain->task->classes && plain->task->labels != NULL; k++) {
+            cr_assert_str_eq(plain->task->labels[k], cached->task->labels[k]);
         }
         cr_assert_eq(plain->id == NULL, cached->id == NULL);
         for (size_t k = 0; plain->id != NULL && k < plain->count; k++) {

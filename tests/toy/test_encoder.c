@@ -121,9 +121,9 @@ Test(encoder, it_is_trained_saved_and_scored) {
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
     config.model = model;
     struct nvdp_train_result result = task_train(ctx, &config);
-    cr_expect_gt(result.test.mean[0], 0.9);
+    cr_expect_gt(result.test->mean[0], 0.9);
     struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
-    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
+    cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0]);
     snprintf(model, sizeof model, "%s/model", config.out);
     cr_assert_eq(nvdp_bert_config_read(ctx, model, &saved), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect_eq((int)saved.model_type, TOY);
@@ -132,7 +132,8 @@ Test(encoder, it_is_trained_saved_and_scored) {
 
 static void refused(struct nvdp_context *ctx, struct nvdp__train_options config,
                     const char *expected) {
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.out = support_scratch_path("refused");
     config.overwrite = true;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT, "%s", expected);

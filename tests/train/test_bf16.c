@@ -31,11 +31,12 @@ static struct nvdp_train_result train_in(const struct task *task, enum nvdp_prec
     struct nvdp_context *ctx = support_context();
     if (plain) support_bf16(ctx);
     struct nvdp__train_options config = config_in(task, precision, out);
-    struct nvdp_train_result result;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
     nvdp_context_set_log(ctx, listen, captured);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_context_free(ctx);
+    support_keep(result.test);
     return result;
 }
 
@@ -53,7 +54,7 @@ Test(bf16, learns_as_float32_does_or_says_that_it_is_float32) {
         snprintf(out[i], sizeof out[i], "%s", support_scratch_path(i == 0 ? "f32" : "bf16"));
         result[i] = train_in(&task, i == 0 ? NVDP_PRECISION_F32 : NVDP_PRECISION_BF16, 2, out[i],
                              false, &captured[i]);
-        cr_assert_gt(result[i].test.mean[0], 0.9, "accuracy %g", result[i].test.mean[0]);
+        cr_assert_gt(result[i].test->mean[0], 0.9, "accuracy %g", result[i].test->mean[0]);
     }
     bool missing = nvdp_bf16_missing() != NULL;
     cr_expect_eq(captured[0].notices, 0);
@@ -71,12 +72,13 @@ Test(bf16, gaussian_methods_learn) {
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         struct nvdp__train_options config =
             config_in(&task, NVDP_PRECISION_BF16, support_scratch_path("gaussian"));
-        struct nvdp_train_result result;
+        FREED(nvdp_train_result_free)
+        struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         config.method = methods[i];
         config.overwrite = true;
         cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
-        cr_expect_gt(result.test.mean[0], 0.9, "%s: accuracy %g", nvdp_method_name(methods[i]),
-                     result.test.mean[0]);
+        cr_expect_gt(result.test->mean[0], 0.9, "%s: accuracy %g", nvdp_method_name(methods[i]),
+                     result.test->mean[0]);
     }
     nvdp_context_free(ctx);
 }

@@ -39,9 +39,9 @@ Test(bilstm, learns_over_embeddings_that_stay) {
     config.adamw.lr = 0.03; /* random embeddings are small numbers */
     config.epochs = 20;
     struct nvdp_train_result result = task_train(ctx, &config);
-    cr_expect_gt(result.test.mean[0], 0.9);
+    cr_expect_gt(result.test->mean[0], 0.9);
     struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
-    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
+    cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0]);
     char model[1100];
     size_t before, after;
     snprintf(model, sizeof model, "%s/model", config.out);
@@ -75,7 +75,9 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "first");
-    struct nvdp_train_result result, first = task_train(ctx, &config);
+    struct nvdp_train_result first = task_train(ctx, &config);
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     char run[1024];
     snprintf(run, sizeof run, "%s", config.out);
     config = config_of(&task, "second");
@@ -83,7 +85,8 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
     config.from_base = run;
     config.adamw.lr = 0;
     config.epochs = 1;
-    cr_expect_eq(task_train(ctx, &config).test.mean[0], first.test.mean[0], "weights as they were");
+    cr_expect_eq(task_train(ctx, &config).test->mean[0], first.test->mean[0],
+                 "weights as they were");
     config.lstm_hidden = 8;
     config.overwrite = true;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_INPUT);
@@ -102,7 +105,8 @@ Test(bilstm, starts_from_its_own_and_from_other_types) {
 Test(bilstm, what_does_not_go_with_it_is_refused) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&task, "run");
     config.method = NVDP_METHOD_NVDP;
     cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);

@@ -28,7 +28,7 @@ struct made {
 };
 
 static void make(const char *gold, const char *found, struct made *m) {
-    *m = (struct made){.data = {.task = {.classes = CLASSES, .labels = labels, .tags = true}}};
+    *m = (struct made){.storage.task = {.classes = CLASSES, .labels = labels, .tags = true}};
     char a[128], b[128], *keep_a, *keep_b;
     snprintf(a, sizeof a, "%s", gold);
     snprintf(b, sizeof b, "%s", found);
@@ -52,6 +52,7 @@ static void make(const char *gold, const char *found, struct made *m) {
     m->data.tag = m->tag;
     m->storage.continues = m->continues;
     m->data.storage = &m->storage;
+    m->data.task = &m->storage.task;
 }
 
 /* conlleval's rules: an I- that continues no entity of its type begins one; an entity is right

@@ -98,7 +98,10 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     open_fixture(&fixture);
     char *kept = out_path("kept"), *found = out_path("found"), *computed = out_path("computed"),
          *bare = out_path("bare"), path[1024];
-    struct nvdp_train_result first, other;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result first = NVDP_RESULT(struct nvdp_train_result);
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result other = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, kept);
     config.protocol = protocol;
     config.method = method;
@@ -121,11 +124,11 @@ static void kept_or_not(enum nvdp_protocol protocol, enum nvdp_method method) {
     same_model(kept, computed);
     same_model(kept, bare);
     cr_assert_eq(first.best_validation, other.best_validation);
-    cr_assert_eq(first.test.mean[0], other.test.mean[0]);
+    cr_assert_eq(first.test->mean[0], other.test->mean[0]);
     cr_assert_eq(first.loss_g, other.loss_g);
     /* a loaded model runs without a prefix and has the same score */
     struct nvdp_evaluation evaluated = task_evaluate(fixture.ctx, kept, 3);
-    cr_assert_eq(evaluated.scores.mean[0], first.test.mean[0]);
+    cr_assert_eq(evaluated.scores->mean[0], first.test->mean[0]);
     cr_assert_eq(fixture.notices, 0);
     free(kept);
     free(found);
@@ -151,7 +154,8 @@ Test(frozen, a_saved_model_is_whole) {
     struct fixture fixture;
     open_fixture(&fixture);
     char *out = out_path("run"), path[1024];
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, out);
     must_train(&fixture, &config, &result);
     struct nvdp_safetensors *from = NULL, *to = NULL;
@@ -204,7 +208,8 @@ Test(frozen, resumes_exactly) {
     struct fixture fixture;
     open_fixture(&fixture);
     char *whole = out_path("whole"), *parts = out_path("parts");
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, whole);
     must_train(&fixture, &config, &result);
     config.out = parts;
@@ -234,7 +239,8 @@ Test(frozen, a_state_has_no_frozen_weights_and_knows_them) {
     struct fixture fixture;
     open_fixture(&fixture);
     char *out = out_path("run"), path[1024];
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, out);
     struct stat state, model;
     config.freeze_layers = 3;
@@ -269,7 +275,8 @@ Test(frozen, a_killed_process_leaves_nothing_in_the_way) {
     open_fixture(&fixture);
     char *killed = out_path("killed"), *whole = out_path("whole");
     struct nvdp__train_options config = config_of(&fixture, killed);
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     nvdp_context_set_threads(fixture.ctx, 1);
     pid_t child = fork();
     if (child == 0) {
@@ -302,7 +309,8 @@ Test(frozen, damage_is_noticed_and_changes_nothing) {
     struct fixture fixture;
     open_fixture(&fixture);
     char *good = out_path("good"), path[1024];
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, good);
     must_train(&fixture, &config, &result);
     cr_assert_eq(files(&fixture, "prefix-", path), STORES);
@@ -357,7 +365,8 @@ Test(frozen, runs_beside_each_other_share_one_file) {
         child[i] = fork();
         if (child[i] > 0) continue;
         struct nvdp__train_options config = config_of(&fixture, out[i]);
-        struct nvdp_train_result result;
+        FREED(nvdp_train_result_free)
+        struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         config.epochs = 1;
         _exit(nvdp__train(fixture.ctx, &config, &result) == NVDP_OK ? 0 : 1);
     }
@@ -377,7 +386,8 @@ Test(frozen, where_nothing_can_be_kept_it_is_computed) {
     struct fixture fixture;
     open_fixture(&fixture);
     char *good = out_path("good"), *other = out_path("other");
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options config = config_of(&fixture, good);
     must_train(&fixture, &config, &result);
     config.out = other;

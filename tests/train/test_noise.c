@@ -343,7 +343,7 @@ Test(noise, what_is_the_users_stays) {
         config.overwrite = true;
         struct nvdp_train_result result = task_train(ctx, &config);
         struct nvdp_evaluation repeated = task_evaluate(ctx, config.out, 1);
-        cr_expect_eq(repeated.scores.mean[0], result.test.mean[0]);
+        cr_expect_eq(repeated.scores->mean[0], result.test->mean[0]);
         cr_expect_eq(changed(ctx, task.model, config.out, WORDS) == 0, runs[i].words, "%zu", i);
         cr_expect_eq(changed(ctx, task.model, config.out, POSITIONS) == 0, runs[i].layers, "%zu",
                      i);
@@ -389,9 +389,9 @@ Test(noise, is_what_is_learned_from) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         config_of(&task, "near", NVDP__TOKENS_LAPLACE_NEAREST, 2000);
-    cr_expect_gt(task_train(ctx, &config).test.mean[0], 0.9);
+    cr_expect_gt(task_train(ctx, &config).test->mean[0], 0.9);
     config = config_of(&task, "any", NVDP__TOKENS_RANDOM, 0);
-    cr_expect_lt(task_train(ctx, &config).test.mean[0], 0.8);
+    cr_expect_lt(task_train(ctx, &config).test->mean[0], 0.8);
     nvdp_context_free(ctx);
 }
 
@@ -514,8 +514,8 @@ Test(noise, representations_are_learned_from) {
     config.adamw.lr = 3e-3;
     config.epochs = 20;
     struct nvdp_train_result result = task_train(ctx, &config);
-    cr_expect_gt(result.test.mean[0], 0.9, "%g", result.test.mean[0]);
-    cr_expect_eq(task_evaluate(ctx, config.out, 1).scores.mean[0], result.test.mean[0]);
+    cr_expect_gt(result.test->mean[0], 0.9, "%g", result.test->mean[0]);
+    cr_expect_eq(task_evaluate(ctx, config.out, 1).scores->mean[0], result.test->mean[0]);
     cr_expect_eq(changed(ctx, task.model, config.out, WORDS), 0);
     cr_expect_gt(changed(ctx, task.model, config.out, POSITIONS), 0);
     config.out = support_scratch_path("lstm");
@@ -534,7 +534,8 @@ Test(noise, representations_resume_exactly) {
 
 static void refused(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                     const char *part) {
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_expect_eq(nvdp__train(ctx, config, &result), NVDP_ERR_ARGUMENT, "%s", part);
     support_contains(nvdp_context_error(ctx), part);
 }
@@ -571,7 +572,8 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config,
             "eta or epsilon: mechanism random draws uniformly and takes no eta, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
-    struct nvdp_train_result none;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
     config.task = "cola";
     cr_expect_eq(nvdp__train(ctx, &config, &none), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "token representations of task cola, found sst2");

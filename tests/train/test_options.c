@@ -170,6 +170,7 @@ Test(options, a_resumed_run_compares) {
     struct task task = task_make(ctx);
     struct nvdp__train_options options =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    FREED(nvdp_train_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     options.epochs = 1;
     task_train(ctx, &options);
@@ -408,6 +409,7 @@ Test(presets, train_as_their_options_do) {
         {"lambda", "0.25"}, {"delta", "3"}, {"regularizer", "kl"}, {"kl-delay", "0.05"}};
     for (int i = 0; i < 2; i++) {
         struct nvdp_config *config = fresh(ctx);
+        FREED(nvdp_train_result_free)
         struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
         out[i] = strdup(support_scratch_path(i == 0 ? "preset" : "single"));
         for (int k = 0; k < 6; k++)

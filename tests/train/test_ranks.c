@@ -31,6 +31,7 @@ static nvdp_status train(struct nvdp_context *ctx, int rank, void *user) {
     if (calls > 0 && rank == (int)nvdp__rank_count(ctx) - 1)
         nvdp_context_set_cancel(ctx, stop, &calls);
     nvdp_status status = nvdp__train(ctx, &job->config, &job->result[rank]);
+    support_keep(job->result[rank].test);
     if (job->calls == 0) return status;
     bool reported = strstr(nvdp_context_error(ctx), "--resume") != NULL;
     return status == NVDP_ERR_CANCELLED && reported ? NVDP_OK : NVDP_ERR_STATE;
@@ -76,9 +77,9 @@ static void equals_one(struct nvdp__train_options config, double tolerance) {
         support_same_runs(one, many, MODEL, tolerance);
         for (int r = 0; r < size; r++) {
             cr_expect_eq(job.result[r].steps, expected.steps);
-            cr_expect_eq(job.result[r].test.n, expected.test.n);
-            for (int k = 0; k < expected.test.metrics; k++) /* all processes have all scores */
-                cr_expect_eq(job.result[r].test.mean[k], job.result[0].test.mean[k]);
+            cr_expect_eq(job.result[r].test->n, expected.test->n);
+            for (int k = 0; k < expected.test->metrics; k++) /* all processes have all scores */
+                cr_expect_eq(job.result[r].test->mean[k], job.result[0].test->mean[k]);
         }
     }
 }
@@ -229,6 +230,7 @@ static nvdp_status train_until_lost(struct nvdp_context *ctx, int rank, void *us
     nvdp_context_set_ranks(ctx, &ranks);
     nvdp_context_set_error(ctx, "rank 2 stopped");
     nvdp_status status = nvdp__train(ctx, &job->config, &job->result[rank]);
+    support_keep(job->result[rank].test);
     bool kept = strstr(nvdp_context_error(ctx), "the state was saved; continue with") != NULL;
     return status == NVDP_ERR_IO && kept == (rank == 0) ? NVDP_OK : NVDP_ERR_STATE;
 }
@@ -382,7 +384,8 @@ Test(ranks, noise_of_each_shard_is_accounted) {
     job.config.dp.shards_noise = NVDP__NOISE_EACH;
     support_ranks(4, train, &job);
     struct nvdp_context *ctx = support_context();
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     job.config.resume = many;
     job.config.overwrite = false;
     cr_expect_eq(nvdp__train(ctx, &job.config, &result), NVDP_ERR_ARGUMENT);

@@ -41,8 +41,8 @@ Test(reg, learns) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
     struct nvdp_train_result result = task_train(ctx, &config);
-    cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
-    cr_expect_eq(result.test.draws, 1); /* no noise */
+    cr_expect_gt(result.test->mean[0], 0.9, "accuracy %g", result.test->mean[0]);
+    cr_expect_eq(result.test->draws, 1); /* no noise */
     nvdp_context_free(ctx);
 }
 
@@ -249,7 +249,8 @@ Test(reg, another_checkpoint_cannot_be_decayed_to) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = reg_config(ctx, &task, support_scratch_path("run"));
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     int calls = 11;
     nvdp_context_set_cancel(ctx, stop, &calls);
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);

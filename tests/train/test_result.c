@@ -37,8 +37,8 @@ static void check_result(enum nvdp_protocol protocol, const char *name) {
     cr_expect_eq(number(test, "n"), 40);
     cr_expect_eq(number(test, "draws"), 3);
     cr_expect_eq(number(test, "majority"), 0.5);
-    cr_expect_eq(number(accuracy, "mean"), result.test.mean[0]);
-    cr_expect_eq(number(accuracy, "sd"), result.test.sd[0]);
+    cr_expect_eq(number(accuracy, "mean"), result.test->mean[0]);
+    cr_expect_eq(number(accuracy, "sd"), result.test->sd[0]);
     json_decref(root);
     nvdp_context_free(ctx);
 }

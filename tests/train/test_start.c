@@ -69,7 +69,8 @@ static bool same_tensor(struct nvdp_context *ctx, const char *a, const char *b, 
 
 static void refuses(struct fixture *fixture, const struct nvdp__train_options *config,
                     nvdp_status expected, const char *part) {
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_expect_eq(nvdp__train(fixture->ctx, config, &result), expected);
     support_contains(nvdp_context_error(fixture->ctx), part);
 }
@@ -218,11 +219,11 @@ Test(start, with_all_layers_frozen_the_base_run_teaches_the_bottleneck) {
     config.epochs = 5;
     config.adamw.lr = 1e-2;
     struct nvdp_train_result result = task_train(fixture.ctx, &config);
-    cr_expect_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
+    cr_expect_gt(result.test->mean[0], 0.9, "accuracy %g", result.test->mean[0]);
     cr_expect(
         same_tensor(fixture.ctx, fixture.base, run, "bert.encoder.layer.0.output.dense.weight"));
     struct nvdp_evaluation evaluated = task_evaluate(fixture.ctx, run, 3);
-    cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0]);
+    cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0]);
     free(run);
     free(cache);
     nvdp_context_free(fixture.ctx);
@@ -321,7 +322,7 @@ Test(start, two_steps_in_one_are_the_two_steps) {
     config.freeze_layers = 1;
     struct nvdp_train_result two = task_train(fixture.ctx, &config);
     cr_expect(support_same_file(whole, parts, "model/model.safetensors"));
-    cr_expect_eq(one.test.mean[0], two.test.mean[0]);
+    cr_expect_eq(one.test->mean[0], two.test->mean[0]);
     cr_expect_neq(access(support_scratch_path("parts/base"), F_OK), 0);
     free(whole);
     free(parts);

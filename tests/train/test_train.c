@@ -17,11 +17,11 @@ static void learns(enum nvdp_method method) {
     struct nvdp__train_options config = task_config(&task, method, support_scratch_path("run"));
     struct nvdp_train_result result = task_train(ctx, &config);
     /* the label depends on one word: far above the majority class, .5 */
-    cr_assert_gt(result.test.mean[0], 0.9, "accuracy %g", result.test.mean[0]);
-    cr_assert_eq(result.test.draws, method == NVDP_METHOD_BASE ? 1 : 3);
+    cr_assert_gt(result.test->mean[0], 0.9, "accuracy %g", result.test->mean[0]);
+    cr_assert_eq(result.test->draws, method == NVDP_METHOD_BASE ? 1 : 3);
     cr_assert_eq(result.steps, 10 * 14); /* 108 texts in batches of 8 */
     struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 3);
-    cr_assert_eq(evaluated.scores.mean[0], result.test.mean[0]); /* same seed, same draws */
+    cr_assert_eq(evaluated.scores->mean[0], result.test->mean[0]); /* same seed, same draws */
     nvdp_context_free(ctx);
 }
 
@@ -58,7 +58,7 @@ Test(train, exact_kl_in_a_narrow_latent_learns) {
     config.kl_schedule = NVDP__KL_WARMUP;
     config.epochs = 20;
     struct nvdp_train_result result = task_train(ctx, &config);
-    cr_assert_gt(result.test.mean[0], 0.8, "accuracy %g", result.test.mean[0]);
+    cr_assert_gt(result.test->mean[0], 0.8, "accuracy %g", result.test->mean[0]);
     nvdp_context_free(ctx);
 }
 
@@ -123,7 +123,8 @@ Test(train, one_process_trains_in_a_folder) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     DIR *lock = NULL;
     config.epochs = 1;
     task_train(ctx, &config);
@@ -181,7 +182,8 @@ Test(train, what_was_measured_goes_with_its_model) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     char path[DESCRIBED][600];
     int calls = 20; /* 14 steps per epoch */
     nvdp_context_set_cancel(ctx, is_over, &calls);
@@ -242,7 +244,8 @@ Test(train, early_stopping_counts_epochs_without_improvement) {
 
 static void refuses(const struct nvdp__train_options *config, struct nvdp_context *ctx,
                     nvdp_status expected, const char *words) {
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     cr_assert_eq(nvdp__train(ctx, config, &result), expected, "%s", nvdp_context_error(ctx));
     cr_assert_not_null(strstr(nvdp_context_error(ctx), words), "%s", nvdp_context_error(ctx));
 }
@@ -355,6 +358,7 @@ Test(train, classes_weights_and_intervals) {
     struct task task = task_make(ctx);
     struct nvdp__train_options options =
         task_config(&task, NVDP_METHOD_BASE, support_scratch_path("run"));
+    FREED(nvdp_evaluation_free)
     struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
     struct nvdp_class_score *classes = NULL;
     struct nvdp_config *config = NULL;
@@ -364,13 +368,13 @@ Test(train, classes_weights_and_intervals) {
     options.class_weights = "0,1";
     options.limit_dev = 30;
     struct nvdp_train_result result = task_train(ctx, &options);
-    cr_expect_eq(result.test.n, 30);
-    const double p = result.test.mean[0], half = 1.96 * sqrt(p * (1 - p) / 30);
+    cr_expect_eq(result.test->n, 30);
+    const double p = result.test->mean[0], half = 1.96 * sqrt(p * (1 - p) / 30);
     /* the normal interval; a bootstrap's ends lie on 30ths, and 400 samples place them within a
      * third */
-    cr_expect_float_eq(result.test.low[0], p - half, 1. / 30 + half / 3);
-    cr_expect_float_eq(result.test.high[0], p + half, 1. / 30 + half / 3);
-    cr_expect(isnan(result.test.low[1]));
+    cr_expect_float_eq(result.test->low[0], p - half, 1. / 30 + half / 3);
+    cr_expect_float_eq(result.test->high[0], p + half, 1. / 30 + half / 3);
+    cr_expect(isnan(result.test->low[1]));
     cr_assert_eq(nvdp_evaluate_config_create(ctx, &config), NVDP_OK);
     cr_assert_eq(nvdp_config_set(config, "run", options.out), NVDP_OK);
     cr_assert_eq(nvdp_evaluate_classes(ctx, config, &evaluation, &count, &classes), NVDP_OK, "%s",
@@ -379,7 +383,7 @@ Test(train, classes_weights_and_intervals) {
     cr_expect_str_eq(classes[1].name, "1");
     cr_expect(classes[0].recall == 0 && classes[0].said == 0 && classes[0].precision == 0);
     cr_expect(classes[1].recall == 1 && classes[1].said == TASK_DEV);
-    cr_expect_float_eq(classes[1].precision, evaluation.scores.mean[0], 1e-12);
+    cr_expect_float_eq(classes[1].precision, evaluation.scores->mean[0], 1e-12);
     cr_expect_eq(classes[0].n + classes[1].n, TASK_DEV);
     free(classes);
     /* texts of that class alone score 1, but other texts may not */
@@ -389,9 +393,9 @@ Test(train, classes_weights_and_intervals) {
         fputs("the cat is good\t1\n", file);
     fclose(file);
     cr_assert_eq(nvdp_evaluate(ctx, config, &evaluation), NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_eq(evaluation.scores.mean[0], 1);
-    cr_expect_float_eq(evaluation.scores.low[0], pow(.025, 1 / 40.), 1e-9);
-    cr_expect_eq(evaluation.scores.high[0], 1);
+    cr_expect_eq(evaluation.scores->mean[0], 1);
+    cr_expect_float_eq(evaluation.scores->low[0], pow(.025, 1 / 40.), 1e-9);
+    cr_expect_eq(evaluation.scores->high[0], 1);
     nvdp_config_free(config);
     options.class_weights = "1,2,3";
     refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected none, balanced or 2 numbers from 0 to 1e6");
@@ -399,9 +403,9 @@ Test(train, classes_weights_and_intervals) {
     refuses(&options, ctx, NVDP_ERR_ARGUMENT, "expected at least one number above 0, found 0,0");
     options.class_weights = "balanced";
     options.limit_dev = 0;
-    const double balanced = task_train(ctx, &options).test.mean[0];
+    const double balanced = task_train(ctx, &options).test->mean[0];
     options.class_weights = "none"; /* both classes have the same number of texts */
-    cr_expect_eq(task_train(ctx, &options).test.mean[0], balanced);
+    cr_expect_eq(task_train(ctx, &options).test->mean[0], balanced);
     nvdp_context_free(ctx);
 }
 
@@ -479,7 +483,8 @@ Test(train, every_failed_allocation_is_reported) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config =
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
-    struct nvdp_train_result result;
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.epochs = 1;
     config.decay_to = NVDP__DECAY_TO_PRETRAINED;
     config.overwrite = true;

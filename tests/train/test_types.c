@@ -91,7 +91,7 @@ Test(types, base_runs) {
         struct nvdp_train_result result = task_train(ctx, &config);
         check_saved(ctx, &types[i], config.out, 3);
         struct nvdp_evaluation evaluated = task_evaluate(ctx, config.out, 1);
-        cr_expect_eq(evaluated.scores.mean[0], result.test.mean[0], "%s", types[i].name);
+        cr_expect_eq(evaluated.scores->mean[0], result.test->mean[0], "%s", types[i].name);
     }
     nvdp_context_free(ctx);
 }
@@ -105,7 +105,7 @@ Test(types, private_runs) {
         task_train(ctx, &config);
         check_saved(ctx, &types[i], config.out, 1);
         struct nvdp_evaluation score = task_evaluate(ctx, config.out, 2);
-        cr_expect(score.scores.mean[0] >= 0 && score.scores.mean[0] <= 1);
+        cr_expect(score.scores->mean[0] >= 0 && score.scores->mean[0] <= 1);
     }
     nvdp_context_free(ctx);
 }
@@ -115,6 +115,7 @@ Test(types, positions_of_padding_hold_no_tokens) {
     struct nvdp_context *ctx = support_context();
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, &types[0], NVDP_METHOD_BASE);
+    FREED(nvdp_train_result_free)
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     config.max_length = 33;
     cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);

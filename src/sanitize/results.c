@@ -1,0 +1,276 @@
+/* The result tables of text privatization (nvdp/result.h): sanitized texts, and the analyses of a mechanism. */
+#include "base/sentence.h"
+#include "options/result.h"
+#include <nvdp/sanitize.h>
+#include <nvdp/text_privacy.h>
+
+#include <inttypes.h>
+
+/* --- sanitized texts --- */
+
+#define SANITIZE(member, ...) NVDP_RESULT_ROW(struct nvdp_sanitize_result, member, __VA_ARGS__)
+#define EXAMPLE(member) NVDP_RESULT_AT(struct nvdp_sanitize_result, member[0])
+
+static const struct nvdp_result_table example_table = {
+    .name = "example",
+    .help = "a text before and after",
+    .rows = (const struct nvdp_result_row[]){{"before", NVDP_RESULT_CHARS, .scope = NVDP_SCOPE_TEXT,
+                                              .help = "original text; private", EXAMPLE(before)},
+                                             {"after", NVDP_RESULT_CHARS, .scope = NVDP_SCOPE_TEXT,
+                                              .help = "privatized text", EXAMPLE(after)},
+                                             {0}}};
+
+#define TABLE(member, help_)                                                                       \
+    NVDP_RESULT_ROW(struct nvdp_sanitizer_info, member, "tokens", NVDP_SCOPE_FILE, 0, help_)
+
+static const struct nvdp_result_table sanitizer_table = {
+    .name = "sanitizer",
+    .help = "the words that a mechanism draws from",
+    .rows = (const struct nvdp_result_row[]){TABLE(tokens, "number of words"),
+                                             TABLE(sensitive, "sensitive ones among them"),
+                                             TABLE(unmatched, "those that no text can contain"),
+                                             TABLE(table, "words with vectors"),
+                                             {0}}};
+
+#define GEOMETRY(member, help_)                                                                    \
+    NVDP_RESULT_ROW(struct nvdp_geometry, member, NULL, NVDP_SCOPE_FILE, 0, help_)
+
+static const struct nvdp_result_table geometry_table = {
+    .name = "geometry",
+    .help = "distances between words",
+    .rows = (const struct nvdp_result_row[]){
+        GEOMETRY(nearest_median, "median distance to the nearest word"),
+        GEOMETRY(pair_median, "median distance of two words"),
+        GEOMETRY(diameter_bound, "upper bound of the distance between any two words"),
+        {0}}};
+
+static void print_draws(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_sanitize_result *r = result;
+    nvdp_result_line(to, "draws", "%s",
+                     r->insecure_seed
+                         ? "INSECURE, from a seed: everyone who knows the seed can undo them"
+                         : "from the operating system's generator; no two runs are equal");
+}
+
+static void print_texts(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_sanitize_result *r = result;
+    nvdp_result_line(to, "texts", "%" PRIu64 ", %" PRIu64 " tokens", r->texts, r->tokens);
+}
+
+static void print_vocabulary(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_sanitizer_info *info =
+        ((const struct nvdp_sanitize_result *)result)->sanitizer;
+    if (info->table > info->tokens)
+        nvdp_result_line(to, "vocabulary", "%zu of the %zu words with vectors, %zu dimensions%s",
+                         info->tokens, info->table, info->dim,
+                         info->own_words ? "; NOT PRIVATE: taken from these texts" : "");
+    else
+        nvdp_result_line(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
+                         info->pieces ? "WordPieces" : "words", info->dim);
+    if (info->unmatched > 0)
+        nvdp_result_line(to, "in no text",
+                         "%zu of these words match no text, but can be drawn as output",
+                         info->unmatched);
+    if (info->sensitive < info->tokens)
+        nvdp_result_line(to, "sensitive", "%zu of these words; the others may stay unchanged",
+                         info->sensitive);
+}
+
+static bool is_measured(const void *result) {
+    return ((const struct nvdp_sanitize_result *)result)->measured > 0;
+}
+
+static void print_deniability(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_sanitize_result *r = result;
+    if (is_measured(r))
+        nvdp_result_line(to, "deniability",
+                         "N_w %.4f, S_w %.1f in %zu draws (%zu tokens of these texts)", r->n_w,
+                         r->s_w, r->draws, r->measured);
+}
+
+static void print_distances(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_geometry *geometry = ((const struct nvdp_sanitize_result *)result)->geometry;
+    char far[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "distances",
+                     "medians: nearest token %.4g, random pair %.4g; farthest pair at most %s",
+                     geometry->nearest_median, geometry->pair_median,
+                     nvdp__bound(far, geometry->diameter_bound));
+}
+
+static void print_epsilon(const void *result, struct nvdp_result_lines *to) {
+    char worst[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "LDP epsilon", "at most %s per token, for words with vectors",
+                     nvdp__bound(worst, ((const struct nvdp_sanitize_result *)result)->epsilon));
+}
+
+const struct nvdp_result_table nvdp__result_sanitize = {
+    .name = "sanitize",
+    .help = "texts that were privatized token by token",
+    .sized = true,
+    .rows =
+        (const struct nvdp_result_row[]){
+            SANITIZE(texts, "texts", NVDP_SCOPE_FILE, 0, "a pair counts as two",
+                     .print = print_texts),
+            SANITIZE(tokens, "tokens", NVDP_SCOPE_FILE, 0, "output tokens"),
+            SANITIZE(changed, NULL, NVDP_SCOPE_FILE, 0, "share of tokens that were changed",
+                     .label = "changed", .scale = 100, .decimals = 2, .after = "% of the tokens"),
+            SANITIZE(oov, NULL, NVDP_SCOPE_FILE, -1, "share of words without a vector",
+                     .label = "no vector", .scale = 100, .decimals = 2, .after = "% of the words"),
+            SANITIZE(n_w, NULL, NVDP_SCOPE_FILE, -1, "mean probability that a token is unchanged",
+                     .print = print_deniability),
+            SANITIZE(s_w, NULL, NVDP_SCOPE_FILE, 1, "mean number of distinct outputs"),
+            SANITIZE(measured, "tokens", NVDP_SCOPE_FILE, 0, "tokens that n_w and s_w are from"),
+            SANITIZE(draws, NULL, NVDP_SCOPE_FILE, 0, "draws per such token"),
+            SANITIZE(epsilon, "nats", NVDP_SCOPE_FILE, -1,
+                     "upper bound of epsilon of local differential privacy for one token",
+                     .print = print_epsilon),
+            SANITIZE(oov_epsilon, "nats", NVDP_SCOPE_FILE, -1,
+                     "the same between a word without a vector and one with a vector"),
+            SANITIZE(insecure_seed, NULL, NVDP_SCOPE_FILE, 0, "draws came from a seed",
+                     .print = print_draws),
+            SANITIZE(statement, NULL, NVDP_SCOPE_FILE, 0, "the privacy statement"),
+            {"examples", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_TEXT,
+             .help = "example texts; private", .of = &example_table,
+             NVDP_RESULT_LENGTH(struct nvdp_sanitize_result, examples)},
+            {"sanitizer", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "table of words",
+             NVDP_RESULT_AT(struct nvdp_sanitize_result, sanitizer), .indirect = true,
+             .of = &sanitizer_table, .print = print_vocabulary},
+            {"geometry", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
+             .help = "distances in the table",
+             NVDP_RESULT_AT(struct nvdp_sanitize_result, geometry), .indirect = true,
+             .of = &geometry_table, .print = print_distances},
+            {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"json",
+         .keys =
+             (const struct nvdp_result_key[]){{.row = "texts"},
+                                              {.row = "tokens"},
+                                              {.row = "changed"},
+                                              {.row = "oov"},
+                                              {.row = "n_w"},
+                                              {.row = "s_w"},
+                                              {.row = "measured", .key = "measured_tokens"},
+                                              {.row = "draws"},
+                                              {.row = "epsilon", .key = "ldp_epsilon"},
+                                              {.row = "sanitizer", .absent = NVDP_ABSENT_HIDDEN},
+                                              {.row = "geometry", .absent = NVDP_ABSENT_HIDDEN},
+                                              {0}}},
+        {"terminal",
+         .keys = (const struct nvdp_result_key[]){{.row = "insecure_seed"},
+                                                  {.row = "texts"},
+                                                  {.row = "sanitizer"},
+                                                  {.row = "changed"},
+                                                  {.row = "oov"},
+                                                  {.row = "n_w"},
+                                                  {.row = "geometry"},
+                                                  {.row = "epsilon"},
+                                                  {.row = "examples", .absent = NVDP_ABSENT_HIDDEN},
+                                                  {0}}},
+        {0}}};
+
+/* --- distances between the vectors of a table --- */
+
+#define DISTANCES(member, ...) NVDP_RESULT_ROW(struct nvdp_distances, member, __VA_ARGS__)
+
+static const struct nvdp_result_table neighbor_table = {
+    .name = "neighbor",
+    .help = "the k-th nearest tokens",
+    .rows = (const struct nvdp_result_row[]){
+        {"k", NVDP_RESULT_COUNT, .scope = NVDP_SCOPE_TEXT, .help = "rank of the neighbor",
+         NVDP_RESULT_AT(struct nvdp_distances, k[0]), .label = "k-th nearest"},
+        {"mean", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_TEXT, .help = "mean distance",
+         NVDP_RESULT_AT(struct nvdp_distances, mean[0]), .label = "mean distance"},
+        {0}}};
+
+const struct nvdp_result_table nvdp__result_distances = {
+    .name = "distances",
+    .help = "distances between the vectors of a table",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        {"neighbours", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_FILE,
+         .help = "mean distances to the k-th nearest token", .label = "", .of = &neighbor_table,
+         NVDP_RESULT_LENGTH(struct nvdp_distances, neighbors)},
+        DISTANCES(nearest_median, NULL, NVDP_SCOPE_FILE, 0, "median distance to the nearest token",
+                  .label = "nearest, median"),
+        DISTANCES(pair_median, NULL, NVDP_SCOPE_FILE, 0, "median distance of two tokens",
+                  .label = "a pair, median"),
+        DISTANCES(diameter_bound, NULL, NVDP_SCOPE_FILE, 0,
+                  "upper bound of the distance between any two tokens",
+                  .label = "farthest, at most"),
+        {0}}};
+
+/* --- plausible deniability --- */
+
+#define SUMMARY(member, heading, help_)                                                            \
+    NVDP_RESULT_ROW(struct nvdp_summary, member, NULL, NVDP_SCOPE_FILE, 0, help_, .label = heading)
+
+static const struct nvdp_result_table summary_table = {
+    .name = "summary",
+    .help = "mean and quantiles over tokens",
+    .rows = (const struct nvdp_result_row[]){SUMMARY(mean, "mean", "mean"),
+                                             SUMMARY(q05, "q05", "quantile .05"),
+                                             SUMMARY(q25, "q25", "quantile .25"),
+                                             SUMMARY(median, "median", "quantile .5"),
+                                             SUMMARY(q75, "q75", "quantile .75"),
+                                             SUMMARY(q95, "q95", "quantile .95"),
+                                             {0}}};
+
+#define DENIABILITY(member, label_, unit_, better_, help_)                                         \
+    {                                                                                              \
+#member, NVDP_RESULT_TABLE, unit_, NVDP_SCOPE_FILE, better_, help_,                        \
+            NVDP_RESULT_AT(struct nvdp_deniability, member), .label = label_, .of = &summary_table \
+    }
+
+const struct nvdp_result_table nvdp__result_deniability = {
+    .name = "deniability",
+    .help = "plausible deniability of tokens under a mechanism",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        DENIABILITY(n_w, "N_w", NULL, -1, "probability that a token is unchanged"),
+        DENIABILITY(s_w, "S_w", "tokens", 1, "distinct outputs of a token"),
+        DENIABILITY(s_star, "S*_y", "tokens", 1, "distinct inputs of an output"),
+        DENIABILITY(h_0, "H_0", "nats", 1, "log S_w"),
+        DENIABILITY(h_inf, "H_inf", "nats", 1, "-log N_w"),
+        NVDP_RESULT_ROW(struct nvdp_deniability, inputs, "tokens", NVDP_SCOPE_FILE, 0,
+                        "distinct tokens that were measured"),
+        NVDP_RESULT_ROW(struct nvdp_deniability, draws, NULL, NVDP_SCOPE_FILE, 0,
+                        "draws per token"),
+        {0}}};
+
+/* --- inversion --- */
+
+#define INVERSION(member, ...) NVDP_RESULT_ROW(struct nvdp_inversion, member, __VA_ARGS__)
+
+static void print_share(const char *name, double share, double error,
+                        struct nvdp_result_lines *to) {
+    if (error > 0)
+        nvdp_result_line(to, name, "%.4g +- %.2g", share, error);
+    else
+        nvdp_result_line(to, name, "%.4g", share);
+}
+
+static void print_nearest(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_inversion *found = result;
+    print_share("nearest neighbor", found->nearest, found->nearest_error, to);
+}
+
+static void print_bayes(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_inversion *found = result;
+    print_share("Bayes-optimal", found->bayes, found->bayes_error, to);
+}
+
+const struct nvdp_result_table nvdp__result_inversion = {
+    .name = "inversion",
+    .help = "how often an attacker names the token of an output",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        INVERSION(prior, NULL, NVDP_SCOPE_FILE, 0, "share of the most frequent token",
+                  .label = "most frequent"),
+        INVERSION(nearest, NULL, NVDP_SCOPE_FILE, -1, "right guesses of the nearest neighbor",
+                  .print = print_nearest),
+        INVERSION(bayes, NULL, NVDP_SCOPE_FILE, -1, "right guesses of the best attacker",
+                  .print = print_bayes),
+        INVERSION(nearest_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of nearest; 0: exact"),
+        INVERSION(bayes_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of bayes; 0: exact"),
+        INVERSION(draws, NULL, NVDP_SCOPE_FILE, 0, "draws of the estimate; 0: exact"),
+        {0}}};
