@@ -190,7 +190,7 @@ def figure4(study):
         note="The paper draws its numbers and prints two: at its epsilon 16 the defense rate is .20 higher than without sanitization, and the accuracy .04 lower.",
         verdict=verdict(rates, lambda *_: rates == sorted(rates, reverse=True) and rates[-2] - rates[-1] > 0 and not (
                             all(isinstance(value, float) for value in scores) and scores[-1] < scores[0]),
-                        "the smaller epsilon, the more guesses are wrong" + (
+                        "the smaller the epsilon, the more guesses are wrong" + (
                             "." if any(isinstance(value, Missing) for value in scores) else ", and the lower is the score.") +
                         (" From no sanitization to epsilon 6 the rate rises by %s; published is .20 at 16." % number(rates[2] - rates[3])
                          if all(isinstance(rate, float) for rate in rates) else ""),
