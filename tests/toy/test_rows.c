@@ -141,7 +141,7 @@ static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *
                       const char *run, const char *what) {
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
     char folder[700];
-    const double score = task_evaluate(ctx, run, 1).scores.mean[0];
+    const double score = task_evaluate(ctx, run, 1).scores->mean[0];
     cr_expect(score >= 0 && score <= 1, "%s, %s: %g", row->names.type, what, score);
     snprintf(folder, sizeof folder, "%s/model", run);
     cr_assert_eq(nvdp_bert_config_read(ctx, folder, &saved), NVDP_OK, "%s, %s: %s", row->names.type,
@@ -149,7 +149,7 @@ static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *
     cr_expect_str_eq(nvdp_model_type_name(saved.model_type), row->names.type);
     if (nvdp_int8_missing() != NULL) return;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_INT8);
-    cr_expect_float_eq(task_evaluate(ctx, run, 1).scores.mean[0], score, .5);
+    cr_expect_float_eq(task_evaluate(ctx, run, 1).scores->mean[0], score, .5);
     nvdp_context_set_precision(ctx, NVDP_PRECISION_F32);
 }
 
