@@ -77,7 +77,8 @@ struct nvdp_claim {
     double epsilon; /**< at the certificate's delta; +inf if the theorem does not hold */
 };
 
-/** The guarantee of one occurrence of a word, for any two texts that differ in it: one word is replaced by any other. All other words may be known. A text as a whole may be recognized. */
+/** The guarantee of one occurrence of a word, for any two texts that differ in it: one word is replaced by any other.
+ * All other words may be known. A text as a whole may be recognized. */
 struct nvdp_word_claim {
     bool holds; /**< something is proven per word; otherwise the numbers are NaN */
     double

@@ -30,7 +30,7 @@ static void export(struct nvdp_context *ctx, const char *run, const char *file,
     set(options, "run", run);
     set(options, "split", "dev");
     set(options, "out", file);
-    set(options, "budget-samples", "5");
+    set(options, "budget-samples", "100");
     cr_assert_eq(nvdp_export(ctx, options, out), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(options);
 }
