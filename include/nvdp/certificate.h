@@ -83,11 +83,10 @@ struct nvdp_word_claim {
     bool holds; /**< something is proven per word; otherwise the numbers are NaN */
     double
         clip; /**< c, the largest norm of one word's part in the sum, in standard deviations of the noise */
-    double mu;      /**< of Gaussian differential privacy, for all samples together */
+    double mu;      /**< mu of Gaussian differential privacy, all samples together */
     double epsilon; /**< at `delta`, in nats */
     double delta;   /**< the option delta */
-    double
-        radius; /**< of guesses about one word, one sample: as nvdp_certificate.radius for a text */
+    double radius;  /**< radius for guesses about one word, one sample */
     size_t guesses; /**< number of entries of `guess` */
     struct nvdp_guess
         guess[NVDP_GUESSES]; /**< upper bounds for a guess about the word, all other words known */
@@ -132,7 +131,7 @@ struct nvdp_certificate {
     /** Upper bound of the mutual information between a text and its samples, over all priors, in nats; +inf if
      * nothing is proven. */
     double information;
-    struct nvdp_word_claim word; /**< what is proven per word, for a method that clips words */
+    struct nvdp_word_claim word; /**< the claim per word, for a method that clips words */
 };
 
 /** Checks which theorems hold for a mechanism with the given limits, and computes what they prove.

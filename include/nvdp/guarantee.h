@@ -42,7 +42,7 @@ struct nvdp_guarantee {
     double training_mu;          /**< nvdp_account_risk.mu; +inf: not recorded */
     bool partial;                /**< `texts` are a subset of the texts of their split */
     size_t of_texts;             /**< number of texts of the split; 0: unknown */
-    struct nvdp_word_claim word; /**< what is proven per word */
+    struct nvdp_word_claim word; /**< the claim per word */
 };
 
 /** Maximum share of named samples of a useful export (nvdp_export_result.useful): one half. */

@@ -266,13 +266,13 @@ class WordClaim(Result):
     clip: float
     """c, the largest norm of one word's part in the sum, in standard deviations of the noise."""
     mu: float
-    """Of Gaussian differential privacy, for all samples together."""
+    """Mu of Gaussian differential privacy, all samples together."""
     epsilon: float
     """At `delta`, in nats."""
     delta: float
     """The option delta."""
     radius: float
-    """Of guesses about one word, one sample: as nvdp_certificate.radius for a text."""
+    """Radius for guesses about one word, one sample."""
     guesses: int
     """Number of entries of `guess`."""
     guess: list[Guess]
@@ -327,7 +327,7 @@ class Guarantee(Result):
     of_texts: int
     """Number of texts of the split; 0: unknown."""
     word: WordClaim
-    """What is proven per word."""
+    """The claim per word."""
 
 
 @dataclass(init=False, eq=False, repr=False)
