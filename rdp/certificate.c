@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "rdp/pairs.h"
 #include "rdp/report.h"
+#include "rdp/word.h"
 #include <gsl/gsl_cdf.h>
 #include <nvdp/certificate.h>
 #include <stdarg.h>
@@ -310,6 +311,27 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
     }
 }
 
+/* The claim per word (word.h): it needs theorem (a)'s conditions and noise of variance 1. */
+static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
+    const struct nvdp__word_clip clip = {.word = limits->clip_word, .text = radius_of(limits)};
+    struct nvdp_word_claim *word = &to->word;
+    const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0 && limits->kappa == 1;
+    *word = (struct nvdp_word_claim){
+        .clip = NAN, .mu = NAN, .epsilon = NAN, .delta = NAN, .radius = NAN};
+    if (!(clip.word > 0) || !unit || !to->claim[NVDP_THEOREM_SEQUENCE].holds) return;
+    word->holds = true;
+    word->clip = clip.word;
+    word->mu = nvdp__word_mu(&clip, to->releases);
+    word->delta = to->delta;
+    word->epsilon = nvdp_gdp_epsilon(word->mu, to->delta);
+    word->radius = nvdp__word_radius(&clip);
+    word->guesses = to->guesses;
+    for (size_t i = 0; i < word->guesses; i++)
+        word->guess[i] = (struct nvdp_guess){
+            to->guess[i].baseline, nvdp_guess_bound(to->guess[i].baseline, word->radius,
+                                                    to->releases, limits->rows * limits->dim)};
+}
+
 static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
     const struct {
         const char *name;
@@ -317,6 +339,7 @@ static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limi
     } of[] = {
         {"clip_sequence", limits->clip_sequence, 0},
         {"clip_mu", limits->clip_mu, 0},
+        {"clip_word", limits->clip_word, 0},
         {"logvar_max - logvar_min", limits->logvar_max - limits->logvar_min, 0},
         {"kappa", limits->kappa, 1},
         {"dim", (double)limits->dim, 1},
@@ -376,6 +399,7 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         if (made.claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, &made);
     bound_guesses(&of, &made);
+    prove_word(&of, &made);
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -436,6 +460,34 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
             from->order, nvdp__bound(a, from->vectors), nvdp__bound(b, from->weights));
 }
 
+bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
+    return word->holds && word->epsilon <= NVDP_USEFUL_EPSILON;
+}
+
+void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to) {
+    char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    if (word->guesses == 0) {
+        nvdp__fprintf(
+            to,
+            "Proven for each single occurrence of a word: epsilon %s at delta %g, %s, any "
+            "word in place of any other.",
+            nvdp__bound(text, word->epsilon), word->delta, nvdp__samples_text(releases, samples));
+    } else {
+        nvdp__fprintf(to,
+                      "Proven for each single occurrence of a word, for %s: whoever knows all "
+                      "other words of the text and guesses the missing one right ",
+                      nvdp__samples_text(releases, samples));
+        nvdp__list_guesses(word->guesses, word->guess, false, to);
+        fputs(" of the time without the sample is right at most ", to);
+        nvdp__list_guesses(word->guesses, word->guess, true, to);
+        nvdp__fprintf(to, " of the time with it (epsilon %s per word at delta %g).",
+                      nvdp__bound(text, word->epsilon), word->delta);
+    }
+    fputs(" The text as a whole may be recognized. A word that is repeated is protected once per "
+          "occurrence. Words are what spaces and punctuation separate.",
+          to);
+}
+
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
     char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
@@ -449,6 +501,10 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
         return;
     }
     const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
+    if (nvdp__word_is_useful(&from->word)) {
+        nvdp__write_word(&from->word, (size_t)from->releases, to);
+        fputc('\n', to);
+    }
     nvdp__fprintf(to,
                   useful
                       ? "Proven: epsilon %s at delta %g, %s, any two texts, measured or not.\n"
@@ -497,15 +553,24 @@ static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
                      from->holds ? number(from->epsilon) : json_null(), "conditions", conditions);
 }
 
+/* The claim per word; NULL if there is none. */
+static json_t *pack_word(const struct nvdp_word_claim *from) {
+    if (!from->holds) return NULL;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "clip", number(from->clip), "mu",
+                     number(from->mu), "epsilon", number(from->epsilon), "delta",
+                     number(from->delta), "radius", number(from->radius), "guess",
+                     nvdp__guesses_json(from->guesses, from->guess));
+}
+
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *from) {
     if (!isfinite(from->epsilon)) return json_null();
-    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:I, s:o, s:o}", "theorem",
+    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:I, s:o, s:o, s:o*}", "theorem",
                      letters[from->theorem], "epsilon", number(from->epsilon), "delta",
                      number(from->delta), "releases", from->releases, "right", number(from->right),
                      "clip", isnan(from->radius) ? json_null() : number(from->radius), "numbers",
                      (json_int_t)from->numbers, "guess",
                      nvdp__guesses_json(from->guesses, from->guess), "information_bits",
-                     number(from->information / M_LN2));
+                     number(from->information / M_LN2), "word", pack_word(&from->word));
 }
 
 static json_t *pack(const struct nvdp_certificate *from, const char *statement) {
@@ -519,7 +584,7 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
         json_array_append_new(claims, pack_claim(theorem, &from->claim[theorem]));
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
-        "s:o, s:o, s:s}",
+        "s:o, s:o, s:s, s:o*}",
         "scope", "proven of any two texts, seen or not", "theorem", letters[from->theorem],
         "epsilon", number(from->epsilon), "delta", number(from->delta), "releases", from->releases,
         "mu", number(from->mu), "radius", number(from->radius), "right", number(from->right),
@@ -527,7 +592,7 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
         number(from->weights), "weights_found", number(from->weights_found), "numbers",
         (json_int_t)from->numbers, "guess", nvdp__guesses_json(from->guesses, from->guess),
         "information_bits", number(from->information / M_LN2), "curve", curve, "theorems", claims,
-        "statement", statement);
+        "statement", statement, "word", pack_word(&from->word));
 }
 
 nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,

@@ -99,6 +99,10 @@ void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bou
 /* Writes the guess bounds as sentences; clip NaN: without the clip. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);
+/* True if something is proven per word, with an epsilon of at most NVDP_USEFUL_EPSILON. */
+bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
+/* Writes the claim per word as sentences. */
+void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to);
 /* "a", "b", "c"; "none". */
 const char *nvdp__theorem_letter(enum nvdp_theorem theorem);
 

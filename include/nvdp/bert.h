@@ -39,7 +39,9 @@ enum nvdp_model_type {
     NVDP_MODEL_ELECTRA,     /**< "electra": word embeddings of another width than the states */
     NVDP_MODEL_XLM_ROBERTA, /**< "xlm-roberta": RoBERTa over 100 languages */
     /** "modernbert": LayerNorm before the layers, rotary positions, gated inner layers, local attention */
-    NVDP_MODEL_MODERNBERT
+    NVDP_MODEL_MODERNBERT,
+    /** "words": the word embeddings alone, for method word; only in this library, not in transformers. */
+    NVDP_MODEL_WORDS
 };
 
 /** Members of config.json, with BERT's names. nvdp_bert_config_default(), nvdp_bert_config_find() and
@@ -100,7 +102,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
 /** Returns the name of a model type.
  * @param type one of enum nvdp_model_type
  * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta",
- *         "modernbert" */
+ *         "modernbert", "words" */
 const char *nvdp_model_type_name(enum nvdp_model_type type);
 
 /** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa, XLM-RoBERTa and MPNet: 1). hidden_size,

@@ -37,7 +37,10 @@ struct nvdp_limits {
     double alpha_max;   /**< maximum pseudo-count of a token; INFINITY: no limit */
     double prior_alpha; /**< pseudo-count of the prior's component */
     double pad_alpha;   /**< pseudo-count of padding */
-    double reserved[4]; /**< 0 */
+    /** Upper bound of the norm of one word's part in the sum of a text, for a method with a certificate per word; 0:
+     * none. */
+    double clip_word;
+    double reserved[3]; /**< 0 */
 };
 
 /** The theorems, in the order in which they are tried. */
@@ -72,6 +75,21 @@ struct nvdp_claim {
     size_t conditions;                                /**< number of conditions checked */
     struct nvdp_condition condition[NVDP_CONDITIONS]; /**< the conditions */
     double epsilon; /**< at the certificate's delta; +inf if the theorem does not hold */
+};
+
+/** The guarantee of one occurrence of a word, for any two texts that differ in it: one word is replaced by any other.
+ * All other words may be known. A text as a whole may be recognized. */
+struct nvdp_word_claim {
+    bool holds; /**< something is proven per word; otherwise the numbers are NaN */
+    double
+        clip; /**< c, the largest norm of one word's part in the sum, in standard deviations of the noise */
+    double mu;      /**< mu of Gaussian differential privacy, all samples together */
+    double epsilon; /**< at `delta`, in nats */
+    double delta;   /**< the option delta */
+    double radius;  /**< radius for guesses about one word, one sample */
+    size_t guesses; /**< number of entries of `guess` */
+    struct nvdp_guess
+        guess[NVDP_GUESSES]; /**< upper bounds for a guess about the word, all other words known */
 };
 
 /** A proven guarantee. For any two texts x, x' and every set S, P_x(S) <= e^epsilon P_x'(S) + delta, where P_x is
@@ -113,6 +131,7 @@ struct nvdp_certificate {
     /** Upper bound of the mutual information between a text and its samples, over all priors, in nats; +inf if
      * nothing is proven. */
     double information;
+    struct nvdp_word_claim word; /**< the claim per word, for a method that clips words */
 };
 
 /** Checks which theorems hold for a mechanism with the given limits, and computes what they prove.

@@ -6,6 +6,7 @@
 #ifndef NVDP_GUARANTEE_H
 #define NVDP_GUARANTEE_H
 
+#include <nvdp/certificate.h>
 #include <nvdp/context.h>
 #include <nvdp/guess.h>
 
@@ -37,10 +38,11 @@ struct nvdp_guarantee {
     /** Epsilon of private training for one training text that is zeroed out (account.h). NaN: training is not
      * private; +inf: training is private at an unknown epsilon. */
     double training_epsilon;
-    double training_delta; /**< delta of training_epsilon */
-    double training_mu;    /**< nvdp_account_risk.mu; +inf: not recorded */
-    bool partial;          /**< `texts` are a subset of the texts of their split */
-    size_t of_texts;       /**< number of texts of the split; 0: unknown */
+    double training_delta;       /**< delta of training_epsilon */
+    double training_mu;          /**< nvdp_account_risk.mu; +inf: not recorded */
+    bool partial;                /**< `texts` are a subset of the texts of their split */
+    size_t of_texts;             /**< number of texts of the split; 0: unknown */
+    struct nvdp_word_claim word; /**< the claim per word */
 };
 
 /** Maximum share of named samples of a useful export (nvdp_export_result.useful): one half. */

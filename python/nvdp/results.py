@@ -258,6 +258,28 @@ class ExportResult(Result):
 
 
 @dataclass(init=False, eq=False, repr=False)
+class WordClaim(Result):
+    """The guarantee of one occurrence of a word, for any two texts that differ in it: one word is replaced by any other."""
+
+    holds: bool
+    """Something is proven per word; otherwise the numbers are NaN."""
+    clip: float
+    """c, the largest norm of one word's part in the sum, in standard deviations of the noise."""
+    mu: float
+    """Mu of Gaussian differential privacy, all samples together."""
+    epsilon: float
+    """At `delta`, in nats."""
+    delta: float
+    """The option delta."""
+    radius: float
+    """Radius for guesses about one word, one sample."""
+    guesses: int
+    """Number of entries of `guess`."""
+    guess: list[Guess]
+    """Upper bounds for a guess about the word, all other words known."""
+
+
+@dataclass(init=False, eq=False, repr=False)
 class Guarantee(Result):
     """The known facts about the privacy of a run's samples."""
 
@@ -304,6 +326,8 @@ class Guarantee(Result):
     """`texts` are a subset of the texts of their split."""
     of_texts: int
     """Number of texts of the split; 0: unknown."""
+    word: WordClaim
+    """The claim per word."""
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -342,6 +366,8 @@ class Limits(Result):
     """Pseudo-count of the prior's component."""
     pad_alpha: float
     """Pseudo-count of padding."""
+    clip_word: float
+    """Upper bound of the norm of one word's part in the sum of a text, for a method with a certificate per word; 0: none."""
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -773,3 +799,4 @@ KINDS["struct nvdp_spread"] = Spread
 KINDS["struct nvdp_text_mechanism_info"] = TextMechanismInfo
 KINDS["struct nvdp_training_privacy"] = TrainingPrivacy
 KINDS["struct nvdp_verification"] = Verification
+KINDS["struct nvdp_word_claim"] = WordClaim

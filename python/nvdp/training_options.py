@@ -27,7 +27,7 @@ class Arguments(TypedDict, total=False):
     fold: Optional[int]
     from_base: Optional[Union[str, PathLike[str]]]
     base_epochs: Optional[int]
-    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp"]]
+    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word"]]
     encoder: Optional[Literal["bert", "bilstm"]]
     lstm_hidden: Optional[int]
     dropout: Optional[Union[float, str]]
@@ -65,11 +65,14 @@ class Arguments(TypedDict, total=False):
     clip_alpha_min: Optional[Union[float, str]]
     clip_alpha_max: Optional[Union[float, str]]
     clip_sequence: Optional[Union[float, str]]
+    clip_word: Optional[Union[float, str]]
     clip_gradient: Optional[Literal["clamp", "inward"]]
     certified_epsilon: Optional[Union[float, str]]
     certified_delta: Optional[Union[float, str]]
     certified_releases: Optional[int]
     certified_guess: Optional[Union[str, PathLike[str]]]
+    word_epsilon: Optional[Union[float, str]]
+    word_delta: Optional[Union[float, str]]
     lambda_g: Optional[Union[float, str]]
     lambda_d: Optional[Union[float, str]]
     lambda_: Optional[Union[float, str]]
@@ -167,8 +170,8 @@ class TrainingOptions(Options):
     preset: Optional[Union[str, PathLike[str]]] = _row()
     """Set of values for options that are not given: certified (a proof over all texts), per-nat (a price per nat of divergence, no proof),
     pooled-gaussian, matrix-gaussian, or the path of a file in the format of config; an unknown name lists the presets."""
-    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp"]] = _row(default_value="nvdp")
-    """base, reg, vib-fixed, vib-learned, vtdp or nvdp. Default: nvdp."""
+    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word"]] = _row(default_value="nvdp")
+    """base, reg, vib-fixed, vib-learned, vtdp, nvdp or word. Default: nvdp."""
     encoder: Optional[Literal["bert", "bilstm"]] = _row(default_value="bert")
     """bert: the encoder of the model; bilstm: two layers of an LSTM in both directions over the model's word embeddings, which stay as they
     are; implies method base, lr 1e-3, 3 epochs, dropout 0.1. Default: bert."""
@@ -251,6 +254,8 @@ class TrainingOptions(Options):
     clip_sequence: Optional[Union[float, str]] = _row(default_value="inf", min=1e-06, max=math.inf)
     """Clip all means of a text together to norm C, which gives a bound over all texts; the variances are 1; implies lambda 0, vib-sigma 1
     and stdev-tau 1. 1e-06 or more. Default: inf."""
+    clip_word: Optional[Union[float, str]] = _row(default_value="inf", min=1e-06, max=math.inf)
+    """word: clip the vector of each word to norm C, which gives a bound per word. 1e-06 or more. Default: inf."""
     clip_gradient: Optional[Literal["clamp", "inward"]] = _row(default_value="clamp")
     """Gradient of clipped values: none (clamp), or only the part that leads back into the range (inward). Default: clamp."""
     certified_epsilon: Optional[Union[float, str]] = _row(default_value="0", unit="nats", min=0.0, max=1000000.0)
@@ -260,11 +265,17 @@ class TrainingOptions(Options):
     certified_delta: Optional[Union[float, str]] = _row(default_value="1e-05", min=1e-300, max=0.999)
     """Delta at which certified-epsilon holds. From 1e-300 to 0.999. Default: 1e-05."""
     certified_releases: Optional[int] = _row(default_value="1", unit="samples", min=1.0, max=1000000.0)
-    """Number of samples of a text that certified-epsilon covers together [samples]. From 1 to 1000000. Default: 1."""
+    """Number of samples of a text that certified-epsilon and word-epsilon cover together [samples]. From 1 to 1000000. Default: 1."""
     certified_guess: Optional[Union[str, PathLike[str]]] = _row()
     """Set clip-sequence from the largest allowed success of a guess: whoever guesses anything about a text right with probability B without
     its samples is right with probability at most P with them; implies what clip-sequence implies; with certified-epsilon the smaller
     clip counts."""
+    word_epsilon: Optional[Union[float, str]] = _row(default_value="0", unit="nats", min=0.0, max=1000000.0)
+    """Bound epsilon between any two texts that differ in one word by E; sets clip-word from this budget for each text that is given away,
+    and implies what clip-sequence implies; needs a method with a certificate per word (word); 0: none [nats]. From 0 to 1000000.
+    Default: 0."""
+    word_delta: Optional[Union[float, str]] = _row(default_value="1e-05", min=1e-300, max=0.999)
+    """Delta at which word-epsilon holds. From 1e-300 to 0.999. Default: 1e-05."""
     lambda_g: Optional[Union[float, str]] = _row(default_value="0.01", min=0.0, max=1000000.0)
     """Weight of the Gaussian regularizer in the loss. From 0 to 1000000. Default: 0.01."""
     lambda_d: Optional[Union[float, str]] = _row(default_value="0.01", min=0.0, max=1000000.0)

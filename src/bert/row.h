@@ -87,7 +87,8 @@ struct nvdp__encoder_row {
     bool per_example; /* its backward pass gives per-example gradients (tensor/per_example.h) */
     bool
         masked_lm; /* can be pretrained as a masked language model: has a dense pooler and per-example gradients */
-    bool bf16; /* computes in bf16 if its sizes fit */
+    bool bf16;       /* computes in bf16 if its sizes fit */
+    bool word_local; /* a token's state depends on its piece alone; has no pooler */
     enum nvdp__act pooler_activation;
     /* Biases by distance: rows of their table (0: none), and the row of a distance j - i from
      * query i to key j. */
@@ -98,9 +99,9 @@ struct nvdp__encoder_row {
      * declared first, from the embeddings upward. NULL: lower layers cannot be frozen. */
     size_t (*tensors_below)(const struct nvdp__bert *bert, size_t layers);
 
-    /* Set for an encoder that is trained over the word embeddings of another model and is a
-     * value of the option `encoder`: returns its configuration with `units` units over the words
-     * of `from`; `units` returns the units of a configuration. */
+    /* Set for an encoder over the word embeddings of another model, which is a value of the
+     * option `encoder` or belongs to a method: returns its configuration with `units` units over
+     * the words of `from`; `units` returns the units of a configuration. NULL: it has none. */
     struct nvdp_bert_config (*over_words)(const struct nvdp_bert_config *from, size_t units);
     size_t (*units)(const struct nvdp_bert_config *config);
 

@@ -24,7 +24,7 @@ static const struct nvdp_option options[] = {
      "base, or the sizes of --model",
      NVDP_OPTION_AT(struct values, config.arch),
      .group = "Options of train and encode:", .traits = NVDP_TRAIT_NO_DEFAULT},
-    {"method", NVDP_OPTION_TEXT, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp",
+    {"method", NVDP_OPTION_TEXT, "M", "base, reg, vib-fixed, vib-learned, vtdp, nvdp or word",
      .default_value = "nvdp"},
     {"batch", NVDP_OPTION_INTEGER, "N", "texts per step", .default_value = "32"},
     {"length", NVDP_OPTION_INTEGER, "N", "tokens per random text", .default_value = "128"},

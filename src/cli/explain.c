@@ -53,6 +53,7 @@ struct guarantee {
     double clip, epsilon, delta;
     int releases;
     size_t dim;
+    const struct nvdp_word_claim *word; /* NULL: none */
 };
 
 /* Bounds the success of a guess with baseline b. Samples that are (epsilon, delta)-indistinguishable bound it from both
@@ -97,6 +98,15 @@ static void guess_row(const char *what, double without, double with) {
     printf("  %-46s %12s %12s\n", what, percent(without, a), nvdp__share_bound(b, with));
 }
 
+static json_t *word_json(const struct nvdp_word_claim *word) {
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < word->guesses; i++)
+        json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", word->guess[i].baseline,
+                                                 "bound", word->guess[i].bound));
+    return json_pack("{s:f, s:f, s:o}", "epsilon", word->epsilon, "delta", word->delta, "guess",
+                     guesses);
+}
+
 static int answer(struct cli *cli, const struct values *v, const struct guarantee *of,
                   const char *scope) {
     double baseline[NVDP_GUESSES];
@@ -116,6 +126,7 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
                       "named", "texts", (json_int_t)v->texts, "bound", bound(of, one), "releases",
                       of->releases, "information_bits", cli_number(information / M_LN2));
         if (of->clip > 0) json_object_set_new(made, "clip_sequence", json_real(of->clip));
+        if (of->word != NULL) json_object_set_new(made, "word", word_json(of->word));
         if (p > 0)
             json_object_set_new(made, "attribute",
                                 json_pack("{s:f, s:f, s:f}", "prior", p, "baseline", fmax(p, 1 - p),
@@ -132,6 +143,9 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
     }
     snprintf(what, sizeof what, "which of %zu equally likely texts was sampled", v->texts);
     guess_row(what, one, bound(of, one));
+    for (size_t i = 0; of->word != NULL && i < of->word->guesses; i++)
+        guess_row("one word, all other words known", of->word->guess[i].baseline,
+                  of->word->guess[i].bound);
     if (p > 0) {
         snprintf(what, sizeof what, "an attribute that %.3g %% of the texts have", 100 * p);
         guess_row(what, fmax(p, 1 - p), attribute(of, p));
@@ -250,8 +264,10 @@ static int explain_run(struct cli *cli, const struct values *v) {
     nvdp_config_free(config);
     if (code != CLI_SUCCESS) return code;
     if (proven.theorem == NVDP_THEOREM_SEQUENCE) {
-        const struct guarantee of = {
-            .clip = proven.radius, .releases = (int)v->releases, .dim = proven.numbers};
+        const struct guarantee of = {.clip = proven.radius,
+                                     .releases = (int)v->releases,
+                                     .dim = proven.numbers,
+                                     .word = proven.word.holds ? &proven.word : NULL};
         return answer(cli, v, &of, "proven");
     }
     if (proven.theorem != NVDP_THEOREM_NONE) {

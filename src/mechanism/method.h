@@ -15,6 +15,10 @@ struct nvdp__method {
     bool weights;   /* samples have Dirichlet weights, unless the option weights is constant */
     bool own_noise; /* the noise scale belongs to the model and does not depend on the text */
     bool block;     /* a sealed block reads the sample and can be published without the encoder */
+    /* Has a certificate per word: a text is a sequence of words, read whole by a word-local
+     * encoder (nvdp__tokenizer_read_words, struct nvdp__encoder_row). */
+    bool words;
+    const char *encoder; /* model_type of the only encoder that it takes; NULL: the model's own */
     bool (*single)(
         const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */
     /* Narrows the limits that follow from the configuration alone; NULL: none do. */

@@ -104,6 +104,9 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
      "variances are 1; implies lambda 0, vib-sigma 1 and stdev-tau 1",
      "inf", AT(clip.sequence), .min = 1e-6, .max = INFINITY,
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
+    {"clip-word", NVDP_OPTION_REAL, "C",
+     "word: clip the vector of each word to norm C, which gives a bound per word", "inf",
+     AT(clip.word), .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-gradient", NVDP_OPTION_CHOICE, "G",
      "gradient of clipped values: none (clamp), or only the part that leads back into the range "
      "(inward)",

@@ -42,6 +42,7 @@ struct nvdp__clip_config {
     double logvar_min, logvar_max; /* -INFINITY, INFINITY: off */
     double alpha_min, alpha_max;   /* 0, INFINITY: off */
     double sequence; /* |M|_2 <= C for all means of a text together, variances 1; INFINITY: off */
+    double word;     /* methods with a certificate per word: |v_w|_2 <= c; INFINITY: off */
     enum nvdp__clip_gradient gradient;
 };
 

@@ -716,7 +716,7 @@ cleanup:
 /* Warns of an export without a useful guarantee, before anything is written. */
 static nvdp_status warn(struct export *export) {
     NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(export->ctx, &export->facts));
-    if (!export->facts.useful)
+    if (!export->facts.useful && !export->facts.word_useful)
         nvdp__log(export->ctx, NVDP_LOG_WARNING, "%s", export->facts.guarantee);
     return NVDP_OK;
 }

@@ -56,6 +56,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     of.epsilon = epsilon;
     of.delta = facts->certificate.delta;
     of.releases = (size_t)samples;
+    if (facts->word_useful) of.word = facts->certificate.word;
     of.training_epsilon = facts->private_training ? INFINITY : NAN;
     NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
     nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
@@ -75,9 +76,20 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
                             : "";
     char bound[NVDP__BOUND_TEXT], of[NVDP__SAMPLES_TEXT];
     facts->useful = epsilon <= NVDP_USEFUL_EPSILON && !facts->named;
+    /* Earlier samples of a text may be of another mechanism, whose loss per word is unknown. */
+    facts->word_useful =
+        facts->certified && nvdp__word_is_useful(&facts->certificate.word) && !more;
     if (facts->useful) return write_proven(ctx, epsilon, samples, facts);
     char *line = facts->guarantee;
-    if (facts->insecure_seed)
+    if (facts->word_useful)
+        nvdp__snprintf(
+            line, NVDP_GUARANTEE_SIZE,
+            "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, all "
+            "other "
+            "words known. No guarantee for a text as a whole, which may be recognized%s.",
+            nvdp__bound(bound, facts->certificate.word.epsilon), facts->certificate.word.delta,
+            nvdp__samples_text((size_t)samples, of), named);
+    else if (facts->insecure_seed)
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE,
             "No guarantee: the noise comes from a seed, and whoever knows the seed can remove "
@@ -121,6 +133,12 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__append(writer, "Proven of this file alone: epsilon %s at delta %g, %s.\n",
                      nvdp__bound(a, facts->certificate.epsilon), facts->certificate.delta,
                      nvdp__samples_text(facts->samples, samples));
+    if (facts->certified && facts->certificate.word.holds && !facts->word_useful)
+        nvdp__append(writer, "Proven per word, of this file alone: epsilon %s at delta %g, %s.\n",
+                     nvdp__bound(a, facts->certificate.word.epsilon), facts->certificate.word.delta,
+                     nvdp__samples_text(facts->samples, samples));
+    if (facts->word_useful && facts->word_guesses[0] != '\0')
+        nvdp__append(writer, "%s\n", facts->word_guesses);
     if (facts->certified && facts->useful && facts->guesses[0] != '\0')
         nvdp__append(writer, "%s\n", facts->guesses);
     if (facts->certified)
@@ -303,11 +321,25 @@ static void write_guesses(const void *certificate, FILE *to) {
         nvdp__write_guesses((size_t)of->releases, of->radius, of->guesses, of->guess, to);
 }
 
+static void write_word_guesses(const void *certificate, FILE *to) {
+    const struct nvdp_certificate *of = certificate;
+    if (of->word.holds) nvdp__write_word(&of->word, (size_t)of->releases, to);
+}
+
+/* Prints a certificate's sentences into a text of the facts. */
+static nvdp_status print_guesses(struct nvdp_context *ctx, const struct nvdp_certificate *made,
+                                 void (*write)(const void *, FILE *), size_t size, char *out) {
+    char *text = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write, made, &text));
+    nvdp__snprintf(out, size, "%s", text);
+    free(text);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     static const double delta = 1e-5;
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
-    char *guesses = NULL;
     options.bdp.delta = delta;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
@@ -318,9 +350,10 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
         !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &guesses));
-    nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", guesses);
-    free(guesses);
+    NVDP_RETURN_IF_FAILED(
+        print_guesses(ctx, &made, write_guesses, sizeof facts->guesses, facts->guesses));
+    NVDP_RETURN_IF_FAILED(print_guesses(ctx, &made, write_word_guesses, sizeof facts->word_guesses,
+                                        facts->word_guesses));
     facts->certified = true;
     return NVDP_OK;
 }

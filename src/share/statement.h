@@ -45,7 +45,9 @@ struct nvdp__release_facts {
     bool certified; /* `certificate` proves something about the noise of the file */
     struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */
     char guesses[640];                   /* its guess bound in plain English; "": it has none */
-    bool useful; /* set by nvdp__release_guarantee(), like the next member */
+    char word_guesses[640];              /* the same per word */
+    bool useful;      /* set by nvdp__release_guarantee(), like the next members */
+    bool word_useful; /* a useful guarantee per word: no earlier sample of these texts exists */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
 
@@ -70,7 +72,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* Returns the divergence of order `bound_order` that no two texts exceed in one sample, under a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only its own version. */
-enum { NVDP__STATEMENT_WORDS = 5 };
+enum { NVDP__STATEMENT_WORDS = 6 };
 /* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);

@@ -402,6 +402,7 @@ static bool take_mechanism(struct verify *v) {
     nvib->clip.logvar_min = real_of(v, "clip_logvar_min", -INFINITY);
     nvib->clip.logvar_max = real_of(v, "clip_logvar_max", INFINITY);
     nvib->clip.sequence = real_of(v, "clip_sequence", INFINITY);
+    nvib->clip.word = real_of(v, "clip_word", INFINITY);
     nvib->clip.alpha_min = real_of(v, "clip_alpha_min", 0);
     nvib->clip.alpha_max = real_of(v, "clip_alpha_max", INFINITY);
     nvdp__snprintf(v->task, sizeof v->task, "%s", held->task);
@@ -496,6 +497,21 @@ static void check_bound(struct verify *v) {
           v->facts.bound_order, nvdp__bound(b, made));
 }
 
+/* Checks what the file claims per word. */
+static void check_word(struct verify *v, const char *samples) {
+    const struct nvdp_word_claim *made = &v->facts.certificate.word;
+    const bool stated =
+        has(v, "certificate_word_epsilon") || has(v, "certificate_word_mu") || has(v, "clip_word");
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    if (!stated && !made->holds) return;
+    const double epsilon = real_of(v, "certificate_word_epsilon", NAN),
+                 mu = real_of(v, "certificate_word_mu", NAN);
+    check(v, verdict_of(made->holds && agree(epsilon, made->epsilon) && agree(mu, made->mu)),
+          "the stated epsilon per word follows from the certificate",
+          "stated %s, mu %.6g; computed %s, mu %.6g, at delta %g, for %s", nvdp__bound(a, epsilon),
+          mu, nvdp__bound(b, made->epsilon), made->mu, made->delta, samples);
+}
+
 /* Checks that the limits in the file prove the certificate that it claims. */
 static nvdp_status check_certificate(struct verify *v) {
     char letter[NAME_SIZE];
@@ -549,6 +565,7 @@ static nvdp_status check_certificate(struct verify *v) {
         check(v, verdict_of(agree(mu, made->mu)), "the stated mu follows from the certificate",
               "stated %s, computed %s, for %s", nvdp__bound(a, mu), nvdp__bound(b, made->mu),
               samples);
+    check_word(v, samples);
     v->found.certified = true;
     v->found.epsilon = made->epsilon;
     v->found.delta = made->delta;

@@ -189,10 +189,12 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
             memcpy(dataset->ids + dataset->offset[part[p].first], part[p].ids,
                    part[p].count * sizeof *dataset->ids);
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !tokenizer->words; i++) {
         for (size_t at = dataset->offset[i] + first[i]; at < dataset->offset[i + 1]; at++)
             dataset->types[at] = 1;
     }
+    if (tokenizer->words)
+        nvdp__mark_words(tokenizer, dataset->offset[count], dataset->ids, dataset->types);
 cleanup:
     for (size_t p = 0; part != NULL && p < parts; p++) {
         free(part[p].ids);
@@ -205,6 +207,7 @@ cleanup:
 nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                size_t max_length) {
     size_t min = nvdp_tokenizer_specials(tokenizer, true);
+    if (tokenizer->words) return NVDP_OK; /* texts are whole */
     if (max_length >= min && max_length <= MAX_LENGTH) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %zu to %d, found %zu", min,
                       MAX_LENGTH, max_length);

@@ -117,7 +117,9 @@ static bool is_sound(const struct arrays *a, size_t vocabulary, size_t max_lengt
     uint64_t tokens = 0;
     for (size_t i = 0; i < a->head.texts; i++) {
         size_t length = u32_at(a->length, i);
-        if (length == 0 || length > max_length || u32_at(a->first, i) > length) return false;
+        if ((length == 0 && max_length < SIZE_MAX) || length > max_length ||
+            u32_at(a->first, i) > length)
+            return false;
         tokens += length;
     }
     for (size_t i = 0; i < a->head.tokens; i++) {
@@ -213,9 +215,13 @@ static nvdp_status recall(struct nvdp_context *ctx, const char *path,
     struct nvdp_dataset *dataset = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__cache_read(ctx, path, kind, VERSION, &bytes, &count));
     if (bytes == NULL) return NVDP_OK;
+    struct nvdp_dataset_config whole = *config;
+    if (tokenizer->words) whole.max_length = SIZE_MAX;
     nvdp_status status =
-        nvdp__tokens_unpack(ctx, bytes, count, nvdp_tokenizer_size(tokenizer), config, &dataset);
+        nvdp__tokens_unpack(ctx, bytes, count, nvdp_tokenizer_size(tokenizer), &whole, &dataset);
     free(bytes);
+    if (dataset != NULL && tokenizer->words)
+        nvdp__mark_words(tokenizer, dataset->offset[dataset->count], dataset->ids, dataset->types);
     if (status == NVDP_OK && dataset == NULL)
         nvdp__log(
             ctx, NVDP_LOG_NOTICE,

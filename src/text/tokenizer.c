@@ -42,6 +42,7 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
     nvdp__digest_number(&digest, tokenizer->separators);
     nvdp__digest_number(&digest, tokenizer->types);
     nvdp__digest_number(&digest, tokenizer->names_are_text);
+    if (tokenizer->words) nvdp__digest_text(&digest, "words");
     for (size_t i = 0; i < tokenizer->added.count; i++) {
         const struct nvdp__added_token *token = &tokenizer->added.token[i];
         nvdp__digest_bytes(&digest, token->name, token->size);
@@ -57,6 +58,35 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer) {
 void nvdp__tokenizer_read_names_as_text(struct nvdp_tokenizer *tokenizer) {
     tokenizer->names_are_text = true;
     nvdp__tokenizer_finish(tokenizer);
+}
+
+/* Added tokens that are not special, and steps that change the text first, may reach over words. */
+nvdp_status nvdp__tokenizer_read_words(struct nvdp_context *ctx, const char *directory,
+                                       struct nvdp_tokenizer *tokenizer) {
+    if (!tokenizer->row->word_local)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: a certificate per word needs a WordPiece tokenizer, whose pieces of a "
+            "word depend on this word alone, found %s",
+            directory, tokenizer->row->name);
+    if (tokenizer->normalizer.count > 0)
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: a certificate per word needs a tokenizer without a normalizer of its "
+            "own, found one of %zu steps that reads the whole text",
+            directory, tokenizer->normalizer.count);
+    for (size_t i = 0; i < tokenizer->added.count; i++) {
+        const struct nvdp__added_token *token = &tokenizer->added.token[i];
+        if (token->special) continue;
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: a certificate per word needs a tokenizer without added tokens, which "
+            "may reach over words, found %s",
+            directory, nvdp__quote_field((struct nvdp__field){token->name, token->size}).text);
+    }
+    tokenizer->words = true;
+    nvdp__tokenizer_read_names_as_text(tokenizer);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, const char *bytes,
@@ -130,6 +160,7 @@ int32_t nvdp_tokenizer_special(const struct nvdp_tokenizer *tokenizer, enum nvdp
 }
 
 size_t nvdp_tokenizer_specials(const struct nvdp_tokenizer *tokenizer, bool pair) {
+    if (tokenizer->words) return pair; /* the border word */
     return pair ? 2 + tokenizer->separators : 2;
 }
 
@@ -165,6 +196,20 @@ size_t nvdp__wordpiece(const struct nvdp_tokenizer *tokenizer, const char *word,
     return count;
 }
 
+/* Only a piece after the first begins with "##": the basic tokenizer makes '#' a word by itself. */
+void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *ids,
+                      int32_t *mark) {
+    const int32_t border = tokenizer->special[NVDP_TOKEN_SEP];
+    for (size_t i = 0; i < n; i++) {
+        size_t size;
+        const char *piece = nvdp__string(&tokenizer->pieces, (size_t)ids[i], &size);
+        const bool continues = size > 2 && memcmp(piece, "##", 2) == 0;
+        mark[i] = ids[i] == border ? NVDP__WORD_BORDER
+                  : continues      ? NVDP__WORD_CONTINUES
+                                   : NVDP__WORD_BEGINS;
+    }
+}
+
 static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
     return nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity, encoder->count + more,
                          sizeof *encoder->ids);
@@ -194,7 +239,7 @@ static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, s
 }
 
 const struct nvdp__tokenizer_row nvdp__wordpiece_row = {
-    .name = "WordPiece", .folds = true, .encode = take_words};
+    .name = "WordPiece", .folds = true, .word_local = true, .encode = take_words};
 
 /* ---- texts ---- */
 
@@ -279,9 +324,25 @@ static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, s
     return pair != NULL ? take_text(encoder, pair, pair_size, max) : NVDP_OK;
 }
 
+/* All words of the texts, with the border word between them. */
+static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text, size_t text_size,
+                                const char *pair, size_t pair_size) {
+    encoder->count = 0;
+    NVDP_RETURN_IF_FAILED(take_words(encoder, text, text_size, SIZE_MAX));
+    if (pair != NULL) {
+        NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
+        encoder->ids[encoder->count++] = encoder->tokenizer->special[NVDP_TOKEN_SEP];
+        NVDP_RETURN_IF_FAILED(take_words(encoder, pair, pair_size, SIZE_MAX));
+    }
+    encoder->first = encoder->count;
+    encoder->truncated = false;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                          const char *pair, size_t pair_size, size_t max_length) {
     const struct nvdp_tokenizer *tokenizer = encoder->tokenizer;
+    if (tokenizer->words) return encode_words(encoder, text, text_size, pair, pair_size);
     const int32_t *special = tokenizer->special;
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     size_t limit = max_length - specials, middle;

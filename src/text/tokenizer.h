@@ -87,6 +87,7 @@ struct nvdp__tokenizer_row {
     const char *name;  /* for messages */
     bool folds;        /* its words are folded, so that a text need not be normalized as a whole */
     bool spaced_words; /* recognizes a word by the space before it */
+    bool word_local;   /* the pieces of a word depend on this word alone */
     /* Adds the ids of text[0..size), size > 0, which names no added token, to the encoder's until
      * there are `limit` or more. */
     nvdp_status (*encode)(struct nvdp__encoder *encoder, const char *text, size_t size,
@@ -147,6 +148,7 @@ struct nvdp_tokenizer {
     int32_t special[NVDP__SPECIALS];
     struct nvdp__added added;
     bool names_are_text; /* names of special tokens in texts are text */
+    bool words;          /* a text is a sequence of words: nvdp__tokenizer_read_words */
     /* [CLS] a [SEP], or [CLS] a, `separators` times [SEP], b [SEP] */
     size_t separators;
     bool types; /* the second text has type 1 */
@@ -175,6 +177,17 @@ void nvdp__tokenizer_finish(struct nvdp_tokenizer *tokenizer);
 /* Reads names of special tokens in texts as text. Code that replaces or predicts the tokens of a
  * text needs this, since it leaves special tokens as they are. */
 void nvdp__tokenizer_read_names_as_text(struct nvdp_tokenizer *tokenizer);
+/* Reads a text as a sequence of words, whole: the pieces of each word depend on this word alone. No
+ * [CLS], no [SEP] at the end and no maximum length; names of special tokens are text. A pair is one
+ * sequence with [SEP] as the border word. NVDP_ERR_INPUT, naming the kind of the tokenizer, if the
+ * pieces of a word can depend on the text around it. */
+nvdp_status nvdp__tokenizer_read_words(struct nvdp_context *ctx, const char *directory,
+                                       struct nvdp_tokenizer *tokenizer);
+/* The token types of a tokenizer that reads words: a token's place in its word. */
+enum nvdp__word_mark { NVDP__WORD_BEGINS, NVDP__WORD_CONTINUES, NVDP__WORD_BORDER };
+/* Sets the marks of `n` tokens of such a tokenizer. */
+void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *ids,
+                      int32_t *mark);
 /* Returns the pieces in the form of vocab.txt; free() it. */
 nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
                                   char **out, size_t *size);

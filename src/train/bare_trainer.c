@@ -3,9 +3,11 @@
  * texts. */
 #include "base/random.h"
 #include "bert/checkpoint.h"
+#include "mechanism/method.h"
 #include "tensor/ops.h"
 #include "text/dataset.h"
 #include "text/task.h"
+#include "text/tokenizer.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -75,6 +77,8 @@ static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config
 
 static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
+    if (nvdp__method_row(t->config.method)->words)
+        NVDP_RETURN_IF_FAILED(nvdp__tokenizer_read_words(t->ctx, t->config.model, t->tokenizer));
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (pieces > bert->vocab_size)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,

@@ -45,6 +45,17 @@ static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
         nvdp__bound(bound, of->epsilon), of->delta, nvdp__samples_text(of->releases, samples));
 }
 
+static void write_word(const struct nvdp_guarantee *of, FILE *to) {
+    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    if (!nvdp__word_is_useful(&of->word)) return;
+    nvdp__fprintf(
+        to,
+        "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, all "
+        "other words known. ",
+        nvdp__bound(bound, of->word.epsilon), of->word.delta,
+        nvdp__samples_text(of->releases, samples));
+}
+
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
     char text[NVDP__BOUND_TEXT];
     if (of->texts == 0) {
@@ -101,9 +112,10 @@ static void write_line(const void *guarantee, FILE *to) {
     else if (!of->noise)
         nvdp__fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
                       of->method);
-    else if (isfinite(of->epsilon))
+    else if (isfinite(of->epsilon)) {
+        write_word(of, to);
         write_proven(of, to);
-    else
+    } else
         fputs("No guarantee over all texts (the preset certified gives one).", to);
     if (of->noise && !of->token_noise && !nvdp_guarantee_is_useful(of)) write_measured(of, to);
     write_training(of, to);
@@ -111,6 +123,10 @@ static void write_line(const void *guarantee, FILE *to) {
 
 static void write_guesses(const void *guarantee, FILE *to) {
     const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
+    if (nvdp__word_is_useful(&of->word) && of->word.guesses > 0) {
+        nvdp__write_word(&of->word, of->releases, to);
+        if (nvdp_guarantee_is_useful(of)) fputc(' ', to);
+    }
     if (nvdp_guarantee_is_useful(of) && of->guesses > 0)
         nvdp__write_guesses(of->releases, of->clip, of->guesses, of->guess, to);
 }
@@ -134,9 +150,28 @@ static double number_at(const json_t *object, const char *key) {
     return json_is_string(value) && strcmp(json_string_value(value), "inf") == 0 ? INFINITY : NAN;
 }
 
-static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
+static void take_guesses(const json_t *list, size_t *guesses, struct nvdp_guess *to) {
     const json_t *guess;
     size_t i;
+    json_array_foreach(list, i, guess) {
+        if (*guesses < NVDP_GUESSES)
+            to[(*guesses)++] =
+                (struct nvdp_guess){number_at(guess, "baseline"), number_at(guess, "bound")};
+    }
+}
+
+static void take_word(const json_t *proven, struct nvdp_word_claim *to) {
+    if (!json_is_object(proven)) return;
+    to->holds = true;
+    to->clip = number_at(proven, "clip");
+    to->mu = number_at(proven, "mu");
+    to->epsilon = number_at(proven, "epsilon");
+    to->delta = number_at(proven, "delta");
+    to->radius = number_at(proven, "radius");
+    take_guesses(json_object_get(proven, "guess"), &to->guesses, to->guess);
+}
+
+static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
     if (!json_is_object(proven)) return;
     to->epsilon = number_at(proven, "epsilon");
     to->delta = number_at(proven, "delta");
@@ -144,11 +179,8 @@ static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
     to->clip = number_at(proven, "clip");
     to->numbers = (size_t)json_integer_value(json_object_get(proven, "numbers"));
     to->information = number_at(proven, "information_bits") * M_LN2;
-    json_array_foreach(json_object_get(proven, "guess"), i, guess) {
-        if (to->guesses < NVDP_GUESSES)
-            to->guess[to->guesses++] =
-                (struct nvdp_guess){number_at(guess, "baseline"), number_at(guess, "bound")};
-    }
+    take_guesses(json_object_get(proven, "guess"), &to->guesses, to->guess);
+    take_word(json_object_get(proven, "word"), &to->word);
 }
 
 static void take_measured(const struct nvdp__measurement *from, struct nvdp_guarantee *to) {

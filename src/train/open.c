@@ -268,9 +268,16 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
     NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, options->model, bert));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__encoder_row *wanted = nvdp__encoder_choice(options->encoder);
+    const struct nvdp__method *method = nvdp__method_row(options->method);
+    if (method->encoder != NULL && wanted == NULL) wanted = nvdp__encoder_find(method->encoder);
     if (row->over_words != NULL) {
-        const size_t units = row->units(bert);
-        if (wanted == row && options->lstm_hidden == units) return NVDP_OK;
+        const size_t units = row->units != NULL ? row->units(bert) : 0;
+        if (wanted == row && (row->units == NULL || options->lstm_hidden == units)) return NVDP_OK;
+        if (row->units == NULL)
+            return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                              "%s: the model is %s, which only the method that made it can train "
+                              "further, found method %s",
+                              options->model, row->title, nvdp_method_name(options->method));
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: the model is %s with %zu units per direction: expected {encoder} "
                           "%s {lstm-hidden} %zu",
@@ -289,6 +296,8 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
     nvdp_status status = nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer);
     if (status == NVDP_OK && t->config.noise.mechanism != NVDP__NOISE_NONE)
         nvdp__tokenizer_read_names_as_text(t->tokenizer);
+    if (status == NVDP_OK && nvdp__method_row(t->config.method)->words)
+        status = nvdp__tokenizer_read_words(t->ctx, t->config.model, t->tokenizer);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP__RANK_0_FIRST(t->ctx, status, load_data(t));
     NVDP_RETURN_IF_FAILED(status);

@@ -7,6 +7,7 @@
 #include "bert/row.h"
 #include "mechanism/options.h"
 #include "model/model.h"
+#include "rdp/word.h"
 #include <math.h>
 #include <nvdp/evaluate.h>
 #include <nvdp/guess.h>
@@ -104,8 +105,8 @@ static const struct nvdp_option model_options[] = {
      "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
      "file in the format of --config; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
-    {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp or nvdp", "nvdp",
-     AT(method), .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
+    {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp, nvdp or word",
+     "nvdp", AT(method), .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
     {"encoder", NVDP_OPTION_CHOICE, "E",
      "bert: the encoder of the model"
 #define ENCODER(name)
@@ -160,7 +161,7 @@ static const struct nvdp_option certified_options[] = {
     {"certified-delta", NVDP_OPTION_REAL, "D", "delta at which certified-epsilon holds", "1e-05",
      AT(certified_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
     {"certified-releases", NVDP_OPTION_INTEGER, "S",
-     "number of samples of a text that certified-epsilon covers together", "1",
+     "number of samples of a text that certified-epsilon and word-epsilon cover together", "1",
      AT(certified_releases), .unit = "samples", .min = 1, .max = 1e6,
      .traits = NVDP_TRAIT_BOTTLENECK},
     {"certified-guess", NVDP_OPTION_TEXT, "B:P",
@@ -169,6 +170,18 @@ static const struct nvdp_option certified_options[] = {
      "P with them; implies what clip-sequence implies; with certified-epsilon the smaller clip "
      "counts",
      AT(certified_guess), .traits = NVDP_TRAIT_BOTTLENECK},
+    {0},
+};
+
+static const struct nvdp_option word_options[] = {
+    {"word-epsilon", NVDP_OPTION_REAL, "E",
+     "bound epsilon between any two texts that differ in one word by E; sets clip-word from this "
+     "budget for each text that is given away, and implies what clip-sequence implies; needs a "
+     "method with a certificate per word (word); 0: none",
+     "0", AT(word_epsilon), .unit = "nats", .max = 1e6,
+     .group = "Proof per word:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
+    {"word-delta", NVDP_OPTION_REAL, "D", "delta at which word-epsilon holds", "1e-05",
+     AT(word_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
@@ -246,6 +259,7 @@ static const struct nvdp__section sections[] = {
     {.row = nvdp__sanitizer_rows, .offset = IN(noise.sanitizer)},
     {.row = nvdp__bottleneck_options, .offset = IN(nvib), .parent = "nvib"},
     {.row = certified_options},
+    {.row = word_options},
     {.row = lambda_options},
     {.row = nvdp__regularizer_options, .offset = IN(nvib), .parent = "nvib"},
     {.row = schedule_options},
@@ -283,6 +297,8 @@ static const struct nvdp__implied implied[] = {
     BY_SEQUENCE_CLIP("clip-sequence"),
     BY_SEQUENCE_CLIP("certified-epsilon"),
     BY_SEQUENCE_CLIP("certified-guess"),
+    BY_SEQUENCE_CLIP("word-epsilon"),
+    BY_SEQUENCE_CLIP("clip-word"),
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be private, too */
     {"dp-batch", NULL, "patience", "0"},
     {"dp-batch", NULL, "clip-norm", "0"}, /* the noise alone is longer than the norm limit */
@@ -345,7 +361,36 @@ static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t
                                     text);
 }
 
-nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config) {
+/* Sets clip-word from word-epsilon. */
+static nvdp_status calibrate_word(struct nvdp_context *ctx, struct nvdp__train_options *config) {
+    double *word = &config->nvib.clip.word;
+    const bool budget = config->word_epsilon > 0;
+    if (!nvdp__method_row(config->method)->words && (budget || !isinf(*word)))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option %s: expected a method with a certificate per word (word), found "
+                          "{method} %s",
+                          nvdp__as_option(ctx, budget ? "word-epsilon" : "clip-word").text,
+                          nvdp_method_name(config->method));
+    if (!budget) return NVDP_OK;
+    const double mu = nvdp_gdp_mu(config->word_epsilon, config->word_delta) /
+                      sqrt((double)config->certified_releases);
+    const struct nvdp__word_clip with = {.text = config->nvib.clip.sequence};
+    const double radius = nvdp__word_clip_for(&with, mu);
+    if (!(radius >= 1e-6))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {word-epsilon}: expected enough for a clip-word of at least 1e-6 "
+                          "with clip-sequence %g, found %g at delta %g",
+                          with.text, config->word_epsilon, config->word_delta);
+    if (!isinf(*word) && fabs(*word - radius) > 1e-9 * radius)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {clip-word}: {word-epsilon} already sets a clip, %.9g; leave "
+                          "{clip-word} out, found %g",
+                          radius, *word);
+    *word = radius;
+    return NVDP_OK;
+}
+
+static nvdp_status calibrate_text(struct nvdp_context *ctx, struct nvdp__train_options *config) {
     const double budget = config->certified_epsilon;
     const char *guess = config->certified_guess;
     const char *option = budget > 0 ? "certified-epsilon" : "certified-guess";
@@ -377,6 +422,11 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
     return NVDP_OK;
 }
 
+nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config) {
+    NVDP_RETURN_IF_FAILED(calibrate_text(ctx, config));
+    return calibrate_word(ctx, config);
+}
+
 /* Checks a bottleneck's options as far as they do not depend on the model. */
 static nvdp_status check_bottleneck(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *options) {
@@ -406,6 +456,11 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "option {encoder} %s: expected freeze-layers 0, because its word "
                           "embeddings are never trained, found %zu",
                           encoder->names.type, options->freeze_layers);
+    if (nvdp__method_row(options->method)->words && options->base_epochs > 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {base-epochs}: expected 0 with {method} %s, which takes only the "
+                          "word embeddings of a model, found %zu",
+                          nvdp_method_name(options->method), options->base_epochs);
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
     NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));

@@ -46,7 +46,8 @@ struct nvdp__train_options {
     struct nvdp__nvib_config nvib;             /* length 0: max_length */
     double certified_epsilon, certified_delta; /* budget for the bottleneck; epsilon 0: none */
     size_t certified_releases;
-    const char *certified_guess; /* "B:P"; NULL: none */
+    const char *certified_guess;     /* "B:P"; NULL: none */
+    double word_epsilon, word_delta; /* budget per word; epsilon 0: none */
     double lambda_g, lambda_d;
     enum nvdp__kl_schedule kl_schedule;
     double kl_delay, kl_ramp; /* warm-up: shares of the steps */
@@ -86,7 +87,8 @@ struct nvdp__train_options nvdp__train_defaults(void);
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out);
 /* Sets the largest sequence clip that keeps the budgets, if there are any: mu = 2 C sqrt(S) for
- * certified-epsilon, nvdp_guess_clip() for certified-guess. */
+ * certified-epsilon, nvdp_guess_clip() for certified-guess. Sets the largest clip of a
+ * word's vector for word-epsilon (rdp/word.h). */
 nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config);
 
 /* A split of a finished run. */

@@ -233,6 +233,12 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     options.bdp.releases = (int)t->config.certified_releases;
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->model, &limits));
     NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &proven));
+    if (proven.word.holds) {
+        struct nvdp_certificate word = NVDP_RESULT(struct nvdp_certificate);
+        options.bdp.delta = t->config.word_delta;
+        NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &word));
+        proven.word = word.word;
+    }
     result->certified_epsilon = proven.epsilon;
     result->certified_delta = proven.delta;
     result->certified_releases = t->config.certified_releases;

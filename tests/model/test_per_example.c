@@ -57,8 +57,12 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.classifier_bias = info.bert.classifier_mean = choice->biases;
     if (choice->bilstm)
         info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
+    const struct nvdp__method *method = nvdp__method_row(choice->method);
+    if (method->encoder != NULL)
+        info.bert = nvdp__encoder_find(method->encoder)->over_words(&info.bert, 0);
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = LONGEST;
+    if (method->words) info.nvib.clip.word = 0.3;
     info.nvib.length_policy = choice->policy;
     info.nvib.latent_dim = choice->latent_dim;
     info.nvib.pool = choice->pool;
@@ -382,6 +386,12 @@ Test(per_example, bilstm) {
     norms_agree(&(struct choice){.method = NVDP_METHOD_BASE, .bilstm = true});
     norms_agree(&(struct choice){
         .method = NVDP_METHOD_BASE, .bilstm = true, .precision = NVDP_PRECISION_BF16});
+}
+
+/* Words of one and more pieces: the made texts' types mark them. */
+Test(per_example, word) {
+    norms_agree(&(struct choice){.method = NVDP_METHOD_WORD, .latent_dim = 2, .clip_sequence = 1});
+    norms_agree(&(struct choice){.method = NVDP_METHOD_WORD, .latent_dim = 3, .clip_sequence = 50});
 }
 
 /* In bfloat16 a single text has the same bits in each product, so norms agree as in float32. */

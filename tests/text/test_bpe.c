@@ -79,6 +79,16 @@ Test(wordpiece, ids_of_tokenizer_json) {
 }
 
 /* Checks the same entries with merges in the older format: "a b". */
+/* A piece of a word depends on the space before it. */
+Test(bpe, has_no_words) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_tokenizer *tokenizer = load(ctx, support_golden("roberta"));
+    cr_expect_eq(nvdp__tokenizer_read_words(ctx, "DIR", tokenizer), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "needs a WordPiece tokenizer");
+    nvdp_tokenizer_free(tokenizer);
+    nvdp_context_free(ctx);
+}
+
 Test(bpe, merges_as_strings) {
     const char *folder = folder_with("roberta/tokenizer.json", "tokenizer.json");
     char *path = NULL;

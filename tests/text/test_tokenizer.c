@@ -328,3 +328,53 @@ Test(tiny, long_texts_are_linear, .timeout = 60) {
     }
     nvdp_tokens_free(&tokens);
 }
+
+/* ---- texts as sequences of words ---- */
+
+/* Whole texts of words, with their marks and without special tokens. */
+Test(tiny, texts_as_words) {
+    const char *text[] = {"Running, [SEP] a cat", "", "the"},
+               *pair[] = {NULL, NULL, "unwanted [CLS]"};
+    static const int32_t ids[] = {TINY_RUN,     TINY_TAIL_NING, TINY_COMMA, TINY_UNK,
+                                  TINY_UNK,     TINY_UNK,       TINY_A,     TINY_CAT,
+                                  TINY_THE,     TINY_SEP,       TINY_UN,    TINY_TAIL_WANT,
+                                  TINY_TAIL_ED, TINY_UNK,       TINY_UNK,   TINY_UNK};
+    static const int32_t marks[] = {0, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1, 1, 0, 0, 0};
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_OK);
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, tiny, 3, 3, text, pair, &dataset), NVDP_OK);
+    cr_expect_eq(dataset->offset[1], 8);
+    cr_expect_eq(dataset->offset[2], 8);
+    cr_assert_eq(dataset->offset[3], 16);
+    cr_expect_eq(dataset->truncated, 0);
+    cr_expect_arr_eq(dataset->ids, ids, sizeof ids);
+    cr_expect_arr_eq(dataset->types, marks, sizeof marks);
+    nvdp_dataset_free(dataset);
+}
+
+Test(tiny, texts_as_words_are_not_cut) {
+    enum { WORDS = 100000 };
+    char *long_text = malloc(2 * WORDS + 1);
+    for (size_t i = 0; i < WORDS; i++)
+        memcpy(long_text + 2 * i, i % 2 == 0 ? "a " : "b ", 2);
+    long_text[2 * WORDS] = '\0';
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_OK);
+    cr_assert_eq(
+        nvdp_dataset_from_texts(ctx, tiny, 3, 1, (const char *const[]){long_text}, NULL, &dataset),
+        NVDP_OK);
+    cr_expect_eq(dataset->longest, WORDS);
+    cr_expect_eq(dataset->truncated, 0);
+    nvdp_dataset_free(dataset);
+    free(long_text);
+}
+
+Test(tiny, words_need_a_tokenizer_of_words) {
+    struct nvdp__added_token token = {.name = "new york", .size = 8, .id = TINY_SIZE};
+    cr_assert_eq(nvdp__added_put(ctx, &tiny->added, &token), NVDP_OK);
+    text_error(
+        ctx, nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_ERR_INPUT,
+        "DIR: a certificate per word needs a tokenizer without added tokens, which may reach "
+        "over words, found 'new york'");
+    cr_expect(!tiny->words);
+}

@@ -1,0 +1,41 @@
+/* The certificate per word (word.h has the theorem and its proof). Every result is rounded to the safe side. */
+#include "rdp/word.h"
+
+#include <math.h>
+
+static const double SLACK = 0x1p-21; /* of both texts: above 2 (3 2^-24 + 2^-30) */
+static const double STEP = 0x1p-30;  /* above 2 2^-32 */
+static const double UP = 1 + 0x1p-50;
+static const double SPARE = 256;
+
+double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after) {
+    const double windows = 4 * (double)clip->window + (double)before + (double)after;
+    return before + after > 0 ? windows * clip->word : 0;
+}
+
+static double slack(const struct nvdp__word_clip *clip) {
+    return SLACK * clip->text + STEP;
+}
+
+double nvdp__word_mu(const struct nvdp__word_clip *clip, int releases) {
+    const double moved = (nvdp__word_shift(clip, 1, 1) + slack(clip)) * UP;
+    return sqrt((double)releases) * fmin(moved, 2 * clip->text) * UP;
+}
+
+double nvdp__word_radius(const struct nvdp__word_clip *clip) {
+    const double reach = 2 * (double)clip->window + 1;
+    return fmin((reach * clip->word + slack(clip) / 2) * UP, clip->text);
+}
+
+double nvdp__word_spare(double word) {
+    return SPARE * word;
+}
+
+/* mu = 2cR + SLACK C + STEP, with C given or C = SPARE c. */
+double nvdp__word_clip_for(const struct nvdp__word_clip *clip, double mu) {
+    const double windows = 4 * (double)clip->window + 2;
+    const double fixed = isinf(clip->text) ? STEP : slack(clip);
+    const double slope = isinf(clip->text) ? windows + SLACK * SPARE : windows;
+    const double word = (mu - fixed) / slope * (1 - 0x1p-48);
+    return word > 0 ? word : NAN;
+}

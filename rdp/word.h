@@ -1,0 +1,51 @@
+/* The certificate per word: how far one word moves the sum of a text's word vectors, and what follows.
+ *
+ * A text is a sequence of words. The window of a word is the word with its r neighbors on either side, fewer at the
+ * ends. Each window w has a vector f(w) with |f(w)| <= c that depends on w alone; R = 2r + 1. S is the sum over all
+ * words of the text, M = P(S) with P the projection onto the ball of radius C, and a sample is z = M + N(0, I).
+ *
+ * Theorem. Replace k adjacent words of a text by k' words, k + k' >= 1. Then |M - M'| <= min(c (4r + k + k'), 2C).
+ * For one word and any other this is min(2cR, 2C); for an inserted or deleted word min(c (2R - 1), 2C).
+ *
+ * Proof. A window that holds no changed word, and does not reach over the place of the change, is a window of both
+ * texts, and cancels in S - S'. The others are centered on the k words or on one of the r words on either side: at most
+ * 2r + k in the text and, in the same way, 2r + k' in the other one. Each adds at most c. P does not increase
+ * distances, and two points of the ball are at most 2C apart.
+ *
+ * No more can be said for unknown f: the largest |S - S'| over all f is c times the L1 distance of the two multisets of
+ * windows, attained by f = c u on the windows of one text and -c u on those of the other.
+ *
+ * Arithmetic. The sum is exact (vib/word.c). M is computed in float: |fl(M) - M| <= C (3 2^-24 + 2^-30), from the
+ * rounding of S, of the factor and of the products. A release rounds each mean to a multiple of 2^-42 or less, which
+ * moves a vector of at most 2^20 numbers by 2^-32. Two texts have at most twice both: SLACK C + STEP.
+ *
+ * S samples are one with the mean sqrt(S) M, so the mechanism is mu-GDP in the word with mu = sqrt(S) |M - M'|.
+ *
+ * Guesses of one word, all others known. The reference is Q = N(M_0, I), M_0 = P(S without the windows that hold the
+ * word), which the attacker knows: |M - M_0| <= c R. The center of the ball is at most C away. So every bound on guesses
+ * for a text within radius C holds with min(cR, C) in place of C, given all other words (rdp/guess.c). The windows that
+ * are left out are those of the text itself, so the text without the word is no reference: for r > 0 its windows differ. */
+#ifndef NVDP_RDP_WORD_H
+#define NVDP_RDP_WORD_H
+
+#include <stddef.h>
+
+/* The certificate's numbers: c and C in standard deviations of the noise. */
+struct nvdp__word_clip {
+    double word;   /* c */
+    double text;   /* C */
+    size_t window; /* r */
+};
+/* c (4r + k + k'), without arithmetic's slack: the bound on |S - S'|. */
+double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after);
+/* Upper bound of mu for one word and any other, all samples together. */
+double nvdp__word_mu(const struct nvdp__word_clip *clip, int releases);
+/* Upper bound of |M - M_0|: the radius for guesses of one word, one sample. */
+double nvdp__word_radius(const struct nvdp__word_clip *clip);
+/* The largest c, rounded down, whose mu is at most `mu` for one sample; C is clip->text, or SPARE c if that is infinite.
+ * NAN if arithmetic's slack alone exceeds mu. */
+double nvdp__word_clip_for(const struct nvdp__word_clip *clip, double mu);
+/* C if the caller sets none: so many words that all agree are summed before the ball shortens them. */
+double nvdp__word_spare(double word);
+
+#endif

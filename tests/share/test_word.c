@@ -1,0 +1,105 @@
+/* A run of method word from training to a verified file: what is stated per word. */
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void set(struct nvdp_config *config, const char *name, const char *value) {
+    cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
+}
+
+static struct nvdp__train_options options_of(struct nvdp_context *ctx, const char *out) {
+    const struct task task = task_make(ctx);
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
+    config.data = strdup(task.data);
+    config.model = strdup(task.model);
+    config.word_epsilon = 2;
+    config.nvib.stdev_tau = 1;
+    config.nvib.latent_dim = 2;
+    config.overwrite = true;
+    return config;
+}
+
+/* Exports the dev texts to `file`. */
+static void export(struct nvdp_context *ctx, const char *run, const char *file,
+                   struct nvdp_export_result *out) {
+    struct nvdp_config *options = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", run);
+    set(options, "split", "dev");
+    set(options, "out", file);
+    set(options, "budget-samples", "100");
+    cr_assert_eq(nvdp_export(ctx, options, out), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(options);
+}
+
+Test(word_release, states_the_guarantee_of_a_word) {
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_scratch_path("word");
+    char *folder = strdup(run), *file = strdup(support_scratch_path("word.h5"));
+    struct nvdp__train_options config = options_of(ctx, folder);
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    char *line = NULL;
+    const struct nvdp_train_result result = task_train(ctx, &config);
+    cr_expect_gt(result.certified_epsilon, NVDP_USEFUL_EPSILON);
+
+    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &guarantee), NVDP_OK);
+    cr_assert(guarantee.word.holds);
+    cr_expect_leq(guarantee.word.epsilon, 2);
+    cr_expect_gt(guarantee.word.epsilon, 1.99);
+    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    support_contains(line, "No useful guarantee over all texts");
+    free(line);
+
+    export(ctx, folder, file, &exported);
+    support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    support_contains(exported.statement, "No guarantee for a text as a whole");
+    support_contains(exported.statement, "Proven for each single occurrence of a word");
+    nvdp_export_result_free(&exported);
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
+
+    /* A second file of the texts: nothing is promised of both together. */
+    exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
+    found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
+    free(file);
+    file = strdup(support_scratch_path("word2.h5"));
+    export(ctx, folder, file, &exported);
+    support_lacks(exported.guarantee, "Proven per word");
+    support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
+    nvdp_export_result_free(&exported);
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds, "%s", found.statement);
+    free((void *)config.data);
+    free((void *)config.model);
+    free(folder);
+    free(file);
+    nvdp_context_free(ctx);
+}
+
+Test(word_release, refusals_and_both_budgets) {
+    struct nvdp_context *ctx = support_context();
+    char *folder = strdup(support_scratch_path("word"));
+    struct nvdp__train_options config = options_of(ctx, folder), other = config;
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    other.method = NVDP_METHOD_VIB_FIXED;
+    other.nvib.vib.sigma = 1;
+    cr_expect_eq(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "word-epsilon");
+    other = config;
+    other.certified_epsilon = 8;
+    other.certified_releases = 4;
+    task_train(ctx, &other);
+    cr_assert_eq(nvdp_run_guarantee(ctx, folder, &guarantee), NVDP_OK);
+    cr_expect(guarantee.word.holds && guarantee.word.epsilon <= 2 && guarantee.releases == 4);
+    cr_expect_leq(guarantee.epsilon, 8 * (1 + 1e-9));
+    free((void *)config.data);
+    free((void *)config.model);
+    free(folder);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,395 @@
+/* Method word: the bound per word on a real mechanism, gradients, and the same bits for a word
+ * wherever it stands. */
+#include "bert/checkpoint.h"
+#include "bert/row.h"
+#include "rdp/word.h"
+#include "support.h"
+#include "text/tokenizer.h"
+#include "vib/word.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WIDTH = 12, PIECES = 40, NUMBERS = 3, TEXTS = 8, LONGEST = 24 };
+
+struct words {
+    struct nvdp_context *ctx;
+    struct nvdp__device dev;
+    struct nvdp__bert bert;
+    struct nvdp__bert_cache cache;
+    struct nvdp__params params;
+    struct nvdp__nvib_config config;
+    struct nvdp__arena arena;
+    struct nvdp__batch *batch;
+    void *self;
+    float *d_hidden;
+};
+
+static const struct nvdp__mechanism *const word = &nvdp__mechanism_word;
+
+/* Both clips in standard deviations of the noise; `scale`: of the parameters. */
+static void build(struct words *w, int threads, double clip, double text, double scale) {
+    struct nvdp_bert_config base = nvdp__bert_config_default();
+    *w = (struct words){.ctx = support_context()};
+    cr_assert_eq(nvdp_context_set_threads(w->ctx, threads), NVDP_OK);
+    base.hidden_size = WIDTH;
+    base.vocab_size = PIECES;
+    const struct nvdp_bert_config config = nvdp__encoder_find("words")->over_words(&base, 0);
+    w->config = nvdp__nvib_config_default();
+    w->config.clip.word = clip;
+    w->config.clip.sequence = text;
+    w->config.stdev_tau = w->config.length = 1;
+    w->config.latent_dim = NUMBERS;
+    cr_assert_eq(nvdp__bert_device(w->ctx, &config, &w->dev), NVDP_OK);
+    nvdp__params_init(&w->params, w->ctx);
+    cr_assert_eq(nvdp__bert_declare(&w->bert, &config, false, &w->params), NVDP_OK);
+    cr_assert_eq(word->create(word, w->ctx, &w->bert, &w->config, &w->params, &w->self), NVDP_OK,
+                 "%s", nvdp_context_error(w->ctx));
+    cr_assert_eq(nvdp__params_allocate(&w->params, true), NVDP_OK);
+    for (size_t i = 0; i < w->params.count; i++)
+        nvdp__params_normal(&w->dev, &w->params, i, scale, 7);
+    cr_assert_eq(nvdp__bert_cache_create(w->ctx, &w->bert, true, false, &w->cache), NVDP_OK);
+    for (int pass = 0; pass < 2; pass++) {
+        const size_t tokens = TEXTS * LONGEST;
+        nvdp__bert_plan(&w->bert, &w->dev, tokens, TEXTS, LONGEST, &w->arena, &w->cache);
+        cr_assert_eq(word->plan(w->self, &w->dev, tokens, TEXTS, LONGEST, true, &w->arena),
+                     NVDP_OK);
+        w->d_hidden = nvdp__arena_take(&w->arena, tokens * WIDTH);
+        if (pass == 0) cr_assert_eq(nvdp__arena_allocate(w->ctx, &w->arena), NVDP_OK);
+    }
+    cr_assert_eq(nvdp__batch_create(w->ctx, TEXTS, LONGEST, &w->batch), NVDP_OK);
+    nvdp__batch_clear(w->batch);
+}
+
+static void release(struct words *w) {
+    nvdp__batch_free(w->batch);
+    word->release(w->self);
+    nvdp__bert_cache_release(&w->cache);
+    nvdp__bert_release(&w->bert);
+    nvdp__params_release(&w->params);
+    nvdp__arena_release(&w->arena);
+    nvdp__device_release(&w->dev);
+    nvdp_context_free(w->ctx);
+}
+
+/* A text as numbers of words; word k < 30 is piece k, word k >= 30 the pieces k - 30, k and k. */
+enum { SIMPLE = 30, WORDS = PIECES, BORDER = -1 };
+
+static void put(struct words *w, int k) {
+    const size_t at = w->batch->tokens;
+    if (k == BORDER) {
+        nvdp__batch_put(w->batch, 0);
+        w->batch->types[at] = NVDP__WORD_BORDER;
+        return;
+    }
+    nvdp__batch_put(w->batch, k < SIMPLE ? k : k - SIMPLE);
+    for (int i = 0; k >= SIMPLE && i < 2; i++) {
+        nvdp__batch_put(w->batch, k);
+        w->batch->types[at + 1 + (size_t)i] = NVDP__WORD_CONTINUES;
+    }
+}
+
+static void put_text(struct words *w, size_t n, const int *text) {
+    for (size_t i = 0; i < n; i++)
+        put(w, text[i]);
+    nvdp__batch_end(w->batch, w->batch->texts);
+}
+
+static struct nvdp__encoded encoded(struct words *w) {
+    const struct nvdp__pass pass = {0};
+    nvdp__bert_forward(&w->bert, &w->dev, &w->params, w->batch, &pass, &w->cache);
+    return (struct nvdp__encoded){&w->dev, &w->params, w->batch,
+                                  w->cache.hidden[w->bert.config.num_hidden_layers]};
+}
+
+/* The means of the batch's texts. */
+static void means(struct words *w, double *mean) {
+    struct nvdp_posteriors *set = NULL;
+    const struct nvdp__encoded in = encoded(w);
+    cr_assert_eq(word->infer(w->self, &in), NVDP_OK);
+    cr_assert_eq(
+        nvdp_posteriors_create(w->ctx, w->batch->texts, w->batch->texts, NUMBERS, false, &set),
+        NVDP_OK);
+    for (size_t i = 0; i <= w->batch->texts; i++)
+        set->offset[i] = i;
+    cr_assert_eq(word->posterior(w->self, 0, set), NVDP_OK);
+    memcpy(mean, set->mu, w->batch->texts * NUMBERS * sizeof *mean);
+    nvdp_posteriors_free(set);
+}
+
+static double distance(const double *a, const double *b) {
+    double square = 0;
+    for (size_t i = 0; i < NUMBERS; i++)
+        square += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(square);
+}
+
+/* ---- the bound ---- */
+
+/* Random texts, one word of which is replaced, inserted or deleted: 100000 changes under clips of
+ * different sizes, most of which bind. */
+Test(word, no_change_of_a_word_exceeds_the_bound) {
+    static const double clip[][2] = {{0.1, 1000}, {0.1, 0.25}, {2, 3}, {1e-3, 10}, {5, 1e4}};
+    const size_t changes = 100000;
+    const double scale[] = {0.05, 0.5, 3};
+    size_t done = 0;
+    srand(5);
+    for (size_t i = 0; i < 15; i++) {
+        struct words w;
+        const struct nvdp__word_clip bound = {.word = clip[i % 5][0], .text = clip[i % 5][1]};
+        double largest = 0;
+        build(&w, 1, bound.word, bound.text, scale[i / 5]);
+        for (; done < changes * (i + 1) / 15; done += TEXTS / 2) {
+            double mean[TEXTS * NUMBERS];
+            nvdp__batch_clear(w.batch);
+            memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
+            for (size_t pair = 0; pair < TEXTS / 2; pair++) {
+                int text[8];
+                const size_t n = 1 + (size_t)rand() % 6, at = (size_t)rand() % n;
+                for (size_t k = 0; k < n; k++)
+                    text[k] = rand() % WORDS;
+                put_text(&w, n, text);
+                if (rand() % 4 == 0) {
+                    memmove(text + at, text + at + 1, (n - at - 1) * sizeof *text);
+                    put_text(&w, n - 1, text);
+                } else {
+                    text[at] = rand() % WORDS;
+                    put_text(&w, n, text);
+                }
+            }
+            means(&w, mean);
+            for (size_t k = 0; k < TEXTS; k += 2)
+                largest = fmax(largest, distance(mean + k * NUMBERS, mean + (k + 1) * NUMBERS));
+        }
+        cr_expect_leq(largest, nvdp__word_mu(&bound, 1), "clips %g and %g: %g", bound.word,
+                      bound.text, largest);
+        release(&w);
+    }
+}
+
+/* Gradient ascent on the word vectors and the map, away from a text whose one word is replaced. */
+Test(word, ascent_reaches_the_bound_and_no_more) {
+    const struct nvdp__word_clip bound = {.word = 0.4, .text = 2};
+    struct words w;
+    double mean[2 * NUMBERS], reached = 0;
+    build(&w, 1, bound.word, bound.text, 0.3);
+    put_text(&w, 3, (int[]){1, 2, 31});
+    put_text(&w, 3, (int[]){1, 4, 31});
+    for (int step = 0; step < 300; step++) {
+        double loss[2 * TEXTS];
+        float eps[2 * NUMBERS] = {0}, d[2 * NUMBERS], *pooled;
+        const struct nvdp__pass pass = {0};
+        const struct nvdp__penalty penalty = {0, 0, loss, loss + TEXTS};
+        const struct nvdp__draw draw = {.eps = eps};
+        struct nvdp__encoded in = encoded(&w);
+        nvdp__grad_begin(&w.dev, &w.params);
+        cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
+        means(&w, mean);
+        reached = distance(mean, mean + NUMBERS);
+        cr_assert_leq(reached, nvdp__word_mu(&bound, 1));
+        for (size_t i = 0; i < NUMBERS; i++) {
+            d[i] = (float)((mean[i] - mean[NUMBERS + i]) / reached);
+            d[NUMBERS + i] = -d[i];
+        }
+        word->backward(w.self, &in, &penalty, d, w.d_hidden);
+        nvdp__bert_backward(&w.bert, &w.dev, &w.params, w.batch, &pass, &w.cache, w.d_hidden);
+        for (size_t i = 0; i < w.params.count; i++)
+            for (size_t k = 0; k < w.params.entry[i].count; k++)
+                nvdp__value(&w.params, i)[k] += 0.5F * nvdp__grad(&w.params, i)[k];
+    }
+    cr_expect_geq(reached, 0.99 * 2 * bound.word, "%g", reached);
+    release(&w);
+}
+
+/* ---- the same bits everywhere ---- */
+
+Test(word, a_text_has_the_same_bits_in_any_batch_and_team) {
+    double alone[NUMBERS], mean[TEXTS * NUMBERS];
+    static const int text[] = {3, 35, 7, 35, 12, 39}, turned[] = {39, 7, 35, 3, 12, 35};
+    for (int threads = 1; threads <= 4; threads++) {
+        struct words w;
+        build(&w, threads, 0.3, 1.1, 0.5);
+        if (threads == 1) {
+            put_text(&w, 6, text);
+            means(&w, alone);
+            cr_expect_gt(fabs(alone[0]), 0);
+        }
+        for (size_t place = 0; place < TEXTS; place++) {
+            nvdp__batch_clear(w.batch);
+            memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
+            for (size_t i = 0; i < TEXTS; i++)
+                if (i == place)
+                    put_text(&w, 6, place % 2 == 0 ? text : turned);
+                else
+                    put_text(&w, i % 5, (int[]){31, 2, 38, 4, 5});
+            means(&w, mean);
+            cr_expect_arr_eq(mean + place * NUMBERS, alone, sizeof alone);
+        }
+        release(&w);
+    }
+}
+
+Test(word, empty_texts_borders_and_pieces) {
+    struct words w;
+    double mean[4 * NUMBERS];
+    build(&w, 2, 0.3, 100, 0.5);
+    put_text(&w, 0, NULL);
+    put_text(&w, 4, (int[]){3, 35, 4, 36});
+    put_text(&w, 5, (int[]){3, 35, BORDER, 4, 36});
+    put_text(&w, 1, (int[]){BORDER});
+    means(&w, mean);
+    for (size_t i = 0; i < NUMBERS; i++) {
+        cr_expect_eq(mean[i], 0);
+        cr_expect_eq(mean[3 * NUMBERS + i], 0);
+    }
+    cr_expect_arr_eq(mean + NUMBERS, mean + 2 * NUMBERS, NUMBERS * sizeof *mean);
+    release(&w);
+}
+
+Test(word, numbers_that_are_not_finite_add_nothing) {
+    struct words w;
+    double mean[2 * NUMBERS];
+    build(&w, 1, 0.3, 100, 0.5);
+    put_text(&w, 2, (int[]){3, 5});
+    put_text(&w, 1, (int[]){3});
+    nvdp__value(&w.params, w.bert.word)[5 * WIDTH] = NAN;
+    nvdp__weights_changed(&w.dev);
+    means(&w, mean);
+    cr_expect_arr_eq(mean, mean + NUMBERS, NUMBERS * sizeof *mean);
+    cr_expect_eq(word->replaced(w.self), 1);
+    release(&w);
+}
+
+/* ---- gradients ---- */
+
+/* The rounded vector has a norm of at most 1, exactly: the sum of the squares is compared in
+ * integers. */
+Test(word, a_rounded_vector_stays_in_the_ball) {
+    srand(9);
+    for (int i = 0; i < 200000; i++) {
+        double t[NUMBERS];
+        int64_t grid[NUMBERS];
+        __int128 square = 0;
+        const double scale = pow(10, rand() % 13 - 6);
+        for (size_t k = 0; k < NUMBERS; k++)
+            t[k] = scale * (2 * rand() / (double)RAND_MAX - 1);
+        nvdp__word_round(NUMBERS, t, grid);
+        for (size_t k = 0; k < NUMBERS; k++)
+            square += (__int128)grid[k] * grid[k];
+        cr_assert(square <= (__int128)1 << (2 * NVDP__WORD_BITS));
+    }
+}
+
+Test(word, gradient_of_the_clip) {
+    const double step = 1e-4;
+    srand(3);
+    for (int i = 0; i < 500; i++) {
+        double t[NUMBERS], d[NUMBERS], dt[NUMBERS];
+        int64_t grid[NUMBERS], up[NUMBERS], down[NUMBERS];
+        for (size_t k = 0; k < NUMBERS; k++) {
+            t[k] = (i % 2 == 0 ? 0.5 : 3) * (2 * rand() / (double)RAND_MAX - 1);
+            d[k] = dt[k] = rand() / (double)RAND_MAX - 0.5;
+        }
+        const double factor = nvdp__word_round(NUMBERS, t, grid);
+        if (fabs(factor - 1) < 0.01 && factor != 1) continue; /* at the edge */
+        nvdp__word_clip_backward(NUMBERS, t, factor, dt);
+        for (size_t k = 0; k < NUMBERS; k++) {
+            double sum = 0, before = t[k];
+            t[k] = before + step;
+            const double one = nvdp__word_round(NUMBERS, t, up);
+            t[k] = before - step;
+            const double other = nvdp__word_round(NUMBERS, t, down);
+            t[k] = before;
+            if ((one == 1) != (other == 1)) continue;
+            for (size_t j = 0; j < NUMBERS; j++)
+                sum += d[j] * ldexp((double)(up[j] - down[j]), -NVDP__WORD_BITS) / (2 * step);
+            cr_expect_float_eq(dt[k], sum, 2e-5, "%g, %g", dt[k], sum);
+        }
+    }
+}
+
+/* The whole mechanism and its encoder against central differences of a loss: both clips bind in
+ * some texts and not in others. */
+static void gradients(double clip, double text) {
+    struct words w;
+    float eps[4 * NUMBERS], d[4 * NUMBERS], direction[4 * NUMBERS], *pooled;
+    double loss[2 * TEXTS];
+    const struct nvdp__pass pass = {0};
+    const struct nvdp__penalty penalty = {0, 0, loss, loss + TEXTS};
+    const struct nvdp__draw draw = {.eps = eps};
+    const float step = 2e-3F;
+    size_t checked = 0;
+    build(&w, 1, clip, text, 0.3);
+    put_text(&w, 4, (int[]){3, 35, 4, 3});
+    put_text(&w, 1, (int[]){36});
+    put_text(&w, 0, NULL);
+    put_text(&w, 5, (int[]){8, 35, BORDER, 4, 9});
+    for (size_t i = 0; i < 4 * NUMBERS; i++) {
+        eps[i] = (float)sin((double)i);
+        d[i] = direction[i] = (float)cos(3 * (double)i);
+    }
+    struct nvdp__encoded in = encoded(&w);
+    nvdp__grad_begin(&w.dev, &w.params);
+    cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
+    word->backward(w.self, &in, &penalty, d, w.d_hidden);
+    nvdp__bert_backward(&w.bert, &w.dev, &w.params, w.batch, &pass, &w.cache, w.d_hidden);
+    for (size_t i = 0; i < w.params.count; i++)
+        for (size_t k = 0; k < w.params.entry[i].count; k++) {
+            float *value = nvdp__value(&w.params, i) + k, before = *value;
+            double side[2] = {0};
+            for (int s = 0; s < 2; s++) {
+                *value = before + (s == 0 ? step : -step);
+                in = encoded(&w);
+                cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
+                for (size_t j = 0; j < 4 * NUMBERS; j++)
+                    side[s] += (double)direction[j] * pooled[j];
+            }
+            *value = before;
+            const double want = (side[0] - side[1]) / (2 * (double)step);
+            const double got = nvdp__grad(&w.params, i)[k];
+            /* float means, of about 1e-7, over the step */
+            cr_expect_float_eq(got, want, 2e-3 * clip + 1e-2 * fabs(want), "%s[%zu]: %g, %g",
+                               w.params.entry[i].name, k, got, want);
+            checked += fabs(want) > 1e-3 * clip;
+        }
+    cr_expect_gt(checked, 40);
+    release(&w);
+}
+
+Test(word, gradients_within_the_clips) {
+    gradients(0.5, 100);
+}
+
+Test(word, gradients_of_the_projection) {
+    gradients(0.5, 0.3);
+}
+
+/* ---- what it refuses ---- */
+
+Test(word, refusals) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config bert = nvdp__bert_config_default();
+    struct nvdp__nvib_config config = nvdp__nvib_config_default();
+    struct nvdp__params params;
+    struct nvdp__bert encoder;
+    void *self = NULL;
+    bert.hidden_size = 8;
+    bert.num_attention_heads = bert.num_hidden_layers = 1;
+    bert.vocab_size = 10;
+    config.length = 1;
+    config.stdev_tau = 1;
+    cr_expect_eq(word->resolve(word, ctx, &bert, &config), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected --word-epsilon E");
+    config.clip.word = 1;
+    cr_expect_eq(word->resolve(word, ctx, &bert, &config), NVDP_OK);
+    cr_expect_eq(config.clip.sequence, nvdp__word_spare(1));
+    nvdp__params_init(&params, ctx);
+    cr_assert_eq(nvdp__bert_declare(&encoder, &bert, false, &params), NVDP_OK);
+    cr_expect_eq(word->create(word, ctx, &encoder, &config, &params, &self), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected encoder words");
+    nvdp__bert_release(&encoder);
+    nvdp__params_release(&params);
+    nvdp_context_free(ctx);
+}
