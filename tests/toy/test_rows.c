@@ -2,6 +2,7 @@
  * trained, saved and scored, or is refused by name, as the row claims. A new row is tested here without a change. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "mechanism/method.h"
 #include "pretrain/pretrainer.h"
 #include "support.h"
 #include "tiny_task.h"
@@ -102,11 +103,20 @@ static const struct combination combinations[] = {
     {.name = "DP-SGD in bf16", .private_gradients = true, .bf16 = true},
     {.name = "DP-SGD above a frozen layer", .private_gradients = true, .frozen = true},
     {.name = "noise on words", .word_noise = true},
+    {.name = "a certificate per word", .method = NVDP_METHOD_WORD},
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
 
+/* A value of the option `encoder`; other rows over words belong to a method. */
+static bool is_choice(const struct nvdp__encoder_row *row) {
+    return row->over_words != NULL && !row->word_local;
+}
+
 static bool claimed(const struct nvdp__encoder_row *row, const struct combination *c) {
-    return (!nvdp_method_is_private(c->method) || row->bottleneck) &&
+    const struct nvdp__method *method = nvdp__method_row(c->method);
+    if (method->encoder != NULL)
+        return !is_choice(row); /* it takes the word embeddings of any model */
+    return !row->word_local && (!nvdp_method_is_private(c->method) || row->bottleneck) &&
            (c->method != NVDP_METHOD_VTDP || row->pass->declare_extra != NULL) &&
            (!(c->frozen || c->all_frozen) || row->tensors_below != NULL) &&
            (!c->private_gradients || row->per_example) && (!c->word_noise || row->word_vectors);
@@ -117,10 +127,14 @@ static struct nvdp__train_options options_of(const struct task *task,
                                              const struct combination *c, size_t layers) {
     struct nvdp__train_options config = task_config(task, c->method, support_scratch_path("run"));
     config.model = model;
-    while (row->over_words != NULL &&
-           strcmp(nvdp__encoder_choices[config.encoder], row->names.type) != 0)
+    while (is_choice(row) && strcmp(nvdp__encoder_choices[config.encoder], row->names.type) != 0)
         config.encoder++;
-    if (row->over_words != NULL) config.lstm_hidden = WIDTH / 2;
+    if (is_choice(row)) config.lstm_hidden = WIDTH / 2;
+    if (c->method == NVDP_METHOD_WORD) {
+        config.word_epsilon = 8;
+        config.nvib.stdev_tau = 1;
+        config.lambda_g = config.lambda_d = 0;
+    }
     config.overwrite = true;
     config.epochs = 1;
     config.batch = 40;
@@ -138,7 +152,8 @@ static struct nvdp__train_options options_of(const struct task *task,
 
 /* The run is scored, in int8 too where the processor has it, and its model is of the same type. */
 static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *row,
-                      const char *run, const char *what) {
+                      const char *run, const struct combination *c) {
+    const char *what = c->name, *own = nvdp__method_row(c->method)->encoder;
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
     char folder[700];
     const double score = task_evaluate(ctx, run, 1).scores->mean[0];
@@ -146,7 +161,7 @@ static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *
     snprintf(folder, sizeof folder, "%s/model", run);
     cr_assert_eq(nvdp_bert_config_read(ctx, folder, &saved), NVDP_OK, "%s, %s: %s", row->names.type,
                  what, nvdp_context_error(ctx));
-    cr_expect_str_eq(nvdp_model_type_name(saved.model_type), row->names.type);
+    cr_expect_str_eq(nvdp_model_type_name(saved.model_type), own != NULL ? own : row->names.type);
     if (nvdp_int8_missing() != NULL) return;
     nvdp_context_set_precision(ctx, NVDP_PRECISION_INT8);
     cr_expect_float_eq(task_evaluate(ctx, run, 1).scores->mean[0], score, .5);
@@ -170,9 +185,10 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
             const char *message = nvdp_context_error(ctx);
             if (claimed(row, c)) {
                 cr_assert_eq(status, NVDP_OK, "%s, %s: %s", row->names.type, c->name, message);
-                check_run(ctx, row, config.out, c->name);
+                check_run(ctx, row, config.out, c);
             } else {
-                cr_expect_eq(status, NVDP_ERR_ARGUMENT, "%s, %s", row->names.type, c->name);
+                cr_expect_eq(status, row->word_local ? NVDP_ERR_INPUT : NVDP_ERR_ARGUMENT,
+                             "%s, %s: %s", row->names.type, c->name, message);
                 cr_expect(strstr(message, row->title) != NULL ||
                               strstr(message, row->names.type) != NULL,
                           "%s: %s", c->name, message);
