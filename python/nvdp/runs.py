@@ -425,7 +425,7 @@ def result_fields(result: str) -> list[Record]:
     """Returns the numbers of a result, such as "train", "scores", "pretrain" or "sanitize". Each has name, unit, help; "test.n" is the number n of "test"."""
     table = lib.nvdp_result_table_find(c_text(result, "result"))
     if table == ffi.NULL:
-        names = []
+        names: list[str] = []
         while (known := lib.nvdp_result_table(len(names))) != ffi.NULL:
             names.append(text(known.name))
         raise NvdpValueError(f"result: expected one of {', '.join(names)}, found {result}")

@@ -53,6 +53,10 @@ cleanup:
                                                              .decimals = 2                         \
     }
 
+static const char *say_holds(int holds) {
+    return holds != 0 ? "yes" : "VIOLATION";
+}
+
 static const struct nvdp_result_table pair_table = {
     .name = "pair",
     .help = "an attack on two texts",
@@ -75,7 +79,8 @@ static const struct nvdp_result_table pair_table = {
         PAIR(favors_q, NULL, NVDP_SCOPE_PAIR, 0, "the test detects Q"),
         PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "exact and most are upper bounds",
              .label = "bounds only"),
-        PAIR(holds, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound", .label = "holds"),
+        {"holds", NVDP_RESULT_WORD, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound",
+         NVDP_RESULT_AT(struct nvdp_pair_attack, holds), .label = "bounds hold", .word = say_holds},
         {0}}};
 
 static const struct nvdp_result_table pairs_table = {

@@ -154,6 +154,7 @@ Test(gradients, clipping) {
     for (uint64_t seed = 40; seed < 44; seed++) {
         struct nvdp__nvib_config config = fixture_config(4);
         config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
+                                                 .word = INFINITY,
                                                  .mu_radius = 1.5,
                                                  .logvar_min = -0.5,
                                                  .logvar_max = 0.4,

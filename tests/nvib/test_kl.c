@@ -88,6 +88,7 @@ Test(kl, is_that_of_the_clipped_posterior) {
     for (int kappa = 1; kappa <= 2; kappa++) {
         struct nvdp__nvib_config config = kl_config(NVDP_LENGTH_HIDDEN, kappa);
         config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
+                                                 .word = INFINITY,
                                                  .mu_radius = 1,
                                                  .logvar_min = -0.4,
                                                  .logvar_max = 0.3,

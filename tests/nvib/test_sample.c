@@ -86,6 +86,7 @@ Test(sample, posterior) {
     struct nvdp__nvib_config config = fixture_config(LENGTH);
     config.latent_dim = 8;
     config.clip = (struct nvdp__clip_config){.sequence = INFINITY,
+                                             .word = INFINITY,
                                              .mu_radius = 1,
                                              .logvar_min = -0.3,
                                              .logvar_max = 0.2,

@@ -75,7 +75,7 @@ static void equals_one(struct nvdp__pretrain_options config) {
         support_ranks(size, pretrain, &job);
         support_same_runs(one, many, MODEL, ROUNDING);
         cr_expect(support_same_file(one, many, "vocab.txt"));
-        for (int r = 1; r < size; r++)
+        for (int r = 1; r < size && config.eval_texts > 0; r++)
             cr_expect_eq(job.result[r].eval->nll, job.result[0].eval->nll);
     }
 }
