@@ -335,6 +335,41 @@ nvdp_status nvdp_account_statement(struct nvdp_context *ctx, const struct nvdp_d
 
 /* --- the result table --- */
 
+#define ACCOUNT(member) NVDP_RESULT_AT(struct nvdp_account, member)
+
+static const struct nvdp_result_table rdp_table = {
+    .name = "rdp",
+    .help = "the account by Renyi divergences",
+    .rows = (const struct nvdp_result_row[]){{"epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_MODEL,
+                                              -1, "epsilon at delta", ACCOUNT(rdp_epsilon)},
+                                             {"order", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_MODEL,
+                                              .help = "order of this epsilon", ACCOUNT(rdp_order)},
+                                             {0}}};
+
+static const struct nvdp_result_table pld_table = {
+    .name = "pld",
+    .help = "the account by the privacy loss distribution",
+    .rows = (const struct nvdp_result_row[]){{"epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_MODEL,
+                                              -1, "epsilon at delta", ACCOUNT(pld_epsilon)},
+                                             {0}}};
+
+static void print_rdp(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_account *account = result;
+    nvdp_result_line(to, "by RDP", "epsilon %.6g at the best order, %g", account->rdp_epsilon,
+                     account->rdp_order);
+}
+
+const struct nvdp_result_table nvdp__result_account = {
+    .name = "account",
+    .help = "epsilon of private training",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        {"rdp", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL, .help = "by Renyi divergences",
+         .of = &rdp_table, .print = print_rdp},
+        {"pld", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
+         .help = "by the privacy loss distribution", .of = &pld_table},
+        {0}}};
+
 #define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_account_risk, member, __VA_ARGS__)
 
 static const struct nvdp_result_table guess_table = {

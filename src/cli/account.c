@@ -9,7 +9,7 @@
 struct values {
     double noise, rate, delta, epsilon, clip, vocab_epsilon, vocab_delta;
     uint64_t steps, shards, examples;
-    bool weak, delta_given;
+    bool weak;
 };
 
 /* Baselines of the guess bounds: success probabilities without the model. */
@@ -73,36 +73,21 @@ static int check(struct cli *cli, const struct values *v) {
     return CLI_SUCCESS;
 }
 
-static json_t *to_json(struct cli *cli, const struct values *v, const struct nvdp_dp_steps *steps,
-                       const struct nvdp_account *account, const struct nvdp_account_risk *risk,
-                       const char *statement) {
-    json_t *object = json_pack(
-        "{s:{s:o, s:o}, s:{s:o}, s:{s:f, s:f, s:f, s:I, s:f, s:I, s:o, s:o, s:[f,f]}, s:s}", "rdp",
-        "epsilon", cli_number(account->rdp_epsilon), "order", cli_number(account->rdp_order), "pld",
-        "epsilon", cli_number(account->pld_epsilon), "settings", "noise", v->noise, "noise_of_all",
-        steps->noise, "sample_rate", steps->rate, "steps", (json_int_t)steps->steps, "delta",
-        v->delta, "shards", (json_int_t)v->shards, "examples",
-        v->examples > 0 ? json_integer((json_int_t)v->examples) : json_null(), "clip",
-        v->clip > 0 ? json_real(v->clip) : json_null(), "vocabulary", v->vocab_epsilon,
-        v->vocab_delta, "statement", statement);
-    return cli_add_result(cli, object, "risk", NULL, risk);
-}
-
-static void print(struct cli *cli, const struct values *v, const struct nvdp_dp_steps *steps,
-                  const struct nvdp_account *account, const struct nvdp_account_risk *risk,
-                  const char *statement) {
-    char epsilon[NVDP__BOUND_TEXT];
-    cli_row("noise", "%g%s", v->noise, v->epsilon > 0 ? ", the minimum for this budget" : "");
+static void print(struct cli *cli, const struct values *v,
+                  const struct nvdp_training_privacy *training, const char *statement) {
+    const struct nvdp_dp_steps *steps = &training->steps;
+    const bool budget = v->epsilon > 0; /* the noise is the answer */
+    if (!budget) cli_training_print(cli, training);
+    cli_row("noise", "%g%s", v->shards > 1 ? v->noise : steps->noise,
+            budget ? ", the minimum for this budget" : "");
     if (v->shards > 1) cli_row("of all shards", "%g", steps->noise);
+    if (budget) cli_training_print(cli, training);
     cli_row("sample rate", "%g", steps->rate);
     cli_row("steps", "%llu, %g epochs", (unsigned long long)steps->steps,
             (double)steps->steps * steps->rate);
-    cli_row("epsilon", "%s at delta %g (by privacy loss distributions)%s",
-            nvdp__bound(epsilon, account->pld_epsilon), v->delta,
-            v->delta_given ? "" : "; delta is the default of --delta");
-    cli_row("by RDP", "%.6g at the best order, %g", account->rdp_epsilon, account->rdp_order);
-    cli_row("mu", "%s; adjacency zero-out", nvdp__bound(epsilon, risk->mu));
-    cli_print_result(cli, "risk", risk);
+    cli_print_result(cli, "account", training->account);
+    if (v->delta > 0 && !cli_given(cli, "delta"))
+        cli_row("delta", "%g, the default of --delta", v->delta);
     putchar('\n');
     nvdp__print_wrapped(stdout, statement);
 }
@@ -139,15 +124,7 @@ static int account_run(struct cli *cli) {
         json_object_set_new(object, "statement", json_string(statement));
         code = cli_print_json(cli, object);
     } else {
-        cli_training_print(cli, &training);
-        cli_row("noise", "%g", training.steps.noise);
-        cli_row("sample rate", "%g", training.steps.rate);
-        cli_row("steps", "%llu, %g epochs", (unsigned long long)training.steps.steps,
-                (double)training.steps.steps * training.steps.rate);
-        cli_row("by RDP", "epsilon %.6g at the best order, %g", training.account->rdp_epsilon,
-                training.account->rdp_order);
-        putchar('\n');
-        nvdp__print_wrapped(stdout, statement);
+        print(cli, &(struct values){0}, &training, statement);
     }
     nvdp_training_privacy_free(&training);
     free(statement);
@@ -159,31 +136,46 @@ static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, &v));
     if (cli->args > 0) return account_run(cli);
     CLI_TRY(check(cli, &v));
-    v.delta_given = cli_given(cli, "delta");
-    struct nvdp_dp_steps steps = {v.noise * sqrt((double)v.shards), v.rate, v.steps};
+    struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+    struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
+    struct nvdp_training_privacy training = {
+        .struct_size = sizeof training,
+        .is_private = true,
+        .finished = true,
+        .account = &account,
+        .risk = &risk,
+        .steps = {v.noise * sqrt((double)v.shards), v.rate, v.steps}};
     const struct nvdp_dp_guarantee vocabulary = {v.vocab_epsilon, v.vocab_delta};
     const bool beside = v.vocab_epsilon != 0 || v.vocab_delta != 0;
-    const struct nvdp_dp_run work = {&steps, 1, &vocabulary, beside};
-    struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
+    const struct nvdp_dp_run work = {&training.steps, 1, &vocabulary, beside};
+    double *noise = &training.steps.noise;
     char *statement = NULL;
     if (v.epsilon > 0) {
-        CLI_DO(cli, nvdp_account_noise(cli->ctx, &work, v.epsilon, v.delta, NVDP_ACCOUNTANT_PLD,
-                                       &steps.noise));
-        v.noise = up(steps.noise / sqrt((double)v.shards));
-        steps.noise = v.noise * sqrt((double)v.shards);
+        CLI_DO(cli,
+               nvdp_account_noise(cli->ctx, &work, v.epsilon, v.delta, NVDP_ACCOUNTANT_PLD, noise));
+        v.noise = up(*noise / sqrt((double)v.shards));
+        *noise = v.noise * sqrt((double)v.shards);
     }
     CLI_DO(cli, nvdp_account(cli->ctx, &work, v.delta, &account));
-    struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
     CLI_DO(cli, nvdp_account_risk(cli->ctx, &work, &account, sizeof baselines / sizeof *baselines,
                                   baselines, &risk));
     const struct nvdp_dp_facts facts = {
         .clip = v.clip, .examples = v.examples, .shards = v.shards, .risk = &risk};
     CLI_DO(cli, nvdp_account_statement(cli->ctx, &work, &facts, &account, &statement));
     int code = CLI_SUCCESS;
-    if (cli->json)
-        code = cli_print_json(cli, to_json(cli, &v, &steps, &account, &risk, statement));
-    else
-        print(cli, &v, &steps, &account, &risk, statement);
+    if (cli->json) {
+        json_t *object = json_pack(
+            "{s:{s:f, s:f, s:f, s:I, s:f, s:I, s:o, s:o, s:[f,f]}, s:s}", "settings", "noise",
+            v.noise, "noise_of_all", *noise, "sample_rate", v.rate, "steps", (json_int_t)v.steps,
+            "delta", v.delta, "shards", (json_int_t)v.shards, "examples",
+            v.examples > 0 ? json_integer((json_int_t)v.examples) : json_null(), "clip",
+            v.clip > 0 ? json_real(v.clip) : json_null(), "vocabulary", v.vocab_epsilon,
+            v.vocab_delta, "statement", statement);
+        object = cli_add_result(cli, object, "account", NULL, &account);
+        code = cli_print_json(cli, cli_add_result(cli, object, "risk", NULL, &risk));
+    } else {
+        print(cli, &v, &training, statement);
+    }
     free(statement);
     return code;
 }

@@ -177,10 +177,15 @@ int cli_print_json(struct cli *cli, json_t *object);
 #define cli_number nvdp__json_known
 /* Adds a result's keys (nvdp/result.h) to a --json object and returns it. On error returns NULL and releases the
  * object. */
-json_t *cli_add_result(struct cli *cli, json_t *object, const char *table, const char *view,
-                       const void *result);
+json_t *cli_add_table(struct cli *cli, json_t *object, const struct nvdp_result_table *table,
+                      const char *view, const void *result);
 /* Prints a result's lines. */
-void cli_print_result(struct cli *cli, const char *table, const void *result);
+void cli_print_table(struct cli *cli, const struct nvdp_result_table *table, const void *result);
+/* The same with the name of one of the library's tables. */
+#define cli_add_result(cli, object, name, view, result)                                            \
+    cli_add_table(cli, object, nvdp_result_table_find(name), view, result)
+#define cli_print_result(cli, name, result)                                                        \
+    cli_print_table(cli, nvdp_result_table_find(name), result)
 #define cli_row(...) nvdp__print_row(stdout, __VA_ARGS__)
 /* Writes the text and a line end to a temporary file beside `path`, then renames it. */
 int cli_write_text(struct cli *cli, const char *path, const char *text);

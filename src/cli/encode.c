@@ -1,8 +1,6 @@
 /* nvdp encode: writes an encoder's hidden states of texts, without noise, for analysis. The library does the work. */
 #include "common.h"
 
-#include <string.h>
-
 static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, NULL));
     CLI_TRY(cli_need(cli));
@@ -12,15 +10,9 @@ static int run(struct cli *cli) {
     CLI_DO(cli, nvdp_encode(cli->ctx, cli->config, &done));
     const char *out = nvdp_config_get(cli->config, "out");
     if (cli->json)
-        return cli_print_json(cli, json_pack("{s:s, s:I, s:I, s:s, s:b}", "out", out, "texts",
-                                             (json_int_t)done.texts, "max_length",
-                                             (json_int_t)done.max_length, "pooling", done.pooling,
-                                             "normalized", done.normalized));
-    cli_row("texts", "%zu, each of at most %zu tokens", done.texts, done.max_length);
-    if (strcmp(done.pooling, "none") != 0)
-        cli_row("sentence vectors", "%s%s%s", done.pooling,
-                done.normalized ? ", of unit length" : "",
-                cli_given(cli, "pool") ? "" : "  (modules.json)");
+        return cli_print_json(
+            cli, cli_add_result(cli, json_pack("{s:s}", "out", out), "encoding", NULL, &done));
+    cli_print_result(cli, "encoding", &done);
     cli_row("file", "%s", out);
     return CLI_SUCCESS;
 }

@@ -3,52 +3,38 @@
 
 #include <stdlib.h>
 
-static json_t *evaluation_json(struct cli *cli, const struct nvdp_evaluation *evaluation,
-                               size_t count, const struct nvdp_class_score *classes) {
-    json_t *list = json_array();
-    for (size_t c = 0; c < count; c++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "class", classes[c].name,
-                                        "n", (json_int_t)classes[c].n, "said", classes[c].said,
-                                        "precision", classes[c].precision, "recall",
-                                        classes[c].recall, "f1", classes[c].f1));
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s}", "task", evaluation->task, "method", evaluation->method,
-                  "split", evaluation->split, "protocol", evaluation->protocol);
-    object = cli_add_result(cli, object, "scores", NULL, evaluation->scores);
-    json_object_set_new(object, "classes", list);
-    return object;
-}
-
 /* Tables with more classes are only in the JSON. */
 enum { MAX_CLASSES = 50 };
 
-static void print_classes(size_t count, const struct nvdp_class_score *classes) {
-    if (count == 0 || count > MAX_CLASSES) return;
-    cli_row("class", "precision  recall  f1      texts");
-    for (size_t c = 0; c < count; c++)
-        cli_row(classes[c].name, "%.4f     %.4f  %.4f  %zu", classes[c].precision,
-                classes[c].recall, classes[c].f1, classes[c].n);
-}
+struct classes {
+    size_t count;
+    struct nvdp_class_score *each;
+};
 
 static int run(struct cli *cli) {
     CLI_TRY(cli_begin(cli, NULL));
     struct nvdp_evaluation evaluation = NVDP_RESULT(struct nvdp_evaluation);
-    struct nvdp_class_score *classes = NULL;
-    size_t count = 0;
-    CLI_DO(cli, nvdp_evaluate_classes(cli->ctx, cli->config, &evaluation, &count, &classes));
+    struct classes classes = {0};
+    const struct nvdp_result_row rows[] = {
+        {"classes", NVDP_RESULT_LIST, .of = nvdp_result_table_find("class_score"), .label = "",
+         NVDP_RESULT_AT(struct classes, each), .indirect = true,
+         NVDP_RESULT_LENGTH(struct classes, count)},
+        {0}};
+    const struct nvdp_result_table table = {.name = "classes", .rows = rows};
+    CLI_DO(cli, nvdp_evaluate_classes(cli->ctx, cli->config, &evaluation, &classes.count,
+                                      &classes.each));
     int code = CLI_SUCCESS;
     if (cli->json) {
-        code = cli_print_json(cli, evaluation_json(cli, &evaluation, count, classes));
+        json_t *object = cli_add_result(cli, json_object(), "evaluation", NULL, &evaluation);
+        object = cli_add_result(cli, object, "scores", NULL, evaluation.scores);
+        code = cli_print_json(cli, cli_add_table(cli, object, &table, NULL, &classes));
     } else {
-        cli_row("task", "%s, %s split", evaluation.task, evaluation.split);
-        cli_row("method", "%s", evaluation.method);
-        cli_row("epoch chosen on", "%s", evaluation.protocol);
+        cli_print_result(cli, "evaluation", &evaluation);
         cli_print_result(cli, "scores", evaluation.scores);
-        print_classes(count, classes);
+        if (classes.count <= MAX_CLASSES) cli_print_table(cli, &table, &classes);
     }
     nvdp_evaluation_free(&evaluation);
-    free(classes);
+    free(classes.each);
     return code;
 }
 

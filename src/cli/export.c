@@ -2,8 +2,6 @@
  * does the work; this file parses options and prints the result. */
 #include "common.h"
 
-#include "base/sentence.h"
-#include <math.h>
 #include <stdlib.h>
 
 static int print_json(struct cli *cli, const struct nvdp_export_result *result) {
@@ -14,51 +12,26 @@ static int print_json(struct cli *cli, const struct nvdp_export_result *result) 
         privacy = json_loads(text, 0, NULL);
         free(text);
     }
-    json_t *spent = result->spent_samples == 0
-                        ? json_null()
-                        : json_pack("{s:I, s:o, s:o}", "samples", (json_int_t)result->spent_samples,
-                                    "epsilon", cli_number(result->spent_epsilon), "delta",
-                                    cli_number(result->spent_delta));
-    return cli_print_json(
-        cli, json_pack("{s:s, s:b, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:o, s:o, s:I}",
-                       "guarantee", result->guarantee, "useful", result->useful, "training_texts",
-                       result->training_texts, "out", nvdp_config_get(cli->config, "out"), "texts",
-                       (json_int_t)result->texts, "samples", (json_int_t)result->samples,
-                       "components", (json_int_t)result->components, "dim", (json_int_t)result->dim,
-                       "bytes", (json_int_t)result->bytes, "insecure_seed",
-                       cli_given(cli, "insecure-seed"), "statement", result->statement, "privacy",
-                       privacy, "spent", spent, "replaced", (json_int_t)result->replaced));
-}
-
-static void print_ledger(const struct nvdp_config *config,
-                         const struct nvdp_export_result *result) {
-    const char *ledger = nvdp_config_get(config, "ledger");
-    char bound[NVDP__BOUND_TEXT], proven[80] = ", without a proven guarantee";
-    if (result->spent_samples == 0) {
-        cli_row("ledger", "none: samples of these texts in other files are not counted");
-        return;
-    }
-    if (isfinite(result->spent_epsilon))
-        snprintf(proven, sizeof proven, ", epsilon %s at delta %g",
-                 nvdp__bound(bound, result->spent_epsilon), result->spent_delta);
-    cli_row("ledger", "%s%s: in total at most %llu sample%s of a text%s",
-            ledger != NULL ? ledger : nvdp_config_get(config, "run"),
-            ledger != NULL ? "" : "/ledger", (unsigned long long)result->spent_samples,
-            result->spent_samples == 1 ? "" : "s", proven);
+    json_t *object =
+        json_pack("{s:s, s:b, s:o}", "out", nvdp_config_get(cli->config, "out"), "insecure_seed",
+                  cli_given(cli, "insecure-seed"), "privacy", privacy);
+    return cli_print_json(cli, cli_add_result(cli, object, "export", NULL, result));
 }
 
 static int print(struct cli *cli, const struct nvdp_export_result *result) {
     const struct nvdp_config *config = cli->config;
     char *text = NULL;
-    const char *model = nvdp_config_get(config, "model-out");
+    const char *model = nvdp_config_get(config, "model-out"),
+               *ledger = nvdp_config_get(config, "ledger");
     nvdp__print_wrapped(stdout, result->guarantee);
-    cli_row("file", "%s  (%.1f MiB)", nvdp_config_get(config, "out"),
-            (double)result->bytes / (1 << 20));
-    cli_row("texts", "%zu with %zu sample%s each, at most %zu component%s per sample, width %zu",
-            result->texts, result->samples, result->samples == 1 ? "" : "s", result->components,
-            result->components == 1 ? "" : "s", result->dim);
+    cli_row("file", "%s", nvdp_config_get(config, "out"));
     if (model != NULL) cli_row("public model", "%s", model);
-    print_ledger(config, result);
+    if (result->spent_samples == 0)
+        cli_row("ledger", "none: samples of these texts in other files are not counted");
+    else
+        cli_row("ledger", "%s%s", ledger != NULL ? ledger : nvdp_config_get(config, "run"),
+                ledger != NULL ? "" : "/ledger");
+    cli_print_result(cli, "export", result);
     putchar('\n');
     nvdp__print_wrapped(stdout, result->statement);
     if (result->privacy == NULL) return CLI_SUCCESS;

@@ -24,11 +24,11 @@ int cli_print_json(struct cli *cli, json_t *object) {
     return CLI_SUCCESS;
 }
 
-json_t *cli_add_result(struct cli *cli, json_t *object, const char *table, const char *view,
-                       const void *result) {
+json_t *cli_add_table(struct cli *cli, json_t *object, const struct nvdp_result_table *table,
+                      const char *view, const void *result) {
     char *text = NULL;
     json_t *keys = NULL;
-    if (nvdp_result_json(cli->ctx, nvdp_result_table_find(table), view, result, &text) == NVDP_OK)
+    if (nvdp_result_json(cli->ctx, table, view, result, &text) == NVDP_OK)
         keys = json_loads(text, 0, NULL);
     free(text);
     if (json_object_update_new(object, keys) == 0) return object;
@@ -36,10 +36,9 @@ json_t *cli_add_result(struct cli *cli, json_t *object, const char *table, const
     return NULL;
 }
 
-void cli_print_result(struct cli *cli, const char *table, const void *result) {
+void cli_print_table(struct cli *cli, const struct nvdp_result_table *table, const void *result) {
     char *text = NULL;
-    if (nvdp_result_text(cli->ctx, nvdp_result_table_find(table), result, &text) == NVDP_OK)
-        (void)cli_put(text);
+    if (nvdp_result_text(cli->ctx, table, result, &text) == NVDP_OK) (void)cli_put(text);
 }
 
 int cli_write_text(struct cli *cli, const char *path, const char *text) {

@@ -3,6 +3,7 @@
 #include "bert/encode.h"
 
 #include "base/json.h"
+#include "options/result.h"
 #include <nvdp/method.h>
 #include <string.h>
 
@@ -37,3 +38,27 @@ nvdp_status nvdp_encoder_load(struct nvdp_context *ctx, const struct nvdp_config
                               struct nvdp_encoder **out) {
     return nvdp__encoder_create(ctx, config, refuse_private, out);
 }
+
+/* --- the result table --- */
+
+#define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_encoding, member, __VA_ARGS__)
+
+static void print_pooling(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_encoding *r = result;
+    if (strcmp(r->pooling, "none") != 0)
+        nvdp_result_line(to, "sentence vectors", "%s%s", r->pooling,
+                         r->normalized ? ", of unit length" : "");
+}
+
+const struct nvdp_result_table nvdp__result_encoding = {
+    .name = "encoding",
+    .help = "a file of plain hidden states",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        ROW(texts, "texts", NVDP_SCOPE_FILE, 0, "number of texts", .label = "texts"),
+        ROW(max_length, "tokens", NVDP_SCOPE_TEXT, 0, "length at which texts were cut",
+            .label = "longest text", .after = " tokens at most"),
+        ROW(pooling, NULL, NVDP_SCOPE_MODEL, 0, "how a sentence vector is made; none: without",
+            .print = print_pooling),
+        ROW(normalized, NULL, NVDP_SCOPE_MODEL, 0, "sentence vectors have unit length"),
+        {0}}};

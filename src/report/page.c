@@ -324,11 +324,29 @@ static void put_measured(FILE *to, const struct report_group *group) {
 }
 
 /* Bounds are the largest over seeds, rounded up. */
+static void put_word(FILE *to, const struct report_group *group) {
+    char text[NVDP__BOUND_TEXT];
+    const struct report_stat *epsilon = &group->quantity[REPORT_WORD],
+                             *guess = &group->quantity[REPORT_WORD_GUESS];
+    if (epsilon->n == 0) return;
+    fprintf(to,
+            "; for any word in place of any other, epsilon of one sample is proven to be at most "
+            "%s at delta 1e-5",
+            nvdp__bound(text, epsilon->max));
+    put_seeds(to, group, epsilon);
+    fprintf(
+        to,
+        ", and a guess of one word that is right 0.1 %% of the time without the sample is right "
+        "at most %s of the time with it, on average",
+        nvdp__share_bound(text, guess->max));
+}
+
 static void put_proven(FILE *to, const struct report *report, const struct report_group *group) {
     char text[NVDP__BOUND_TEXT];
     const struct report_stat *epsilon = &group->quantity[REPORT_CERTIFIED],
                              *guess = &group->quantity[REPORT_GUESS],
                              *bound = &group->quantity[REPORT_BOUND];
+    put_word(to, group);
     if (report->family[group->family].reference) {
         fputs("; its embeddings are shared without noise, so the texts are not private", to);
     } else if (epsilon->n > 0 && isfinite(epsilon->max)) {

@@ -35,9 +35,11 @@ enum report_quantity {
     REPORT_EXACT_MEAN,
     REPORT_LINKED,    /* share of samples whose text is identified among the measured texts */
     REPORT_CERTIFIED, /* proven over all texts: epsilon of one sample at delta 1e-5 */
-    REPORT_GUESS,   /* proven upper bound: success of a guess with baseline .001 after one sample */
-    REPORT_BITS,    /* proven upper bound: information of one sample about its text */
-    REPORT_VECTORS, /* effective number of vectors per text: mean over texts */
+    REPORT_GUESS, /* proven upper bound: success of a guess with baseline .001 after one sample */
+    REPORT_BITS,  /* proven upper bound: information of one sample about its text */
+    REPORT_WORD,  /* proven per word: epsilon of one sample at delta 1e-5 */
+    REPORT_WORD_GUESS,   /* and of a guess of one word with baseline .001, all other words known */
+    REPORT_VECTORS,      /* effective number of vectors per text: mean over texts */
     REPORT_VECTORS_LOW,  /* its 5 % quantile */
     REPORT_VECTORS_HIGH, /* its 95 % quantile */
     REPORT_TOKEN_SHARE,

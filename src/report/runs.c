@@ -31,6 +31,7 @@ static const struct place in_config[] = {
     {FIELD(lambda_d), {"lambda_d"}, -INFINITY, INFINITY, false},
     {FIELD(clip_sequence), {"nvib", "clip_sequence"}, 0, INFINITY, false},
 };
+static const double CERTIFIED_DELTA = 1e-5;
 static const struct place in_result[] = {
     {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
     {FIELD(seconds), {"seconds"}, 0, INFINITY, false},
@@ -159,7 +160,7 @@ static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run)
 /* Returns the certified epsilon. With a sequence clip it follows from the clip, also for older runs; otherwise it is
  * the value that training recorded at this delta. */
 static double certified(const struct report_run *run, const json_t *result) {
-    static const double delta = 1e-5;
+    const double delta = CERTIFIED_DELTA;
     const json_t *nvib = json_object_get(run->config, "nvib");
     const char *weights = json_string_value(json_object_get(nvib, "weights"));
     const json_t *recorded = json_object_get(result, "certified");
@@ -191,6 +192,20 @@ static void take_guess(const json_t *result, struct report_run *run) {
             json_number_value(json_object_get(recorded, "information_bits"));
 }
 
+/* Computes what is proven per word for one sample, from the mu of all recorded samples and the radius of one. */
+static void take_word(const json_t *result, struct report_run *run) {
+    const json_t *recorded = json_object_get(result, "certified"),
+                 *word = json_object_get(recorded, "word");
+    const double releases = json_number_value(json_object_get(recorded, "releases")),
+                 mu = json_number_value(json_object_get(word, "mu")),
+                 radius = json_number_value(json_object_get(word, "radius"));
+    const json_int_t numbers = json_integer_value(json_object_get(recorded, "numbers"));
+    if (!(releases >= 1) || !(mu > 0) || !(radius > 0) || numbers < 0) return;
+    run->quantity[REPORT_WORD] = nvdp_gdp_epsilon(mu / sqrt(releases), CERTIFIED_DELTA);
+    run->quantity[REPORT_WORD_GUESS] =
+        nvdp_guess_bound(REPORT_GUESS_BASELINE, radius, 1, (size_t)numbers);
+}
+
 static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run) {
     json_t *root = NULL, *value;
     const char *name;
@@ -215,6 +230,7 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
     if (!report_is_reference(run->method)) {
         run->quantity[REPORT_CERTIFIED] = certified(run, root);
         take_guess(root, run);
+        take_word(root, run);
     }
 cleanup:
     json_decref(root);

@@ -50,6 +50,8 @@ static const struct column all_columns[] = {
     {"certified", "eps", NUMBER, REPORT_CERTIFIED, -1, FIRST | SECOND, 3},
     {"guess", ".1 % becomes", SHARE, REPORT_GUESS, -1, FIRST | SECOND, 4},
     {"bits", "at most", NUMBER, REPORT_BITS, -1, SECOND, 0},
+    {"word eps", "proven", NUMBER, REPORT_WORD, -1, FIRST | SECOND, 3},
+    {"word guess", ".1 % becomes", SHARE, REPORT_WORD_GUESS, -1, FIRST | SECOND, 4},
     {"RD mean", "[nats]", NUMBER, REPORT_SUM_MEAN, -1, FIRST | SECOND, 11},
     {"BDP", "best k", NUMBER, REPORT_BDP_BEST, -1, FIRST | SECOND, 9},
     {"BDP", "k=1.1", NUMBER, REPORT_BDP_PUBLISHED, -1, FIRST | SECOND, 16},
@@ -379,6 +381,11 @@ static void note_privacy(struct report_table *table, const struct report *report
                           "%% of the time without a text's sample is right at most this often with "
                           "the sample. bits: upper bound on the average information of a sample "
                           "about its text. Single guesses can be nearly certain.");
+    if (any(report, REPORT_WORD))
+        report_table_note(
+            table, "word eps: proven epsilon at delta 1e-5 for one sample of any two texts that "
+                   "differ in one word. word guess: the bound of guess for one word, all other "
+                   "words known.");
     report_table_note(table,
                       "BDP: Bayesian DP epsilon of the worst measured text, at the best moment k "
                       "and at the published k = 1.1, where no value can be below ln(1/delta)/k.");

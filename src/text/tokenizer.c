@@ -85,6 +85,7 @@ nvdp_status nvdp__tokenizer_read_words(struct nvdp_context *ctx, const char *dir
             directory, nvdp__quote_field((struct nvdp__field){token->name, token->size}).text);
     }
     tokenizer->words = true;
+    tokenizer->rules.normalization.published = false; /* a sigma's form depends on other words */
     nvdp__tokenizer_read_names_as_text(tokenizer);
     return NVDP_OK;
 }

@@ -2,6 +2,7 @@
  * made: the scores, the run, its plan. */
 #include "base/base.h"
 #include "options/result.h"
+#include <nvdp/evaluate.h>
 #include <nvdp/train.h>
 
 #include <math.h>
@@ -78,6 +79,41 @@ const struct nvdp_result_table nvdp__result_scores = {
                                           {.row = "majority", .absent = NVDP_ABSENT_OMITTED},
                                           {0}}},
         {"json", .keys = (const struct nvdp_result_key[]){{.row = "metrics"}, {0}}},
+        {0}}};
+
+/* --- an evaluation, and the scores of its classes --- */
+
+#define EVALUATION(member, ...)                                                                    \
+    NVDP_RESULT_ROW(struct nvdp_evaluation, member, NULL, NVDP_SCOPE_RUN, 0, __VA_ARGS__)
+
+const struct nvdp_result_table nvdp__result_evaluation = {
+    .name = "evaluation",
+    .help = "what a run was scored on",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        EVALUATION(task, "name of the task", .label = "task"),
+        EVALUATION(split, "the texts that were scored", .label = "split"),
+        EVALUATION(method, "method of the training", .label = "method"),
+        EVALUATION(protocol, "data that selected the epoch: holdout, dev",
+                   .label = "epoch chosen on"),
+        {0}}};
+
+#define CLASS(member, ...) NVDP_RESULT_ROW(struct nvdp_class_score, member, __VA_ARGS__)
+
+const struct nvdp_result_table nvdp__result_class_score = {
+    .name = "class_score",
+    .help = "scores of a class, means over draws of the noise",
+    .size = sizeof(struct nvdp_class_score),
+    .rows = (const struct nvdp_result_row[]){
+        {"class", NVDP_RESULT_CHARS, .scope = NVDP_SCOPE_FILE, .help = "its label",
+         NVDP_RESULT_AT(struct nvdp_class_score, name), .label = "class"},
+        CLASS(precision, NULL, NVDP_SCOPE_FILE, 1, "right share of the predicted texts",
+              .label = "precision", .decimals = 4),
+        CLASS(recall, NULL, NVDP_SCOPE_FILE, 1, "right share of the class's texts",
+              .label = "recall", .decimals = 4),
+        CLASS(f1, NULL, NVDP_SCOPE_FILE, 1, "harmonic mean of both", .label = "f1", .decimals = 4),
+        CLASS(n, "texts", NVDP_SCOPE_FILE, 0, "texts of the class", .label = "texts"),
+        CLASS(said, "texts", NVDP_SCOPE_FILE, 0, "texts predicted as the class"),
         {0}}};
 
 /* --- a run --- */

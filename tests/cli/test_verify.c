@@ -41,8 +41,8 @@ Test(verify, signs_and_verifies) {
         "export %s --split dev --samples 2 --out %s --sign %s --ledger-key %s.ledger "
         "--budget-samples 100",
         run, shared, key, key);
-    support_contains(
-        o.out, "run/ledger: in total at most 2 samples of a text, epsilon 15.46 at delta 1e-05\n");
+    support_contains(o.out, "run/ledger\nshared so far     in total at most 2 samples of a text, "
+                            "epsilon 15.46 at delta 1e-05\n");
     program_release(&o);
     o = program_expect(0, "verify %s --ledger %s/ledger --ledger-key %s.ledger", shared, run, key);
     support_contains(o.out, "\nyes  the ledger lists the file's release: ");

@@ -144,6 +144,34 @@ Test(groups, settings) {
     nvdp_context_free(ctx);
 }
 
+/* What is proven per word is that of one sample: the recorded mu is that of four. */
+Test(groups, word) {
+    static const struct made_run run = {
+        .name = "a",
+        .method = "word",
+        .score = .6,
+        .result =
+            "\"certified\": {\"epsilon\": 900, \"delta\": 1e-4, \"releases\": 4, \"numbers\": 2, "
+            "\"word\": {\"mu\": 1.5, \"radius\": 0.375, \"epsilon\": 7, \"delta\": 1e-4}}"};
+    struct nvdp_context *ctx = support_context();
+    made_run("word", &run);
+    struct report *report = made_report(ctx, "word");
+    cr_assert_eq(report->groups, 1);
+    cr_expect_eq(report->group[0].quantity[REPORT_WORD].mean, nvdp_gdp_epsilon(.75, 1e-5));
+    cr_expect_eq(report->group[0].quantity[REPORT_WORD_GUESS].mean,
+                 nvdp_guess_bound(.001, .375, 1, 2));
+    cr_expect_eq(report->group[0].quantity[REPORT_CERTIFIED].n, 0);
+    report_free(report);
+    char *table = report_written("word", "tables/table1.txt"),
+         *page = report_written("word", "index.html");
+    support_contains(table, "word eps");
+    support_contains(table, "word guess");
+    support_contains(page, "for any word in place of any other, epsilon of one sample is proven");
+    free(table);
+    free(page);
+    nvdp_context_free(ctx);
+}
+
 /* Runs that start from the base runs of their own tasks and seeds are one method. */
 Test(groups, bases) {
     static const struct made_run runs[] = {

@@ -57,9 +57,10 @@ static void write_result(const char *folder, const struct made_run *run) {
     snprintf(text, sizeof text,
              "{\"task\": \"x\", \"validation\": %.17g, \"seconds\": 36.0, \"test\": {\"n\": 40, "
              "\"draws\": 5, \"metrics\": {\"%s\": {\"mean\": %.17g, \"sd\": 0.001}%s}, "
-             "\"majority\": %.17g}}",
+             "\"majority\": %.17g}%s%s}",
              run->validation, run->metric != NULL ? run->metric : "accuracy", run->score, second,
-             run->majority > 0 ? run->majority : .5);
+             run->majority > 0 ? run->majority : .5, run->result != NULL ? ", " : "",
+             run->result != NULL ? run->result : "");
     made_run_file(folder, run->name, "result.json", text);
     snprintf(text, sizeof text,
              "{\"event\":\"step\",\"step\":50}\n{\"event\":\"epoch\",\"epoch\":1,\"task_loss\":0.5,"

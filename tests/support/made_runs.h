@@ -26,6 +26,7 @@ struct made_run {
     const char *options; /* more fields of run.json's config: "\"epochs\": 3" */
     const char *nvib;    /* fields of its nvib: "\"latent_dim\": 16" */
     const char *label;   /* of sweep.json */
+    const char *result;  /* more fields of result.json: "\"certified\": {}" */
     double vectors;      /* effective vectors; 0: no posterior section */
 };
 /* Writes SCRATCH/folder/name. */

@@ -378,3 +378,24 @@ Test(tiny, words_need_a_tokenizer_of_words) {
         "over words, found 'new york'");
     cr_expect(!tiny->words);
 }
+
+/* Without the word mode, BERT's own rule looks past the apostrophe for a letter. */
+Test(tiny, a_sigma_does_not_depend_on_the_next_word) {
+    static const char *const text[] = {"\xCE\xA3\xCE\xA3'", "\xCE\xA3\xCE\xA3'a",
+                                       "\xCE\xA3\xCE\xA3"};
+    enum { TEXTS = sizeof text / sizeof *text };
+    struct nvdp_tokenizer *published = NULL;
+    struct nvdp_dataset *dataset = NULL;
+    cr_assert_eq(nvdp_tokenizer_load(ctx, text_model("published", NULL, NULL), &published),
+                 NVDP_OK);
+    text_expect(published, text[0], TINY_SIGMA, TINY_TAIL_FINAL_SIGMA, TINY_UNK, -1);
+    text_expect(published, text[1], TINY_SIGMA, TINY_TAIL_SIGMA, TINY_UNK, TINY_A, -1);
+    cr_assert_eq(nvdp__tokenizer_read_words(ctx, "DIR", published), NVDP_OK);
+    cr_assert_eq(nvdp_dataset_from_texts(ctx, published, 3, TEXTS, text, NULL, &dataset), NVDP_OK);
+    for (size_t i = 0; i < TEXTS; i++) {
+        const int32_t *ids = dataset->ids + dataset->offset[i];
+        cr_expect(ids[0] == TINY_SIGMA && ids[1] == TINY_TAIL_SIGMA, "%s", text[i]);
+    }
+    nvdp_dataset_free(dataset);
+    nvdp_tokenizer_free(published);
+}
