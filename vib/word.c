@@ -422,6 +422,11 @@ static size_t replaced(const void *self) {
     return texts;
 }
 
+double nvdp__word_factor(const void *self, size_t text) {
+    const struct word *word = self;
+    return (double)word->factor[text];
+}
+
 const struct nvdp__mechanism nvdp__mechanism_word = {.name = "word",
                                                      .private_ = true,
                                                      .resolve = resolve,

@@ -26,4 +26,8 @@ double nvdp__word_round(size_t n, const double *t, int64_t *grid);
  * the clip. `factor` is what nvdp__word_round returned. */
 void nvdp__word_clip_backward(size_t n, const double *t, double factor, double *dt);
 
+/* Factor of the sequence clip of a text of the last batch: M = factor S; NaN if the text has numbers that are not
+ * finite. `self` is a bottleneck of method word. */
+double nvdp__word_factor(const void *self, size_t text);
+
 #endif

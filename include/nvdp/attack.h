@@ -197,7 +197,9 @@ enum nvdp_text_attacker {
     /** Names the token of each vector with a transformer layer over all vectors of the sample. */
     NVDP_ATTACKER_TOKEN,
     /** Names all tokens jointly, by the likelihoods of "nearest" and a masked language model. */
-    NVDP_ATTACKER_LANGUAGE
+    NVDP_ATTACKER_LANGUAGE,
+    /** Names one word of a text by its likelihood, all other words known; for a guarantee per word. */
+    NVDP_ATTACKER_INFORMED
 };
 
 /** Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
@@ -239,7 +241,8 @@ const char *nvdp_text_metric_name(enum nvdp_text_metric metric);
 
 /** One score of an attacker. */
 struct nvdp_text_score {
-    /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation. */
+    /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation;
+     * "reference", for informed: a sample of the text without the word. */
     char observed[16];
     enum nvdp_text_metric metric; /**< kind of score */
     double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */
@@ -247,7 +250,7 @@ struct nvdp_text_score {
     struct nvdp_interval interval;
     /** Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and
      * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length and each
-     * token's position. */
+     * token's position. For informed: the larger of "prior" and the upper end of "reference". */
     double baseline;
     /** nvdp_guess_bound() of the baseline, which no attacker exceeds; NaN like the baseline. */
     double bound;
@@ -256,13 +259,13 @@ struct nvdp_text_score {
 /** Result of nvdp_attack_texts(). */
 struct nvdp_text_attack {
     size_t struct_size;  /**< NVDP_RESULT() sets it */
-    char attacker[16];   /**< "nearest", "token", "language", "bag", "attribute" */
+    char attacker[16];   /**< "nearest", "token", "language", "informed", "bag", "attribute" */
     size_t texts;        /**< number of attacked texts */
     size_t public_texts; /**< number of public texts that the attacker learned from */
     /** Number of times that noise was drawn and learned from; for a file, number of its draws that were used. */
     size_t seeds;
     /** Weight of the masked language model in the prior, 0 to 1, chosen on public texts: for samples, for states,
-     * for no observation. 0 for attackers other than language. */
+     * for no observation. 0 for attackers other than language and informed. */
     double weight[3];
     size_t scores;                 /**< number of scores */
     struct nvdp_text_score *score; /**< [scores] */
@@ -275,7 +278,7 @@ struct nvdp_text_attack {
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,
- * seeds, prior, beam, releases (for nearest and language), shared.
+ * seeds, prior, beam, releases (for nearest, language and informed), shared.
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -292,6 +295,7 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * Takes a pass of the encoder over attacked and public texts. Then nearest: O(tokens x distinct tokens x p). bag:
  * O(public texts x 300 p) per step of descent. token: ten epochs of O(public tokens x distinct tokens x min(p, 128))
  * per seed. language: up to four times `beam` passes of the masked language model per token, 64 per batch.
+ * informed: O(words of the texts x distinct public words x p), and a pass of such a model per word.
  * @param ctx      reports progress, can cancel
  * @param attacker the attacker
  * @param config   from nvdp_text_attack_config_create()

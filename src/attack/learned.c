@@ -24,9 +24,9 @@ static void print_prior(FILE *to, const struct nvdp__attacked *attacked,
     const double *w = found->weight;
     if (!nvdp__attack_takes(attacked->attack, "prior")) return;
     if (prior == NULL)
-        nvdp__print_row(to, "prior",
-                        "word frequencies alone, so language equals nearest; --prior MODEL adds a "
-                        "language model");
+        nvdp__print_row(
+            to, "prior", "word frequencies alone%s; --prior MODEL adds a language model",
+            nvdp__attack_takes(attacked->attack, "beam") ? ", so language equals nearest" : "");
     else
         nvdp__print_row(
             to, "prior",
@@ -100,7 +100,8 @@ json_t *nvdp__learner_json(const struct nvdp__attacked *attacked, const void *of
         "scores", scores);
     if (!nvdp__attack_takes(attacked->attack, "prior")) return object;
     const char *prior = nvdp_config_get(attacked->config, "prior");
-    json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam")));
+    if (nvdp__attack_takes(attacked->attack, "beam"))
+        json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam")));
     json_object_set_new(object, "prior",
                         prior == NULL
                             ? json_null()

@@ -115,7 +115,7 @@ static const struct nvdp_option text_options[] = {
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
      "as TSV); they must not be the attacked texts; --input is the same",
-     NULL, AT(known), .group = "Kinds nearest, token, language, bag, attribute:"},
+     NULL, AT(known), .group = "Kinds nearest, token, language, informed, bag, attribute:"},
     {"input", NVDP_OPTION_TEXT, "FILE", "another name of --public",
      .sets = (const char *const[]){"public", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {"public-limit", NVDP_OPTION_INTEGER, "N",
@@ -127,14 +127,15 @@ static const struct nvdp_option text_options[] = {
     {"prior", NVDP_OPTION_TEXT, "DIR",
      "masked language model that knows which texts are likely, such as models/compact or one of "
      "nvdp pretrain; default: only the word frequencies of the public texts",
-     NULL, AT(prior), .group = "Kind language:"},
+     NULL, AT(prior), .group = "Kinds language, informed:"},
     {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
-     .unit = "texts", .min = 1, .max = 64},
-    RELEASES_ROW("Kinds pair, reidentify, nearest, language:"),
+     .unit = "texts", .min = 1, .max = 64, .group = "Kind language:"},
+    RELEASES_ROW("Kinds pair, reidentify, nearest, language, informed:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
      "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
      "newly drawn ones",
-     NULL, AT(shared), .group = "Kinds reidentify, nearest, token, language, bag, attribute:"},
+     NULL, AT(shared),
+     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute:"},
     {0},
 };
 static const struct nvdp__section text_section = {.row = text_options};

@@ -12,7 +12,8 @@
 
 static const char *const observed_names[] = {[NVDP__OBSERVED_RELEASE] = "release",
                                              [NVDP__OBSERVED_STATES] = "states",
-                                             [NVDP__OBSERVED_PRIOR] = "prior"};
+                                             [NVDP__OBSERVED_PRIOR] = "prior",
+                                             [NVDP__OBSERVED_REFERENCE] = "reference"};
 
 /* --- samples --- */
 

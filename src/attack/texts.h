@@ -47,7 +47,8 @@ enum nvdp__observed {
     NVDP__OBSERVED_RELEASE,
     NVDP__OBSERVED_STATES,
     NVDP__OBSERVED_PRIOR,
-    NVDP__OBSERVEDS
+    NVDP__OBSERVEDS,
+    NVDP__OBSERVED_REFERENCE = NVDP__OBSERVEDS /* informed.c: the text without the guessed word */
 };
 
 /* Texts and their posteriors. */

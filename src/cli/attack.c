@@ -91,7 +91,8 @@ const struct cli_command cli_command_attack = {
         "accountant's guarantee (docs/dp-bert.md, Memorization). --kind pair: distinguishes two "
         "texts of a run by the likelihood ratio of their samples; this shows at most the exact "
         "epsilon, which is at most the certified one. --kind reidentify: names the text of a "
-        "sample among all texts, by likelihood. --kind nearest, token, language, bag, attribute: "
+        "sample among all texts, by likelihood. --kind nearest, token, language, informed, bag, "
+        "attribute: "
         "what an attacker who has public texts to learn from reads from samples (docs/attacks.md). "
         "The exit status is 1 if an attack shows more than is guaranteed.",
     .examples = "Examples:\n"

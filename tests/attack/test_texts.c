@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 
 extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_token,
-    nvdp__attack_row_language, nvdp__attack_row_bag, nvdp__attack_row_attribute;
+    nvdp__attack_row_language, nvdp__attack_row_informed, nvdp__attack_row_bag,
+    nvdp__attack_row_attribute;
 
 Test(texts, metrics_have_names) {
     cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_AMONG_TEN), "among ten");
@@ -670,6 +671,137 @@ Test(texts, of_one_vector) {
                  nvdp_context_error(ctx));
     cr_expect_gt(score(&found, "states", "accuracy", false), .9);
     nvdp_text_attack_free(&found);
+    free(known);
+    nvdp_context_free(ctx);
+}
+
+/* --- one word of a text, all others known --- */
+
+/* Trains method word, with a budget for whole texts unless `text` is 0, and opens model and made texts. */
+static char *open_words(struct nvdp_context *ctx, double word, double text, bool chain,
+                        struct nvdp__text_attack *a) {
+    char *out = strdup(support_scratch_path("words"));
+    const struct task task = task_make(ctx);
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
+    config.word_epsilon = word;
+    config.certified_epsilon = text;
+    config.nvib.stdev_tau = 1;
+    config.nvib.latent_dim = 8;
+    config.overwrite = true;
+    task_train(ctx, &config);
+    open_made(ctx, out, chain, a);
+    struct nvdp__texts *const both[] = {&a->known, &a->attacked};
+    for (size_t c = 0; c < 2; c++)
+        cr_assert_eq(nvdp_model_posteriors(ctx, a->run.model, both[c]->data, 32, &both[c]->set),
+                     NVDP_OK, "%s", nvdp_context_error(ctx));
+    return out;
+}
+
+/* Attacks, and returns the share of words named first by `observed`. */
+static struct nvdp_text_score informed(struct nvdp__text_attack *a, const char *observed) {
+    a->scores = 0;
+    cr_assert_eq(nvdp__attack_row_informed.learn(a), NVDP_OK, "%s", nvdp_context_error(a->ctx));
+    for (size_t i = 0; i < a->scores; i++)
+        if (strcmp(a->score[i].observed, observed) == 0 &&
+            a->score[i].metric == NVDP_TEXT_METRIC_FIRST)
+            return a->score[i];
+    cr_assert_fail("no %s", observed);
+    return (struct nvdp_text_score){.value = NAN};
+}
+
+/* Near the prior at a small epsilon, above it at a large one, nearly always right at a huge one and without noise,
+ * also where the ball is smaller than the vector of a word; never above the bound, unless the bound is that of a
+ * smaller clip. */
+Test(texts, of_a_word_whose_text_is_known) {
+    static const struct {
+        double word, text, low, high;
+    } of[] = {
+        {1, 0, 0, .2}, {40, 0, .3, .95}, {1e5, 0, .98, 1}, {1e5, 1e4, .6, 1}, {1e5, 8, .1, .4}};
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct nvdp__text_attack a = {
+            .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+        char *run = open_words(ctx, of[i].word, of[i].text, false, &a);
+        struct nvdp__clip_config *clip = &a.run.model->info.nvib.clip;
+        cr_expect_eq(clip->word > clip->sequence, of[i].text > 0);
+        const struct nvdp_text_score prior = informed(&a, "prior"),
+                                     reference = informed(&a, "reference"),
+                                     states = informed(&a, "states"),
+                                     found = informed(&a, "release");
+        cr_expect(found.value >= of[i].low && found.value <= of[i].high, "epsilon %g, %g: %g",
+                  of[i].word, of[i].text, found.value);
+        cr_expect_lt(prior.value, .2);
+        if (of[i].text == 0) cr_expect_gt(states.value, .99);
+        cr_expect_eq(found.baseline, fmax(prior.value, reference.interval.high));
+        cr_expect_geq(found.bound,
+                      nvdp_guess_bound(found.baseline, fmin(clip->word, clip->sequence), 1, 8));
+        cr_expect(isnan(prior.bound) && isnan(reference.bound));
+        cr_expect(nvdp__scores_hold(&a));
+        if (i == 1) {
+            clip->word *= .05;
+            cr_expect_gt(informed(&a, "release").interval.low, informed(&a, "release").bound);
+            cr_expect(!nvdp__scores_hold(&a));
+        }
+        release_made(&a);
+        free(run);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* A language model of chains guesses most words without a sample, and no fewer with one.  More samples tell more. */
+Test(texts, of_a_word_with_a_language_model) {
+    struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    char *run = open_words(ctx, 20, 0, true, &a);
+    const double alone = informed(&a, "release").value;
+    cr_expect_eq(a.weight[0], 0);
+    options.releases = 4;
+    const double four = informed(&a, "release").value;
+    cr_expect_gt(four, alone + .05, "%g, one sample %g", four, alone);
+    options.releases = 1;
+    options.prior = made_prior(ctx);
+    const struct nvdp_text_score prior = informed(&a, "prior"), found = informed(&a, "release");
+    cr_expect_gt(a.weight[0], 0);
+    cr_expect_gt(prior.value, .8, "%g", prior.value);
+    cr_expect_gt(found.value, prior.value - .03, "%g, without a sample %g", found.value,
+                 prior.value);
+    cr_expect(nvdp__scores_hold(&a));
+    release_made(&a);
+    free(run);
+    nvdp_context_free(ctx);
+}
+
+/* Needs a method with a certificate per word, public texts and a file of this model; the result is printed. */
+Test(texts, of_a_word_of_a_run) {
+    static const struct run_choice other = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+    char *run = open_words(ctx, 2, 0, false, &a),
+         *known = strdup(support_scratch_path("data/train.tsv"));
+    const char *file = support_scratch_path("words.h5");
+    struct nvdp_text_attack found;
+    share(ctx, run, "dev", file);
+    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_INFORMED, run, known, file, NULL, NULL, &found),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_str_eq(found.attacker, "informed");
+    cr_expect(found.holds && !found.weak && found.texts == 30 && found.seeds == 2);
+    cr_expect_gt(score(&found, "states", "first", false), .98);
+    nvdp_text_attack_free(&found);
+    cr_expect_eq(
+        attack(ctx, NVDP_ATTACKER_INFORMED, task_run(ctx, "run", &other, NULL), known, &found),
+        NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx),
+                     "attack informed: expected a run whose method has a certificate per word "
+                     "(--method word), found method vib-fixed");
+    a.attacked.set->mu[0] += 1;
+    cr_expect_eq(nvdp__attack_row_informed.learn(&a), NVDP_ERR_NUMERIC);
+    support_contains(nvdp_context_error(ctx), "text 0: expected a mean that is the projected sum");
+    release_made(&a);
+    free(run);
     free(known);
     nvdp_context_free(ctx);
 }

@@ -144,7 +144,7 @@ Test(groups, settings) {
     nvdp_context_free(ctx);
 }
 
-/* What is proven per word is that of one sample: the recorded mu is that of four. */
+/* Numbers per word are those of one sample; the recorded mu is that of four. */
 Test(groups, word) {
     static const struct made_run run = {
         .name = "a",

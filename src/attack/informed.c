@@ -1,0 +1,535 @@
+/* Names one word of a text, given the sample, the model and all other words: the attacker of the guarantee per word
+ * (rdp/word.h).
+ *
+ * Only one vector of the sum S is unknown, so the likelihood of every candidate w is exact. With S_0 the sum of the
+ * other words' vectors, P the projection onto the ball and z the mean of n samples, the word named first maximizes
+ *
+ *     log p(w)  +  n (z . M_w - |M_w|^2 / 2),     M_w = P(S_0 + v_w)                (Bayes' rule)
+ *
+ * Candidates are the words of the public texts, and p is their frequency, or (1 - a) of its logarithm and a times that
+ * of a masked language model which reads the other words. The true word gets no other treatment: if the public texts
+ * lack it, the guess is wrong.
+ *
+ * The bound. For any attacker, any prior and any fixed list of texts and words, the share of right guesses is at most
+ * the guess bound, within min(c, C), of the share that the same attacker gets from N(M_0, I), M_0 = P(S_0): the
+ * sample of the text without the word ("reference"; rdp/guess.c). The bound of frequencies alone ("prior") would not do
+ * where p is wrong: reading a sample can then correct p. The baseline is the larger of the two, for the reference the
+ * upper end of its interval, and a violation is a lower end above the bound of that: two standard errors on either
+ * side. */
+#include "attack/language.h"
+#include "mechanism/method.h"
+#include "rdp/word.h"
+#include "text/tokenizer.h"
+#include "vib/word.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <nvdp/guess.h>
+#include <stdlib.h>
+
+enum { TOP = 10, RARE = 10, TOGETHER = 64, HELD_OUT = 10, MAX_HELD = 200 };
+static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};
+enum { TRIES = sizeof WEIGHTS / sizeof *WEIGHTS };
+
+/* Observations, with those that the scores name; the reference comes last. */
+enum { OBSERVATIONS = NVDP__OBSERVED_REFERENCE + 1 };
+/* Counts per text: words named first and among ten, words; the same of rare words. */
+enum { FIRST, AMONG_TEN, WORDS, RARE_FIRST, RARE_TEN, RARE_WORDS, COUNTS };
+
+struct informed {
+    struct nvdp__text_attack *attack;
+    struct nvdp__strings words;    /* keys are the bytes of their ids; candidates first */
+    size_t count, dim, longest;    /* candidates; p; words of the longest text */
+    double *times;                 /* [count] in the public texts */
+    size_t capacity;               /* of times */
+    struct nvdp_posteriors *known; /* mu [words.count, p]: v_w */
+    double *square;                /* [count] |v_w|^2 */
+    double ball, scale;            /* C; n of states, which have no noise */
+    /* the current text */
+    size_t n;
+    size_t *word, *first, *pieces; /* [longest] number in words; first token; tokens */
+    double *sum, *rest, *z;        /* S [p], S_0 [p], [seeds, p] means of samples minus M */
+    double *along;                 /* [1 + seeds, count] M . v_w, then z . v_w */
+    /* the current word */
+    double *others, *factor, *half; /* [count] S_0 . v_w; factor of P; |M_w|^2 / 2 */
+    double *score;                  /* [count] */
+    /* priors */
+    double *frequency, *prior;     /* [count] logarithms */
+    struct nvdp__masked_lm *model; /* NULL: frequencies alone */
+    struct nvdp__language language;
+    struct nvdp__tokens tokens; /* pieces that the language model reads */
+    double single;              /* log p that a word is a single piece */
+    double *answer, *log_p;     /* [TOGETHER, tokens.count], [TOGETHER, count] */
+    int32_t *id;                /* [TOGETHER, tokens of the longest text + 2] */
+    size_t room;                /* tokens of a question */
+    double *hits;               /* [OBSERVATIONS, COUNTS, seeds, texts] */
+};
+
+static void release(struct informed *s) {
+    void *const memory[] = {s->times,     s->square, s->word,  s->first, s->pieces,
+                            s->sum,       s->rest,   s->z,     s->along, s->others,
+                            s->factor,    s->half,   s->score, s->prior, s->log_p,
+                            s->frequency, s->answer, s->id,    s->hits};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        free(memory[i]);
+    nvdp__strings_release(&s->words);
+    nvdp_posteriors_free(s->known);
+    nvdp__masked_lm_free(s->model);
+    nvdp__tokens_release(&s->tokens);
+}
+
+/* --- words --- */
+
+/* Sets word, first, pieces and n to those of text i; adds new words. */
+static nvdp_status read_text(struct informed *s, const struct nvdp_dataset *data, size_t i) {
+    const int32_t *ids = data->ids + data->offset[i], *mark = data->types + data->offset[i];
+    const size_t tokens = data->offset[i + 1] - data->offset[i];
+    s->n = 0;
+    for (size_t t = 0, end; t < tokens; t = end) {
+        for (end = t + 1;
+             end < tokens && mark[t] != NVDP__WORD_BORDER && mark[end] == NVDP__WORD_CONTINUES;)
+            end++;
+        if (mark[t] == NVDP__WORD_BORDER) continue;
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&s->words, (const char *)(ids + t),
+                                                (end - t) * sizeof *ids, &s->word[s->n]));
+        s->first[s->n] = t;
+        s->pieces[s->n++] = end - t;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status read_words(struct informed *s) {
+    const struct nvdp__text_attack *a = s->attack;
+    const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
+    s->room = nvdp__max(known->longest, attacked->longest) + 2;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->word, s->room));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->first, s->room));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->pieces, s->room));
+    for (size_t i = 0; i < known->count; i++) {
+        NVDP_RETURN_IF_FAILED(read_text(s, known, i));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__reserve(a->ctx, &s->times, &s->capacity, s->words.count + 1, sizeof *s->times));
+        for (; s->count < s->words.count; s->count++)
+            s->times[s->count] = 0;
+        for (size_t j = 0; j < s->n; j++)
+            s->times[s->word[j]]++;
+    }
+    for (size_t i = 0; i < attacked->count; i++)
+        NVDP_RETURN_IF_FAILED(read_text(s, attacked, i));
+    if (s->count > 1) return NVDP_OK;
+    return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                      "%s: expected public texts with at least 2 words, found %zu",
+                      a->options->known, s->count);
+}
+
+/* The ids of a word. */
+static const int32_t *ids_of(const struct informed *s, size_t word, size_t *n, int32_t *copy) {
+    size_t size;
+    const char *bytes = nvdp__string(&s->words, word, &size);
+    memcpy(copy, bytes, size); /* strings are not aligned */
+    *n = size / sizeof *copy;
+    return copy;
+}
+
+/* Computes v_w of all words from texts of one word, whose projection is undone. */
+static nvdp_status compute_vectors(struct informed *s) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = s->attack->ctx;
+    struct nvdp_model *model = s->attack->run.model;
+    const size_t longest = s->words.longest / sizeof(int32_t), all = s->words.count;
+    struct nvdp__batch *batch = NULL;
+    int32_t *copy = NULL;
+    NVDP_TRY(nvdp_posteriors_create(ctx, all, all, s->dim, false, &s->known));
+    for (size_t w = 0; w <= all; w++)
+        s->known->offset[w] = w;
+    NVDP_TRY(NVDP__NEW(ctx, copy, longest));
+    NVDP_TRY(NVDP__NEW(ctx, s->square, s->count));
+    NVDP_TRY(nvdp__batch_create(ctx, TOGETHER, longest, &batch));
+    NVDP_TRY(nvdp__model_plan(model, TOGETHER, longest, false));
+    for (size_t at = 0; at < all; at += TOGETHER) {
+        nvdp__batch_clear(batch);
+        for (size_t w = at; w < nvdp__min(all, at + TOGETHER); w++) {
+            size_t n;
+            const int32_t *id = ids_of(s, w, &n, copy);
+            for (size_t k = 0; k < n; k++) {
+                nvdp__batch_put(batch, id[k]);
+                batch->types[batch->tokens - 1] = k > 0 ? NVDP__WORD_CONTINUES : NVDP__WORD_BEGINS;
+            }
+            nvdp__batch_end(batch, w);
+        }
+        NVDP_TRY(nvdp__check_cancelled(ctx, "attack: cancelled"));
+        NVDP_TRY(nvdp__model_infer(model, batch));
+        NVDP_TRY(nvdp__model_posterior(model, at, s->known));
+        for (size_t b = 0; b < batch->texts; b++) {
+            const double factor = nvdp__word_factor(model->bottleneck.self, b);
+            if (factor < 1)
+                cblas_dscal((int)s->dim, 1 / factor, s->known->mu + (at + b) * s->dim, 1);
+        }
+    }
+    for (size_t k = 0; k < s->count; k++) {
+        const double *v = s->known->mu + k * s->dim;
+        s->square[k] = cblas_ddot((int)s->dim, v, 1, v, 1);
+    }
+cleanup:
+    nvdp__batch_free(batch);
+    free(copy);
+    return status;
+}
+
+/* --- priors --- */
+
+static nvdp_status count_pieces(struct informed *s, int32_t *copy) {
+    struct nvdp__tokens *t = &s->tokens;
+    struct nvdp_context *ctx = s->attack->ctx;
+    const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(s->attack->run.model));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->place, vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->id, vocabulary));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->times, vocabulary));
+    for (size_t w = 0; w < s->words.count; w++) {
+        size_t n;
+        const int32_t *id = ids_of(s, w, &n, copy);
+        for (size_t k = 0; k < n; k++)
+            if (t->place[id[k]] == 0) {
+                t->id[t->count] = id[k];
+                t->place[id[k]] = ++t->count;
+            }
+        if (n == 1 && w < s->count) t->times[t->place[id[0]] - 1] = s->times[w];
+    }
+    return NVDP_OK;
+}
+
+/* Opens the language model. A word of several pieces keeps its frequency, as one [MASK] stands for a single piece. */
+static nvdp_status open_model(struct informed *s) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__text_attack *a = s->attack;
+    double single = 0, all = 0;
+    int32_t *copy = NULL;
+    if (a->options->prior == NULL) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(a->ctx, copy, s->words.longest / sizeof *copy));
+    NVDP_TRY(count_pieces(s, copy));
+    NVDP_TRY(nvdp__masked_lm_open(a, a->options->prior, &s->tokens, &s->model, &s->language));
+    for (size_t k = 0; k < s->count; k++) {
+        size_t n;
+        ids_of(s, k, &n, copy);
+        all += s->times[k];
+        single += n == 1 ? s->times[k] : 0;
+    }
+    s->single = log(single / all);
+    NVDP_TRY(NVDP__NEW(a->ctx, s->answer, TOGETHER * s->tokens.count));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->log_p, TOGETHER * s->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->id, TOGETHER * s->room));
+cleanup:
+    free(copy);
+    return status;
+}
+
+/* Turns answers about pieces into log_p [count], whose sum over words of one piece stays `single`. */
+static void of_words(const struct informed *s, const double *answer, double *log_p) {
+    double sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t k = 0; k < s->count; k++) {
+            size_t size;
+            const char *bytes = nvdp__string(&s->words, k, &size);
+            int32_t id;
+            memcpy(&id, bytes, sizeof id);
+            const double one = size == sizeof id ? answer[s->tokens.place[id] - 1] : -INFINITY;
+            if (pass == 0)
+                sum += exp(one);
+            else
+                log_p[k] =
+                    size == sizeof id && sum > 0 ? one - log(sum) + s->single : s->frequency[k];
+        }
+}
+
+/* Asks the language model about n words of text i from `from` on: log_p [n, count]. */
+static nvdp_status ask(struct informed *s, const struct nvdp_dataset *data, size_t i, size_t from,
+                       size_t n) {
+    struct nvdp__question question[TOGETHER];
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(s->attack->run.model);
+    const int32_t *ids = data->ids + data->offset[i];
+    const size_t tokens = data->offset[i + 1] - data->offset[i];
+    if (s->model == NULL) return NVDP_OK;
+    for (size_t j = 0; j < n; j++) {
+        const size_t first = s->first[from + j], pieces = s->pieces[from + j],
+                     after = tokens - first - pieces;
+        int32_t *id = s->id + j * s->room;
+        memcpy(id + 1, ids, first * sizeof *id);
+        memcpy(id + 2 + first, ids + first + pieces, after * sizeof *id);
+        id[0] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
+        id[1 + first] = ids[first]; /* ignored */
+        id[2 + first + after] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+        question[j] = (struct nvdp__question){id, 3 + first + after, 1 + first};
+    }
+    NVDP_RETURN_IF_FAILED(s->language.ask(s->language.of, n, question, s->answer));
+    for (size_t j = 0; j < n; j++)
+        of_words(s, s->answer + j * s->tokens.count, s->log_p + j * s->count);
+    return NVDP_OK;
+}
+
+/* Sets the prior of the j-th word that was asked about. */
+static void set_prior(struct informed *s, size_t j, double weight) {
+    for (size_t k = 0; k < s->count; k++)
+        s->prior[k] = s->model == NULL || weight == 0 ? s->frequency[k]
+                      : weight == 1
+                          ? s->log_p[j * s->count + k]
+                          : (1 - weight) * s->frequency[k] + weight * s->log_p[j * s->count + k];
+}
+
+/* Number of candidates before this word by score [count]; `count` for a word that is none. */
+static size_t before(const struct informed *s, const double *score, size_t word) {
+    size_t above = 0;
+    if (word >= s->count) return s->count;
+    for (size_t k = 0; k < s->count; k++)
+        above += nvdp__goes_before(score[k], k, score[word], word);
+    return above;
+}
+
+static size_t together(const struct informed *s) {
+    return s->model != NULL ? nvdp__min(s->language.together, TOGETHER) : TOGETHER;
+}
+
+/* Returns the log probability of a candidate under the prior, which need not be normalized. */
+static double log_probability(const struct informed *s, size_t word) {
+    double top = -INFINITY, sum = 0;
+    for (size_t k = 0; k < s->count; k++)
+        top = fmax(top, s->prior[k]);
+    for (size_t k = 0; k < s->count; k++)
+        sum += exp(s->prior[k] - top);
+    return s->prior[word] - top - log(sum);
+}
+
+/* Chooses the weight of the language model under which the words of the last public texts are most likely. */
+static nvdp_status choose_weight(struct informed *s, double *weight) {
+    const struct nvdp_dataset *data = s->attack->known.data;
+    const size_t held = nvdp__min(data->count / HELD_OUT, MAX_HELD);
+    double likely[TRIES] = {0};
+    size_t best = 0;
+    *weight = 0;
+    if (s->model == NULL) return NVDP_OK;
+    for (size_t i = data->count - held; i < data->count; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
+        NVDP_RETURN_IF_FAILED(read_text(s, data, i));
+        for (size_t from = 0, n; from < s->n; from += n) {
+            n = nvdp__min(s->n - from, together(s));
+            NVDP_RETURN_IF_FAILED(ask(s, data, i, from, n));
+            for (size_t j = 0; j < n; j++)
+                for (size_t w = 0; w < TRIES; w++) {
+                    set_prior(s, j, WEIGHTS[w]);
+                    likely[w] += log_probability(s, s->word[from + j]);
+                }
+        }
+    }
+    for (size_t w = 1; w < TRIES; w++)
+        if (likely[w] > likely[best]) best = w;
+    *weight = WEIGHTS[best];
+    return NVDP_OK;
+}
+
+/* --- guesses --- */
+
+/* Factor of the projection of a sum with this square norm, as nvib/clip.c computes it. */
+static double projection(const struct informed *s, double square) {
+    const double norm = sqrt(fmax(square, 0));
+    return norm > s->ball ? s->ball / norm : 1;
+}
+
+static double *counts(const struct informed *s, int observation, int what) {
+    const size_t each = s->attack->options->seeds * s->attack->attacked.data->count;
+    return s->hits + ((size_t)observation * COUNTS + (size_t)what) * each;
+}
+
+static void count_guess(struct informed *s, int observation, size_t at, size_t word) {
+    const bool rare = word >= s->count || s->times[word] < RARE;
+    const size_t above = before(s, s->score, word);
+    const bool first = above == 0, ten = above < nvdp__min(TOP, s->count);
+    counts(s, observation, FIRST)[at] += first;
+    counts(s, observation, AMONG_TEN)[at] += ten;
+    counts(s, observation, WORDS)[at]++;
+    counts(s, observation, RARE_FIRST)[at] += rare && first;
+    counts(s, observation, RARE_TEN)[at] += rare && ten;
+    counts(s, observation, RARE_WORDS)[at] += rare;
+}
+
+/* Sets the scores from n observations of mean z: z . S_0, and z . v_w as
+ * by times S_0 . v_w plus the sum of two vectors [count]. */
+static void set_scores(const struct informed *s, double n, double z_others, double by,
+                       const double *a, double sign, const double *b) {
+    for (size_t k = 0; k < s->count; k++) {
+        const double z_word = by * s->others[k] + a[k] + sign * b[k];
+        s->score[k] = s->prior[k] + n * (s->factor[k] * (z_others + z_word) - s->half[k]);
+    }
+}
+
+/* Names word j of text i from every observation. */
+static void guess(struct informed *s, size_t i, size_t j) {
+    const struct nvdp__text_attack *a = s->attack;
+    const int p = (int)s->dim;
+    const double *vector = s->known->mu, *mean = a->attacked.set->mu + i * s->dim,
+                 n = a->options->releases, *of_mean = s->along;
+    const size_t word = s->word[j], texts = a->attacked.data->count;
+    memcpy(s->rest, s->sum, s->dim * sizeof *s->rest);
+    cblas_daxpy(p, -1, vector + word * s->dim, 1, s->rest, 1);
+    const double rest = cblas_ddot(p, s->rest, 1, s->rest, 1), to_rest = projection(s, rest);
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)s->count, p, 1, vector, p, s->rest, 1, 0,
+                s->others, 1);
+    for (size_t k = 0; k < s->count; k++) {
+        const double square = rest + 2 * s->others[k] + s->square[k];
+        s->factor[k] = projection(s, square);
+        s->half[k] = s->factor[k] * s->factor[k] * square / 2;
+    }
+    const double mean_rest = cblas_ddot(p, mean, 1, s->rest, 1);
+    for (size_t seed = 0; seed < nvdp__draws(a, NVDP__OBSERVED_RELEASE); seed++) {
+        const double *z = s->z + seed * s->dim, *of_z = s->along + (seed + 1) * s->count;
+        const double z_rest = cblas_ddot(p, z, 1, s->rest, 1);
+        set_scores(s, n, z_rest, 0, of_z, 0, of_mean);
+        count_guess(s, NVDP__OBSERVED_RELEASE, seed * texts + i, word);
+        /* M_0 + (z - M) */
+        set_scores(s, n, to_rest * rest + z_rest - mean_rest, to_rest, of_z, -1, of_mean);
+        count_guess(s, NVDP__OBSERVED_REFERENCE, seed * texts + i, word);
+    }
+    set_scores(s, s->scale, mean_rest, 0, of_mean, 0, of_mean);
+    count_guess(s, NVDP__OBSERVED_STATES, i, word);
+    memcpy(s->score, s->prior, s->count * sizeof *s->score);
+    count_guess(s, NVDP__OBSERVED_PRIOR, i, word);
+}
+
+/* Sums the vectors of text i, and checks that their projection is its mean: otherwise the likelihoods are wrong. */
+static nvdp_status sum_vectors(struct informed *s, size_t i) {
+    const double *mean = s->attack->attacked.set->mu + i * s->dim;
+    const double slack =
+        0x1p-20 * (s->ball + (double)s->n * s->attack->run.model->info.nvib.clip.word);
+    double off = 0;
+    memset(s->sum, 0, s->dim * sizeof *s->sum);
+    for (size_t j = 0; j < s->n; j++)
+        cblas_daxpy((int)s->dim, 1, s->known->mu + s->word[j] * s->dim, 1, s->sum, 1);
+    const double factor = projection(s, cblas_ddot((int)s->dim, s->sum, 1, s->sum, 1));
+    for (size_t d = 0; d < s->dim; d++)
+        off = fmax(off, fabs(factor * s->sum[d] - mean[d]));
+    if (off <= slack) return NVDP_OK;
+    return nvdp__fail(s->attack->ctx, NVDP_ERR_NUMERIC,
+                      "text %zu: expected a mean that is the projected sum of its words' vectors, "
+                      "found one that is %g standard deviations of the noise away",
+                      i, off);
+}
+
+/* Reads the samples of text i: z [seeds, p] and the products with all candidates. */
+static void observe(struct informed *s, size_t i) {
+    const struct nvdp__text_attack *a = s->attack;
+    const size_t seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE), p = s->dim;
+    const size_t releases = (size_t)a->options->releases;
+    double *one = s->rest;
+    memset(s->z, 0, seeds * p * sizeof *s->z);
+    for (size_t seed = 0; seed < seeds; seed++)
+        for (size_t draw = 0; draw < releases; draw++) {
+            nvdp__observe(&a->attacked, NVDP__OBSERVED_RELEASE, a->options->seed + seed,
+                          (uint32_t)draw, i, 1, one, NULL);
+            cblas_daxpy((int)p, 1 / (double)releases, one, 1, s->z + seed * p, 1);
+        }
+    for (size_t k = 0; k <= seeds; k++)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)s->count, (int)p, 1, s->known->mu, (int)p,
+                    k == 0 ? a->attacked.set->mu + i * p : s->z + (k - 1) * p, 1, 0,
+                    s->along + k * s->count, 1);
+}
+
+/* --- scores --- */
+
+static nvdp_status add_scores(struct informed *s) {
+    static const struct {
+        enum nvdp_text_metric metric;
+        int hits, of;
+    } of[] = {{NVDP_TEXT_METRIC_FIRST, FIRST, WORDS},
+              {NVDP_TEXT_METRIC_AMONG_TEN, AMONG_TEN, WORDS},
+              {NVDP_TEXT_METRIC_RARE_FIRST, RARE_FIRST, RARE_WORDS},
+              {NVDP_TEXT_METRIC_RARE_AMONG_TEN, RARE_TEN, RARE_WORDS}};
+    enum { METRICS = sizeof of / sizeof *of };
+    struct nvdp__text_attack *a = s->attack;
+    const struct nvdp__clip_config *clip = &a->run.model->info.nvib.clip;
+    const struct nvdp__word_clip both = {.word = clip->word, .text = clip->sequence};
+    const size_t first = a->scores, seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
+    for (int o = 0; o < OBSERVATIONS; o++)
+        for (size_t k = 0; k < METRICS; k++)
+            NVDP_RETURN_IF_FAILED(nvdp__add_score(
+                a, o, of[k].metric,
+                o == NVDP__OBSERVED_RELEASE || o == NVDP__OBSERVED_REFERENCE ? seeds : 1,
+                a->attacked.data->count, counts(s, o, of[k].hits), counts(s, o, of[k].of), 0));
+    for (size_t k = 0; k < METRICS; k++) {
+        struct nvdp_text_score *score = &a->score[first + k];
+        const double prior = score[NVDP__OBSERVED_PRIOR * METRICS].value;
+        const double reference = score[NVDP__OBSERVED_REFERENCE * METRICS].interval.high;
+        if (isnan(prior) || isnan(reference)) continue; /* no such words */
+        score->baseline = fmax(prior, reference);
+        score->bound = nvdp_guess_bound(score->baseline, nvdp__word_radius(&both),
+                                        a->options->releases, s->dim);
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status reserve(struct informed *s) {
+    struct nvdp__text_attack *a = s->attack;
+    const size_t seeds = a->options->seeds, texts = a->attacked.data->count;
+    double all = 0;
+    double **const per_word[] = {&s->others, &s->factor,    &s->half,
+                                 &s->score,  &s->frequency, &s->prior};
+    for (size_t i = 0; i < sizeof per_word / sizeof *per_word; i++)
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, *per_word[i], s->count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->sum, s->dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->rest, s->dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->z, seeds * s->dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->along, (1 + seeds) * s->count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->hits, OBSERVATIONS * COUNTS * seeds * texts));
+    for (size_t k = 0; k < s->count; k++)
+        all += s->times[k];
+    for (size_t k = 0; k < s->count; k++)
+        s->frequency[k] = log(s->times[k] / all);
+    return NVDP_OK;
+}
+
+static nvdp_status attack_informed(struct nvdp__text_attack *a) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__model_info *info = &a->run.model->info;
+    const struct nvdp_dataset *data = a->attacked.data;
+    struct informed s = {.attack = a, .words.ctx = a->ctx, .dim = info->nvib.latent_dim};
+    struct nvdp__meter meter;
+    if (!nvdp__method_row(info->method)->words)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "attack informed: expected a run whose method has a certificate per "
+                          "word (--method word), found method %s",
+                          nvdp_method_name(info->method));
+    s.ball = info->nvib.clip.sequence * (1 - 0x1p-22);
+    s.scale = 1e8 / (info->nvib.clip.word * info->nvib.clip.word);
+    NVDP_TRY(read_words(&s));
+    NVDP_TRY(compute_vectors(&s));
+    NVDP_TRY(reserve(&s));
+    NVDP_TRY(open_model(&s));
+    NVDP_TRY(choose_weight(&s, &a->weight[0]));
+    for (size_t o = 1; o < NVDP__OBSERVEDS; o++)
+        a->weight[o] = a->weight[0];
+    nvdp__meter_begin(&meter, a->ctx, "informed", "text", 0, data->count);
+    for (size_t i = 0; i < data->count; i++) {
+        NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+        NVDP_TRY(read_text(&s, data, i));
+        NVDP_TRY(sum_vectors(&s, i));
+        observe(&s, i);
+        for (size_t from = 0, n; from < s.n; from += n) {
+            n = nvdp__min(s.n - from, together(&s));
+            NVDP_TRY(ask(&s, data, i, from, n));
+            for (size_t j = 0; j < n; j++) {
+                set_prior(&s, j, a->weight[0]);
+                guess(&s, i, from + j);
+            }
+        }
+        nvdp__meter_update(&meter, i + 1, (double)(i + 1), "text", NAN);
+    }
+    nvdp__meter_end(&meter);
+    NVDP_TRY(add_scores(&s));
+cleanup:
+    release(&s);
+    return status;
+}
+
+static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", NULL};
+
+const struct nvdp__attack nvdp__attack_row_informed = {.learn = attack_informed,
+                                                       .attacker = NVDP_ATTACKER_INFORMED,
+                                                       .options = options,
+                                                       NVDP__LEARNER};
