@@ -422,7 +422,7 @@ static double draw_noise(const struct nvdp__noise *noise, size_t chunk, bool exa
 }
 
 static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise_config *config,
-                              bool exact, double *seconds, struct bench_times *out) {
+                              bool exact, double *seconds, struct bench_noise_speed *out) {
     const size_t chunks = (config->values + NOISE_CHUNK - 1) / NOISE_CHUNK;
     struct nvdp__release_key key;
     NVDP_RETURN_IF_FAILED(nvdp__release_key_create(ctx, &key));
@@ -435,7 +435,8 @@ static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise
         if (step > 0) seconds[step - 1] = isfinite(sum) ? nvdp__now() - start : NAN;
     }
     nvdp__release_key_wipe(&key);
-    *out = times_of(config->steps, seconds);
+    out->step = times_of(config->steps, seconds);
+    out->values_per_second = (double)config->values / out->step.mean;
     return NVDP_OK;
 }
 
@@ -453,8 +454,6 @@ nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_confi
     NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
     NVDP_TRY(time_noise(ctx, config, true, seconds, &result.exact));
     NVDP_TRY(time_noise(ctx, config, false, seconds, &result.in_double));
-    result.exact_per_second = (double)config->values / result.exact.mean;
-    result.in_double_per_second = (double)config->values / result.in_double.mean;
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
 cleanup:

@@ -6,6 +6,7 @@
 #define NVDP_SRC_BENCH_BENCH_H
 
 #include <nvdp/rdp.h>
+#include <nvdp/result.h>
 #include <nvdp/sanitize.h>
 #include <nvdp/train.h>
 
@@ -120,13 +121,21 @@ struct bench_noise_config {
 /* Returns the defaults: 4,194,304 values, 3 steps. */
 struct bench_noise_config bench_noise_config_default(void);
 
+struct bench_noise_speed {
+    struct bench_times step;
+    double values_per_second; /* on all threads */
+};
+
 struct bench_noise_result {
-    struct bench_times exact, in_double;
-    double exact_per_second, in_double_per_second; /* values per second, on all threads */
+    struct bench_noise_speed exact, in_double;
     char machine[96];
 };
 
 nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_config *config,
                         struct bench_noise_result *out);
+
+/* The tables of the results. */
+extern const struct nvdp_result_table bench_steps_table, bench_rd_table, bench_sanitize_table,
+    bench_noise_table;
 
 #endif
