@@ -104,8 +104,8 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
     r->step = times_of(config->steps, seconds);
     double total = r->step.mean * (double)config->steps;
     r->tokens_per_second = (double)r->tokens / total;
-    r->flops = passes * flops / total;
-    r->encoder_flops = passes * 2 * 12 * d * d * layers * r->tokens_per_second;
+    r->gflops = passes * flops / total / 1e9;
+    r->encoder_gflops = passes * 2 * 12 * d * d * layers * r->tokens_per_second / 1e9;
     if (trains) r->dropout = dropout >= 0 ? dropout : bert->hidden_dropout_prob;
     r->parameters = info->parameters;
     r->precision = info->precision;
@@ -148,6 +148,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
     if (config->batches != NULL) NVDP_TRY(nvdp__output_commit(&batches, true));
     conclude(config, info, seconds, flops, &result);
     NVDP_TRY(nvdp_trainer_peak(trainer, &result.peak_flops));
+    result.fraction_of_gemm_peak = 1e9 * result.gflops / result.peak_flops;
     *out = result;
 cleanup:
     nvdp__output_abort(&batches);

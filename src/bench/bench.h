@@ -41,12 +41,12 @@ struct bench_result {
     size_t texts, tokens;          /* in the timed steps; there is no padding */
     double tokens_per_second;      /* over all timed steps */
     double tokens_per_second_best; /* of the fastest step */
-    /* Flop/s over all timed steps. `flops` counts twice the multiply-adds of the encoder's dense
+    /* Gflop/s over all timed steps. `gflops` counts twice the multiply-adds of the encoder's dense
      * products and of its attention's two products over real lengths, three times for training
-     * (frozen layers once). `encoder_flops` instead counts 12 D^2 layers weights per token,
+     * (frozen layers once). `encoder_gflops` instead counts 12 D^2 layers weights per token,
      * twice for the forward pass, six times in training. The time includes bottleneck and head,
      * the count does not. */
-    double flops, encoder_flops;
+    double gflops, encoder_gflops, fraction_of_gemm_peak;
     enum nvdp_precision precision; /* f32 if bf16 was requested but is not available */
     double peak_flops; /* of large products in the same precision, measured after the steps */
     double dropout;    /* of the steps */

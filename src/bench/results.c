@@ -25,19 +25,6 @@ static const struct nvdp_result_table times_table = {
 
 #define STEPS(member, ...) NVDP_RESULT_ROW(struct bench_result, member, __VA_ARGS__)
 
-static double gflops(const void *result) {
-    return ((const struct bench_result *)result)->flops / 1e9;
-}
-
-static double encoder_gflops(const void *result) {
-    return ((const struct bench_result *)result)->encoder_flops / 1e9;
-}
-
-static double fraction(const void *result) {
-    const struct bench_result *r = result;
-    return r->flops / r->peak_flops;
-}
-
 static const char *precision_name(int precision) {
     return nvdp_precision_name((enum nvdp_precision)precision);
 }
@@ -50,13 +37,12 @@ const struct nvdp_result_table bench_steps_table = {
               .label = "speed", .after = " tokens/s"),
         STEPS(tokens_per_second_best, "tokens/s", NVDP_SCOPE_RUN, 1, "speed of the fastest step",
               .label = "fastest step", .after = " tokens/s"),
-        {"gflops", NVDP_RESULT_REAL, "Gflop/s", NVDP_SCOPE_RUN, 1, "of the encoder's products",
-         .label = "encoder", .decimals = 1, .after = " Gflop/s", .real = gflops},
-        {"encoder_gflops", NVDP_RESULT_REAL, "Gflop/s", NVDP_SCOPE_RUN, 1,
-         "of the products with weights alone", .real = encoder_gflops},
-        {"fraction_of_gemm_peak", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_RUN, 1,
-         "gflops over those of a large product", .label = "share of the peak", .decimals = 1,
-         .scale = 100, .after = " %", .real = fraction},
+        STEPS(gflops, "Gflop/s", NVDP_SCOPE_RUN, 1, "of the encoder's products", .label = "encoder",
+              .decimals = 1, .after = " Gflop/s"),
+        STEPS(encoder_gflops, "Gflop/s", NVDP_SCOPE_RUN, 1, "of the products with weights alone"),
+        STEPS(fraction_of_gemm_peak, NULL, NVDP_SCOPE_RUN, 1,
+              "gflops over those of a large product", .label = "share of the peak", .decimals = 1,
+              .scale = 100, .after = " %"),
         STEPS(peak_flops, "flop/s", NVDP_SCOPE_RUN, 0, "speed of a large product", .label = "peak",
               .decimals = 1, .scale = 1e-9, .after = " Gflop/s of a large product"),
         STEP(struct bench_result, "step"),
