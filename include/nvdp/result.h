@@ -23,7 +23,7 @@ NVDP_BEGIN_DECLS
 enum nvdp_result_type {
     NVDP_RESULT_REAL,  /**< double */
     NVDP_RESULT_COUNT, /**< an integer of 4 or 8 bytes */
-    NVDP_RESULT_FLAG,  /**< bool */
+    NVDP_RESULT_FLAG,  /**< bool, or an enum whose 1 is true */
     NVDP_RESULT_TEXT,  /**< const char * */
     NVDP_RESULT_CHARS, /**< char array in the struct */
     NVDP_RESULT_WORD,  /**< int or enum; `word` returns its text */

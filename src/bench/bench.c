@@ -104,8 +104,8 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
     r->step = times_of(config->steps, seconds);
     double total = r->step.mean * (double)config->steps;
     r->tokens_per_second = (double)r->tokens / total;
-    r->flops = passes * flops / total;
-    r->encoder_flops = passes * 2 * 12 * d * d * layers * r->tokens_per_second;
+    r->gflops = passes * flops / total / 1e9;
+    r->encoder_gflops = passes * 2 * 12 * d * d * layers * r->tokens_per_second / 1e9;
     if (trains) r->dropout = dropout >= 0 ? dropout : bert->hidden_dropout_prob;
     r->parameters = info->parameters;
     r->precision = info->precision;
@@ -148,6 +148,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
     if (config->batches != NULL) NVDP_TRY(nvdp__output_commit(&batches, true));
     conclude(config, info, seconds, flops, &result);
     NVDP_TRY(nvdp_trainer_peak(trainer, &result.peak_flops));
+    result.fraction_of_gemm_peak = 1e9 * result.gflops / result.peak_flops;
     *out = result;
 cleanup:
     nvdp__output_abort(&batches);
@@ -422,7 +423,7 @@ static double draw_noise(const struct nvdp__noise *noise, size_t chunk, bool exa
 }
 
 static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise_config *config,
-                              bool exact, double *seconds, struct bench_times *out) {
+                              bool exact, double *seconds, struct bench_noise_speed *out) {
     const size_t chunks = (config->values + NOISE_CHUNK - 1) / NOISE_CHUNK;
     struct nvdp__release_key key;
     NVDP_RETURN_IF_FAILED(nvdp__release_key_create(ctx, &key));
@@ -435,7 +436,8 @@ static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise
         if (step > 0) seconds[step - 1] = isfinite(sum) ? nvdp__now() - start : NAN;
     }
     nvdp__release_key_wipe(&key);
-    *out = times_of(config->steps, seconds);
+    out->step = times_of(config->steps, seconds);
+    out->values_per_second = (double)config->values / out->step.mean;
     return NVDP_OK;
 }
 
@@ -453,8 +455,6 @@ nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_confi
     NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
     NVDP_TRY(time_noise(ctx, config, true, seconds, &result.exact));
     NVDP_TRY(time_noise(ctx, config, false, seconds, &result.in_double));
-    result.exact_per_second = (double)config->values / result.exact.mean;
-    result.in_double_per_second = (double)config->values / result.in_double.mean;
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
 cleanup:

@@ -6,6 +6,7 @@
 #define NVDP_SRC_BENCH_BENCH_H
 
 #include <nvdp/rdp.h>
+#include <nvdp/result.h>
 #include <nvdp/sanitize.h>
 #include <nvdp/train.h>
 
@@ -40,12 +41,12 @@ struct bench_result {
     size_t texts, tokens;          /* in the timed steps; there is no padding */
     double tokens_per_second;      /* over all timed steps */
     double tokens_per_second_best; /* of the fastest step */
-    /* Flop/s over all timed steps. `flops` counts twice the multiply-adds of the encoder's dense
+    /* Gflop/s over all timed steps. `gflops` counts twice the multiply-adds of the encoder's dense
      * products and of its attention's two products over real lengths, three times for training
-     * (frozen layers once). `encoder_flops` instead counts 12 D^2 layers weights per token,
+     * (frozen layers once). `encoder_gflops` instead counts 12 D^2 layers weights per token,
      * twice for the forward pass, six times in training. The time includes bottleneck and head,
      * the count does not. */
-    double flops, encoder_flops;
+    double gflops, encoder_gflops, fraction_of_gemm_peak;
     enum nvdp_precision precision; /* f32 if bf16 was requested but is not available */
     double peak_flops; /* of large products in the same precision, measured after the steps */
     double dropout;    /* of the steps */
@@ -120,13 +121,21 @@ struct bench_noise_config {
 /* Returns the defaults: 4,194,304 values, 3 steps. */
 struct bench_noise_config bench_noise_config_default(void);
 
+struct bench_noise_speed {
+    struct bench_times step;
+    double values_per_second; /* on all threads */
+};
+
 struct bench_noise_result {
-    struct bench_times exact, in_double;
-    double exact_per_second, in_double_per_second; /* values per second, on all threads */
+    struct bench_noise_speed exact, in_double;
     char machine[96];
 };
 
 nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_config *config,
                         struct bench_noise_result *out);
+
+/* The tables of the results. */
+extern const struct nvdp_result_table bench_steps_table, bench_rd_table, bench_sanitize_table,
+    bench_noise_table;
 
 #endif

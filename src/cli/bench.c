@@ -183,174 +183,85 @@ static int resolve(struct cli *cli, struct values *values) {
     return make_train_config(cli, values);
 }
 
-/* --- train and encode --- */
+/* --- output; then train and encode --- */
 
-static json_t *times_json(const struct bench_times *times) {
-    return json_pack("{s:f, s:f, s:f}", "min", times->min, "median", times->median, "mean",
-                     times->mean);
+/* Prints a result after its work, or adds it to the configuration (stolen) and prints both. */
+static int show(struct cli *cli, json_t *config, const struct nvdp_result_table *table,
+                const void *result) {
+    if (cli->json) return cli_print_json(cli, cli_add_table(cli, config, table, NULL, result));
+    json_decref(config);
+    cli_print_table(cli, table, result);
+    cli_row("threads", "%d", nvdp_context_threads(cli->ctx));
+    return CLI_SUCCESS;
 }
 
 static json_int_t number(const struct nvdp_config *config, const char *name) {
     return strtoll(nvdp_config_get(config, name), NULL, 10);
 }
 
-/* Returns the configuration as JSON. */
-static json_t *config_json(const struct cli *cli, const struct values *values,
-                           enum nvdp_precision precision) {
+static int run_steps(struct cli *cli, const struct values *values) {
     const struct bench_config *config = &values->config;
     const struct nvdp_config *train = values->train;
-    return json_pack("{s:s, s:s, s:s?, s:I, s:I, s:s, s:I, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
-                     cli->arg[0], "method", nvdp_config_get(train, "method"), "arch", config->arch,
-                     "batch", number(train, "batch"), "length", number(train, "max-length"),
-                     "precision", nvdp_precision_name(precision), "steps",
-                     (json_int_t)config->steps, "freeze_layers", number(train, "freeze-layers"),
-                     "threads", nvdp_context_threads(cli->ctx), "data",
-                     nvdp_config_get(train, "data"), "task", nvdp_config_get(train, "task"),
-                     "model", nvdp_config_get(train, "model"));
-}
-
-static json_t *result_json(const struct cli *cli, const struct values *values,
-                           const struct bench_result *r) {
-    json_t *object = config_json(cli, values, r->precision);
-    json_t *measured = json_pack(
-        "{s:f, s:I, s:I, s:f, s:f, s:o, s:f, s:f, s:f, s:f, s:I, s:I, s:o, s:f, s:s}", "dropout",
-        r->dropout, "texts", (json_int_t)r->texts, "tokens", (json_int_t)r->tokens,
-        "tokens_per_second", r->tokens_per_second, "tokens_per_second_best",
-        r->tokens_per_second_best, "seconds_per_step", times_json(&r->step), "gflops",
-        r->flops / 1e9, "encoder_gflops", r->encoder_flops / 1e9, "fraction_of_gemm_peak",
-        r->flops / r->peak_flops, "peak_flops", r->peak_flops, "parameters",
-        (json_int_t)r->parameters, "peak_rss", (json_int_t)r->peak_rss,
-        "start_to_first_step_seconds", cli_number(r->start_to_first_step_seconds),
-        "weights_seconds", r->weights_seconds, "machine", r->machine);
-    if (json_object_update_missing(object, measured) != 0) {
-        json_decref(object);
-        object = NULL;
-    }
-    json_decref(measured);
-    return object;
-}
-
-static void times_print(const struct bench_times *times, const char *what) {
-    cli_row(what, "%.4g s  (fastest %.4g s, median %.4g s, of %zu steps)", times->mean, times->min,
-            times->median, times->count);
-}
-
-static void result_print(const struct cli *cli, const struct values *values,
-                         const struct bench_result *r) {
-    cli_row("work", "%s, method %s, %zu parameters, %s", cli->arg[0],
-            nvdp_config_get(values->train, "method"), r->parameters,
-            nvdp_precision_name(r->precision));
-    cli_row("texts", "%zu with %.1f tokens on average", r->texts,
-            (double)r->tokens / (double)r->texts);
-    times_print(&r->step, "step");
-    cli_row("tokens", "%.0f/s  (fastest step %.0f/s)", r->tokens_per_second,
-            r->tokens_per_second_best);
-    cli_row("encoder", "%.1f Gflop/s, %.1f %% of the %.1f Gflop/s of a large product",
-            r->flops / 1e9, 100 * r->flops / r->peak_flops, r->peak_flops / 1e9);
-    cli_row("memory", "%.0f MiB at peak", (double)r->peak_rss / (1 << 20));
-    cli_row("start", "%.2f s until the first step, plus %.2f s for random weights",
-            r->start_to_first_step_seconds, r->weights_seconds);
-    cli_row("machine", "%s, %d threads", r->machine, nvdp_context_threads(cli->ctx));
-}
-
-static int run_steps(struct cli *cli, const struct values *values) {
+    const char *method = nvdp_config_get(train, "method");
     struct bench_result result;
-    CLI_DO(cli, run_bench(cli->ctx, &values->config, &result));
-    if (cli->json) return cli_print_json(cli, result_json(cli, values, &result));
-    result_print(cli, values, &result);
-    return CLI_SUCCESS;
+    CLI_DO(cli, run_bench(cli->ctx, config, &result));
+    if (!cli->json) cli_row("work", "%s, method %s", cli->arg[0], method);
+    json_t *settings =
+        json_pack("{s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:i, s:s?, s:s?, s:s?}", "bench",
+                  cli->arg[0], "method", method, "arch", config->arch, "batch",
+                  number(train, "batch"), "length", number(train, "max-length"), "steps",
+                  (json_int_t)config->steps, "freeze_layers", number(train, "freeze-layers"),
+                  "threads", nvdp_context_threads(cli->ctx), "data", nvdp_config_get(train, "data"),
+                  "task", nvdp_config_get(train, "task"), "model", nvdp_config_get(train, "model"));
+    return show(cli, settings, &bench_steps_table, &result);
 }
 
 /* --- rd --- */
 
-static json_t *rd_json(const struct cli *cli, const struct bench_rd_config *config,
-                       const struct bench_rd_result *r) {
-    return json_pack("{s:s, s:I, s:I, s:I, s:f, s:I, s:i, s:I, s:o, s:f, s:f, s:I, s:o, s:o, s:s}",
-                     "bench", "rd", "texts", (json_int_t)config->texts, "components",
-                     (json_int_t)config->components, "dim", (json_int_t)config->dim, "order",
-                     config->order, "steps", (json_int_t)config->steps, "threads",
-                     nvdp_context_threads(cli->ctx), "pairs", (json_int_t)r->pairs,
-                     "seconds_per_step", times_json(&r->step), "pairs_per_second",
-                     r->pairs_per_second, "pair_elements_per_second", r->pair_elements_per_second,
-                     "peak_rss", (json_int_t)r->peak_rss, "max", cli_number(r->sum.max), "mean",
-                     cli_number(r->sum.mean), "machine", r->machine);
-}
-
 static int run_rd(struct cli *cli, const struct values *values) {
     const struct bench_rd_config *config = &values->rd;
-    struct bench_rd_result r;
-    CLI_DO(cli, bench_rd(cli->ctx, config, &r));
-    if (cli->json) return cli_print_json(cli, rd_json(cli, config, &r));
-    cli_row("pairs", "%zu ordered pairs of texts with %zu components x %zu dimensions", r.pairs,
-            config->components, config->dim);
-    times_print(&r.step, "all pairs");
-    cli_row("speed", "%.3f G pair-elements/s, %.0f pairs/s", r.pair_elements_per_second / 1e9,
-            r.pairs_per_second);
-    cli_row("divergence", "max %.6g, mean %.6g nats", r.sum.max, r.sum.mean);
-    cli_row("memory", "%.0f MiB at peak", (double)r.peak_rss / (1 << 20));
-    cli_row("machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
-    return CLI_SUCCESS;
+    struct bench_rd_result result;
+    CLI_DO(cli, bench_rd(cli->ctx, config, &result));
+    if (!cli->json)
+        cli_row("work", "all ordered pairs of texts with %zu components x %zu dimensions",
+                config->components, config->dim);
+    json_t *settings =
+        json_pack("{s:s, s:I, s:I, s:I, s:f, s:I, s:i}", "bench", "rd", "texts",
+                  (json_int_t)config->texts, "components", (json_int_t)config->components, "dim",
+                  (json_int_t)config->dim, "order", config->order, "steps",
+                  (json_int_t)config->steps, "threads", nvdp_context_threads(cli->ctx));
+    return show(cli, settings, &bench_rd_table, &result);
 }
 
 /* --- sanitize --- */
 
-static json_t *sanitize_json(const struct cli *cli, const struct values *values,
-                             const struct bench_sanitize_result *r) {
-    const struct bench_sanitize_config *config = &values->sanitize;
-    return json_pack(
-        "{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:f, s:f, s:o, s:I, s:s}",
-        "bench", "sanitize", "mechanism", nvdp_config_get(values->sanitizer, "mechanism"), "eta",
-        nvdp_config_get(values->sanitizer, "eta"), "model",
-        nvdp_config_get(values->sanitizer, "model"), "vectors",
-        nvdp_config_get(values->sanitizer, "vectors"), "vocabulary", (json_int_t)r->vocabulary,
-        "dim", (json_int_t)r->dim, "texts", (json_int_t)config->texts, "length",
-        (json_int_t)config->length, "steps", (json_int_t)config->steps, "threads",
-        nvdp_context_threads(cli->ctx), "seconds_per_step", times_json(&r->step),
-        "tokens_per_second", r->tokens_per_second, "table_seconds", r->table_seconds, "changed",
-        cli_number(r->changed), "peak_rss", (json_int_t)r->peak_rss, "machine", r->machine);
-}
-
 static int run_sanitize(struct cli *cli, const struct values *values) {
-    struct bench_sanitize_result r;
-    CLI_DO(cli, bench_sanitize(cli->ctx, &values->sanitize, &r));
-    if (cli->json) return cli_print_json(cli, sanitize_json(cli, values, &r));
-    cli_row("work", "%s, eta %s", nvdp_config_get(values->sanitizer, "mechanism"),
-            nvdp_config_get(values->sanitizer, "eta"));
-    cli_row("table", "%zu tokens with %zu dimensions, made in %.3g s", r.vocabulary, r.dim,
-            r.table_seconds);
-    times_print(&r.step, "step");
-    cli_row("tokens", "%.0f/s, %zu per step", r.tokens_per_second, r.tokens);
-    if (r.changed >= 0) cli_row("changed", "%.2f %% of the tokens", 100 * r.changed);
-    cli_row("memory", "%.0f MiB at peak", (double)r.peak_rss / (1 << 20));
-    cli_row("machine", "%s, %d threads", r.machine, nvdp_context_threads(cli->ctx));
-    return CLI_SUCCESS;
+    const struct bench_sanitize_config *config = &values->sanitize;
+    const char *mechanism = nvdp_config_get(values->sanitizer, "mechanism"),
+               *eta = nvdp_config_get(values->sanitizer, "eta");
+    struct bench_sanitize_result result;
+    CLI_DO(cli, bench_sanitize(cli->ctx, config, &result));
+    if (!cli->json) cli_row("work", "%s, eta %s", mechanism, eta);
+    json_t *settings = json_pack(
+        "{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:I, s:i}", "bench", "sanitize", "mechanism",
+        mechanism, "eta", eta, "model", nvdp_config_get(values->sanitizer, "model"), "vectors",
+        nvdp_config_get(values->sanitizer, "vectors"), "texts", (json_int_t)config->texts, "length",
+        (json_int_t)config->length, "steps", (json_int_t)config->steps, "threads",
+        nvdp_context_threads(cli->ctx));
+    return show(cli, settings, &bench_sanitize_table, &result);
 }
 
 /* --- noise --- */
 
-static json_t *noise_json(const struct bench_times *times, double values_per_second) {
-    return json_pack("{s:o, s:f}", "seconds_per_step", times_json(times), "values_per_second",
-                     values_per_second);
-}
-
 static int run_noise(struct cli *cli, const struct values *values) {
-    struct bench_noise_result r;
-    const int threads = nvdp_context_threads(cli->ctx);
-    CLI_DO(cli, bench_noise(cli->ctx, &values->noise, &r));
-    if (cli->json)
-        return cli_print_json(
-            cli, json_pack("{s:s, s:I, s:I, s:i, s:o, s:o, s:s}", "bench", "noise", "values",
-                           (json_int_t)values->noise.values, "steps",
-                           (json_int_t)values->noise.steps, "threads", threads, "exact",
-                           noise_json(&r.exact, r.exact_per_second), "double",
-                           noise_json(&r.in_double, r.in_double_per_second), "machine", r.machine));
-    cli_row("work", "%zu normal draws of the secure generator", values->noise.values);
-    times_print(&r.exact, "exact");
-    cli_row("speed", "%.1f million values/s", r.exact_per_second / 1e6);
-    times_print(&r.in_double, "in double");
-    cli_row("speed", "%.1f million values/s", r.in_double_per_second / 1e6);
-    cli_row("machine", "%s, %d threads", r.machine, threads);
-    return CLI_SUCCESS;
+    const struct bench_noise_config *config = &values->noise;
+    struct bench_noise_result result;
+    CLI_DO(cli, bench_noise(cli->ctx, config, &result));
+    if (!cli->json) cli_row("work", "%zu normal draws of the secure generator", config->values);
+    json_t *settings =
+        json_pack("{s:s, s:I, s:I, s:i}", "bench", "noise", "values", (json_int_t)config->values,
+                  "steps", (json_int_t)config->steps, "threads", nvdp_context_threads(cli->ctx));
+    return show(cli, settings, &bench_noise_table, &result);
 }
 
 static int run(struct cli *cli) {

@@ -46,27 +46,6 @@ static int make_key(struct cli *cli, const char *path) {
     return code;
 }
 
-static int print_json(struct cli *cli, const struct nvdp_verification *found) {
-    json_t *checks = json_array();
-    for (size_t i = 0; i < found->checks; i++) {
-        const struct nvdp_check *check = &found->check[i];
-        json_array_append_new(checks,
-                              json_pack("{s:s, s:o, s:s}", "what", check->what, "holds",
-                                        check->verdict == NVDP_VERDICT_OPEN
-                                            ? json_null()
-                                            : json_boolean(check->verdict == NVDP_VERDICT_YES),
-                                        "found", check->found));
-    }
-    return cli_print_json(
-        cli, json_pack("{s:s, s:b, s:b, s:b, s:s, s:b, s:o, s:o, s:o, s:b, s:s, s:s, s:o, s:s}",
-                       "file", cli->arg[0], "holds", found->holds, "signed", found->is_signed,
-                       "signed_by_given_key", found->is_known, "public_key", found->public_key,
-                       "certified", found->certified, "epsilon", cli_number(found->epsilon),
-                       "delta", cli_number(found->delta), "mu", cli_number(found->mu), "useful",
-                       found->useful, "guarantee", found->guarantee, "training_texts",
-                       found->training_texts, "checks", checks, "statement", found->statement));
-}
-
 static void print(const struct nvdp_verification *found) {
     for (size_t i = 0; i < found->checks; i++) {
         const struct nvdp_check *check = &found->check[i];
@@ -105,7 +84,8 @@ static int run(struct cli *cli) {
                nvdp_verify_ledger(cli->ctx, cli->arg[0], values.ledger, values.ledger_key, &found));
     int code = CLI_SUCCESS;
     if (cli->json)
-        code = print_json(cli, &found);
+        code = cli_print_json(cli, cli_add_result(cli, json_pack("{s:s}", "file", cli->arg[0]),
+                                                  "verification", NULL, &found));
     else
         print(&found);
     return code == CLI_SUCCESS && !found.holds ? CLI_FAILURE : code;

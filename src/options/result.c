@@ -110,6 +110,11 @@ static int64_t whole(const void *at, size_t width) {
     return width == sizeof narrow ? narrow : value;
 }
 
+static bool flag(const struct place *at, const struct nvdp_result_row *row) {
+    const void *value = member(at, row);
+    return row->width == sizeof(bool) ? *(const bool *)value : whole(value, row->width) == 1;
+}
+
 static double real(const struct place *at, const struct nvdp_result_row *row) {
     return row->real != NULL ? row->real(item(at, row)) : *(const double *)member(at, row);
 }
@@ -195,7 +200,7 @@ static json_t *value_json(const struct place *at, const struct entry *entry) {
     case NVDP_RESULT_COUNT:
         return json_integer(whole(member(at, row), row->width));
     case NVDP_RESULT_FLAG:
-        return json_boolean(*(const bool *)member(at, row));
+        return json_boolean(flag(at, row));
     case NVDP_RESULT_INTERVAL:
         return json_pack(
             "[o, o]", nvdp__json_number(real(at, row)),
@@ -291,7 +296,7 @@ static void say_value(const struct place *at, const struct nvdp_result_row *row,
     } else if (row->type == NVDP_RESULT_COUNT) {
         nvdp__append(to, "%" PRId64, whole(member(at, row), row->width));
     } else if (row->type == NVDP_RESULT_FLAG) {
-        nvdp__append(to, "%s", *(const bool *)member(at, row) ? "yes" : "no");
+        nvdp__append(to, "%s", flag(at, row) ? "yes" : "no");
     } else {
         nvdp__append(to, "%s", word(at, row));
     }

@@ -61,3 +61,51 @@ const struct nvdp_result_table nvdp__result_export = {
         EXPORT(replaced, "texts", NVDP_SCOPE_FILE, -1,
                "texts whose numbers were not finite and became 0; private"),
         {0}}};
+
+/* --- a verification --- */
+
+#define CHECK(member, ...)                                                                         \
+    NVDP_RESULT_ROW(struct nvdp_check, member, NULL, NVDP_SCOPE_FILE, 0, __VA_ARGS__)
+#define VERIFY(name_, type_, member, unit_, better_, help_)                                        \
+    {                                                                                              \
+        name_, NVDP_RESULT_##type_, unit_, NVDP_SCOPE_FILE, better_, help_,                        \
+            NVDP_RESULT_AT(struct nvdp_verification, member)                                       \
+    }
+
+static bool is_decided(const void *result) {
+    return ((const struct nvdp_check *)result)->verdict != NVDP_VERDICT_OPEN;
+}
+
+static const struct nvdp_result_table check_table = {
+    .name = "check",
+    .help = "a check of a file",
+    .size = sizeof(struct nvdp_check),
+    .rows = (const struct nvdp_result_row[]){
+        CHECK(what, "the property that is checked"),
+        {"holds", NVDP_RESULT_FLAG, NULL, NVDP_SCOPE_FILE, 1, "the file has it",
+         NVDP_RESULT_AT(struct nvdp_check, verdict), .present = is_decided},
+        CHECK(found, "what the file has"),
+        {0}}};
+
+const struct nvdp_result_table nvdp__result_verification = {
+    .name = "verification",
+    .help = "whether a file of samples keeps what it states",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        VERIFY("holds", FLAG, holds, NULL, 1, "no check failed"),
+        VERIFY("signed", FLAG, is_signed, NULL, 1, "the signature is valid"),
+        VERIFY("signed_by_given_key", FLAG, is_known, NULL, 1, "by the expected key"),
+        VERIFY("public_key", CHARS, public_key, NULL, 0, "key of the file"),
+        VERIFY("certified", FLAG, certified, NULL, 1, "a certificate was computed again"),
+        VERIFY("epsilon", REAL, epsilon, "nats", -1,
+               "proven for all samples of a text; +inf: none"),
+        VERIFY("delta", REAL, delta, NULL, -1, "delta of epsilon"),
+        VERIFY("mu", REAL, mu, NULL, -1, "mu of a Gaussian mechanism"),
+        VERIFY("useful", FLAG, useful, NULL, 1, "the guarantee limits every attacker"),
+        VERIFY("guarantee", CHARS, guarantee, NULL, 0, "or why there is no useful one"),
+        VERIFY("training_texts", CHARS, training_texts, NULL, 0, "as in an export"),
+        {"checks", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_FILE, .help = "in their order",
+         .of = &check_table, .offset = offsetof(struct nvdp_verification, check),
+         NVDP_RESULT_LENGTH(struct nvdp_verification, checks)},
+        VERIFY("statement", CHARS, statement, NULL, 0, "the statement in the file"),
+        {0}}};

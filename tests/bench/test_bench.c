@@ -71,15 +71,16 @@ Test(bench, counts_what_a_step_multiplies) {
         cr_assert_eq(train.tokens, 32);
         cr_assert_eq(train.texts, 4);
         double seconds = train.step.mean * 2;
-        cr_assert_float_eq(train.flops * seconds / (3 * 2 * tiny_flops), 1, 1e-9);
+        cr_assert_float_eq(1e9 * train.gflops * seconds / (3 * 2 * tiny_flops), 1, 1e-9);
         double weights = 12.0 * 128 * 128 * 2;
-        cr_assert_float_eq(train.encoder_flops / train.tokens_per_second, 6 * weights, 1e-3);
+        cr_assert_float_eq(1e9 * train.encoder_gflops / train.tokens_per_second, 6 * weights, 1e-3);
         config.work = BENCH_ENCODE;
         struct bench_result encode = must_bench(ctx, &config);
         consistent(&config, &encode);
         seconds = encode.step.mean * 2;
-        cr_assert_float_eq(encode.flops * seconds / (2 * tiny_flops), 1, 1e-9);
-        cr_assert_float_eq(encode.encoder_flops / encode.tokens_per_second, 2 * weights, 1e-3);
+        cr_assert_float_eq(1e9 * encode.gflops * seconds / (2 * tiny_flops), 1, 1e-9);
+        cr_assert_float_eq(1e9 * encode.encoder_gflops / encode.tokens_per_second, 2 * weights,
+                           1e-3);
         cr_assert_eq(encode.parameters, train.parameters);
         nvdp_config_free(training);
     }
