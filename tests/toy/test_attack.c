@@ -24,15 +24,13 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     return NVDP_OK;
 }
 
-static json_t *json(const struct nvdp__attacked *attacked, const void *found) {
-    const struct toy *toy = found;
-    return json_pack("{s:s, s:I}", "attack", attacked->kind, "longest", (json_int_t)toy->longest);
-}
-
-static void print(const struct nvdp__attacked *attacked, const void *found, FILE *to) {
-    const struct toy *toy = found;
-    nvdp__print_row(to, "longest", "%zu tokens of %s", toy->longest, attacked->kind);
-}
+static const struct nvdp_result_table table = {
+    .name = "toy",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        NVDP_RESULT_ROW(struct toy, longest, "tokens", NVDP_SCOPE_RUN, 0, "tokens of the longest",
+                        .label = "longest", .after = " tokens of toy"),
+        {0}}};
 
 static void verdict(const struct nvdp__attacked *attacked, const void *found,
                     struct nvdp__writer *say) {
@@ -51,8 +49,7 @@ const struct nvdp__attack nvdp__attack_row_toy = {.target = NVDP_ATTACK_POSTERIO
                                                   .options = options,
                                                   .size = sizeof(struct toy),
                                                   .run = run,
-                                                  .json = json,
-                                                  .print = print,
+                                                  .table = &table,
                                                   .verdict = verdict,
                                                   .release = release};
 
