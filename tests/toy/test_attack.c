@@ -146,7 +146,7 @@ Test(toy_attack, may_learn_from_public_texts) {
     cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
     support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times");
-    support_contains(text, "\nrelease    accuracy                 50.00  25.00 to 75.00\n");
+    support_contains(text, "  release  accuracy  50.00  25.00 to 75.00\n");
     support_contains(text, "too weak for a conclusion");
     free(text);
     cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
