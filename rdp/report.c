@@ -411,7 +411,7 @@ static json_t *pack_exact(const struct nvdp_exact_summary *from,
         (json_int_t)bounds->evaluated, "bounded_drawn", (json_int_t)bounds->drawn, "pairs", pairs);
 }
 
-/* --- the linkage sentence --- */
+/* --- linkage --- */
 
 /* Prints a percentage with two digits, three near 100; a share below 1 never becomes 100. */
 static const char *percent(double share, char text[16]) {
@@ -441,22 +441,75 @@ static bool is_measured(const struct nvdp_linkage *linkage) {
     return linkage != NULL && linkage->texts > 0;
 }
 
-/* NaN, which means that nothing is proven, becomes null. */
+static void print_share(struct nvdp_result_lines *to, const char *name, double share,
+                        const struct nvdp_interval *interval, double chance, double bound) {
+    char text[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, name, "%.2f %% (%.2f to %.2f), chance %.2f %%%s%s", 100 * share,
+                     100 * interval->low, 100 * interval->high, 100 * chance,
+                     isnan(bound) ? "" : ", proven at most ",
+                     isnan(bound) ? "" : nvdp__share_bound(text, bound));
+}
+
+static void print_named(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_linkage *found = result;
+    print_share(to, "the right text", found->first, &found->first_interval, found->first_chance,
+                found->first_bound);
+    print_share(to, "among the top ten", found->ten, &found->ten_interval, found->ten_chance,
+                found->ten_bound);
+    nvdp_result_line(to, "without noise",
+                     "%.2f %% name the right text; texts with equal posteriors share a guess",
+                     100 * found->states);
+    nvdp_result_line(to, "information", "%.3f nats (%.3f to %.3f) of the possible log %zu = %.3f",
+                     found->information, found->information_interval.low,
+                     found->information_interval.high, found->texts, log((double)found->texts));
+}
+
+static void print_trials(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_linkage *found = result;
+    nvdp_result_line(to, "guesses",
+                     "%zu with %d sample%s each, among %zu texts; intervals at %g %%",
+                     found->trials, found->releases, found->releases == 1 ? "" : "s", found->texts,
+                     100 * found->confidence);
+}
+
+/* clang-format off */
+#define LINKAGE(member, unit, better, ...) \
+    NVDP_RESULT_ROW(struct nvdp_linkage, member, unit, NVDP_SCOPE_FILE, better, __VA_ARGS__)
+#define LINKAGE_INTERVAL(member) \
+    {#member, NVDP_RESULT_INTERVAL, .help = "interval at the confidence", \
+     NVDP_RESULT_AT(struct nvdp_linkage, member.low), .high = offsetof(struct nvdp_linkage, member.high)}
+
+const struct nvdp_result_table nvdp__result_linkage = {
+    .name = "linkage", .help = "how often the text of a sample is named among all texts", .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        LINKAGE(texts, "texts", 0, "texts to name"),
+        LINKAGE(of_texts, "texts", 0, "texts that they were drawn from"),
+        LINKAGE(releases, "samples", 0, "samples per guess"),
+        LINKAGE(trials, "guesses", 0, "number of guesses", .print = print_trials),
+        LINKAGE(confidence, NULL, 0, "confidence of the intervals"),
+        LINKAGE(first, NULL, -1, "share whose text is the most likely", .print = print_named),
+        LINKAGE_INTERVAL(first_interval),
+        LINKAGE(first_chance, NULL, 0, "the same without samples"),
+        LINKAGE(ten, NULL, -1, "share whose text is among the ten most likely"),
+        LINKAGE_INTERVAL(ten_interval),
+        LINKAGE(ten_chance, NULL, 0, "the same without samples"),
+        LINKAGE(information, "nats", -1, "estimated information between text and samples"),
+        LINKAGE_INTERVAL(information_interval),
+        LINKAGE(states, NULL, -1, "share named without noise"),
+        LINKAGE(first_bound, NULL, -1, "proven bound of first"),
+        LINKAGE(ten_bound, NULL, -1, "proven bound of ten"),
+        {0}}};
+/* clang-format on */
+
 static json_t *pack_linkage(const struct nvdp_linkage *from) {
     char sentence[NVDP_LINKAGE_SENTENCE];
     if (!is_measured(from)) return json_null();
     nvdp_linkage_sentence(from, sentence);
-    return json_pack(
-        "{s:s, s:I, s:I, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o,"
-        " s:o, s:o, s:o}",
-        "sentence", sentence, "texts", (json_int_t)from->texts, "of_texts",
-        (json_int_t)from->of_texts, "releases", from->releases, "trials", (json_int_t)from->trials,
-        "confidence", number(from->confidence), "first", number(from->first), "first_interval",
-        pack_interval(&from->first_interval), "first_chance", number(from->first_chance), "ten",
-        number(from->ten), "ten_interval", pack_interval(&from->ten_interval), "ten_chance",
-        number(from->ten_chance), "information", number(from->information), "information_interval",
-        pack_interval(&from->information_interval), "states", number(from->states), "first_bound",
-        nvdp__json_known(from->first_bound), "ten_bound", nvdp__json_known(from->ten_bound));
+    json_t *object = json_pack("{s:s}", "sentence", sentence);
+    if (object != NULL && nvdp__result_put(object, &nvdp__result_linkage, "json", from))
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 nvdp_status nvdp_linkage_json(struct nvdp_context *ctx, const struct nvdp_linkage *linkage,

@@ -26,7 +26,7 @@ enum nvdp_result_type {
     NVDP_RESULT_FLAG,  /**< bool, or an enum whose 1 is true */
     NVDP_RESULT_TEXT,  /**< const char * */
     NVDP_RESULT_CHARS, /**< char array in the struct */
-    NVDP_RESULT_WORD,  /**< int or enum; `word` returns its text */
+    NVDP_RESULT_WORD,  /**< int, enum or bool; `word` returns its text */
     /** Two doubles, the upper end at `high`; absent if the lower end is NaN. */
     NVDP_RESULT_INTERVAL,
     NVDP_RESULT_TABLE, /**< one struct, with the table `of` */
@@ -52,7 +52,8 @@ enum nvdp_result_absent {
     NVDP_ABSENT_NAN,     /**< "nan" for real numbers, else null */
     NVDP_ABSENT_OMITTED, /**< neither key nor value */
     NVDP_ABSENT_ERROR,   /**< an error, also for infinities: the number must be finite */
-    NVDP_ABSENT_HIDDEN   /**< the key is always omitted */
+    NVDP_ABSENT_HIDDEN,  /**< the key is always omitted */
+    NVDP_ABSENT_EACH     /**< [null, null] for an interval, else null */
 };
 
 /** Output of lines; opaque. */
@@ -60,20 +61,23 @@ struct nvdp_result_lines;
 
 /** A row: one value of a result. */
 struct nvdp_result_row {
-    const char *name;               /**< name of the value, and its key; NULL ends a table */
-    enum nvdp_result_type type;     /**< type of the value */
-    const char *unit;               /**< "nats", "texts", "s"; NULL: none */
-    enum nvdp_result_scope scope;   /**< the object that the value describes */
-    int better;                     /**< +1: larger is better; -1: smaller; 0: neither */
-    const char *help;               /**< description */
-    size_t offset;                  /**< offset of the member */
-    size_t width;                   /**< size of the member in bytes */
+    const char *name;             /**< name of the value, and its key; NULL ends a table */
+    enum nvdp_result_type type;   /**< type of the value */
+    const char *unit;             /**< "nats", "texts", "s"; NULL: none */
+    enum nvdp_result_scope scope; /**< the object that the value describes */
+    int better;                   /**< +1: larger is better; -1: smaller; 0: neither */
+    const char *help;             /**< description */
+    size_t offset;                /**< offset of the member */
+    size_t width;                 /**< size of the member in bytes */
     /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
      * grid, whose columns are the labelled rows of its table. */
     const char *label;
     int decimals;                   /**< decimals of a real number in the text; 0: four digits */
     const char *after;              /**< text after the number; NULL: none */
     double scale;                   /**< factor of the number in the text; 0: 1 */
+    bool bound;                     /**< the text rounds up; scale 100: a percentage */
+    size_t error;                   /**< offset of a standard error; 0: none; value 0: exact */
+    size_t array;                   /**< adjacent numbers, listed in JSON; 0: one number */
     size_t high;                    /**< offset of an interval's upper end */
     size_t length;                  /**< offset of a list's length */
     size_t length_width;            /**< size of that length in bytes */

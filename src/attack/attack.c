@@ -87,7 +87,8 @@ struct nvdp_attack_result {
 
 void nvdp_attack_free(struct nvdp_attack_result *result) {
     if (result == NULL) return;
-    if (result->found != NULL) result->attacked.attack->release(result->found);
+    if (result->found != NULL && result->attacked.attack->release != NULL)
+        result->attacked.attack->release(result->found);
     free(result->found);
     nvdp_config_free(result->config);
     free(result);
@@ -143,13 +144,27 @@ cleanup:
 
 nvdp_status nvdp_attack_json(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
                              char **out) {
-    return nvdp__json_text(ctx, result->attacked.attack->json(&result->attacked, result->found),
-                           result->attacked.kind, out);
+    const struct nvdp__attack *row = result->attacked.attack;
+    json_t *object = json_pack("{s:s}", "attack", result->attacked.kind);
+    if (object == NULL ||
+        (row->add != NULL && !row->add(&result->attacked, result->found, object)) ||
+        !nvdp__result_put(object, row->table, "json", result->found)) {
+        json_decref(object);
+        object = NULL;
+    }
+    return nvdp__json_text(ctx, object, result->attacked.kind, out);
 }
 
 static void print(const void *of, FILE *to) {
     const struct nvdp_attack_result *result = of;
-    result->attacked.attack->print(&result->attacked, result->found, to);
+    const struct nvdp__attack *row = result->attacked.attack;
+    if (row->head != NULL) row->head(&result->attacked, result->found, to);
+    nvdp__result_print(row->table, result->found, to);
+    if (row->weak == NULL || !row->weak(result->found)) return;
+    putc('\n', to);
+    nvdp__print_wrapped(
+        to, "The attacker is too weak for a conclusion: even without noise, from the posteriors "
+            "themselves, it is right no more often than without any sample.");
 }
 
 nvdp_status nvdp_attack_text(struct nvdp_context *ctx, const struct nvdp_attack_result *result,
@@ -166,14 +181,6 @@ nvdp_status nvdp_attack_verdict(struct nvdp_context *ctx, const struct nvdp_atta
     if (copy == NULL) return NVDP_ERR_MEMORY;
     *out = copy;
     return NVDP_OK;
-}
-
-void nvdp__print_weak(FILE *to, bool weak) {
-    if (!weak) return;
-    putc('\n', to);
-    nvdp__print_wrapped(
-        to, "The attacker is too weak for a conclusion: even without noise, from the posteriors "
-            "themselves, it is right no more often than without any sample.");
 }
 
 /* Reports a share that exceeds its proven bound: the sampler, densities, clip or proof is wrong, or it is chance. */

@@ -7,6 +7,7 @@
 
 #include "attack/options.h"
 #include "base/sentence.h"
+#include "options/result.h"
 #include <jansson.h>
 #include <stdio.h>
 
@@ -31,13 +32,18 @@ struct nvdp__attack {
     const char *exclusive[2];   /* two options that exclude each other; NULL: none */
     size_t size; /* size of the struct that `run` fills; its first member is its size */
     nvdp_status (*run)(const struct nvdp__attacked *attacked, void *found);
-    /* Returns NULL if memory is short or a number cannot be written in JSON. */
-    json_t *(*json)(const struct nvdp__attacked *attacked, const void *found);
-    void (*print)(const struct nvdp__attacked *attacked, const void *found, FILE *to);
+    const struct nvdp_result_table *table; /* of that struct; its view of JSON is "json" */
+    /* Add what is not in the struct, such as options: keys, and the first lines of the text.  NULL: nothing.  `add`
+     * returns false if memory is short. */
+    bool (*add)(const struct nvdp__attacked *attacked, const void *found, json_t *object);
+    void (*head)(const struct nvdp__attacked *attacked, const void *found, FILE *to);
+    /* Returns true if the control without noise found nothing either, so finding nothing in samples proves nothing;
+     * NULL: no control. */
+    bool (*weak)(const void *found);
     /* Reports a result that exceeds a proven bound; otherwise writes nothing. */
     void (*verdict)(const struct nvdp__attacked *attacked, const void *found,
                     struct nvdp__writer *say);
-    void (*release)(void *found);
+    void (*release)(void *found); /* NULL: the struct owns no memory */
     /* The rest of a row that ends in NVDP__LEARNER (texts.h). */
     nvdp_status (*learn)(struct nvdp__text_attack *attack);
     enum nvdp_text_attacker attacker; /* for nvdp_attack_texts() */
@@ -57,10 +63,6 @@ extern const char nvdp__attack_kind_help[];
 
 bool nvdp__attack_takes(const struct nvdp__attack *attack, const char *option);
 
-/* --- parts of the output that several attacks print --- */
-
-/* Warns that finding nothing in samples proves nothing, because the control without noise found nothing either. */
-void nvdp__print_weak(FILE *to, bool weak);
 /* Reports a share of right guesses above its proven bound.  Writes nothing if it is not above, or nothing is proven. */
 void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what,
                          const struct nvdp_interval *interval, double baseline, double bound,

@@ -1,101 +1,140 @@
-/* The row of exposure in the table of attacks, and its results as JSON and text. */
+/* The row of exposure in the table of attacks, and its result table. */
 #include "attack/attack.h"
-#include "base/json.h"
 
+#include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 
-static json_t *group_json(const struct nvdp_exposure_group *g) {
-    return json_pack("{s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:[o,o], s:f}", "form", g->form, "place",
-                     g->window ? "window" : "text", "canary", g->coin, "occurrences",
-                     (json_int_t)g->occurrences, "secrets", (json_int_t)g->secrets, "loss",
-                     nvdp__json_known(g->loss), "exposure", nvdp__json_known(g->exposure),
-                     "interval", nvdp__json_known(g->interval.low),
-                     nvdp__json_known(g->interval.high), "first", g->first);
+/* --- the result table --- */
+
+static const char *place(int window) {
+    return window ? "window" : "text";
 }
 
-static json_t *secret_json(const struct nvdp_secret_exposure *s) {
-    json_t *object = json_pack("{s:s, s:s, s:b, s:I, s:o, s:f, s:o}", "form", s->form, "place",
-                               s->window ? "window" : "text", "canary", s->coin, "occurrences",
-                               (json_int_t)s->occurrences, "loss", nvdp__json_known(s->loss),
-                               "rank", s->rank, "exposure", nvdp__json_known(s->exposure));
-    if (s->coin) json_object_set_new(object, "score", nvdp__json_known(s->score));
-    return object;
+static bool is_canary(const void *result) {
+    return ((const struct nvdp_secret_exposure *)result)->coin;
 }
 
-static json_t *audit_json(const struct nvdp_canary_audit *a) {
-    json_t *ways = json_array();
-    if (a->canaries == 0) return json_null();
-    for (size_t i = 0; i < a->ways; i++)
-        json_array_append_new(
-            ways, json_pack("{s:I, s:I, s:I, s:f}", "in", (json_int_t)a->way[i].in, "out",
-                            (json_int_t)a->way[i].out, "correct", (json_int_t)a->way[i].correct,
-                            "epsilon", a->way[i].epsilon));
-    return json_pack("{s:I, s:I, s:f, s:f, s:f, s:o, s:o}", "canaries", (json_int_t)a->canaries,
-                     "included", (json_int_t)a->included, "delta", a->delta, "confidence",
-                     a->confidence, "epsilon", a->epsilon, "auc", nvdp__json_known(a->auc),
-                     "guesses", ways);
+static bool is_private(const void *result) {
+    return ((const struct nvdp_exposures *)result)->dp;
 }
 
-static json_t *exposure_json(const struct nvdp__attacked *attacked, const void *of) {
-    const struct nvdp_exposures *found = of;
-    json_t *groups = json_array(), *secrets = json_array();
-    for (size_t i = 0; i < found->groups; i++)
-        json_array_append_new(groups, group_json(&found->group[i]));
-    for (size_t i = 0; i < found->secrets; i++)
-        json_array_append_new(secrets, secret_json(&found->secret[i]));
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "attack", attacked->kind, "model",
-                     attacked->name, "candidates", (json_int_t)found->candidates, "whole_words",
-                     (json_int_t)found->whole_words, "accountant",
-                     found->dp
-                         ? json_pack("{s:o, s:f, s:b}", "epsilon", nvdp__json_known(found->upper),
-                                     "delta", found->audit.delta, "insecure_seed", found->seeded)
-                         : json_null(),
-                     "groups", groups, "audit", audit_json(&found->audit), "secrets", secrets);
+static bool has_canaries(const void *result) {
+    return ((const struct nvdp_exposures *)result)->audit.canaries > 0;
 }
 
-static void print_group(FILE *to, const struct nvdp_exposure_group *g) {
-    char interval[32] = "-";
-    if (isfinite(g->interval.low))
-        nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", g->interval.low,
-                       g->interval.high);
-    nvdp__fprintf(to, "%-8s %-7s %11llu %8zu %8.3f %9.2f  %-15s %7.1f\n", g->form,
-                  g->coin     ? "canary"
-                  : g->window ? "window"
-                              : "text",
-                  (unsigned long long)g->occurrences, g->secrets, g->loss, g->exposure, interval,
-                  100 * g->first);
+static void print_candidates(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_exposures *found = result;
+    nvdp_result_line(to, "candidates", "%zu of %zu whole words, %.2f bits", found->candidates,
+                     found->whole_words, log2((double)found->candidates));
 }
 
-static void print_audit(FILE *to, const struct nvdp_exposures *found) {
-    const struct nvdp_canary_audit *a = &found->audit;
-    char promise[64] = "the accountant gives no guarantee";
-    if (a->canaries == 0) return;
-    putc('\n', to);
-    nvdp__print_row(to, "canaries", "%llu, of which %llu were planted; AUC %.3f",
-                    (unsigned long long)a->canaries, (unsigned long long)a->included, a->auc);
-    for (size_t i = 0; i < a->ways; i++)
-        nvdp__print_row(to, i == 0 ? "guesses" : "",
-                        "%llu in, %llu out: %llu correct, epsilon >= %.3f",
-                        (unsigned long long)a->way[i].in, (unsigned long long)a->way[i].out,
-                        (unsigned long long)a->way[i].correct, a->way[i].epsilon);
-    if (isfinite(found->upper)) nvdp__snprintf(promise, sizeof promise, "<= %.6g", found->upper);
-    nvdp__print_row(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
-                    a->delta, 100 * a->confidence);
-    nvdp__print_row(to, "accountant", "%s%s", promise,
-                    found->seeded ? ", for everyone who does not know the seed of the noise" : "");
+static void print_shown(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_canary_audit *a = result;
+    nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
+                     a->delta, 100 * a->confidence);
+    nvdp_result_line(to, "canaries", "%" PRIu64 ", of which %" PRIu64 " were planted; AUC %.3f",
+                     a->canaries, a->included, a->auc);
 }
 
-static void print_exposure(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
-    const struct nvdp_exposures *found = of;
-    (void)attacked;
-    nvdp__print_row(to, "candidates", "%zu of %zu whole words, %.2f bits", found->candidates,
-                    found->whole_words, log2((double)found->candidates));
-    nvdp__fprintf(to, "\n%-8s %-7s %11s %8s %8s %9s  %-15s %7s\n", "form", "place", "occurrences",
-                  "secrets", "loss", "exposure", "95 %", "first %");
-    for (size_t i = 0; i < found->groups; i++)
-        print_group(to, &found->group[i]);
-    print_audit(to, found);
+static void print_accountant(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_exposures *found = result;
+    char text[NVDP__BOUND_TEXT];
+    const bool proven = isfinite(found->upper);
+    if (!has_canaries(found)) return;
+    nvdp_result_line(to, "accountant", "%s%s%s",
+                     proven ? "<= " : "the accountant gives no guarantee",
+                     proven ? nvdp__bound(text, found->upper) : "",
+                     found->seeded ? ", for everyone who does not know the seed of the noise" : "");
+}
+
+/* clang-format off */
+#define ROW(type, member, unit, better, ...) \
+    NVDP_RESULT_ROW(struct type, member, unit, NVDP_SCOPE_MODEL, better, __VA_ARGS__)
+#define KIND_ROWS(type) \
+    ROW(type, form, NULL, 0, "format of the secret", .label = "form"), \
+    {"place", NVDP_RESULT_WORD, .help = "in a training example of its own (window), or within the text", \
+     NVDP_RESULT_AT(struct type, window), .word = place, .label = "place"}, \
+    {"canary", NVDP_RESULT_FLAG, .help = "a coin decided whether it was planted", \
+     NVDP_RESULT_AT(struct type, coin), .label = "canary"}, \
+    ROW(type, occurrences, NULL, 0, "number of times it was planted", .label = "occurrences")
+#define AT(member) NVDP_RESULT_AT(struct nvdp_exposures, member)
+
+static const struct nvdp_result_table secret_table = {
+    .name = "secret", .help = "a secret", .size = sizeof(struct nvdp_secret_exposure),
+    .rows = (const struct nvdp_result_row[]){
+        KIND_ROWS(nvdp_secret_exposure),
+        ROW(nvdp_secret_exposure, loss, "nats", 1, "-log p of the secret"),
+        ROW(nvdp_secret_exposure, rank, NULL, 1, "its rank among the candidates"),
+        ROW(nvdp_secret_exposure, exposure, "bits", -1, "log2 candidates - log2 rank"),
+        ROW(nvdp_secret_exposure, score, "nats", 0, "sum of log p of the words of a canary",
+            .present = is_canary, .absent = NVDP_ABSENT_OMITTED),
+        {0}}};
+
+static const struct nvdp_result_table group_table = {
+    .name = "group", .help = "secrets of one kind", .size = sizeof(struct nvdp_exposure_group),
+    .rows = (const struct nvdp_result_row[]){
+        KIND_ROWS(nvdp_exposure_group),
+        ROW(nvdp_exposure_group, secrets, "secrets", 0, "number of secrets", .label = "secrets"),
+        ROW(nvdp_exposure_group, loss, "nats", 1, "mean of -log p", .label = "loss", .decimals = 3),
+        ROW(nvdp_exposure_group, exposure, "bits", -1, "mean exposure", .label = "exposure", .decimals = 2),
+        {"interval", NVDP_RESULT_INTERVAL, "bits", .help = "95 % interval of exposure", .label = "95 %", .decimals = 2,
+         NVDP_RESULT_AT(struct nvdp_exposure_group, interval.low), .absent = NVDP_ABSENT_EACH,
+         .high = offsetof(struct nvdp_exposure_group, interval.high)},
+        ROW(nvdp_exposure_group, first, NULL, -1, "share of rank 1", .label = "first %", .scale = 100, .decimals = 1),
+        {0}}};
+
+static const struct nvdp_result_table accountant_table = {
+    .name = "accountant", .help = "the guarantee of private training",
+    .rows = (const struct nvdp_result_row[]){
+        {"epsilon", NVDP_RESULT_REAL, "nats", .help = "epsilon at delta", AT(upper)},
+        {"delta", NVDP_RESULT_REAL, .help = "delta of epsilon", AT(audit.delta)},
+        {"insecure_seed", NVDP_RESULT_FLAG, .help = "the noise came from a seed", AT(seeded)},
+        {0}}};
+
+static const struct nvdp_result_table guesses_table = {
+    .name = "guesses", .help = "a way to guess", .size = sizeof(struct nvdp_audit_guesses),
+    .rows = (const struct nvdp_result_row[]){
+        ROW(nvdp_audit_guesses, epsilon, "nats", -1, "lower bound", .label = "epsilon >=", .decimals = 3),
+        ROW(nvdp_audit_guesses, in, "canaries", 0, "guesses that it was planted", .label = "guessed in"),
+        ROW(nvdp_audit_guesses, out, "canaries", 0, "guesses that it was not", .label = "guessed out"),
+        ROW(nvdp_audit_guesses, correct, "canaries", -1, "right guesses", .label = "right"),
+        {0}}};
+
+static const struct nvdp_result_table audit_table = {
+    .name = "audit", .help = "audit of the canaries",
+    .rows = (const struct nvdp_result_row[]){
+        ROW(nvdp_canary_audit, canaries, "canaries", 0, "number of canaries"),
+        ROW(nvdp_canary_audit, included, "canaries", 0, "those that were planted"),
+        ROW(nvdp_canary_audit, delta, NULL, 0, "delta of all epsilons"),
+        ROW(nvdp_canary_audit, confidence, NULL, 0, "simultaneous confidence of the guesses"),
+        ROW(nvdp_canary_audit, epsilon, "nats", -1, "largest lower bound", .print = print_shown),
+        ROW(nvdp_canary_audit, auc, NULL, -1, "area under the ROC curve of the scores"),
+        {"guesses", NVDP_RESULT_LIST, .help = "ways to guess", .label = "", .of = &guesses_table,
+         NVDP_RESULT_AT(struct nvdp_canary_audit, way), NVDP_RESULT_LENGTH(struct nvdp_canary_audit, ways)},
+        {0}}};
+
+const struct nvdp_result_table nvdp__result_exposure = {
+    .name = "exposure", .help = "how well a model predicts secrets that were planted", .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        ROW(nvdp_exposures, candidates, "words", 0, "candidates per ranking", .print = print_candidates),
+        ROW(nvdp_exposures, whole_words, "words", 0, "whole words in the vocabulary"),
+        {"accountant", NVDP_RESULT_TABLE, .help = "guarantee", .present = is_private, .of = &accountant_table},
+        {"groups", NVDP_RESULT_LIST, .help = "secrets of one kind", AT(group), .indirect = true, .of = &group_table, .label = "",
+         NVDP_RESULT_LENGTH(struct nvdp_exposures, groups)},
+        ROW(nvdp_exposures, upper, "nats", -1, "epsilon of the accountant", .print = print_accountant),
+        {"audit", NVDP_RESULT_TABLE, .help = "audit of the canaries", AT(audit), .present = has_canaries, .of = &audit_table},
+        {"secrets", NVDP_RESULT_LIST, .help = "the secrets", AT(secret), .indirect = true, .of = &secret_table,
+         NVDP_RESULT_LENGTH(struct nvdp_exposures, secrets)},
+        {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"json", .keys = (const struct nvdp_result_key[]){{.row = "upper", .absent = NVDP_ABSENT_HIDDEN}, {0}}},
+        {"terminal", .keys = (const struct nvdp_result_key[]){{.row = "secrets", .absent = NVDP_ABSENT_HIDDEN}, {0}}},
+        {0}}};
+/* clang-format on */
+
+static bool add_model(const struct nvdp__attacked *attacked, const void *found, json_t *object) {
+    (void)found;
+    return json_object_set_new(object, "model", json_string(attacked->name)) == 0;
 }
 
 /* Reports an epsilon above the accountant's: then the attack, the accountant or the training is wrong. */
@@ -126,7 +165,7 @@ const struct nvdp__attack nvdp__attack_row_exposure = {.target = NVDP_ATTACK_MOD
                                                        .options = exposure_options,
                                                        .size = sizeof(struct nvdp_exposures),
                                                        .run = run,
-                                                       .json = exposure_json,
-                                                       .print = print_exposure,
+                                                       .table = &nvdp__result_exposure,
+                                                       .add = add_model,
                                                        .verdict = write_verdict,
                                                        .release = release};

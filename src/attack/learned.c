@@ -1,10 +1,6 @@
-/* The parts of the rows in the table of attacks that all learners (texts.h) share: the run, and the results as JSON
- * and text. */
+/* The parts of the rows in the table of attacks that all learners (texts.h) share: the run, and the result table. */
 #include "attack/texts.h"
-#include "base/json.h"
-#include "base/sentence.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 const char *const nvdp__learner_options[] = {NVDP__LEARNER_OPTIONS, NULL};
@@ -34,25 +30,47 @@ static void print_prior(FILE *to, const struct nvdp__attacked *attacked,
             w[0], w[1], w[2]);
 }
 
-enum { INTERVAL_WIDTH = 17 };
+/* clang-format off */
+#define ROW(type, member, unit, better, ...) \
+    NVDP_RESULT_ROW(struct type, member, unit, NVDP_SCOPE_RUN, better, __VA_ARGS__)
 
-/* Returns true if any score has a proven bound. */
-static bool bounded(const struct nvdp_text_attack *found) {
-    for (size_t i = 0; i < found->scores; i++)
-        if (!isnan(found->score[i].bound)) return true;
-    return false;
+static const char *metric_name(int metric) {
+    return nvdp_text_metric_name((enum nvdp_text_metric)metric);
 }
 
-static void print_score(FILE *to, const struct nvdp_text_score *s) {
-    char interval[32], text[NVDP__BOUND_TEXT];
-    nvdp__snprintf(interval, sizeof interval, "%.2f to %.2f", 100 * s->interval.low,
-                   100 * s->interval.high);
-    nvdp__fprintf(to, "%-10s %-20s %9.2f  %-*s%s\n", s->observed, nvdp_text_metric_name(s->metric),
-                  100 * s->value, isnan(s->bound) ? 0 : INTERVAL_WIDTH, interval,
-                  isnan(s->bound) ? "" : nvdp__share_bound(text, s->bound));
+static const struct nvdp_result_table score_table = {
+    .name = "score", .help = "a score of an attacker", .size = sizeof(struct nvdp_text_score),
+    .rows = (const struct nvdp_result_row[]){
+        ROW(nvdp_text_score, observed, NULL, 0, "what the attacker sees", .label = "sees"),
+        {"metric", NVDP_RESULT_WORD, .help = "kind of score", .label = "score", .word = metric_name,
+         NVDP_RESULT_AT(struct nvdp_text_score, metric)},
+        ROW(nvdp_text_score, value, NULL, -1, "the score", .label = "x 100", .scale = 100, .decimals = 2),
+        {"interval", NVDP_RESULT_INTERVAL, .help = "95 % interval", .label = "95 %", .scale = 100, .decimals = 2,
+         NVDP_RESULT_AT(struct nvdp_text_score, interval.low), .absent = NVDP_ABSENT_EACH,
+         .high = offsetof(struct nvdp_text_score, interval.high)},
+        ROW(nvdp_text_score, baseline, NULL, 0, "success of the best guess without samples"),
+        ROW(nvdp_text_score, bound, NULL, -1, "proven bound", .label = "proven at most", .scale = 100, .bound = true),
+        {0}}};
+
+const struct nvdp_result_table nvdp__result_text_attack = {
+    .name = "text_attack", .help = "an attacker that learns from public texts", .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        ROW(nvdp_text_attack, texts, "texts", 0, "attacked texts"),
+        ROW(nvdp_text_attack, public_texts, "texts", 0, "texts that the attacker learned from"),
+        ROW(nvdp_text_attack, both, "texts", 0, "those that are both"),
+        ROW(nvdp_text_attack, seeds, NULL, 0, "number of times that noise was drawn"),
+        ROW(nvdp_text_attack, weak, NULL, 0, "nothing is found without noise"),
+        ROW(nvdp_text_attack, holds, NULL, 0, "no score exceeds its bound"),
+        {"scores", NVDP_RESULT_LIST, .help = "the scores", .label = "", .indirect = true, .of = &score_table,
+         NVDP_RESULT_AT(struct nvdp_text_attack, score), NVDP_RESULT_LENGTH(struct nvdp_text_attack, scores)},
+        {0}}};
+/* clang-format on */
+
+bool nvdp__learner_weak(const void *found) {
+    return ((const struct nvdp_text_attack *)found)->weak;
 }
 
-void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
+void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
     const struct nvdp_text_attack *found = of;
     const char *shared = nvdp_config_get(attacked->config, "shared");
     nvdp__print_row(to, "texts", "%zu, public texts to learn from: %zu, noise drawn %zu time%s",
@@ -66,48 +84,26 @@ void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *of, 
         nvdp__print_row(to, "samples", "from %s%s", shared,
                         found->seeds == 1 ? "; intervals cover the choice of texts only" : "");
     print_prior(to, attacked, found);
-    nvdp__fprintf(to, "\n%-10s %-20s %9s  %-*s%s\n", "sees", "score", "x 100",
-                  bounded(found) ? INTERVAL_WIDTH : 0, "95 %",
-                  bounded(found) ? "proven at most" : "");
-    for (size_t i = 0; i < found->scores; i++)
-        print_score(to, &found->score[i]);
-    nvdp__print_weak(to, found->weak);
+    putc('\n', to);
 }
 
 static json_int_t given_number(const struct nvdp__attacked *attacked, const char *option) {
     return atoll(nvdp_config_get(attacked->config, option));
 }
 
-json_t *nvdp__learner_json(const struct nvdp__attacked *attacked, const void *of) {
-    const struct nvdp_text_attack *found = of;
-    json_t *scores = json_array();
-    for (size_t i = 0; i < found->scores; i++) {
-        const struct nvdp_text_score *s = &found->score[i];
-        json_array_append_new(
-            scores,
-            json_pack("{s:s, s:s, s:o, s:[o,o], s:o, s:o}", "observed", s->observed, "metric",
-                      nvdp_text_metric_name(s->metric), "value", nvdp__json_known(s->value),
-                      "interval", nvdp__json_known(s->interval.low),
-                      nvdp__json_known(s->interval.high), "baseline", nvdp__json_known(s->baseline),
-                      "bound", nvdp__json_known(s->bound)));
-    }
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:s?, s:I, s:I, s:b, s:b, s:o}", "attack", found->attacker,
-        "texts", (json_int_t)found->texts, "public_texts", (json_int_t)found->public_texts, "both",
-        (json_int_t)found->both, "seeds", (json_int_t)found->seeds, "shared",
-        nvdp_config_get(attacked->config, "shared"), "releases", given_number(attacked, "releases"),
-        "seed", given_number(attacked, "seed"), "weak", found->weak, "holds", found->holds,
-        "scores", scores);
-    if (!nvdp__attack_takes(attacked->attack, "prior")) return object;
+bool nvdp__learner_add(const struct nvdp__attacked *attacked, const void *of, json_t *object) {
+    const double *weight = ((const struct nvdp_text_attack *)of)->weight;
     const char *prior = nvdp_config_get(attacked->config, "prior");
-    if (nvdp__attack_takes(attacked->attack, "beam"))
-        json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam")));
-    json_object_set_new(object, "prior",
-                        prior == NULL
-                            ? json_null()
-                            : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight",
-                                        found->weight[0], found->weight[1], found->weight[2]));
-    return object;
+    json_t *more = json_pack(
+        "{s:s?, s:I, s:I}", "shared", nvdp_config_get(attacked->config, "shared"), "releases",
+        given_number(attacked, "releases"), "seed", given_number(attacked, "seed"));
+    if (json_object_update_new(object, more) != 0) return false;
+    if (!nvdp__attack_takes(attacked->attack, "prior")) return true;
+    more = prior == NULL ? json_null()
+                         : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight", weight[0],
+                                     weight[1], weight[2]);
+    return json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam"))) == 0 &&
+           json_object_set_new(object, "prior", more) == 0;
 }
 
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *of,

@@ -190,21 +190,10 @@ cleanup:
 /* --- the result table --- */
 
 #define ROW(member, ...) NVDP_RESULT_ROW(struct nvdp_mask_inference, member, __VA_ARGS__)
+#define ERROR(member) .error = offsetof(struct nvdp_mask_inference, member)
 
 static double defense_rate(const void *result) {
     return 1 - ((const struct nvdp_mask_inference *)result)->original;
-}
-
-static void print_share(const char *name, double share, double error,
-                        struct nvdp_result_lines *to) {
-    nvdp_result_line(to, name, "%.4g +- %.2g", share, error);
-}
-
-static void print_original(const void *result, struct nvdp_result_lines *to) {
-    const struct nvdp_mask_inference *found = result;
-    print_share("defense rate", defense_rate(found), found->original_error, to);
-    print_share("original guessed", found->original, found->original_error, to);
-    print_share("output guessed", found->sanitized, found->sanitized_error, to);
 }
 
 static void print_guesses(const void *result, struct nvdp_result_lines *to) {
@@ -220,10 +209,12 @@ const struct nvdp_result_table nvdp__result_mask_inference = {
     .sized = true,
     .rows = (const struct nvdp_result_row[]){
         {"defense_rate", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_FILE, .better = 1,
-         .help = "share of guesses that are not the original token", .real = defense_rate},
+         .help = "share of guesses that are not the original token", .real = defense_rate,
+         .label = "defense rate", ERROR(original_error)},
         ROW(original, NULL, NVDP_SCOPE_FILE, -1, "share of guesses that are the original token",
-            .print = print_original),
-        ROW(sanitized, NULL, NVDP_SCOPE_FILE, 0, "share of guesses that are the covered token"),
+            .label = "original guessed", ERROR(original_error)),
+        ROW(sanitized, NULL, NVDP_SCOPE_FILE, 0, "share of guesses that are the covered token",
+            .label = "output guessed", ERROR(sanitized_error)),
         ROW(original_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of original"),
         ROW(sanitized_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of sanitized"),
         ROW(guesses, "tokens", NVDP_SCOPE_FILE, 0, "covered tokens", .print = print_guesses),

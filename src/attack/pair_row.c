@@ -1,10 +1,9 @@
-/* The row of pair in the table of attacks: the epsilon to compare with, and the results as JSON and text. */
+/* The row of pair in the table of attacks: the epsilon to compare with, and the result table. */
 #include "attack/attack.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sentence.h"
 #include "model/model.h"
-#include "options/result.h"
 
 #include <nvdp/certificate.h>
 
@@ -45,79 +44,69 @@ cleanup:
     return status;
 }
 
+/* clang-format off */
 #define PAIR(member, ...) NVDP_RESULT_ROW(struct nvdp_pair_attack, member, __VA_ARGS__)
-#define SHARE(name_, member, better_, help_, label_)                                               \
-    {                                                                                              \
-        name_, NVDP_RESULT_REAL, NULL, NVDP_SCOPE_PAIR, better_, help_,                            \
-            NVDP_RESULT_AT(struct nvdp_pair_attack, member), .label = label_, .scale = 100,        \
-                                                             .decimals = 2                         \
-    }
+#define PAIRS(member, ...) NVDP_RESULT_ROW(struct nvdp_pair_attacks, member, __VA_ARGS__)
+#define NAMED(name, type, member, better, help_) \
+    name, type, NULL, NVDP_SCOPE_PAIR, better, help_, NVDP_RESULT_AT(struct nvdp_pair_attack, member)
 
 static const char *say_holds(int holds) {
     return holds != 0 ? "yes" : "VIOLATION";
 }
 
 static const struct nvdp_result_table pair_table = {
-    .name = "pair",
-    .help = "an attack on two texts",
-    .size = sizeof(struct nvdp_pair_attack),
+    .name = "pair", .help = "an attack on two texts", .size = sizeof(struct nvdp_pair_attack),
     .rows = (const struct nvdp_result_row[]){
         PAIR(p, NULL, NVDP_SCOPE_PAIR, 0, "index of P", .label = "text P"),
         PAIR(q, NULL, NVDP_SCOPE_PAIR, 0, "index of Q", .label = "text Q"),
-        PAIR(shown, "nats", NVDP_SCOPE_PAIR, -1, "lower bound of epsilon",
-             .label = "shown >=", .decimals = 4),
+        PAIR(shown, "nats", NVDP_SCOPE_PAIR, -1, "lower bound of epsilon", .label = "shown >=", .decimals = 4),
         PAIR(ceiling, "nats", NVDP_SCOPE_PAIR, 0, "what a perfect test would have shown",
              .label = "ceiling", .decimals = 4),
         PAIR(exact, "nats", NVDP_SCOPE_PAIR, -1, "exact epsilon", .label = "exact", .decimals = 4),
-        SHARE("right", right, -1, "share of right guesses", "right %"),
-        {"right_interval", NVDP_RESULT_INTERVAL, NULL, NVDP_SCOPE_PAIR, 0, "interval of right",
-         NVDP_RESULT_AT(struct nvdp_pair_attack, right_interval.low),
-         .high = offsetof(struct nvdp_pair_attack, right_interval.high), .label = "interval",
-         .scale = 100, .decimals = 2},
-        SHARE("states", states, -1, "right without noise", "no noise %"),
-        SHARE("most", right_max, -1, "expected right of the best test", "at most %"),
-        PAIR(favors_q, NULL, NVDP_SCOPE_PAIR, 0, "the test detects Q"),
-        PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "exact and most are upper bounds",
-             .label = "bounds only"),
-        {"holds", NVDP_RESULT_WORD, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound",
-         NVDP_RESULT_AT(struct nvdp_pair_attack, holds), .label = "bounds hold", .word = say_holds},
+        PAIR(right, NULL, NVDP_SCOPE_PAIR, -1, "share of right guesses",
+             .label = "right %", .scale = 100, .decimals = 2),
+        {NAMED("right_interval", NVDP_RESULT_INTERVAL, right_interval.low, 0, "interval of right"),
+         .high = offsetof(struct nvdp_pair_attack, right_interval.high), .absent = NVDP_ABSENT_EACH,
+         .label = "interval", .scale = 100, .decimals = 2},
+        PAIR(states, NULL, NVDP_SCOPE_PAIR, -1, "right without noise",
+             .label = "no noise %", .scale = 100, .decimals = 2),
+        {NAMED("most", NVDP_RESULT_REAL, right_max, -1, "expected right of the best test"),
+         .label = "at most %", .scale = 100, .decimals = 2},
+        {NAMED("held", NVDP_RESULT_COUNT, held[0], 0, "held-out samples of P and of Q"), .array = 2},
+        {NAMED("hits", NVDP_RESULT_COUNT, hits[0], 0, "those that the test detects"), .array = 2},
+        {NAMED("favours_q", NVDP_RESULT_FLAG, favors_q, 0, "the test detects Q")},
+        PAIR(bounded, NULL, NVDP_SCOPE_PAIR, 0, "exact and most are upper bounds", .label = "bounds only"),
+        PAIR(holds, NULL, NVDP_SCOPE_PAIR, 0, "no number exceeds its bound"),
+        {NAMED("verdict", NVDP_RESULT_WORD, holds, 0, "the same in words"), .absent = NVDP_ABSENT_HIDDEN,
+         .label = "bounds hold", .word = say_holds},
         {0}}};
 
-static const struct nvdp_result_table pairs_table = {
-    .name = "pairs",
-    .help = "attacks on pairs of texts",
+const struct nvdp_result_table nvdp__result_pair_attacks = {
+    .name = "pair_attacks", .help = "attacks on pairs of texts", .sized = true,
     .rows = (const struct nvdp_result_row[]){
+        PAIRS(delta, NULL, NVDP_SCOPE_RUN, 0, "delta of all epsilons"),
+        PAIRS(confidence, NULL, NVDP_SCOPE_RUN, 0, "simultaneous confidence"),
+        PAIRS(releases, "samples", NVDP_SCOPE_RUN, 0, "samples per trial"),
+        PAIRS(samples, "trials", NVDP_SCOPE_RUN, 0, "trials per text"),
+        PAIRS(guess, NULL, NVDP_SCOPE_RUN, -1, "proven upper bound of right"),
+        PAIRS(weak, NULL, NVDP_SCOPE_RUN, 0, "nothing is right without noise"),
+        PAIRS(holds, NULL, NVDP_SCOPE_RUN, 0, "no number exceeds its bound"),
         {"pairs", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_PAIR, .help = "the pairs", .label = "",
          NVDP_RESULT_AT(struct nvdp_pair_attacks, pair), .indirect = true, .of = &pair_table,
          NVDP_RESULT_LENGTH(struct nvdp_pair_attacks, pairs)},
         {0}}};
+/* clang-format on */
 
-static json_t *pairs_json(const struct nvdp__attacked *attacked, const void *of) {
-    const struct nvdp_pair_attacks *found = of;
-    json_t *pairs = json_array();
-    for (size_t i = 0; i < found->pairs; i++) {
-        const struct nvdp_pair_attack *p = &found->pair[i];
-        json_array_append_new(
-            pairs,
-            json_pack("{s:I, s:I, s:o, s:o, s:o, s:f, s:[o,o], s:f, s:f, s:[I,I], s:[I,I], s:b, "
-                      "s:b, s:b}",
-                      "p", (json_int_t)p->p, "q", (json_int_t)p->q, "shown",
-                      nvdp__json_known(p->shown), "ceiling", nvdp__json_known(p->ceiling), "exact",
-                      nvdp__json_known(p->exact), "right", p->right, "right_interval",
-                      nvdp__json_known(p->right_interval.low),
-                      nvdp__json_known(p->right_interval.high), "states", p->states, "most",
-                      p->right_max, "held", (json_int_t)p->held[0], (json_int_t)p->held[1], "hits",
-                      (json_int_t)p->hits[0], (json_int_t)p->hits[1], "favours_q", p->favors_q,
-                      "bounded", p->bounded, "holds", p->holds));
-    }
-    return json_pack("{s:s, s:f, s:f, s:i, s:I, s:o, s:o, s:b, s:b, s:o}", "attack", attacked->kind,
-                     "delta", found->delta, "confidence", found->confidence, "releases",
-                     found->releases, "samples", (json_int_t)found->samples, promise(attacked),
-                     nvdp__json_known(found->certified), "guess", nvdp__json_known(found->guess),
-                     "weak", found->weak, "holds", found->holds, "pairs", pairs);
+static bool add_promise(const struct nvdp__attacked *attacked, const void *found, json_t *object) {
+    const double certified = ((const struct nvdp_pair_attacks *)found)->certified;
+    return json_object_set_new(object, promise(attacked), nvdp__json_known(certified)) == 0;
 }
 
-static void print_pairs(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
+static bool is_weak(const void *found) {
+    return ((const struct nvdp_pair_attacks *)found)->weak;
+}
+
+static void print_head(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
     const struct nvdp_pair_attacks *found = of;
     nvdp__print_row(to, "samples",
                     "%zu of each text%s; half choose the test, the other half measure it",
@@ -134,8 +123,6 @@ static void print_pairs(const struct nvdp__attacked *attacked, const void *of, F
         nvdp__print_row(to, "proven", "right at most %s of the time, for any two texts",
                         nvdp__share_bound(text, found->guess));
     fputc('\n', to);
-    nvdp__result_print(&pairs_table, found, to);
-    nvdp__print_weak(to, found->weak);
 }
 
 /* Reports the first pair above a proven limit: the sampler, densities, integral or proof is wrong, or it is chance. */
@@ -181,7 +168,9 @@ const struct nvdp__attack nvdp__attack_row_pair = {
     .options = pair_options,
     .size = sizeof(struct nvdp_pair_attacks),
     .run = run,
-    .json = pairs_json,
-    .print = print_pairs,
+    .table = &nvdp__result_pair_attacks,
+    .add = add_promise,
+    .head = print_head,
+    .weak = is_weak,
     .verdict = write_verdict,
     .release = release};

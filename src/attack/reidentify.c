@@ -1,10 +1,5 @@
-/* Finds the text of a sample (reidentify): the row in the table of attacks, and the results as JSON and text. */
+/* Finds the text of a sample (reidentify): the row in the table of attacks. */
 #include "attack/attack.h"
-#include "base/json.h"
-#include "base/sentence.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     struct nvdp_context *ctx = attacked->ctx;
@@ -19,50 +14,25 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
 
 /* Returns true if the attacker is too weak for any conclusion: without noise it is right no more often than by
  * chance. */
-static bool is_weak(const struct nvdp_linkage *found) {
+static bool is_weak(const void *of) {
+    const struct nvdp_linkage *found = of;
     return found->states <= found->first_chance * (1 + 1e-9);
 }
 
-static json_t *linkage_json(const struct nvdp__attacked *attacked, const void *of) {
-    char *text = NULL;
-    if (nvdp_linkage_json(attacked->ctx, of, &text) != NVDP_OK) return NULL;
-    json_t *object = json_loads(text, 0, NULL);
-    free(text);
-    json_object_set_new(object, "attack", json_string(attacked->kind));
-    json_object_set_new(object, "weak", json_boolean(is_weak(of)));
-    return object;
-}
-
-static void print_share(FILE *to, const char *name, double share,
-                        const struct nvdp_interval *interval, double chance, double bound) {
-    char text[NVDP__BOUND_TEXT];
-    nvdp__print_row(to, name, "%.2f %% (%.2f to %.2f), chance %.2f %%%s%s", 100 * share,
-                    100 * interval->low, 100 * interval->high, 100 * chance,
-                    isnan(bound) ? "" : ", proven at most ",
-                    isnan(bound) ? "" : nvdp__share_bound(text, bound));
-}
-
-static void print_linkage(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
-    const struct nvdp_linkage *found = of;
+static bool add_sentence(const struct nvdp__attacked *attacked, const void *of, json_t *object) {
     char sentence[NVDP_LINKAGE_SENTENCE];
     (void)attacked;
-    nvdp_linkage_sentence(found, sentence);
+    nvdp_linkage_sentence(of, sentence);
+    return json_object_set_new(object, "sentence", json_string(sentence)) == 0 &&
+           json_object_set_new(object, "weak", json_boolean(is_weak(of))) == 0;
+}
+
+static void print_sentence(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    (void)attacked;
+    nvdp_linkage_sentence(of, sentence);
     nvdp__print_wrapped(to, sentence);
     putc('\n', to);
-    nvdp__print_row(to, "guesses", "%zu with %d sample%s each, among %zu texts; intervals at %g %%",
-                    found->trials, found->releases, found->releases == 1 ? "" : "s", found->texts,
-                    100 * found->confidence);
-    print_share(to, "the right text", found->first, &found->first_interval, found->first_chance,
-                found->first_bound);
-    print_share(to, "among the top ten", found->ten, &found->ten_interval, found->ten_chance,
-                found->ten_bound);
-    nvdp__print_row(to, "without noise",
-                    "%.2f %% name the right text; texts with equal posteriors share a guess",
-                    100 * found->states);
-    nvdp__print_row(to, "information", "%.3f nats (%.3f to %.3f) of the possible log %zu = %.3f",
-                    found->information, found->information_interval.low,
-                    found->information_interval.high, found->texts, log((double)found->texts));
-    nvdp__print_weak(to, is_weak(found));
 }
 
 static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
@@ -72,11 +42,6 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                         found->first_bound, say);
     nvdp__share_verdict(attacked, "among the top ten", &found->ten_interval, found->ten_chance,
                         found->ten_bound, say);
-}
-
-/* Does nothing: the result owns no memory. */
-static void release(void *found) {
-    (void)found;
 }
 
 static const char *const reidentify_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS, "texts", "shared",
@@ -89,7 +54,8 @@ const struct nvdp__attack nvdp__attack_row_reidentify = {
     .exclusive = {"texts", "shared"},
     .size = sizeof(struct nvdp_linkage),
     .run = run,
-    .json = linkage_json,
-    .print = print_linkage,
-    .verdict = write_verdict,
-    .release = release};
+    .table = &nvdp__result_linkage,
+    .add = add_sentence,
+    .head = print_sentence,
+    .weak = is_weak,
+    .verdict = write_verdict};

@@ -2,6 +2,7 @@
  * another sixth, and measures its error rates on the remaining half.  The order: samples, scores, test. */
 #include "attack/audit.h"
 #include "base/random.h"
+#include "options/result.h"
 #include "options/schema.h"
 #include "rdp/pairs.h"
 
@@ -370,3 +371,77 @@ cleanup:
     release(&work);
     return status;
 }
+
+/* --- the result table --- */
+
+static double share(const void *result, bool of_q) {
+    const struct nvdp_sample_audit *a = result;
+    return (double)a->hits[of_q] / (double)a->held[of_q];
+}
+
+static double true_share(const void *result) {
+    return share(result, ((const struct nvdp_sample_audit *)result)->favors_q);
+}
+
+static double false_share(const void *result) {
+    return share(result, !((const struct nvdp_sample_audit *)result)->favors_q);
+}
+
+static const char *score_name(int score) {
+    return score == NVDP_AUDIT_LINEAR ? "linear" : "gaussian";
+}
+
+static const char *side_name(int favors_q) {
+    return favors_q ? "q" : "p";
+}
+
+static void print_shown(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_sample_audit *a = result;
+    nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
+                     a->delta, 100 * a->confidence);
+}
+
+static void print_test(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_sample_audit *a = result;
+    const char is = a->favors_q ? 'Q' : 'P', other = a->favors_q ? 'P' : 'Q';
+    nvdp_result_line(to, "right", "%.4g %% of %c, at least %.4g %%", 100 * true_share(a), is,
+                     100 * a->least_true);
+    nvdp_result_line(to, "wrong", "%.4g %% of %c, at most %.4g %%", 100 * false_share(a), other,
+                     100 * a->most_false);
+    nvdp_result_line(to, "test", "decides for %c if the %s score is above %.6g", is,
+                     score_name(a->score), a->threshold);
+    nvdp_result_line(to, "held out", "%zu of P, %zu of Q", a->held[0], a->held[1]);
+}
+
+/* clang-format off */
+#define ROW(member, unit, better, ...) \
+    NVDP_RESULT_ROW(struct nvdp_sample_audit, member, unit, NVDP_SCOPE_RUN, better, __VA_ARGS__)
+#define RATES(name_, help_, of, key, limit) \
+    {.name = name_, .help = help_, .rows = (const struct nvdp_result_row[]){ \
+        {"share", NVDP_RESULT_REAL, .help = "measured", .real = of}, \
+        {key, NVDP_RESULT_REAL, .help = "its limit", NVDP_RESULT_AT(struct nvdp_sample_audit, limit)}, \
+        {0}}}
+
+static const struct nvdp_result_table
+    true_table = RATES("true_positives", "samples for which the test is right", true_share, "least", least_true),
+    false_table = RATES("false_positives", "samples for which it is wrong", false_share, "most", most_false);
+
+const struct nvdp_result_table nvdp__result_sample_audit = {
+    .name = "sample_audit", .help = "lower bound of epsilon from samples of a mechanism", .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        ROW(epsilon, "nats", -1, "lower bound", .print = print_shown),
+        ROW(ceiling, "nats", 0, "lower bound that a perfect test would have shown", .label = "ceiling", .decimals = 3,
+            .after = "; even a perfect test shows no more with so many samples"),
+        ROW(delta, NULL, 0, "delta of epsilon"),
+        ROW(confidence, NULL, 0, "confidence of the bound"),
+        {"says", NVDP_RESULT_WORD, .help = "the input that the test detects", .word = side_name, .print = print_test,
+         NVDP_RESULT_AT(struct nvdp_sample_audit, favors_q)},
+        {"score", NVDP_RESULT_WORD, .help = "score of the test", .word = score_name,
+         NVDP_RESULT_AT(struct nvdp_sample_audit, score)},
+        ROW(threshold, "nats", 0, "scores above it count"),
+        {"held_out", NVDP_RESULT_COUNT, .help = "held-out samples of P and of Q", .array = 2,
+         NVDP_RESULT_AT(struct nvdp_sample_audit, held[0])},
+        {"true_positives", NVDP_RESULT_TABLE, .help = "samples for which the test is right", .of = &true_table},
+        {"false_positives", NVDP_RESULT_TABLE, .help = "samples for which it is wrong", .of = &false_table},
+        {0}}};
+/* clang-format on */

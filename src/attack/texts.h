@@ -106,8 +106,9 @@ double nvdp__unseen(size_t trials);
 #define NVDP__LEARNER_OPTIONS NVDP__ATTACK_RUN_OPTIONS, "shared", "public", "public-limit", "seeds"
 extern const char *const nvdp__learner_options[]; /* these options only */
 nvdp_status nvdp__learner_run(const struct nvdp__attacked *attacked, void *found);
-json_t *nvdp__learner_json(const struct nvdp__attacked *attacked, const void *found);
-void nvdp__learner_print(const struct nvdp__attacked *attacked, const void *found, FILE *to);
+bool nvdp__learner_add(const struct nvdp__attacked *attacked, const void *found, json_t *object);
+bool nvdp__learner_weak(const void *found);
+void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *found, FILE *to);
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *found,
                            struct nvdp__writer *say);
 void nvdp__learner_release(void *found);
@@ -115,9 +116,9 @@ void nvdp__learner_release(void *found);
  * `releases` reads several samples of a text; with `prior` it also uses a language model. */
 #define NVDP__LEARNER                                                                              \
     .target = NVDP_ATTACK_RUN, .right = "learned from public texts",                               \
-    .size = sizeof(struct nvdp_text_attack), .run = nvdp__learner_run, .json = nvdp__learner_json, \
-    .print = nvdp__learner_print, .verdict = nvdp__learner_verdict,                                \
-    .release = nvdp__learner_release
+    .size = sizeof(struct nvdp_text_attack), .table = &nvdp__result_text_attack,                   \
+    .run = nvdp__learner_run, .add = nvdp__learner_add, .head = nvdp__learner_head,                \
+    .weak = nvdp__learner_weak, .verdict = nvdp__learner_verdict, .release = nvdp__learner_release
 
 /* Attacks a run's texts with one attacker: nvdp_attack_texts() by the row. */
 nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,

@@ -39,45 +39,20 @@ static const char LIMITS[] =
     "and more samples may show more, up to the ceiling. The samples must be independent and drawn "
     "in the same way as in real use.";
 
-static double share(const struct nvdp_sample_audit *a, int side) {
-    return (double)a->hits[side] / (double)a->held[side];
-}
-
-static const char *score_name(const struct nvdp_sample_audit *a) {
-    return a->score == NVDP_AUDIT_LINEAR ? "linear" : "gaussian";
-}
-
-static json_t *to_json(const struct values *v, const struct nvdp_samples *p,
-                       const struct nvdp_samples *q, const struct nvdp_sample_audit *a) {
-    const int is = a->favors_q, other = !is;
-    return json_pack(
-        "{s:[I,I], s:I, s:[I,I], s:s, s:s, s:o, s:{s:f, s:f}, s:{s:f, s:f}, s:f, s:f, s:I, s:f, "
-        "s:f, s:o, s:s}",
-        "samples", (json_int_t)p->count, (json_int_t)q->count, "dimensions", (json_int_t)p->dim,
-        "held_out", (json_int_t)a->held[0], (json_int_t)a->held[1], "score", score_name(a), "says",
-        a->favors_q ? "q" : "p", "threshold", cli_number(a->threshold), "true_positives", "share",
-        share(a, is), "least", a->least_true, "false_positives", "share", share(a, other), "most",
-        a->most_false, "delta", a->delta, "confidence", a->confidence, "seed", (json_int_t)v->seed,
-        "epsilon", a->epsilon, "ceiling", a->ceiling, "claimed",
+static json_t *to_json(struct cli *cli, const struct values *v, const struct nvdp_samples *p,
+                       const struct nvdp_samples *q, const struct nvdp_sample_audit *found) {
+    json_t *more = json_pack(
+        "{s:[I,I], s:I, s:I, s:o, s:s}", "samples", (json_int_t)p->count, (json_int_t)q->count,
+        "dimensions", (json_int_t)p->dim, "seed", (json_int_t)v->seed, "claimed",
         isfinite(v->claimed) ? json_real(v->claimed) : json_null(), "limits", LIMITS);
+    return cli_add_result(cli, more, "sample_audit", "json", found);
 }
 
-static void print(const struct values *v, const struct nvdp_samples *p,
-                  const struct nvdp_samples *q, const struct nvdp_sample_audit *a) {
-    const int is = a->favors_q, other = !is;
-    static const char name[] = "PQ";
+static void print(struct cli *cli, const struct values *v, const struct nvdp_samples *p,
+                  const struct nvdp_samples *q, const struct nvdp_sample_audit *found) {
+    cli_print_result(cli, "sample_audit", found);
     cli_row("samples", "%zu of P, %zu of Q, %zu number%s each", p->count, q->count, p->dim,
             p->dim == 1 ? "" : "s");
-    cli_row("held out", "%zu of P, %zu of Q", a->held[0], a->held[1]);
-    cli_row("test", "decides for %c if the %s score is above %.6g", name[is], score_name(a),
-            a->threshold);
-    cli_row("right", "%.4g %% of %c, at least %.4g %%", 100 * share(a, is), name[is],
-            100 * a->least_true);
-    cli_row("wrong", "%.4g %% of %c, at most %.4g %%", 100 * share(a, other), name[other],
-            100 * a->most_false);
-    cli_row("epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon, a->delta,
-            100 * a->confidence);
-    cli_row("ceiling", "%.3f; even a perfect test shows no more with so many samples", a->ceiling);
     if (isfinite(v->claimed)) cli_row("claimed", "<= %g", v->claimed);
     putchar('\n');
     nvdp__print_wrapped(stdout, LIMITS);
@@ -106,9 +81,9 @@ static int audit(struct cli *cli, const struct values *v, struct nvdp_samples *p
                          p->count < NVDP_AUDIT_FEWEST ? p->count : q->count);
     CLI_DO(cli, nvdp_audit_samples(cli->ctx, p, q, v->delta, v->confidence, v->seed, &found));
     if (cli->json)
-        CLI_TRY(cli_print_json(cli, to_json(v, p, q, &found)));
+        CLI_TRY(cli_print_json(cli, to_json(cli, v, p, q, &found)));
     else
-        print(v, p, q, &found);
+        print(cli, v, p, q, &found);
     return check_claim(cli, v, &found);
 }
 

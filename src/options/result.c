@@ -106,6 +106,7 @@ static const void *member(const struct place *at, const struct nvdp_result_row *
 static int64_t whole(const void *at, size_t width) {
     int64_t value = 0;
     int narrow = 0;
+    if (width == sizeof(bool)) return *(const bool *)at;
     memcpy(width == sizeof narrow ? (void *)&narrow : (void *)&value, at, width);
     return width == sizeof narrow ? narrow : value;
 }
@@ -191,8 +192,22 @@ static json_t *list_json(const struct place *at, const struct entry *entry) {
     return NULL;
 }
 
+/* Lists adjacent numbers. */
+static json_t *array_json(const struct place *at, const struct nvdp_result_row *row) {
+    const char *from = member(at, row);
+    json_t *list = json_array();
+    for (size_t i = 0; i < row->array; i++, from += row->width)
+        json_array_append_new(list, row->type == NVDP_RESULT_COUNT
+                                        ? json_integer(whole(from, row->width))
+                                        : nvdp__json_known(*(const double *)(const void *)from));
+    if (json_array_size(list) == row->array) return list;
+    json_decref(list);
+    return NULL;
+}
+
 static json_t *value_json(const struct place *at, const struct entry *entry) {
     const struct nvdp_result_row *row = entry->row;
+    if (row->array > 0) return array_json(at, row);
     switch (row->type) {
     case NVDP_RESULT_REAL:
         return entry->absent == NVDP_ABSENT_ERROR ? json_real(real(at, row))
@@ -229,6 +244,8 @@ static bool put(json_t *object, const struct place *at, const struct nvdp_result
             continue;
         else if (entry.absent == NVDP_ABSENT_NAN && entry.row->type == NVDP_RESULT_REAL)
             value = nvdp__json_number(NAN);
+        else if (entry.absent == NVDP_ABSENT_EACH && entry.row->type == NVDP_RESULT_INTERVAL)
+            value = json_pack("[n, n]");
         else if (entry.absent != NVDP_ABSENT_ERROR)
             value = json_null();
         if (json_object_set_new(object, entry.key, value) != 0) return false;
@@ -271,11 +288,16 @@ void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char
     va_end(args);
 }
 
-/* Appends a number: with the row's decimals, or if it sets none with four significant digits, and thousands as whole
- * numbers. */
+/* Appends a number: a bound rounded up, others with the row's decimals, or if it sets none with four significant
+ * digits, and thousands as whole numbers. */
 static void say_number(const struct nvdp_result_row *row, double value, struct nvdp__writer *to) {
     const double scaled = (row->scale != 0 ? row->scale : 1) * value;
-    if (row->decimals > 0)
+    char text[NVDP__BOUND_TEXT];
+    if (row->bound)
+        nvdp__append(to, "%s",
+                     row->scale == 100 ? nvdp__share_bound(text, value)
+                                       : nvdp__bound(text, scaled));
+    else if (row->decimals > 0)
         nvdp__append(to, "%.*f", row->decimals, scaled);
     else
         nvdp__append(to, fabs(scaled) >= 1e3 && fabs(scaled) < 1e7 ? "%.0f" : "%.4g", scaled);
@@ -286,6 +308,9 @@ static void say_value(const struct place *at, const struct nvdp_result_row *row,
     const bool scaled = row->scale != 0 && row->scale != 1;
     if (row->type == NVDP_RESULT_REAL) {
         say_number(row, real(at, row), to);
+        const char *error = item(at, row) + row->error;
+        if (row->error > 0 && *(const double *)(const void *)error > 0)
+            nvdp__append(to, " +- %.2g", *(const double *)(const void *)error);
     } else if (row->type == NVDP_RESULT_INTERVAL) {
         say_number(row, real(at, row), to);
         nvdp__append(to, " to ");

@@ -241,24 +241,6 @@ const struct nvdp_result_table nvdp__result_deniability = {
 
 #define INVERSION(member, ...) NVDP_RESULT_ROW(struct nvdp_inversion, member, __VA_ARGS__)
 
-static void print_share(const char *name, double share, double error,
-                        struct nvdp_result_lines *to) {
-    if (error > 0)
-        nvdp_result_line(to, name, "%.4g +- %.2g", share, error);
-    else
-        nvdp_result_line(to, name, "%.4g", share);
-}
-
-static void print_nearest(const void *result, struct nvdp_result_lines *to) {
-    const struct nvdp_inversion *found = result;
-    print_share("nearest neighbor", found->nearest, found->nearest_error, to);
-}
-
-static void print_bayes(const void *result, struct nvdp_result_lines *to) {
-    const struct nvdp_inversion *found = result;
-    print_share("Bayes-optimal", found->bayes, found->bayes_error, to);
-}
-
 const struct nvdp_result_table nvdp__result_inversion = {
     .name = "inversion",
     .help = "how often an attacker names the token of an output",
@@ -267,9 +249,10 @@ const struct nvdp_result_table nvdp__result_inversion = {
         INVERSION(prior, NULL, NVDP_SCOPE_FILE, 0, "share of the most frequent token",
                   .label = "most frequent"),
         INVERSION(nearest, NULL, NVDP_SCOPE_FILE, -1, "right guesses of the nearest neighbor",
-                  .print = print_nearest),
+                  .label = "nearest neighbor",
+                  .error = offsetof(struct nvdp_inversion, nearest_error)),
         INVERSION(bayes, NULL, NVDP_SCOPE_FILE, -1, "right guesses of the best attacker",
-                  .print = print_bayes),
+                  .label = "Bayes-optimal", .error = offsetof(struct nvdp_inversion, bayes_error)),
         INVERSION(nearest_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of nearest; 0: exact"),
         INVERSION(bayes_error, NULL, NVDP_SCOPE_FILE, -1, "standard error of bayes; 0: exact"),
         INVERSION(draws, NULL, NVDP_SCOPE_FILE, 0, "draws of the estimate; 0: exact"),

@@ -51,9 +51,10 @@ Test(attack, exposure_and_audit) {
                        "--confidence 0.9",
                        model);
     support_contains(o.out, "8 of 27 whole words, 3.00 bits");
-    support_contains(o.out, "10 in, 5 out: ");
+    support_contains(o.out, "epsilon >=  guessed in  guessed out  right\n");
     support_contains(o.out, "the accountant gives no guarantee");
-    support_contains(o.out, "\nHSH      text              0       30 ");
+    support_contains(o.out, "     HSH    text      no            0       30 ");
+    support_contains(o.out, "          10            5     ");
     support_contains(o.out, "with confidence 90 %");
     program_release(&o);
 }

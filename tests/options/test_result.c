@@ -174,6 +174,55 @@ Test(result, what_does_not_exist_is_written_as_the_view_says) {
     check(&table, "short", nothing(), text);
 }
 
+/* A standard error, upper bounds, adjacent numbers, an interval that may have no ends, and a word for a bool. */
+struct measured {
+    double share, error, bound, most, low, high;
+    size_t held[2];
+    double weight[3];
+    bool good;
+};
+
+static const char *good_name(int good) {
+    return good ? "good" : "bad";
+}
+
+#define MEASURED(member, type, ...)                                                                \
+    { #member, type, .help = "", NVDP_RESULT_AT(struct measured, member), __VA_ARGS__ }
+static const struct nvdp_result_table measured_table = {
+    .name = "measured",
+    .rows = (const struct nvdp_result_row[]){
+        MEASURED(share, NVDP_RESULT_REAL, .label = "share",
+                 .error = offsetof(struct measured, error)),
+        MEASURED(bound, NVDP_RESULT_REAL, .label = "bound", .bound = true),
+        MEASURED(most, NVDP_RESULT_REAL, .label = "most", .bound = true, .scale = 100),
+        MEASURED(low, NVDP_RESULT_INTERVAL, .label = "range", .absent = NVDP_ABSENT_EACH,
+                 .high = offsetof(struct measured, high)),
+        MEASURED(held[0], NVDP_RESULT_COUNT, .array = 2),
+        MEASURED(weight[0], NVDP_RESULT_REAL, .array = 3),
+        MEASURED(good, NVDP_RESULT_WORD, .label = "it is", .word = good_name),
+        {0}}};
+
+Test(result, columns_of_measurements) {
+    struct measured found = {.5, .123, 24.3951, .13712, NAN, NAN, {3, 4}, {1, 2, NAN}, true};
+    struct nvdp_context *ctx = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(nvdp_result_json(ctx, &measured_table, NULL, &found, &text), NVDP_OK);
+    support_contains(text, "\"low\": [null, null], \"held[0]\": [3, 4], "
+                           "\"weight[0]\": [1.0, 2.0, null], \"good\": \"good\"}");
+    free(text);
+    cr_assert_eq(nvdp_result_text(ctx, &measured_table, &found, &text), NVDP_OK);
+    cr_expect_str_eq(text, "share             0.5 +- 0.12\nbound             24.4\n"
+                           "most              13.8 %\nit is             good\n");
+    free(text);
+    found = (struct measured){.low = 1, .high = 2};
+    cr_assert_eq(nvdp_result_text(ctx, &measured_table, &found, &text), NVDP_OK);
+    cr_expect_str_eq(text, "share             0\nbound             0\nmost              0 %\n"
+                           "range             1 to 2\nit is             bad\n");
+    free(text);
+    nvdp_context_free(ctx);
+}
+
 Test(result, a_number_that_must_exist_is_an_error) {
     struct nvdp_context *ctx = NULL;
     struct found found = nothing();

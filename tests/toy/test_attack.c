@@ -24,15 +24,13 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     return NVDP_OK;
 }
 
-static json_t *json(const struct nvdp__attacked *attacked, const void *found) {
-    const struct toy *toy = found;
-    return json_pack("{s:s, s:I}", "attack", attacked->kind, "longest", (json_int_t)toy->longest);
-}
-
-static void print(const struct nvdp__attacked *attacked, const void *found, FILE *to) {
-    const struct toy *toy = found;
-    nvdp__print_row(to, "longest", "%zu tokens of %s", toy->longest, attacked->kind);
-}
+static const struct nvdp_result_table table = {
+    .name = "toy",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        NVDP_RESULT_ROW(struct toy, longest, "tokens", NVDP_SCOPE_RUN, 0, "tokens of the longest",
+                        .label = "longest", .after = " tokens of toy"),
+        {0}}};
 
 static void verdict(const struct nvdp__attacked *attacked, const void *found,
                     struct nvdp__writer *say) {
@@ -51,8 +49,7 @@ const struct nvdp__attack nvdp__attack_row_toy = {.target = NVDP_ATTACK_POSTERIO
                                                   .options = options,
                                                   .size = sizeof(struct toy),
                                                   .run = run,
-                                                  .json = json,
-                                                  .print = print,
+                                                  .table = &table,
                                                   .verdict = verdict,
                                                   .release = release};
 
@@ -149,7 +146,7 @@ Test(toy_attack, may_learn_from_public_texts) {
     cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
     support_contains(text, "40, public texts to learn from: 120, noise drawn 3 times");
-    support_contains(text, "\nrelease    accuracy                 50.00  25.00 to 75.00\n");
+    support_contains(text, "  release  accuracy  50.00  25.00 to 75.00\n");
     support_contains(text, "too weak for a conclusion");
     free(text);
     cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
