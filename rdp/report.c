@@ -450,8 +450,12 @@ static void print_share(struct nvdp_result_lines *to, const char *name, double s
                      isnan(bound) ? "" : nvdp__share_bound(text, bound));
 }
 
-static void print_named(const void *result, struct nvdp_result_lines *to) {
+static void print_guesses(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_linkage *found = result;
+    nvdp_result_line(to, "guesses",
+                     "%zu with %d sample%s each, among %zu texts; intervals at %g %%",
+                     found->trials, found->releases, found->releases == 1 ? "" : "s", found->texts,
+                     100 * found->confidence);
     print_share(to, "the right text", found->first, &found->first_interval, found->first_chance,
                 found->first_bound);
     print_share(to, "among the top ten", found->ten, &found->ten_interval, found->ten_chance,
@@ -464,20 +468,14 @@ static void print_named(const void *result, struct nvdp_result_lines *to) {
                      found->information_interval.high, found->texts, log((double)found->texts));
 }
 
-static void print_trials(const void *result, struct nvdp_result_lines *to) {
-    const struct nvdp_linkage *found = result;
-    nvdp_result_line(to, "guesses",
-                     "%zu with %d sample%s each, among %zu texts; intervals at %g %%",
-                     found->trials, found->releases, found->releases == 1 ? "" : "s", found->texts,
-                     100 * found->confidence);
-}
-
 /* clang-format off */
 #define LINKAGE(member, unit, better, ...) \
     NVDP_RESULT_ROW(struct nvdp_linkage, member, unit, NVDP_SCOPE_FILE, better, __VA_ARGS__)
-#define LINKAGE_INTERVAL(member) \
-    {#member, NVDP_RESULT_INTERVAL, .help = "interval at the confidence", \
-     NVDP_RESULT_AT(struct nvdp_linkage, member.low), .high = offsetof(struct nvdp_linkage, member.high)}
+#define ESTIMATE(member, unit, better, text) \
+    LINKAGE(member, unit, better, text), \
+    {#member "_interval", NVDP_RESULT_INTERVAL, .help = "its interval at the confidence", \
+     NVDP_RESULT_AT(struct nvdp_linkage, member##_interval.low), \
+     .high = offsetof(struct nvdp_linkage, member##_interval.high)}
 
 const struct nvdp_result_table nvdp__result_linkage = {
     .name = "linkage", .help = "how often the text of a sample is named among all texts", .sized = true,
@@ -485,16 +483,13 @@ const struct nvdp_result_table nvdp__result_linkage = {
         LINKAGE(texts, "texts", 0, "texts to name"),
         LINKAGE(of_texts, "texts", 0, "texts that they were drawn from"),
         LINKAGE(releases, "samples", 0, "samples per guess"),
-        LINKAGE(trials, "guesses", 0, "number of guesses", .print = print_trials),
+        LINKAGE(trials, "guesses", 0, "number of guesses", .print = print_guesses),
         LINKAGE(confidence, NULL, 0, "confidence of the intervals"),
-        LINKAGE(first, NULL, -1, "share whose text is the most likely", .print = print_named),
-        LINKAGE_INTERVAL(first_interval),
+        ESTIMATE(first, NULL, -1, "share whose text is the most likely"),
         LINKAGE(first_chance, NULL, 0, "the same without samples"),
-        LINKAGE(ten, NULL, -1, "share whose text is among the ten most likely"),
-        LINKAGE_INTERVAL(ten_interval),
+        ESTIMATE(ten, NULL, -1, "share whose text is among the ten most likely"),
         LINKAGE(ten_chance, NULL, 0, "the same without samples"),
-        LINKAGE(information, "nats", -1, "estimated information between text and samples"),
-        LINKAGE_INTERVAL(information_interval),
+        ESTIMATE(information, "nats", -1, "estimated information between text and samples"),
         LINKAGE(states, NULL, -1, "share named without noise"),
         LINKAGE(first_bound, NULL, -1, "proven bound of first"),
         LINKAGE(ten_bound, NULL, -1, "proven bound of ten"),

@@ -61,23 +61,23 @@ struct nvdp_result_lines;
 
 /** A row: one value of a result. */
 struct nvdp_result_row {
-    const char *name;             /**< name of the value, and its key; NULL ends a table */
-    enum nvdp_result_type type;   /**< type of the value */
-    const char *unit;             /**< "nats", "texts", "s"; NULL: none */
-    enum nvdp_result_scope scope; /**< the object that the value describes */
-    int better;                   /**< +1: larger is better; -1: smaller; 0: neither */
-    const char *help;             /**< description */
-    size_t offset;                /**< offset of the member */
-    size_t width;                 /**< size of the member in bytes */
+    const char *name;               /**< name of the value, and its key; NULL ends a table */
+    enum nvdp_result_type type;     /**< type of the value */
+    const char *unit;               /**< "nats", "texts", "s"; NULL: none */
+    enum nvdp_result_scope scope;   /**< the object that the value describes */
+    int better;                     /**< +1: larger is better; -1: smaller; 0: neither */
+    const char *help;               /**< description */
+    size_t offset;                  /**< offset of the member */
+    size_t width;                   /**< size of the member in bytes */
     /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
      * grid, whose columns are the labelled rows of its table. */
     const char *label;
     int decimals;                   /**< decimals of a real number in the text; 0: four digits */
     const char *after;              /**< text after the number; NULL: none */
     double scale;                   /**< factor of the number in the text; 0: 1 */
-    bool bound;                     /**< the text rounds up; scale 100: a percentage */
-    size_t error;                   /**< offset of a standard error; 0: none; value 0: exact */
-    size_t array;                   /**< adjacent numbers, listed in JSON; 0: one number */
+    bool bound;                     /**< upper bound, rounded up; scale 100: % */
+    size_t error;                   /**< offset of a standard error; 0: none */
+    size_t array;                   /**< numbers that JSON lists; 0: no list */
     size_t high;                    /**< offset of an interval's upper end */
     size_t length;                  /**< offset of a list's length */
     size_t length_width;            /**< size of that length in bytes */
