@@ -102,8 +102,9 @@ bool nvdp__learner_add(const struct nvdp__attacked *attacked, const void *of, js
     more = prior == NULL ? json_null()
                          : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight", weight[0],
                                      weight[1], weight[2]);
-    return json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam"))) == 0 &&
-           json_object_set_new(object, "prior", more) == 0;
+    if (json_object_set_new(object, "prior", more) != 0) return false;
+    return !nvdp__attack_takes(attacked->attack, "beam") ||
+           json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam"))) == 0;
 }
 
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *of,

@@ -320,7 +320,7 @@ static void say_value(const struct place *at, const struct nvdp_result_row *row,
                      row->scale * (double)whole(member(at, row), row->width));
     } else if (row->type == NVDP_RESULT_COUNT) {
         nvdp__append(to, "%" PRId64, whole(member(at, row), row->width));
-    } else if (row->type == NVDP_RESULT_FLAG) {
+    } else if (row->type == NVDP_RESULT_FLAG && row->word == NULL) {
         nvdp__append(to, "%s", flag(at, row) ? "yes" : "no");
     } else {
         nvdp__append(to, "%s", word(at, row));
@@ -356,7 +356,13 @@ struct grid {
     size_t width[COLUMNS]; /* 0: no line has a value */
 };
 
-/* Prints the name at the left and the value of each column at the right, or measures them.  line NULL: the heads. */
+/* Texts stand left in their column, numbers right. */
+static bool is_text(const struct nvdp_result_row *row) {
+    return row->type == NVDP_RESULT_TEXT || row->type == NVDP_RESULT_CHARS ||
+           row->type == NVDP_RESULT_WORD;
+}
+
+/* Prints the name at the left and the values of the columns, or measures them.  line NULL: the heads. */
 static void grid_line(struct grid *grid, const char *name, const struct place *heads,
                       const struct place *line, const char *note) {
     struct entry entry;
@@ -376,7 +382,7 @@ static void grid_line(struct grid *grid, const char *name, const struct place *h
         if (there || (grid->to == NULL && grid->width[c] > 0))
             grid->width[c] = nvdp__max(grid->width[c], nvdp__max(strlen(text), strlen(row->label)));
         if (grid->to != NULL && grid->width[c] > 0)
-            nvdp__fprintf(grid->to, "  %*s", (int)grid->width[c], text);
+            nvdp__fprintf(grid->to, is_text(row) ? "  %-*s" : "  %*s", (int)grid->width[c], text);
         c++;
     }
     if (grid->to != NULL)

@@ -243,7 +243,7 @@ Test(pipeline, privacy_of_a_run_and_of_its_posteriors_agree) {
     support_contains(
         attack.out,
         "word frequencies alone, so language equals nearest; --prior MODEL adds a language model");
-    support_contains(attack.out, "\nrelease    first, over nearest       0.00  0.00 to 0.00\n");
+    support_contains(attack.out, "release  first, over nearest     0.00     0.00 to 0.00\n");
     program_release(&attack);
     const char *posteriors = support_scratch_path("posteriors.h5");
     const char *pairs = support_scratch_path("pairs.h5");
@@ -411,7 +411,7 @@ Test(pipeline, certify_a_run) {
     outcome = program_expect(0, "attack %s --kind attribute --seeds 1 --public %s/train.tsv", run,
                              program_task());
     support_contains(outcome.out, "40, public texts to learn from: 160, noise drawn 1 time");
-    support_contains(outcome.out, "\nsees       score                    x 100  95 %");
+    support_contains(outcome.out, " sees     score      x 100             95 %");
     support_contains(outcome.out, "\nstates     AUC ");
     support_contains(outcome.out, "proven at most\n");
     program_release(&outcome);
