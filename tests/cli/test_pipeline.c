@@ -412,7 +412,7 @@ Test(pipeline, certify_a_run) {
                              program_task());
     support_contains(outcome.out, "40, public texts to learn from: 160, noise drawn 1 time");
     support_contains(outcome.out, " sees     score      x 100             95 %");
-    support_contains(outcome.out, "\nstates     AUC ");
+    support_contains(outcome.out, " states   AUC ");
     support_contains(outcome.out, "proven at most\n");
     program_release(&outcome);
     for (int json = 0; json < 2; json++) {
