@@ -164,8 +164,8 @@ class Study:
         seconds = sum(record["cpu"] for record in self.records.values())
         with open(self.options.page, "w", encoding="utf-8") as file:
             file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
-            file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes of one "
-                       "core. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
+            file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
+                       "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
             file.write("\n\n".join(self.text(name) for name in self.tables) + "\n")
 
     def main(self):

@@ -2,6 +2,7 @@
 
 A sweep's grid is what `nvdp sweep` reads. Its record stores one entry per setting, with the scores and the privacy numbers of `nvdp report`.
 Grids and commands stand in each run.py; --dry-run prints what is left to run and about how long it takes, and runs nothing."""
+import glob
 import json
 import os
 import re
@@ -30,18 +31,23 @@ class Settings(list):
 class SweepStudy(Study):
     dry = False
 
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.grids = {}
+
     def seeds(self):
         return list(range(1, self.options.seeds + 1))
 
-    def sweep(self, name, grid, hours):
+    def sweep(self, name, grid, hours, again=False):
         """Runs a grid once, in the folder NAME of --out, and returns its Settings; a Missing if that takes longer than --hours. Paths in the
-        grid may contain {glue} and the other inputs. hours: estimate for one core and one seed."""
+        grid may contain {glue} and the other inputs. hours: estimate for one core and one seed. again: runs it even if its numbers are stored."""
+        self.grids[name] = grid, hours
         seeds = grid.get("seeds") or self.seeds()
         arguments = self.arguments(grid)
         record = self.records.get(name)
         stored = record is not None and record["arguments"] == arguments
         reading = self.options.hours < 0 and not self.dry
-        if stored and (reading or set(seeds) <= set(record["values"]["seeds"])):
+        if stored and not again and (reading or set(seeds) <= set(record["values"]["seeds"])):
             return Settings(record["values"]["settings"])
         if reading or (not self.dry and hours * len(seeds) > self.options.hours):
             return Settings(record["values"]["settings"]) if stored else Missing(hours * len(seeds))
@@ -51,6 +57,9 @@ class SweepStudy(Study):
             json.dump(dict(self.filled(grid), seeds=seeds), file, indent=2)
         if self.dry:
             return self.plan(name, out, hours * len(seeds))
+        base = self.run_base(self.filled(grid).get("from_base", ""), seeds)
+        if isinstance(base, Missing):
+            return Missing(base.hours + hours * len(seeds))
         start = cpu_of_children()
         self.program("sweep", out + ".json", "--out", out, "--jobs", self.options.jobs)
         mine = {run["run"] for run in json.loads(self.program("sweep", "--out", out, "--dry-run", "--json", take=True))["runs"]}
@@ -58,6 +67,14 @@ class SweepStudy(Study):
         settings = [small(group) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
         self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}})
         return Settings(settings)
+
+    def run_base(self, pattern, seeds):
+        """Runs the sweep whose runs `pattern` names if they are gone, for example on another machine than the stored numbers are from."""
+        for name, (grid, hours) in list(self.grids.items()):
+            of_name = pattern.startswith(os.path.join(self.options.out, name) + "/")
+            if of_name and not all(glob.glob(pattern.format(seed=seed, task=grid["tasks"][0])) for seed in seeds):
+                return self.sweep(name, grid, hours, again=True)
+        return None
 
     def adopt(self, name, grid, pattern):
         """Stores the runs that `pattern` names, one per {seed}, as the record of a grid that they match; leaves the record alone otherwise."""
