@@ -88,11 +88,11 @@ enum {
 /** Tokenized texts, concatenated. Created by the functions below; nvdp_dataset_free(). */
 struct nvdp_dataset {
     const struct nvdp_task *task; /**< the task of its labels; belongs to the data set */
-    size_t count;          /**< number of texts */
-    size_t *offset;        /**< [count+1] text i has the tokens ids[offset[i]..offset[i+1]) */
-    int32_t *ids;          /**< [offset[count]] rows of the vocabulary */
-    int32_t *types;        /**< [offset[count]] 0; 1 from the second text of a pair on */
-    float *label;          /**< [count] class or score; NULL for a split without labels */
+    size_t count;                 /**< number of texts */
+    size_t *offset; /**< [count+1] text i has the tokens ids[offset[i]..offset[i+1]) */
+    int32_t *ids;   /**< [offset[count]] rows of the vocabulary */
+    int32_t *types; /**< [offset[count]] 0; 1 from the second text of a pair on */
+    float *label;   /**< [count] class or score; NULL for a split without labels */
     /** [offset[count]] if task->tags: the class of a word at its first token, else NVDP_TAG_NONE or NVDP_TAG_UNKNOWN.
      * Classes from task->classes on are tags of types that the training file lacks. NULL for other tasks. */
     int32_t *tag;

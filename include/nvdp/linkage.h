@@ -33,7 +33,7 @@ struct nvdp_linkage {
     double states;
     /** Proven upper bound of `first` (nvdp_guess_bound() of first_chance); NaN: nothing is proven. */
     double first_bound;
-    double ten_bound;   /**< proven upper bound of `ten`; NaN: nothing is proven */
+    double ten_bound; /**< proven upper bound of `ten`; NaN: nothing is proven */
 };
 
 /** Maximum number of texts that nvdp privacy and sweeps guess among. */

@@ -47,19 +47,19 @@ struct nvdp_mlm_scores {
 
 /** Result of nvdp_pretrain(); result.json has the same numbers. nvdp_pretrain_result_free(). */
 struct nvdp_pretrain_result {
-    size_t struct_size;                 /**< NVDP_RESULT() sets it */
-    uint64_t steps;                     /**< number of optimizer steps */
-    uint64_t tokens;                    /**< number of training tokens, including special ones */
-    uint64_t masked;                    /**< number of predicted positions */
-    size_t vocab_size;                  /**< number of pieces */
-    size_t parameters;                  /**< number of trained parameters */
-    double loss;                        /**< masked LM, nats: mean over the last logged steps */
-    double accuracy;                    /**< top-1 accuracy over the same steps */
+    size_t struct_size;                  /**< NVDP_RESULT() sets it */
+    uint64_t steps;                      /**< number of optimizer steps */
+    uint64_t tokens;                     /**< number of training tokens, including special ones */
+    uint64_t masked;                     /**< number of predicted positions */
+    size_t vocab_size;                   /**< number of pieces */
+    size_t parameters;                   /**< number of trained parameters */
+    double loss;                         /**< masked LM, nats: mean over the last logged steps */
+    double accuracy;                     /**< top-1 accuracy over the same steps */
     struct nvdp_coverage *coverage;      /**< of the text; NULL with a private vocabulary */
     struct nvdp_coverage *eval_coverage; /**< of the held-out text; NULL without one */
     struct nvdp_mlm_scores *eval;        /**< on the held-out text; NULL without one */
-    double seconds;                     /**< time of the training steps */
-    double tokens_per_second;           /**< in training steps */
+    double seconds;                      /**< time of the training steps */
+    double tokens_per_second;            /**< in training steps */
     double drawing_seconds; /**< time of the draws for "privatize", included in `seconds` */
 };
 

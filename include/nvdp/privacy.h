@@ -257,7 +257,7 @@ struct nvdp_privacy_report {
     int bdp_releases;                  /**< T of Bayesian DP */
     struct nvdp_bdp_column *published; /**< at the published moment */
     struct nvdp_bdp_column *best;      /**< at each text's best moment of the grid */
-    size_t bdp_texts; /**< number of texts; a random subset if pairs are drawn */
+    size_t bdp_texts;                  /**< number of texts; a random subset if pairs are drawn */
     /** Some text has fewer than 64 others: the bound of Bayesian DP is unreliable. */
     bool small_population;
     size_t components;              /**< number of components of the longest sample */

@@ -61,14 +61,14 @@ struct nvdp_result_lines;
 
 /** A row: one value of a result. */
 struct nvdp_result_row {
-    const char *name;               /**< name of the value, and its key; NULL ends a table */
-    enum nvdp_result_type type;     /**< type of the value */
-    const char *unit;               /**< "nats", "texts", "s"; NULL: none */
-    enum nvdp_result_scope scope;   /**< the object that the value describes */
-    int better;                     /**< +1: larger is better; -1: smaller; 0: neither */
-    const char *help;               /**< description */
-    size_t offset;                  /**< offset of the member */
-    size_t width;                   /**< size of the member in bytes */
+    const char *name;             /**< name of the value, and its key; NULL ends a table */
+    enum nvdp_result_type type;   /**< type of the value */
+    const char *unit;             /**< "nats", "texts", "s"; NULL: none */
+    enum nvdp_result_scope scope; /**< the object that the value describes */
+    int better;                   /**< +1: larger is better; -1: smaller; 0: neither */
+    const char *help;             /**< description */
+    size_t offset;                /**< offset of the member */
+    size_t width;                 /**< size of the member in bytes */
     /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
      * grid, whose columns are the labelled rows of its table. */
     const char *label;
@@ -84,7 +84,8 @@ struct nvdp_result_row {
     bool indirect;                  /**< the member is a pointer to the struct or list */
     enum nvdp_result_absent absent; /**< of this row in all views */
     const struct nvdp_result_table *of; /**< the table of a struct or list */
-    const char *(*word)(int value);     /**< returns the text of an enum's value, or of a flag's in the text */
+    const char *(*word)(
+        int value); /**< returns the text of an enum's value, or of a flag's in the text */
     /** Computes a number that is not a member; needs no offset. */
     double (*real)(const void *result);
     bool (*present)(const void *result); /**< returns whether the value exists; NULL: always */

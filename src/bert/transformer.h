@@ -21,9 +21,9 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
 #define NVDP__TRANSFORMER                                                                          \
     .position_vectors = true, .word_states = true, .all_layers = true, .bottleneck = true,         \
     .word_vectors = true, .per_example = true, .bf16 = true,                                       \
-    .tensors_below = nvdp__transformer_tensors_below,                                              \
-    .check = nvdp__transformer_check, .parameter_count = nvdp__transformer_parameter_count,        \
-    .declare = nvdp__transformer_declare, .initialize = nvdp__transformer_initialize,              \
+    .tensors_below = nvdp__transformer_tensors_below, .check = nvdp__transformer_check,            \
+    .parameter_count = nvdp__transformer_parameter_count, .declare = nvdp__transformer_declare,    \
+    .initialize = nvdp__transformer_initialize,                                                    \
     .initialize_new = nvdp__transformer_initialize_pooler, .pass = &nvdp__transformer_pass
 
 /* BERT's names of layers, for `names`, and its keys of config.json, with and without token types. */
