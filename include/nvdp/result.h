@@ -84,8 +84,8 @@ struct nvdp_result_row {
     bool indirect;                  /**< the member is a pointer to the struct or list */
     enum nvdp_result_absent absent; /**< of this row in all views */
     const struct nvdp_result_table *of; /**< the table of a struct or list */
-    const char *(*word)(
-        int value); /**< returns the text of an enum's value, or of a flag's in the text */
+    /** Returns the text of an enum's value; in lines also of a flag's. */
+    const char *(*word)(int value);
     /** Computes a number that is not a member; needs no offset. */
     double (*real)(const void *result);
     bool (*present)(const void *result); /**< returns whether the value exists; NULL: always */
