@@ -640,8 +640,8 @@ static void print_causes(const struct nvdp_infinite_summary *from, bool exact,
          "mean of a token and of padding"},
     };
     bool shown[NVDP_INFINITE_CAUSES] = {false};
-    const struct nvdp_infinite_part *cause = from->cause;
     if (from == NULL || from->infinite == 0) return;
+    const struct nvdp_infinite_part *cause = from->cause;
     nvdp__fprintf(to, "  Causes at order %g", from->order);
     if (isfinite(from->limit))
         nvdp__fprintf(to, " (a ratio must be below %.4g to be finite)", from->limit);

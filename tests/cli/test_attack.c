@@ -53,7 +53,7 @@ Test(attack, exposure_and_audit) {
     support_contains(o.out, "8 of 27 whole words, 3.00 bits");
     support_contains(o.out, "epsilon >=  guessed in  guessed out  right\n");
     support_contains(o.out, "the accountant gives no guarantee");
-    support_contains(o.out, "     HSH    text      no            0       30 ");
+    support_contains(o.out, "\n    HSH   text        no            0       30 ");
     support_contains(o.out, "          10            5     ");
     support_contains(o.out, "with confidence 90 %");
     program_release(&o);
