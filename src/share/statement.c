@@ -165,7 +165,10 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
                  facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
                  nvdp_method_name(facts->info->method));
     if (facts->form.single)
-        nvdp__append(writer, "A sample is one vector, which hides the length of the text.\n");
+        nvdp__append(writer, "A sample is one vector, whatever the length of the text%s.\n",
+                     nvdp__method_row(facts->info->method)->words
+                         ? "; a sum over words, it can tell long texts from short ones"
+                         : "");
     else if (nvib->length_policy == NVDP_LENGTH_HIDDEN)
         nvdp__append(writer,
                      "Lengths are hidden up to %zu tokens, special tokens included; longer texts "

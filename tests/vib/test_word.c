@@ -274,7 +274,7 @@ Test(word, a_rounded_vector_stays_in_the_ball) {
         __int128 square = 0;
         const double scale = pow(10, rand() % 13 - 6);
         for (size_t k = 0; k < NUMBERS; k++)
-            t[k] = scale * (2 * rand() / (double)RAND_MAX - 1);
+            t[k] = scale * (2.0 * rand() / RAND_MAX - 1);
         nvdp__word_round(NUMBERS, t, grid);
         for (size_t k = 0; k < NUMBERS; k++)
             square += (__int128)grid[k] * grid[k];
@@ -289,8 +289,8 @@ Test(word, gradient_of_the_clip) {
         double t[NUMBERS], d[NUMBERS], dt[NUMBERS];
         int64_t grid[NUMBERS], up[NUMBERS], down[NUMBERS];
         for (size_t k = 0; k < NUMBERS; k++) {
-            t[k] = (i % 2 == 0 ? 0.5 : 3) * (2 * rand() / (double)RAND_MAX - 1);
-            d[k] = dt[k] = rand() / (double)RAND_MAX - 0.5;
+            t[k] = (i % 2 == 0 ? 0.5 : 3) * (2.0 * rand() / RAND_MAX - 1);
+            d[k] = dt[k] = 1.0 * rand() / RAND_MAX - 0.5;
         }
         const double factor = nvdp__word_round(NUMBERS, t, grid);
         if (fabs(factor - 1) < 0.01 && factor != 1) continue; /* at the edge */
