@@ -267,13 +267,15 @@ static int replacements(struct analysis *a) {
     json_t *rows = json_array();
     json_object_set_new(a->object, "replacements", rows);
     json_object_set_new(a->object, "draws", json_integer((json_int_t)a->draws));
-    a->token = calloc(2 * a->draws, sizeof *a->token);
-    struct output *output = calloc(a->draws, sizeof *output);
-    bool *listed = calloc(a->info.tokens, sizeof *listed);
-    int code = a->token != NULL && output != NULL && listed != NULL
-                   ? CLI_SUCCESS
-                   : cli_error(a->cli, CLI_FAILURE, "out of memory");
+    a->token = calloc(2 * a->draws + 1, sizeof *a->token);
+    struct output *output = calloc(a->draws + 1, sizeof *output);
+    bool *listed = calloc(a->info.tokens + 1, sizeof *listed);
+    int code = CLI_SUCCESS;
     size_t n = 0;
+    if (a->token == NULL || output == NULL || listed == NULL) {
+        code = cli_error(a->cli, CLI_FAILURE, "out of memory");
+        goto cleanup;
+    }
     if (!a->cli->json) printf("%-18s%7s  most frequent\n", "token", "outputs");
     for (size_t i = 0; n < a->n && code == CLI_SUCCESS; i++) {
         const int32_t token = a->texts.tokens[i];
@@ -281,6 +283,7 @@ static int replacements(struct analysis *a) {
         listed[token] = true;
         code = list_outputs(a, token, n++, a->token, output, rows);
     }
+cleanup:
     free(output);
     free(listed);
     return code;

@@ -223,7 +223,8 @@ static int cross_validate(struct cli *cli, size_t folds) {
         code = cli_print_json(cli, json_pack("{s:o}", "folds", list));
     } else if (code == CLI_SUCCESS && result != NULL) {
         struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
-        for (int k = 0; k < result[0].test->metrics; k++)
+        const struct nvdp_scores *first = result[0].test;
+        for (int k = 0; first != NULL && k < first->metrics; k++)
             print_folds(folds, result, k);
         cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
         const nvdp_status status =

@@ -584,6 +584,7 @@ Test(pretrain, options_by_name) {
     cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "struct_size"));
     nvdp_config_set(config, "arch", "huge");
+    nvdp_pretrain_result_free(&result);
     result = (struct nvdp_pretrain_result)NVDP_RESULT(struct nvdp_pretrain_result);
     cr_assert_eq(nvdp_pretrain(ctx, config, &result), NVDP_ERR_ARGUMENT);
     cr_assert_not_null(strstr(nvdp_context_error(ctx), "arch: expected tiny"), "%s",

@@ -186,6 +186,7 @@ Test(rows, every_combination_works_or_is_refused_by_name) {
             if (claimed(row, c)) {
                 cr_assert_eq(status, NVDP_OK, "%s, %s: %s", row->names.type, c->name, message);
                 check_run(ctx, row, config.out, c);
+                nvdp_train_result_free(&result);
             } else {
                 cr_expect_eq(status, row->word_local ? NVDP_ERR_INPUT : NVDP_ERR_ARGUMENT,
                              "%s, %s: %s", row->names.type, c->name, message);
@@ -220,6 +221,7 @@ Test(rows, pretraining_works_or_is_refused_by_name) {
             cr_expect_eq(status, NVDP_ERR_UNSUPPORTED, "%s: %s", row->names.type, message);
             cr_expect(strstr(message, row->names.type) != NULL, "%s", message);
         }
+        nvdp_pretrain_result_free(&result);
     }
     nvdp_context_free(ctx);
 }
