@@ -500,7 +500,8 @@ static bool parse_decimals(const struct reader *reader, struct text_row *row, ui
         if (end - row->line.text >= 8 && end - at > 2 &&
             usual_decimal(at, end, &digits[k], &decimals[k]))
             continue;
-        if (short_decimal(at, end, &digits[k], &decimals[k]) != end) return false;
+        const char *const after = short_decimal(at, end, &digits[k], &decimals[k]);
+        if (after == NULL || after != end) return false;
     }
     return true;
 }
