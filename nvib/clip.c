@@ -202,10 +202,14 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
  * M' is parallel to M, so its direction replaces that of M. The ball is slightly smaller than C,
  * as in inside(). */
 
+double nvdp__sequence_ball(double radius) {
+    return radius * (1 - 0x1p-22);
+}
+
 void nvdp__clip_sequence_forward(const struct nvdp__device *dev, double radius, size_t texts,
                                  const int32_t *offset, const struct nvdp__posterior *posterior,
                                  float *factor) {
-    double ball = radius * (1 - 0x1p-22);
+    double ball = nvdp__sequence_ball(radius);
     int team = nvdp__team(dev, posterior->rows * posterior->dim);
     memset(posterior->logvar, 0, posterior->rows * posterior->dim * sizeof *posterior->logvar);
 #pragma omp parallel for num_threads(team)

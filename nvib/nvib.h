@@ -84,6 +84,8 @@ void nvdp__clip_backward(const struct nvdp__device *dev, const struct nvdp__clip
                          const struct nvdp__posterior *posterior,
                          const struct nvdp__unclipped *before, const struct nvdp__posterior *d);
 
+/* Radius of the ball into which the sequence clip scales: C less the room for rounding. */
+double nvdp__sequence_ball(double radius);
 /* Treats all means of a text (rows offset[b]..offset[b+1]) as one vector M and scales it in
  * place to norm C if it is longer; sets all log variances to 0. factor [texts] receives the
  * scales; NaN: M was not finite and became 0. The norm of the result, in double, is at most C

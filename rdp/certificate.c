@@ -464,6 +464,17 @@ bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
     return word->holds && word->epsilon <= NVDP_USEFUL_EPSILON;
 }
 
+const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
+                            char text[NVDP__WORD_TEXT]) {
+    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    nvdp__snprintf(text, NVDP__WORD_TEXT,
+                   "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, "
+                   "all other words known.",
+                   nvdp__bound(bound, word->epsilon), word->delta,
+                   nvdp__samples_text(releases, samples));
+    return text;
+}
+
 void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to) {
     char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (word->guesses == 0) {

@@ -101,6 +101,10 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);
 /* True if something is proven per word, with an epsilon of at most NVDP_USEFUL_EPSILON. */
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
+/* Writes the claim per word as one sentence without numbers of guesses. */
+enum { NVDP__WORD_TEXT = 192 };
+const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
+                            char text[NVDP__WORD_TEXT]);
 /* Writes the claim per word as sentences. */
 void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to);
 /* "a", "b", "c"; "none". */

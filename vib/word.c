@@ -244,14 +244,14 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
 static void find_words(struct word *word, const struct nvdp__batch *batch) {
     int32_t words = 0;
     for (size_t b = 0; b < batch->texts; b++) {
-        bool begins = true;
+        const size_t to = (size_t)batch->offset[b + 1];
         word->word_offset[b] = words;
-        for (int32_t t = batch->offset[b]; t < batch->offset[b + 1]; t++) {
+        for (size_t t = (size_t)batch->offset[b], end; t < to; t = end) {
             const bool border = batch->types[t] == NVDP__WORD_BORDER;
-            if (!border && (begins || batch->types[t] == NVDP__WORD_BEGINS))
-                word->start[words++] = t;
-            word->word_of[t] = border ? -1 : words - 1;
-            begins = border;
+            end = nvdp__word_end(batch->types, t, to);
+            for (size_t k = t; k < end; k++)
+                word->word_of[k] = border ? -1 : words;
+            if (!border) word->start[words++] = (int32_t)t;
         }
     }
     word->word_offset[batch->texts] = words;

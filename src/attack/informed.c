@@ -86,9 +86,7 @@ static nvdp_status read_text(struct informed *s, const struct nvdp_dataset *data
     const size_t tokens = data->offset[i + 1] - data->offset[i];
     s->n = 0;
     for (size_t t = 0, end; t < tokens; t = end) {
-        for (end = t + 1;
-             end < tokens && mark[t] != NVDP__WORD_BORDER && mark[end] == NVDP__WORD_CONTINUES;)
-            end++;
+        end = nvdp__word_end(mark, t, tokens);
         if (mark[t] == NVDP__WORD_BORDER) continue;
         NVDP_RETURN_IF_FAILED(nvdp__strings_add(&s->words, (const char *)(ids + t),
                                                 (end - t) * sizeof *ids, &s->word[s->n]));
@@ -495,7 +493,7 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
                           "attack informed: expected a run whose method has a certificate per "
                           "word (--method word), found method %s",
                           nvdp_method_name(info->method));
-    s.ball = info->nvib.clip.sequence * (1 - 0x1p-22);
+    s.ball = nvdp__sequence_ball(info->nvib.clip.sequence);
     s.scale = 1e8 / (info->nvib.clip.word * info->nvib.clip.word);
     NVDP_TRY(read_words(&s));
     NVDP_TRY(compute_vectors(&s));

@@ -197,7 +197,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'model_type': expected %s, found number %d",
                           nvdp__encoder_list(list), (int)config->model_type);
     NVDP_RETURN_IF_FAILED(check_numbers(ctx, row, config));
-    NVDP_RETURN_IF_FAILED(row->check(ctx, config));
+    if (row->check != NULL) NVDP_RETURN_IF_FAILED(row->check(ctx, config));
     if ((unsigned)config->hidden_act >= NVDP__ACT_TANH)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'hidden_act': " EXPECTED_ACTIVATION "number %d",
                           (int)config->hidden_act);

@@ -33,7 +33,7 @@ void nvdp__bert_initialize(const struct nvdp__bert *bert, const struct nvdp__dev
 
 void nvdp__bert_initialize_pooler(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                                   struct nvdp__params *params, uint64_t seed) {
-    bert->row->initialize_new(bert, dev, params, seed);
+    if (bert->row->initialize_new != NULL) bert->row->initialize_new(bert, dev, params, seed);
 }
 
 nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_config *config,

@@ -111,12 +111,12 @@ struct nvdp__encoder_row {
                         struct nvdp_bert_config *config);
     int (*write)(json_t *json, const struct nvdp_bert_config *config);
 
-    /* Checks relations between members. NVDP_ERR_ARGUMENT */
+    /* Checks relations between members; NULL: there are none. NVDP_ERR_ARGUMENT */
     nvdp_status (*check)(struct nvdp_context *ctx, const struct nvdp_bert_config *config);
     size_t (*parameter_count)(const struct nvdp_bert_config *config);
     /* Declares all tensors of `bert`, whose config, row and has_pooler are set. */
     nvdp_status (*declare)(struct nvdp__bert *bert, struct nvdp__params *params);
-    /* Initializes all tensors, or only those that pretrained checkpoints lack. */
+    /* Initializes all tensors, or only those that pretrained checkpoints lack (NULL: none). */
     void (*initialize)(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        struct nvdp__params *params, uint64_t seed);
     void (*initialize_new)(const struct nvdp__bert *bert, const struct nvdp__device *dev,

@@ -35,12 +35,6 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
     return NVDP_OK;
 }
 
-static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_bert_config *config) {
-    (void)ctx;
-    (void)config;
-    return NVDP_OK;
-}
-
 static size_t parameter_count(const struct nvdp_bert_config *config) {
     return config->vocab_size * config->hidden_size;
 }
@@ -55,14 +49,6 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
 static void initialize(const struct nvdp__bert *bert, const struct nvdp__device *dev,
                        struct nvdp__params *params, uint64_t seed) {
     nvdp__params_normal(dev, params, bert->word, config_of(bert)->initializer_range, seed);
-}
-
-static void initialize_new(const struct nvdp__bert *bert, const struct nvdp__device *dev,
-                           struct nvdp__params *params, uint64_t seed) {
-    (void)bert;
-    (void)dev;
-    (void)params;
-    (void)seed;
 }
 
 static void plan(const struct nvdp__bert *bert, const struct nvdp__device *dev, size_t max_tokens,
@@ -116,9 +102,7 @@ const struct nvdp__encoder_row nvdp__encoder_words = {
     .word_local = true,
     .over_words = over_words,
     .read = read_config,
-    .check = check,
     .parameter_count = parameter_count,
     .declare = declare,
     .initialize = initialize,
-    .initialize_new = initialize_new,
     .pass = &words_pass};

@@ -6,6 +6,7 @@
 #define NVDP_SRC_MECHANISM_METHOD_H
 
 #include "mechanism/mechanism.h"
+#include "text/tokenizer.h"
 #include <nvdp/certificate.h>
 #include <nvdp/method.h>
 
@@ -41,6 +42,10 @@ bool nvdp__method_single(const struct nvdp__method *method, const struct nvdp__n
  * proven for everything that is shared. */
 double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_config *config,
                           double order);
+/* Loads the tokenizer of a model directory as a method reads texts: whole words for a method with a
+ * certificate per word (nvdp__tokenizer_read_words). */
+nvdp_status nvdp__method_tokenizer_load(struct nvdp_context *ctx, enum nvdp_method method,
+                                        const char *directory, struct nvdp_tokenizer **out);
 /* Checks the bottleneck's configuration for an encoder and resolves "auto"; does nothing for a
  * method without a bottleneck. */
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

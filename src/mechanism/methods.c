@@ -97,6 +97,19 @@ double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_confi
     return all ? nvdp_renyi_sequence_bound(order, config->clip.sequence) : INFINITY;
 }
 
+nvdp_status nvdp__method_tokenizer_load(struct nvdp_context *ctx, enum nvdp_method method,
+                                        const char *directory, struct nvdp_tokenizer **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_tokenizer *tokenizer = NULL;
+    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &tokenizer));
+    if (nvdp__method_row(method)->words)
+        NVDP_TRY(nvdp__tokenizer_read_words(ctx, directory, tokenizer));
+    NVDP__HAND_OVER(out, tokenizer);
+cleanup:
+    nvdp_tokenizer_free(tokenizer);
+    return status;
+}
+
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,
                                  const struct nvdp_bert_config *bert,
                                  struct nvdp__nvib_config *config) {

@@ -287,9 +287,7 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
     require_all(&model->params);
     NVDP_TRY(nvdp__checkpoint_load(&model->dev, directory, &model->params));
     NVDP_TRY(fingerprint(model, directory));
-    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &model->tokenizer));
-    if (nvdp__method_row(info.method)->words)
-        NVDP_TRY(nvdp__tokenizer_read_words(ctx, directory, model->tokenizer));
+    NVDP_TRY(nvdp__method_tokenizer_load(ctx, info.method, directory, &model->tokenizer));
     NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &model->info.bert,
                                    nvdp_tokenizer_size(model->tokenizer)));
     NVDP__HAND_OVER(out, model);

@@ -74,7 +74,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
                             ? "; someone who has the model and these texts names the right "
                               "one for more than half of the samples"
                             : "";
-    char bound[NVDP__BOUND_TEXT], of[NVDP__SAMPLES_TEXT];
+    char bound[NVDP__BOUND_TEXT], of[NVDP__SAMPLES_TEXT], word[NVDP__WORD_TEXT];
     facts->useful = epsilon <= NVDP_USEFUL_EPSILON && !facts->named;
     /* Earlier samples of a text may be of another mechanism, whose loss per word is unknown. */
     facts->word_useful =
@@ -82,13 +82,9 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     if (facts->useful) return write_proven(ctx, epsilon, samples, facts);
     char *line = facts->guarantee;
     if (facts->word_useful)
-        nvdp__snprintf(
-            line, NVDP_GUARANTEE_SIZE,
-            "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, all "
-            "other "
-            "words known. No guarantee for a text as a whole, which may be recognized%s.",
-            nvdp__bound(bound, facts->certificate.word.epsilon), facts->certificate.word.delta,
-            nvdp__samples_text((size_t)samples, of), named);
+        nvdp__snprintf(line, NVDP_GUARANTEE_SIZE,
+                       "%s No guarantee for a text as a whole, which may be recognized%s.",
+                       nvdp__word_text(&facts->certificate.word, (size_t)samples, word), named);
     else if (facts->insecure_seed)
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE,

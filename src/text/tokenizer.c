@@ -211,6 +211,13 @@ void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const in
     }
 }
 
+size_t nvdp__word_end(const int32_t *mark, size_t t, size_t n) {
+    size_t end = t + 1;
+    while (mark[t] != NVDP__WORD_BORDER && end < n && mark[end] == NVDP__WORD_CONTINUES)
+        end++;
+    return end;
+}
+
 static nvdp_status reserve_ids(struct nvdp__encoder *encoder, size_t more) {
     return nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity, encoder->count + more,
                          sizeof *encoder->ids);

@@ -185,6 +185,8 @@ nvdp_status nvdp__tokenizer_read_words(struct nvdp_context *ctx, const char *dir
                                        struct nvdp_tokenizer *tokenizer);
 /* The token types of a tokenizer that reads words: a token's place in its word. */
 enum nvdp__word_mark { NVDP__WORD_BEGINS, NVDP__WORD_CONTINUES, NVDP__WORD_BORDER };
+/* Returns the end of the word, or of the border, that begins at token t of a text of n tokens. */
+size_t nvdp__word_end(const int32_t *mark, size_t t, size_t n);
 /* Sets the marks of `n` tokens of such a tokenizer. */
 void nvdp__mark_words(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *ids,
                       int32_t *mark);

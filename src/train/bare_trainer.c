@@ -76,9 +76,8 @@ static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config
 }
 
 static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer));
-    if (nvdp__method_row(t->config.method)->words)
-        NVDP_RETURN_IF_FAILED(nvdp__tokenizer_read_words(t->ctx, t->config.model, t->tokenizer));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__method_tokenizer_load(t->ctx, t->config.method, t->config.model, &t->tokenizer));
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (pieces > bert->vocab_size)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,

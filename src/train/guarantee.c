@@ -45,17 +45,6 @@ static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
         nvdp__bound(bound, of->epsilon), of->delta, nvdp__samples_text(of->releases, samples));
 }
 
-static void write_word(const struct nvdp_guarantee *of, FILE *to) {
-    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    if (!nvdp__word_is_useful(&of->word)) return;
-    nvdp__fprintf(
-        to,
-        "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, all "
-        "other words known. ",
-        nvdp__bound(bound, of->word.epsilon), of->word.delta,
-        nvdp__samples_text(of->releases, samples));
-}
-
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
     char text[NVDP__BOUND_TEXT];
     if (of->texts == 0) {
@@ -105,6 +94,7 @@ static struct nvdp_guarantee whole(const struct nvdp_guarantee *from) {
 
 static void write_line(const void *guarantee, FILE *to) {
     const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
+    char word[NVDP__WORD_TEXT];
     if (of->token_noise)
         fputs("No guarantee over all texts: single tokens are noised before the encoder reads "
               "them, and the privacy statement says what that protects.",
@@ -113,7 +103,8 @@ static void write_line(const void *guarantee, FILE *to) {
         nvdp__fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
                       of->method);
     else if (isfinite(of->epsilon)) {
-        write_word(of, to);
+        if (nvdp__word_is_useful(&of->word))
+            nvdp__fprintf(to, "%s ", nvdp__word_text(&of->word, of->releases, word));
         write_proven(of, to);
     } else
         fputs("No guarantee over all texts (the preset certified gives one).", to);

@@ -293,11 +293,10 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "option {fold}: expected 1 to %zu, the value of {folds}, found 0",
                           t->config.folds);
-    nvdp_status status = nvdp_tokenizer_load(t->ctx, t->config.model, &t->tokenizer);
+    nvdp_status status =
+        nvdp__method_tokenizer_load(t->ctx, t->config.method, t->config.model, &t->tokenizer);
     if (status == NVDP_OK && t->config.noise.mechanism != NVDP__NOISE_NONE)
         nvdp__tokenizer_read_names_as_text(t->tokenizer);
-    if (status == NVDP_OK && nvdp__method_row(t->config.method)->words)
-        status = nvdp__tokenizer_read_words(t->ctx, t->config.model, t->tokenizer);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP__RANK_0_FIRST(t->ctx, status, load_data(t));
     NVDP_RETURN_IF_FAILED(status);
