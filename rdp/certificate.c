@@ -313,7 +313,8 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
 
 /* The claim per word (word.h): it needs theorem (a)'s conditions and noise of variance 1. */
 static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
-    const struct nvdp__word_clip clip = {.word = limits->clip_word, .text = radius_of(limits)};
+    const struct nvdp__word_clip clip = {
+        .word = limits->clip_word, .text = radius_of(limits), .window = limits->word_window};
     struct nvdp_word_claim *word = &to->word;
     const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0 && limits->kappa == 1;
     *word = (struct nvdp_word_claim){
@@ -340,6 +341,7 @@ static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limi
         {"clip_sequence", limits->clip_sequence, 0},
         {"clip_mu", limits->clip_mu, 0},
         {"clip_word", limits->clip_word, 0},
+        {"word_window", limits->word_window, 0},
         {"logvar_max - logvar_min", limits->logvar_max - limits->logvar_min, 0},
         {"kappa", limits->kappa, 1},
         {"dim", (double)limits->dim, 1},

@@ -9,7 +9,7 @@ static const double UP = 1 + 0x1p-50;
 static const double SPARE = 256;
 
 double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after) {
-    const double windows = 4 * (double)clip->window + (double)before + (double)after;
+    const double windows = 4 * clip->window + (double)before + (double)after;
     return before + after > 0 ? windows * clip->word : 0;
 }
 
@@ -23,7 +23,7 @@ double nvdp__word_mu(const struct nvdp__word_clip *clip, int releases) {
 }
 
 double nvdp__word_radius(const struct nvdp__word_clip *clip) {
-    const double reach = 2 * (double)clip->window + 1;
+    const double reach = 2 * clip->window + 1;
     return fmin((reach * clip->word + slack(clip) / 2) * UP, clip->text);
 }
 
@@ -33,7 +33,7 @@ double nvdp__word_spare(double word) {
 
 /* mu = 2cR + SLACK C + STEP, with C given or C = SPARE c. */
 double nvdp__word_clip_for(const struct nvdp__word_clip *clip, double mu) {
-    const double windows = 4 * (double)clip->window + 2;
+    const double windows = 4 * clip->window + 2;
     const double fixed = isinf(clip->text) ? STEP : slack(clip);
     const double slope = isinf(clip->text) ? windows + SLACK * SPARE : windows;
     const double word = (mu - fixed) / slope * (1 - 0x1p-48);

@@ -34,7 +34,7 @@
 struct nvdp__word_clip {
     double word;   /* c */
     double text;   /* C */
-    size_t window; /* r */
+    double window; /* r */
 };
 /* c (4r + k + k'), without arithmetic's slack: the bound on |S - S'|. */
 double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after);

@@ -65,8 +65,8 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     made.query = NVDP__QUERY_SAMPLED;
     made.clip.alpha_min = 0;
     made.clip.alpha_max = INFINITY;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__nvib_config_check(ctx, &made, bert->hidden_size, bert->num_attention_heads));
+    NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
+                                                  bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     /* The mean of vtdp reads all shared rows; reading the first token gives no better trade-off.
      * But if the means of a text share one norm, a mean over noisy rows loses most of it. */

@@ -76,6 +76,7 @@ struct word {
     struct nvdp__posterior posterior; /* [texts,p] M */
     float *factor;                    /* [texts] of the sequence clip */
     bool *replaced;                   /* [texts] a word's vector was not finite */
+    double *kept;                     /* [words,p] v_w, for an attacker; NULL: not kept */
     float *z, *pooled;                /* [texts,p] */
     /* training */
     float *x, *y, *g; /* [words,D], [words,p], [words] sums of states, A x + a, g x + g_0 */
@@ -104,7 +105,7 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     made.pool = NVDP_POOL_FIRST;
     if (made.latent_dim == 0) made.latent_dim = 2;
     NVDP_RETURN_IF_FAILED(
-        nvdp__nvib_config_check(ctx, &made, bert->hidden_size, bert->num_attention_heads));
+        nvdp__nvib_config_check(ctx, &made, 1, bert->hidden_size, bert->num_attention_heads));
     *config = made;
     return NVDP_OK;
 }
@@ -127,10 +128,13 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
     if (!bert->row->word_local)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "method %s: expected encoder %s, whose state of a word depends on this "
-                          "word alone, found %s",
-                          mechanism->name, nvdp__method_named(mechanism->name)->encoder,
-                          bert->row->title);
+                          "method %s: expected an encoder whose state of a word depends on at most "
+                          "{word-window} words on either side (words or word-windows), found %s",
+                          mechanism->name, bert->row->title);
+    if (bert->config.window != resolved.clip.window)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "method %s: expected {word-window} %zu, that of the model, found %zu",
+                          mechanism->name, bert->config.window, resolved.clip.window);
     word = nvdp__calloc(ctx, 1, sizeof *word);
     if (word == NULL) return NVDP_ERR_MEMORY;
     *word = (struct word){.ctx = ctx,
@@ -277,6 +281,11 @@ static double vector_of(const struct word *word, const struct nvdp__encoded *in,
            (double)*nvdp__value(in->params, word->weight.bias);
 }
 
+/* An integer coordinate, in standard deviations of the noise. */
+static double units(const struct word *word, int64_t grid) {
+    return word->config.clip.word * ldexp((double)grid, -NVDP__WORD_BITS);
+}
+
 /* Sets mu to S of text b. */
 static void sum_words(const struct word *word, const struct nvdp__encoded *in, size_t b,
                       const struct room *room) {
@@ -298,9 +307,11 @@ static void sum_words(const struct word *word, const struct nvdp__encoded *in, s
         word->replaced[b] |= isnan(nvdp__word_round(p, room->t, room->v));
         for (size_t j = 0; j < p; j++)
             room->s[j] += room->v[j];
+        for (size_t j = 0; word->kept != NULL && j < p; j++)
+            word->kept[w * p + j] = units(word, room->v[j]);
     }
     for (size_t j = 0; j < p; j++)
-        mu[j] = (float)(word->config.clip.word * ldexp((double)room->s[j], -NVDP__WORD_BITS));
+        mu[j] = (float)units(word, room->s[j]);
 }
 
 static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
@@ -422,9 +433,9 @@ static size_t replaced(const void *self) {
     return texts;
 }
 
-double nvdp__word_factor(const void *self, size_t text) {
-    const struct word *word = self;
-    return (double)word->factor[text];
+void nvdp__word_keep(void *self, double *vectors) {
+    struct word *word = self;
+    word->kept = vectors;
 }
 
 const struct nvdp__mechanism nvdp__mechanism_word = {.name = "word",
@@ -451,6 +462,7 @@ static bool always(const struct nvdp__nvib_config *config) {
 
 static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *limits) {
     limits->clip_word = isinf(config->clip.word) ? 0 : config->clip.word;
+    limits->word_window = (double)config->clip.window;
 }
 
 const struct nvdp__method nvdp__method_row_word = {
@@ -459,5 +471,6 @@ const struct nvdp__method nvdp__method_row_word = {
     .own_noise = true,
     .words = true,
     .encoder = "words",
+    .window_encoder = "word-windows",
     .single = always,
     .limits = limits};

@@ -1,13 +1,13 @@
 /* Method word: a text's sum of clipped word vectors, with Gaussian noise (rdp/word.h has the
  * certificate per word).
  *
- *     x_w = sum of the states of the word's pieces                    an encoder that is word-local
+ *     x_w = sum of the states of the word's pieces    from bert/words.c (r = 0) or word_windows.c (r > 0)
  *     t_w = softplus(g . x_w + g_0) (A x_w + a)                       weight and vector
  *     v_w = c t_w min(1, 1/|t_w|)                                     the clip comes last: |v_w| <= c
  *     S   = sum of v_w over the words,   M = S min(1, C/|S|),   z = M + N(0, I)
  *
  * With C the sequence clip. A text without words has M = 0. The border word of a pair has no
- * vector. Nothing depends on the length, on positions or on other words. */
+ * vector. v_w depends on the word and r words on either side, and on nothing else. */
 #ifndef NVDP_VIB_WORD_H
 #define NVDP_VIB_WORD_H
 
@@ -26,8 +26,8 @@ double nvdp__word_round(size_t n, const double *t, int64_t *grid);
  * the clip. `factor` is what nvdp__word_round returned. */
 void nvdp__word_clip_backward(size_t n, const double *t, double factor, double *dt);
 
-/* Factor of the sequence clip of a text of the last batch: M = factor S; NaN if the text has numbers that are not
- * finite. `self` is a bottleneck of method word. */
-double nvdp__word_factor(const void *self, size_t text);
+/* Later passes also write v_w [words, p] of the batch's words, in their order, to `vectors`; NULL: no longer. `self` is a
+ * bottleneck of method word. */
+void nvdp__word_keep(void *self, double *vectors);
 
 #endif

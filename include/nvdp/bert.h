@@ -41,7 +41,10 @@ enum nvdp_model_type {
     /** "modernbert": LayerNorm before the layers, rotary positions, gated inner layers, local attention */
     NVDP_MODEL_MODERNBERT,
     /** "words": the word embeddings alone, for method word; only in this library, not in transformers. */
-    NVDP_MODEL_WORDS
+    NVDP_MODEL_WORDS,
+    /** "word-windows": the lower layers of another model over windows of words, for method word; only in this library, not in
+     * transformers. */
+    NVDP_MODEL_WORD_WINDOWS
 };
 
 /** Members of config.json, with BERT's names. nvdp_bert_config_default(), nvdp_bert_config_find() and
@@ -76,6 +79,10 @@ struct nvdp_bert_config {
     bool mlp_bias;        /**< ModernBERT: inner layers have biases */
     bool classifier_bias; /**< ModernBERT: the head's dense layer has a bias */
     bool classifier_mean; /**< ModernBERT: the head reads the mean of the states, not the first */
+    size_t
+        window; /**< word-windows: words on either side of a word that its state depends on; 1 to 16 */
+    size_t window_positions;          /**< word-windows: positions of the layers */
+    enum nvdp_model_type window_type; /**< word-windows: model type of the layers */
 };
 
 /** Fills in the configuration of BERT-base-uncased.
@@ -102,7 +109,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
 /** Returns the name of a model type.
  * @param type one of enum nvdp_model_type
  * @return "model_type" in config.json: "bert", "distilbert", "roberta", "bilstm", "mpnet", "electra", "xlm-roberta",
- *         "modernbert", "words" */
+ *         "modernbert", "words", "word-windows" */
 const char *nvdp_model_type_name(enum nvdp_model_type type);
 
 /** Reads DIR/config.json. Missing members have the values of BERT-base (pad_token_id of RoBERTa, XLM-RoBERTa and MPNet: 1). hidden_size,

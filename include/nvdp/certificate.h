@@ -40,7 +40,8 @@ struct nvdp_limits {
     /** Upper bound of the norm of one word's part in the sum of a text, for a method with a certificate per word; 0:
      * none. */
     double clip_word;
-    double reserved[3]; /**< 0 */
+    double word_window; /**< words on either side of a word that its part depends on */
+    double reserved[2]; /**< 0 */
 };
 
 /** The theorems, in the order in which they are tried. */

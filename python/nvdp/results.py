@@ -368,6 +368,8 @@ class Limits(Result):
     """Pseudo-count of padding."""
     clip_word: float
     """Upper bound of the norm of one word's part in the sum of a text, for a method with a certificate per word; 0: none."""
+    word_window: float
+    """Words on either side of a word that its part depends on."""
 
 
 @dataclass(init=False, eq=False, repr=False)

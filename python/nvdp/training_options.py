@@ -66,6 +66,7 @@ class Arguments(TypedDict, total=False):
     clip_alpha_max: Optional[Union[float, str]]
     clip_sequence: Optional[Union[float, str]]
     clip_word: Optional[Union[float, str]]
+    word_window: Optional[int]
     clip_gradient: Optional[Literal["clamp", "inward"]]
     certified_epsilon: Optional[Union[float, str]]
     certified_delta: Optional[Union[float, str]]
@@ -73,6 +74,7 @@ class Arguments(TypedDict, total=False):
     certified_guess: Optional[Union[str, PathLike[str]]]
     word_epsilon: Optional[Union[float, str]]
     word_delta: Optional[Union[float, str]]
+    word_layers: Optional[int]
     lambda_g: Optional[Union[float, str]]
     lambda_d: Optional[Union[float, str]]
     lambda_: Optional[Union[float, str]]
@@ -256,6 +258,9 @@ class TrainingOptions(Options):
     and stdev-tau 1. 1e-06 or more. Default: inf."""
     clip_word: Optional[Union[float, str]] = _row(default_value="inf", min=1e-06, max=math.inf)
     """word: clip the vector of each word to norm C, which gives a bound per word. 1e-06 or more. Default: inf."""
+    word_window: Optional[int] = _row(default_value="0", unit="words", min=0.0, max=16.0)
+    """word: words on either side of a word that its vector depends on; one word then moves 2 R + 1 vectors, so word-epsilon allows each a
+    smaller norm [words]. From 0 to 16. Default: 0."""
     clip_gradient: Optional[Literal["clamp", "inward"]] = _row(default_value="clamp")
     """Gradient of clipped values: none (clamp), or only the part that leads back into the range (inward). Default: clamp."""
     certified_epsilon: Optional[Union[float, str]] = _row(default_value="0", unit="nats", min=0.0, max=1000000.0)
@@ -276,6 +281,9 @@ class TrainingOptions(Options):
     Default: 0."""
     word_delta: Optional[Union[float, str]] = _row(default_value="1e-05", min=1e-300, max=0.999)
     """Delta at which word-epsilon holds. From 1e-300 to 0.999. Default: 1e-05."""
+    word_layers: Optional[int] = _row(default_value="1", unit="layers", min=1.0, max=1024.0)
+    """With word-window R > 0: read each word and R words on either side with the first K layers of the model [layers]. From 1 to 1024.
+    Default: 1."""
     lambda_g: Optional[Union[float, str]] = _row(default_value="0.01", min=0.0, max=1000000.0)
     """Weight of the Gaussian regularizer in the loss. From 0 to 1000000. Default: 0.01."""
     lambda_d: Optional[Union[float, str]] = _row(default_value="0.01", min=0.0, max=1000000.0)

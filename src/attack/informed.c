@@ -1,18 +1,20 @@
 /* Names one word of a text, given the sample, the model and all other words: the attacker of the guarantee per word
  * (rdp/word.h).
  *
- * Only one vector of the sum S is unknown, so the likelihood of every candidate w is exact. With S_0 the sum of the
- * other words' vectors, P the projection onto the ball and z the mean of n samples, the word named first maximizes
+ * Only the part D_w of the sum S is unknown: the vectors of the windows that hold the word, of which there are 2r + 1.
+ * So the likelihood of every candidate w is exact. With S_0 the sum of the other vectors, P the projection onto the ball
+ * and z the mean of n samples, the word named first maximizes
  *
- *     log p(w)  +  n (z . M_w - |M_w|^2 / 2),     M_w = P(S_0 + v_w)                (Bayes' rule)
+ *     log p(w)  +  n (z . M_w - |M_w|^2 / 2),     M_w = P(S_0 + D_w)                (Bayes' rule)
  *
  * Candidates are the words of the public texts, and p is their frequency, or (1 - a) of its logarithm and a times that
- * of a masked language model which reads the other words. The true word gets no other treatment: if the public texts
- * lack it, the guess is wrong.
+ * of a masked language model which reads the other words. For r > 0, D_w depends on the place, and only the most
+ * probable candidates are tried (TRIED). The true word gets no other treatment: if it is no candidate, the guess is
+ * wrong.
  *
  * The bound. For any attacker, any prior and any fixed list of texts and words, the share of right guesses is at most
- * the guess bound, within min(c, C), of the share that the same attacker gets from N(M_0, I), M_0 = P(S_0): the
- * sample of the text without the word ("reference"; rdp/guess.c). The bound of frequencies alone ("prior") would not do
+ * the guess bound, within min(c (2r + 1), C), of the share that the same attacker gets from N(M_0, I), M_0 = P(S_0):
+ * the sample of the other windows ("reference"; rdp/guess.c). The bound of frequencies alone ("prior") would not do
  * where p is wrong: reading a sample can then correct p. The baseline is the larger of the two, for the reference the
  * upper end of its interval, and a violation is a lower end above the bound of that: two standard errors on either
  * side. */
@@ -23,11 +25,12 @@
 #include "vib/word.h"
 
 #include <cblas.h>
+#include <gsl/gsl_sort.h>
 #include <math.h>
 #include <nvdp/guess.h>
 #include <stdlib.h>
 
-enum { TOP = 10, RARE = 10, TOGETHER = 64, HELD_OUT = 10, MAX_HELD = 200 };
+enum { TOP = 10, RARE = 10, TOGETHER = 64, HELD_OUT = 10, MAX_HELD = 200, TRIED = 100 };
 static const double WEIGHTS[] = {0, 0.1, 0.2, 0.35, 0.5, 0.75, 1};
 enum { TRIES = sizeof WEIGHTS / sizeof *WEIGHTS };
 
@@ -38,20 +41,26 @@ enum { FIRST, AMONG_TEN, WORDS, RARE_FIRST, RARE_TEN, RARE_WORDS, COUNTS };
 
 struct informed {
     struct nvdp__text_attack *attack;
-    struct nvdp__strings words;    /* keys are the bytes of their ids; candidates first */
-    size_t count, dim, longest;    /* candidates; p; words of the longest text */
-    double *times;                 /* [count] in the public texts */
-    size_t capacity;               /* of times */
-    struct nvdp_posteriors *known; /* mu [words.count, p]: v_w */
-    double *square;                /* [count] |v_w|^2 */
-    double ball, scale;            /* C; n of states, which have no noise */
+    struct nvdp__strings words; /* keys are the bytes of their ids; candidates first */
+    size_t count, dim, longest; /* candidates; p; words of the longest text */
+    double *times;              /* [count] in the public texts */
+    size_t capacity;            /* of times */
+    double ball, scale;         /* C; n of states, which have no noise */
+    size_t window;              /* r */
+    double *alone;              /* r = 0: [words.count, p] v_w */
+    struct nvdp__batch *batch;  /* texts to compute vectors of */
+    double *computed;           /* [words of the batch, p] their vectors */
     /* the current text */
-    size_t n;
+    size_t n, elements;            /* words; words and borders */
     size_t *word, *first, *pieces; /* [longest] number in words; first token; tokens */
+    size_t *element, *start;       /* [longest] of a word; [longest + 1] first tokens of elements */
+    double *vector;                /* [longest, p] of the text's windows */
     double *sum, *rest, *z;        /* S [p], S_0 [p], [seeds, p] means of samples minus M */
-    double *along;                 /* [1 + seeds, count] M . v_w, then z . v_w */
-    /* the current word */
-    double *others, *factor, *half; /* [count] S_0 . v_w; factor of P; |M_w|^2 / 2 */
+    /* the current word: the candidates that are tried */
+    size_t tried, *candidate;       /* number; [count], the most probable first */
+    double *part;                   /* [tried, p] D_w */
+    double *along;                  /* [1 + seeds, count] M . D_w, then z . D_w */
+    double *others, *factor, *half; /* [count] S_0 . D_w; factor of P; |M_w|^2 / 2 */
     double *score;                  /* [count] */
     /* priors */
     double *frequency, *prior;     /* [count] logarithms */
@@ -66,28 +75,32 @@ struct informed {
 };
 
 static void release(struct informed *s) {
-    void *const memory[] = {s->times,     s->square, s->word,  s->first, s->pieces,
-                            s->sum,       s->rest,   s->z,     s->along, s->others,
-                            s->factor,    s->half,   s->score, s->prior, s->log_p,
-                            s->frequency, s->answer, s->id,    s->hits};
+    if (s->alone != s->part) free(s->part);
+    void *const memory[] = {s->times,     s->word,  s->first,     s->pieces, s->element,  s->start,
+                            s->sum,       s->rest,  s->z,         s->along,  s->others,   s->factor,
+                            s->half,      s->score, s->prior,     s->log_p,  s->answer,   s->id,
+                            s->frequency, s->hits,  s->candidate, s->vector, s->computed, s->alone};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
         free(memory[i]);
     nvdp__strings_release(&s->words);
-    nvdp_posteriors_free(s->known);
+    nvdp__batch_free(s->batch);
     nvdp__masked_lm_free(s->model);
     nvdp__tokens_release(&s->tokens);
 }
 
 /* --- words --- */
 
-/* Sets word, first, pieces and n to those of text i; adds new words. */
+/* Sets the words and elements of the current text to those of text i; adds new words. */
 static nvdp_status read_text(struct informed *s, const struct nvdp_dataset *data, size_t i) {
     const int32_t *ids = data->ids + data->offset[i], *mark = data->types + data->offset[i];
     const size_t tokens = data->offset[i + 1] - data->offset[i];
-    s->n = 0;
+    s->n = s->elements = 0;
     for (size_t t = 0, end; t < tokens; t = end) {
         end = nvdp__word_end(mark, t, tokens);
+        s->start[s->elements++] = t;
+        s->start[s->elements] = end;
         if (mark[t] == NVDP__WORD_BORDER) continue;
+        s->element[s->n] = s->elements - 1;
         NVDP_RETURN_IF_FAILED(nvdp__strings_add(&s->words, (const char *)(ids + t),
                                                 (end - t) * sizeof *ids, &s->word[s->n]));
         s->first[s->n] = t;
@@ -100,9 +113,9 @@ static nvdp_status read_words(struct informed *s) {
     const struct nvdp__text_attack *a = s->attack;
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
     s->room = nvdp__max(known->longest, attacked->longest) + 2;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->word, s->room));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->first, s->room));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->pieces, s->room));
+    size_t **const of_text[] = {&s->word, &s->first, &s->pieces, &s->element, &s->start};
+    for (size_t k = 0; k < sizeof of_text / sizeof *of_text; k++)
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, *of_text[k], s->room));
     for (size_t i = 0; i < known->count; i++) {
         NVDP_RETURN_IF_FAILED(read_text(s, known, i));
         NVDP_RETURN_IF_FAILED(
@@ -129,47 +142,133 @@ static const int32_t *ids_of(const struct informed *s, size_t word, size_t *n, i
     return copy;
 }
 
-/* Computes v_w of all words from texts of one word, whose projection is undone. */
-static nvdp_status compute_vectors(struct informed *s) {
+/* --- vectors --- */
+
+static void put(struct informed *s, size_t n, const int32_t *id, enum nvdp__word_mark mark) {
+    for (size_t k = 0; k < n; k++) {
+        nvdp__batch_put(s->batch, id[k]);
+        s->batch->types[s->batch->tokens - 1] = k > 0 ? NVDP__WORD_CONTINUES : (int32_t)mark;
+    }
+}
+
+/* Adds elements [from, to) of text i, with the ids of `word` in place of element `at`. */
+static void put_text(struct informed *s, const struct nvdp_dataset *data, size_t i, size_t from,
+                     size_t to, size_t at, size_t n, const int32_t *word) {
+    for (size_t e = from; e < to; e++) {
+        const size_t t = data->offset[i] + s->start[e];
+        if (e == at)
+            put(s, n, word, NVDP__WORD_BEGINS);
+        else
+            put(s, s->start[e + 1] - s->start[e], data->ids + t,
+                (enum nvdp__word_mark)data->types[t]);
+    }
+    nvdp__batch_end(s->batch, s->batch->texts);
+}
+
+/* Computes the vectors of all words of the batch. */
+static nvdp_status compute(struct informed *s) {
+    struct nvdp_model *model = s->attack->run.model;
+    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
+    nvdp__word_keep(model->bottleneck.self, s->computed);
+    const nvdp_status status = nvdp__model_infer(model, s->batch);
+    nvdp__word_keep(model->bottleneck.self, NULL);
+    return status;
+}
+
+static nvdp_status plan_vectors(struct informed *s) {
+    struct nvdp_context *ctx = s->attack->ctx;
+    const size_t word = s->words.longest / sizeof(int32_t);
+    const size_t longest = s->window > 0 ? s->attack->attacked.data->longest + word : word;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->computed, TOGETHER * longest * s->dim));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->candidate, s->count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->vector, s->room * s->dim));
+    NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, TOGETHER, longest, &s->batch));
+    NVDP_RETURN_IF_FAILED(nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false));
+    s->tried = s->window > 0 ? nvdp__min(s->count, TRIED) : s->count;
+    for (size_t k = 0; k < s->count; k++)
+        s->candidate[k] = k;
+    return s->window > 0 ? NVDP__NEW(ctx, s->part, s->tried * s->dim) : NVDP_OK;
+}
+
+/* r = 0: computes v_w of all words, which are D_w in every text. */
+static nvdp_status compute_words(struct informed *s) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = s->attack->ctx;
-    struct nvdp_model *model = s->attack->run.model;
-    const size_t longest = s->words.longest / sizeof(int32_t), all = s->words.count;
-    struct nvdp__batch *batch = NULL;
+    const size_t all = s->words.count;
     int32_t *copy = NULL;
-    NVDP_TRY(nvdp_posteriors_create(ctx, all, all, s->dim, false, &s->known));
-    for (size_t w = 0; w <= all; w++)
-        s->known->offset[w] = w;
-    NVDP_TRY(NVDP__NEW(ctx, copy, longest));
-    NVDP_TRY(NVDP__NEW(ctx, s->square, s->count));
-    NVDP_TRY(nvdp__batch_create(ctx, TOGETHER, longest, &batch));
-    NVDP_TRY(nvdp__model_plan(model, TOGETHER, longest, false));
+    if (s->window > 0) return NVDP_OK;
+    NVDP_TRY(NVDP__NEW(ctx, copy, s->words.longest / sizeof *copy));
+    NVDP_TRY(NVDP__NEW(ctx, s->alone, all * s->dim));
     for (size_t at = 0; at < all; at += TOGETHER) {
-        nvdp__batch_clear(batch);
+        nvdp__batch_clear(s->batch);
         for (size_t w = at; w < nvdp__min(all, at + TOGETHER); w++) {
             size_t n;
             const int32_t *id = ids_of(s, w, &n, copy);
-            for (size_t k = 0; k < n; k++) {
-                nvdp__batch_put(batch, id[k]);
-                batch->types[batch->tokens - 1] = k > 0 ? NVDP__WORD_CONTINUES : NVDP__WORD_BEGINS;
-            }
-            nvdp__batch_end(batch, w);
+            put(s, n, id, NVDP__WORD_BEGINS);
+            nvdp__batch_end(s->batch, w);
         }
-        NVDP_TRY(nvdp__check_cancelled(ctx, "attack: cancelled"));
-        NVDP_TRY(nvdp__model_infer(model, batch));
-        NVDP_TRY(nvdp__model_posterior(model, at, s->known));
-        for (size_t b = 0; b < batch->texts; b++) {
-            const double factor = nvdp__word_factor(model->bottleneck.self, b);
-            if (factor < 1)
-                cblas_dscal((int)s->dim, 1 / factor, s->known->mu + (at + b) * s->dim, 1);
-        }
+        NVDP_TRY(compute(s));
+        memcpy(s->alone + at * s->dim, s->computed, s->batch->texts * s->dim * sizeof *s->alone);
     }
-    for (size_t k = 0; k < s->count; k++) {
-        const double *v = s->known->mu + k * s->dim;
-        s->square[k] = cblas_ddot((int)s->dim, v, 1, v, 1);
+    s->part = s->alone;
+cleanup:
+    free(copy);
+    return status;
+}
+
+/* Sets the vectors of the current text, i. */
+static nvdp_status compute_text(struct informed *s, const struct nvdp_dataset *data, size_t i) {
+    const size_t p = s->dim;
+    for (size_t j = 0; s->window == 0 && j < s->n; j++)
+        memcpy(s->vector + j * p, s->alone + s->word[j] * p, p * sizeof *s->vector);
+    if (s->window == 0) return NVDP_OK;
+    nvdp__batch_clear(s->batch);
+    put_text(s, data, i, 0, s->elements, s->elements, 0, NULL);
+    NVDP_RETURN_IF_FAILED(compute(s));
+    memcpy(s->vector, s->computed, s->n * p * sizeof *s->vector);
+    return NVDP_OK;
+}
+
+/* Adds to sum [p] the vectors of the words centered within r elements of element `at`. Those of `vector` are in the
+ * order of the text's words, from element `from` on. */
+static void add_windows(const struct informed *s, const double *vector, size_t from, size_t at,
+                        double *sum) {
+    size_t skipped = 0;
+    for (size_t j = 0; j < s->n; j++) {
+        const size_t e = s->element[j];
+        skipped += e < from;
+        if (e + s->window < at || e > at + s->window) continue;
+        cblas_daxpy((int)s->dim, 1, vector + (j - skipped) * s->dim, 1, sum, 1);
+    }
+}
+
+/* r > 0: sets D_w of the most probable candidates for word j of text i. The windows that hold the word depend on 2r
+ * elements on either side of it. */
+static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *data, size_t i,
+                                 size_t j) {
+    nvdp_status status = NVDP_OK;
+    const size_t at = s->element[j], p = s->dim, reach = 2 * s->window;
+    const size_t from = at > reach ? at - reach : 0, to = nvdp__min(at + reach + 1, s->elements);
+    size_t words = 0;
+    int32_t *copy = NULL;
+    if (s->window == 0) return NVDP_OK;
+    for (size_t k = 0; k < s->n; k++)
+        words += s->element[k] >= from && s->element[k] < to;
+    NVDP_TRY(NVDP__NEW(s->attack->ctx, copy, s->words.longest / sizeof *copy));
+    gsl_sort_largest_index(s->candidate, s->tried, s->prior, 1, s->count);
+    memset(s->part, 0, s->tried * p * sizeof *s->part);
+    for (size_t done = 0; done < s->tried; done += s->batch->texts) {
+        nvdp__batch_clear(s->batch);
+        for (size_t k = done; k < nvdp__min(s->tried, done + TOGETHER); k++) {
+            size_t n;
+            const int32_t *id = ids_of(s, s->candidate[k], &n, copy);
+            put_text(s, data, i, from, to, at, n, id);
+        }
+        NVDP_TRY(compute(s));
+        for (size_t k = 0; k < s->batch->texts; k++)
+            add_windows(s, s->computed + k * words * p, from, at, s->part + (done + k) * p);
     }
 cleanup:
-    nvdp__batch_free(batch);
     free(copy);
     return status;
 }
@@ -348,36 +447,53 @@ static void count_guess(struct informed *s, int observation, size_t at, size_t w
     counts(s, observation, RARE_WORDS)[at] += rare;
 }
 
-/* Sets the scores from n observations of mean z: z . S_0, and z . v_w as
- * by times S_0 . v_w plus the sum of two vectors [count]. */
+/* Sets the scores from n observations of mean z: z . S_0, and z . D_w as by times S_0 . D_w plus the sum of two vectors
+ * [tried]. Candidates that are not tried come last. */
 static void set_scores(const struct informed *s, double n, double z_others, double by,
                        const double *a, double sign, const double *b) {
-    for (size_t k = 0; k < s->count; k++) {
+    for (size_t k = 0; s->tried < s->count && k < s->count; k++)
+        s->score[k] = -INFINITY;
+    for (size_t k = 0; k < s->tried; k++) {
         const double z_word = by * s->others[k] + a[k] + sign * b[k];
-        s->score[k] = s->prior[k] + n * (s->factor[k] * (z_others + z_word) - s->half[k]);
+        const size_t word = s->candidate[k];
+        s->score[word] = s->prior[word] + n * (s->factor[k] * (z_others + z_word) - s->half[k]);
     }
+}
+
+/* Sets the products of all D_w with the mean of text i and with the means of its samples. */
+static void set_along(const struct informed *s, size_t i) {
+    const struct nvdp__text_attack *a = s->attack;
+    const int m = (int)s->tried, p = (int)s->dim;
+    for (size_t k = 0; k <= nvdp__draws(a, NVDP__OBSERVED_RELEASE); k++)
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, m, p, 1, s->part, p,
+                    k == 0 ? a->attacked.set->mu + i * s->dim : s->z + (k - 1) * s->dim, 1, 0,
+                    s->along + k * s->tried, 1);
 }
 
 /* Names word j of text i from every observation. */
 static void guess(struct informed *s, size_t i, size_t j) {
     const struct nvdp__text_attack *a = s->attack;
     const int p = (int)s->dim;
-    const double *vector = s->known->mu, *mean = a->attacked.set->mu + i * s->dim,
-                 n = a->options->releases, *of_mean = s->along;
+    const double *mean = a->attacked.set->mu + i * s->dim, n = a->options->releases,
+                 *of_mean = s->along;
     const size_t word = s->word[j], texts = a->attacked.data->count;
-    memcpy(s->rest, s->sum, s->dim * sizeof *s->rest);
-    cblas_daxpy(p, -1, vector + word * s->dim, 1, s->rest, 1);
+    if (s->window > 0) set_along(s, i);
+    memset(s->rest, 0, s->dim * sizeof *s->rest);
+    add_windows(s, s->vector, 0, s->element[j], s->rest);
+    for (size_t d = 0; d < s->dim; d++)
+        s->rest[d] = s->sum[d] - s->rest[d];
     const double rest = cblas_ddot(p, s->rest, 1, s->rest, 1), to_rest = projection(s, rest);
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)s->count, p, 1, vector, p, s->rest, 1, 0,
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)s->tried, p, 1, s->part, p, s->rest, 1, 0,
                 s->others, 1);
-    for (size_t k = 0; k < s->count; k++) {
-        const double square = rest + 2 * s->others[k] + s->square[k];
+    for (size_t k = 0; k < s->tried; k++) {
+        const double *part = s->part + k * s->dim;
+        const double square = rest + 2 * s->others[k] + cblas_ddot(p, part, 1, part, 1);
         s->factor[k] = projection(s, square);
         s->half[k] = s->factor[k] * s->factor[k] * square / 2;
     }
     const double mean_rest = cblas_ddot(p, mean, 1, s->rest, 1);
     for (size_t seed = 0; seed < nvdp__draws(a, NVDP__OBSERVED_RELEASE); seed++) {
-        const double *z = s->z + seed * s->dim, *of_z = s->along + (seed + 1) * s->count;
+        const double *z = s->z + seed * s->dim, *of_z = s->along + (seed + 1) * s->tried;
         const double z_rest = cblas_ddot(p, z, 1, s->rest, 1);
         set_scores(s, n, z_rest, 0, of_z, 0, of_mean);
         count_guess(s, NVDP__OBSERVED_RELEASE, seed * texts + i, word);
@@ -399,7 +515,7 @@ static nvdp_status sum_vectors(struct informed *s, size_t i) {
     double off = 0;
     memset(s->sum, 0, s->dim * sizeof *s->sum);
     for (size_t j = 0; j < s->n; j++)
-        cblas_daxpy((int)s->dim, 1, s->known->mu + s->word[j] * s->dim, 1, s->sum, 1);
+        cblas_daxpy((int)s->dim, 1, s->vector + j * s->dim, 1, s->sum, 1);
     const double factor = projection(s, cblas_ddot((int)s->dim, s->sum, 1, s->sum, 1));
     for (size_t d = 0; d < s->dim; d++)
         off = fmax(off, fabs(factor * s->sum[d] - mean[d]));
@@ -410,7 +526,7 @@ static nvdp_status sum_vectors(struct informed *s, size_t i) {
                       i, off);
 }
 
-/* Reads the samples of text i: z [seeds, p] and the products with all candidates. */
+/* Reads the samples of text i: z [seeds, p], and with r = 0 the products with all candidates. */
 static void observe(struct informed *s, size_t i) {
     const struct nvdp__text_attack *a = s->attack;
     const size_t seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE), p = s->dim;
@@ -423,10 +539,7 @@ static void observe(struct informed *s, size_t i) {
                           (uint32_t)draw, i, 1, one, NULL);
             cblas_daxpy((int)p, 1 / (double)releases, one, 1, s->z + seed * p, 1);
         }
-    for (size_t k = 0; k <= seeds; k++)
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)s->count, (int)p, 1, s->known->mu, (int)p,
-                    k == 0 ? a->attacked.set->mu + i * p : s->z + (k - 1) * p, 1, 0,
-                    s->along + k * s->count, 1);
+    if (s->window == 0) set_along(s, i);
 }
 
 /* --- scores --- */
@@ -442,7 +555,8 @@ static nvdp_status add_scores(struct informed *s) {
     enum { METRICS = sizeof of / sizeof *of };
     struct nvdp__text_attack *a = s->attack;
     const struct nvdp__clip_config *clip = &a->run.model->info.nvib.clip;
-    const struct nvdp__word_clip both = {.word = clip->word, .text = clip->sequence};
+    const struct nvdp__word_clip both = {
+        .word = clip->word, .text = clip->sequence, .window = (double)clip->window};
     const size_t first = a->scores, seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
     for (int o = 0; o < OBSERVATIONS; o++)
         for (size_t k = 0; k < METRICS; k++)
@@ -494,9 +608,11 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
                           "word (--method word), found method %s",
                           nvdp_method_name(info->method));
     s.ball = nvdp__sequence_ball(info->nvib.clip.sequence);
+    s.window = info->nvib.clip.window;
     s.scale = 1e8 / (info->nvib.clip.word * info->nvib.clip.word);
     NVDP_TRY(read_words(&s));
-    NVDP_TRY(compute_vectors(&s));
+    NVDP_TRY(plan_vectors(&s));
+    NVDP_TRY(compute_words(&s));
     NVDP_TRY(reserve(&s));
     NVDP_TRY(open_model(&s));
     NVDP_TRY(choose_weight(&s, &a->weight[0]));
@@ -506,6 +622,7 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
     for (size_t i = 0; i < data->count; i++) {
         NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
         NVDP_TRY(read_text(&s, data, i));
+        NVDP_TRY(compute_text(&s, data, i));
         NVDP_TRY(sum_vectors(&s, i));
         observe(&s, i);
         for (size_t from = 0, n; from < s.n; from += n) {
@@ -513,6 +630,7 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
             NVDP_TRY(ask(&s, data, i, from, n));
             for (size_t j = 0; j < n; j++) {
                 set_prior(&s, j, a->weight[0]);
+                NVDP_TRY(compute_parts(&s, data, i, from + j));
                 guess(&s, i, from + j);
             }
         }

@@ -99,6 +99,7 @@ void nvdp__bert_cache_release(struct nvdp__bert_cache *cache) {
         nvdp__device_release(&cache->lane[l].dev);
     }
     free(cache->lane);
+    if (cache->release_own != NULL) cache->release_own(cache);
     free(cache->hidden);
     free(cache->states);
     free(cache->layer);

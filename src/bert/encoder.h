@@ -154,6 +154,8 @@ struct nvdp__bert_cache {
     struct nvdp__tensor *states; /* the same, for products */
     struct nvdp__bert_layer_cache *layer;
     void *own; /* activations of an encoder without such layers, for its own file (row.h); free() */
+    /* Releases what `own` refers to; NULL: it refers to nothing that is owned. */
+    void (*release_own)(struct nvdp__bert_cache *cache);
     float *scratch; /* attention */
     size_t lanes;   /* 0, or the number of threads: see nvdp__bert_lanes */
     struct nvdp__lane *lane;

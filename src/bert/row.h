@@ -60,6 +60,12 @@ struct nvdp__encoder_pass {
                             const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
 };
 
+/* The size of an encoder over the word embeddings of another model. Each row reads its own members. */
+struct nvdp__over_words {
+    size_t units;          /* per direction */
+    size_t window, layers; /* words on either side of a word, lower layers of the model */
+};
+
 /* A member of config.json that must have this value, if present. */
 struct nvdp__config_value {
     const char *key;
@@ -87,8 +93,10 @@ struct nvdp__encoder_row {
     bool per_example; /* its backward pass gives per-example gradients (tensor/per_example.h) */
     bool
         masked_lm; /* can be pretrained as a masked language model: has a dense pooler and per-example gradients */
-    bool bf16;       /* computes in bf16 if its sizes fit */
-    bool word_local; /* a token's state depends on its piece alone; has no pooler */
+    bool bf16; /* computes in bf16 if its sizes fit */
+    /* A word's state depends on this word, and config.window words on either side, alone; has no
+     * pooler. */
+    bool word_local;
     enum nvdp__act pooler_activation;
     /* Biases by distance: rows of their table (0: none), and the row of a distance j - i from
      * query i to key j. */
@@ -100,9 +108,10 @@ struct nvdp__encoder_row {
     size_t (*tensors_below)(const struct nvdp__bert *bert, size_t layers);
 
     /* Set for an encoder over the word embeddings of another model, which is a value of the
-     * option `encoder` or belongs to a method: returns its configuration with `units` units over
-     * the words of `from`; `units` returns the units of a configuration. NULL: it has none. */
-    struct nvdp_bert_config (*over_words)(const struct nvdp_bert_config *from, size_t units);
+     * option `encoder` or belongs to a method: returns its configuration over the words of
+     * `from`; `units` returns the units of a configuration. NULL: it has none. */
+    struct nvdp_bert_config (*over_words)(const struct nvdp_bert_config *from,
+                                          const struct nvdp__over_words *how);
     size_t (*units)(const struct nvdp_bert_config *config);
 
     /* Sets the type's defaults and reads members without a place in `key`, before the others are

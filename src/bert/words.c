@@ -18,9 +18,10 @@ static void complete(struct nvdp_bert_config *config) {
     config->type_vocab_size = 1;
 }
 
-static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from, size_t units) {
+static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
+                                          const struct nvdp__over_words *how) {
     struct nvdp_bert_config config = *from;
-    (void)units;
+    (void)how;
     config.hidden_size = nvdp__word_width(from);
     complete(&config);
     return config;

@@ -107,6 +107,10 @@ const struct nvdp_option nvdp__bottleneck_options[] = {
     {"clip-word", NVDP_OPTION_REAL, "C",
      "word: clip the vector of each word to norm C, which gives a bound per word", "inf",
      AT(clip.word), .min = 1e-6, .max = INFINITY, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"word-window", NVDP_OPTION_INTEGER, "R",
+     "word: words on either side of a word that its vector depends on; one word then moves 2 R + 1 "
+     "vectors, so word-epsilon allows each a smaller norm",
+     "0", AT(clip.window), .unit = "words", .max = 16, .traits = NVDP_TRAIT_BOTTLENECK},
     {"clip-gradient", NVDP_OPTION_CHOICE, "G",
      "gradient of clipped values: none (clamp), or only the part that leads back into the range "
      "(inward)",
@@ -143,18 +147,18 @@ bool nvdp__clips_sequence(const struct nvdp__clip_config *clip) {
 }
 
 static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib_config *config,
-                               size_t hidden_size, size_t heads) {
+                               size_t least, size_t hidden_size, size_t heads) {
     size_t dim = config->latent_dim > 0 ? config->latent_dim : hidden_size;
     if (hidden_size == 0 || heads == 0) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "hidden_size and heads: expected at least 1, found %zu and %zu",
                           hidden_size, heads);
     }
-    if (dim < 2 || dim > hidden_size) { /* LayerNorm maps a single number to a constant */
+    if (dim < least || dim > hidden_size) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "latent_dim: expected a number from 2 to %zu, the width of the encoder, found %zu",
-            hidden_size, dim);
+            "latent_dim: expected a number from %zu to %zu, the width of the encoder, found %zu",
+            least, hidden_size, dim);
     }
     if (config->latent_heads > 0 && dim % config->latent_heads != 0) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -238,10 +242,10 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp__nv
 }
 
 nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
-                                    const struct nvdp__nvib_config *config, size_t hidden_size,
-                                    size_t heads) {
+                                    const struct nvdp__nvib_config *config, size_t least,
+                                    size_t hidden_size, size_t heads) {
     NVDP_RETURN_IF_FAILED(check_choices(ctx, config));
-    NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, hidden_size, heads));
+    NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, least, hidden_size, heads));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
     if (config->row_index != NVDP__ROW_INDEX_NONE && config->length_policy != NVDP_LENGTH_HIDDEN)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -269,7 +273,8 @@ static enum nvdp_pool automatic_pool(const struct nvdp__nvib_config *config, siz
 
 nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvib_config *config,
                                       size_t hidden_size, size_t heads) {
-    NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, config, hidden_size, heads));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__nvib_config_check(ctx, config, NVDP__LEAST_DIM, hidden_size, heads));
     if (config->latent_dim == 0) config->latent_dim = hidden_size;
     if (config->latent_heads == 0)
         config->latent_heads = largest_divisor(config->latent_dim, heads);

@@ -43,6 +43,7 @@ struct nvdp__clip_config {
     double alpha_min, alpha_max;   /* 0, INFINITY: off */
     double sequence; /* |M|_2 <= C for all means of a text together, variances 1; INFINITY: off */
     double word;     /* methods with a certificate per word: |v_w|_2 <= c; INFINITY: off */
+    size_t window;   /* words on either side that v_w depends on: r */
     enum nvdp__clip_gradient gradient;
 };
 
@@ -80,11 +81,13 @@ struct nvdp__nvib_config {
     struct nvdp__vib_config vib;
 };
 struct nvdp__nvib_config nvdp__nvib_config_default(void);
-/* NVDP_ERR_ARGUMENT names the field, its value and the allowed range; hidden_size and heads are
- * the encoder's. */
+/* Least width of a vector where a LayerNorm reads it: one number would become a constant. */
+enum { NVDP__LEAST_DIM = 2 };
+/* NVDP_ERR_ARGUMENT names the field, its value and the allowed range; `least` is that of the width of a vector,
+ * hidden_size and heads are the encoder's. */
 nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
-                                    const struct nvdp__nvib_config *config, size_t hidden_size,
-                                    size_t heads);
+                                    const struct nvdp__nvib_config *config, size_t least,
+                                    size_t hidden_size, size_t heads);
 /* Resolves latent_dim, latent_heads and pool if they are "auto". */
 nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvib_config *config,
                                       size_t hidden_size, size_t heads);

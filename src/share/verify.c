@@ -403,6 +403,7 @@ static bool take_mechanism(struct verify *v) {
     nvib->clip.logvar_max = real_of(v, "clip_logvar_max", INFINITY);
     nvib->clip.sequence = real_of(v, "clip_sequence", INFINITY);
     nvib->clip.word = real_of(v, "clip_word", INFINITY);
+    nvib->clip.window = (size_t)fmax((double)whole_of(v, "word_window", 0), 0);
     nvib->clip.alpha_min = real_of(v, "clip_alpha_min", 0);
     nvib->clip.alpha_max = real_of(v, "clip_alpha_max", INFINITY);
     nvdp__snprintf(v->task, sizeof v->task, "%s", held->task);

@@ -269,22 +269,34 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__encoder_row *wanted = nvdp__encoder_choice(options->encoder);
     const struct nvdp__method *method = nvdp__method_row(options->method);
-    if (method->encoder != NULL && wanted == NULL) wanted = nvdp__encoder_find(method->encoder);
+    if (method->encoder != NULL && wanted == NULL)
+        wanted = nvdp__encoder_find(options->nvib.clip.window > 0 ? method->window_encoder
+                                                                  : method->encoder);
     if (row->over_words != NULL) {
         const size_t units = row->units != NULL ? row->units(bert) : 0;
         if (wanted == row && (row->units == NULL || options->lstm_hidden == units)) return NVDP_OK;
         if (row->units == NULL)
             return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                              "%s: the model is %s, which only the method that made it can train "
-                              "further, found method %s",
-                              options->model, row->title, nvdp_method_name(options->method));
+                              "%s: the model is %s: expected the method and the {word-window} that "
+                              "made it, found {method} %s and {word-window} %zu",
+                              options->model, row->title, nvdp_method_name(options->method),
+                              options->nvib.clip.window);
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: the model is %s with %zu units per direction: expected {encoder} "
                           "%s {lstm-hidden} %zu",
                           options->model, row->title, units, row->names.type, units);
     }
-    if (wanted != NULL) *bert = wanted->over_words(bert, options->lstm_hidden);
-    return NVDP_OK;
+    if (wanted == NULL) return NVDP_OK;
+    const struct nvdp__over_words how = {.units = options->lstm_hidden,
+                                         .window = options->nvib.clip.window,
+                                         .layers = options->word_layers};
+    if (how.window > 0 && how.layers > bert->num_hidden_layers)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "option {word-layers}: expected at most %zu, the number of layers of %s, "
+                          "found %zu",
+                          bert->num_hidden_layers, options->model, how.layers);
+    *bert = wanted->over_words(bert, &how);
+    return nvdp_bert_config_check(t->ctx, bert);
 }
 
 nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {

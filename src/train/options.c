@@ -182,6 +182,11 @@ static const struct nvdp_option word_options[] = {
      .group = "Proof per word:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK},
     {"word-delta", NVDP_OPTION_REAL, "D", "delta at which word-epsilon holds", "1e-05",
      AT(word_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
+    {"word-layers", NVDP_OPTION_INTEGER, "K",
+     "with word-window R > 0: read each word and R words on either side with the first K layers of "
+     "the model",
+     "1", AT(word_layers), .unit = "layers", .min = 1, .max = 1024,
+     .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
@@ -364,17 +369,22 @@ static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t
 /* Sets clip-word from word-epsilon. */
 static nvdp_status calibrate_word(struct nvdp_context *ctx, struct nvdp__train_options *config) {
     double *word = &config->nvib.clip.word;
-    const bool budget = config->word_epsilon > 0;
-    if (!nvdp__method_row(config->method)->words && (budget || !isinf(*word)))
+    const bool budget = config->word_epsilon > 0, clip = !isinf(*word);
+    const bool window = config->nvib.clip.window > 0;
+    if (!nvdp__method_row(config->method)->words && (budget || clip || window))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option %s: expected a method with a certificate per word (word), found "
                           "{method} %s",
-                          nvdp__as_option(ctx, budget ? "word-epsilon" : "clip-word").text,
+                          nvdp__as_option(ctx, budget ? "word-epsilon"
+                                               : clip ? "clip-word"
+                                                      : "word-window")
+                              .text,
                           nvdp_method_name(config->method));
     if (!budget) return NVDP_OK;
     const double mu = nvdp_gdp_mu(config->word_epsilon, config->word_delta) /
                       sqrt((double)config->certified_releases);
-    const struct nvdp__word_clip with = {.text = config->nvib.clip.sequence};
+    const struct nvdp__word_clip with = {.text = config->nvib.clip.sequence,
+                                         .window = (double)config->nvib.clip.window};
     const double radius = nvdp__word_clip_for(&with, mu);
     if (!(radius >= 1e-6))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

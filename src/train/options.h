@@ -40,6 +40,7 @@ struct nvdp__train_options {
     struct nvdp__columns columns;
     int encoder;        /* index into nvdp__encoder_choices (bert/row.h); 0: the model's own */
     size_t lstm_hidden; /* units per direction */
+    size_t word_layers; /* lower layers over windows of words */
     struct nvdp__token_noise_options noise;
     bool freeze_words;
     enum nvdp_method method;

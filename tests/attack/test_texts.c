@@ -678,13 +678,14 @@ Test(texts, of_one_vector) {
 /* --- one word of a text, all others known --- */
 
 /* Trains method word, with a budget for whole texts unless `text` is 0, and opens model and made texts. */
-static char *open_words(struct nvdp_context *ctx, double word, double text, bool chain,
-                        struct nvdp__text_attack *a) {
+static char *open_words(struct nvdp_context *ctx, double word, double text, size_t window,
+                        bool chain, struct nvdp__text_attack *a) {
     char *out = strdup(support_scratch_path("words"));
     const struct task task = task_make(ctx);
     struct nvdp__train_options config = task_config(&task, NVDP_METHOD_WORD, out);
     config.word_epsilon = word;
     config.certified_epsilon = text;
+    config.nvib.clip.window = window;
     config.nvib.stdev_tau = 1;
     config.nvib.latent_dim = 8;
     config.overwrite = true;
@@ -711,18 +712,19 @@ static struct nvdp_text_score informed(struct nvdp__text_attack *a, const char *
 
 /* Near the prior at a small epsilon, above it at a large one, nearly always right at a huge one and without noise,
  * also where the ball is smaller than the vector of a word; never above the bound, unless the bound is that of a
- * smaller clip. */
+ * smaller clip. The same with a window of one word on either side. */
 Test(texts, of_a_word_whose_text_is_known) {
     static const struct {
         double word, text, low, high;
-    } of[] = {
-        {1, 0, 0, .2}, {40, 0, .3, .95}, {1e5, 0, .98, 1}, {1e5, 1e4, .6, 1}, {1e5, 8, .1, .4}};
+        size_t window;
+    } of[] = {{1, 0, 0, .2, 0},    {40, 0, .3, .95, 0}, {1e5, 0, .98, 1, 0}, {1e5, 1e4, .6, 1, 0},
+              {1e5, 8, .1, .4, 0}, {1, 0, 0, .2, 1},    {1e5, 0, .9, 1, 1}};
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 2, .releases = 1};
     struct nvdp_context *ctx = support_context();
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         struct nvdp__text_attack a = {
             .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-        char *run = open_words(ctx, of[i].word, of[i].text, false, &a);
+        char *run = open_words(ctx, of[i].word, of[i].text, of[i].window, false, &a);
         struct nvdp__clip_config *clip = &a.run.model->info.nvib.clip;
         cr_expect_eq(clip->word > clip->sequence, of[i].text > 0);
         const struct nvdp_text_score prior = informed(&a, "prior"),
@@ -734,8 +736,9 @@ Test(texts, of_a_word_whose_text_is_known) {
         cr_expect_lt(prior.value, .2);
         if (of[i].text == 0) cr_expect_gt(states.value, .99);
         cr_expect_eq(found.baseline, fmax(prior.value, reference.interval.high));
-        cr_expect_geq(found.bound,
-                      nvdp_guess_bound(found.baseline, fmin(clip->word, clip->sequence), 1, 8));
+        const double radius = fmin(clip->word * (2 * (double)of[i].window + 1), clip->sequence);
+        cr_expect_geq(found.bound, nvdp_guess_bound(found.baseline, radius, 1, 8));
+        cr_expect_leq(found.bound, nvdp_guess_bound(found.baseline, 1.001 * radius + 1e-4, 1, 8));
         cr_expect(isnan(prior.bound) && isnan(reference.bound));
         cr_expect(nvdp__scores_hold(&a));
         if (i == 1) {
@@ -755,7 +758,7 @@ Test(texts, of_a_word_with_a_language_model) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    char *run = open_words(ctx, 20, 0, true, &a);
+    char *run = open_words(ctx, 20, 0, 0, true, &a);
     const double alone = informed(&a, "release").value;
     cr_expect_eq(a.weight[0], 0);
     options.releases = 4;
@@ -780,7 +783,7 @@ Test(texts, of_a_word_of_a_run) {
     struct nvdp_context *ctx = support_context();
     const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
     struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
-    char *run = open_words(ctx, 2, 0, false, &a),
+    char *run = open_words(ctx, 2, 0, 0, false, &a),
          *known = strdup(support_scratch_path("data/train.tsv"));
     const char *file = support_scratch_path("words.h5");
     struct nvdp_text_attack found;

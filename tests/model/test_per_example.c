@@ -56,10 +56,12 @@ static struct fixture open_fixture(const struct choice *choice) {
     info.bert.norm_bias = info.bert.attention_bias = info.bert.mlp_bias = choice->biases;
     info.bert.classifier_bias = info.bert.classifier_mean = choice->biases;
     if (choice->bilstm)
-        info.bert = nvdp__encoder_find("bilstm")->over_words(&info.bert, WIDTH / 2 - 3);
+        info.bert = nvdp__encoder_find("bilstm")->over_words(
+            &info.bert, &(struct nvdp__over_words){.units = WIDTH / 2 - 3});
     const struct nvdp__method *method = nvdp__method_row(choice->method);
     if (method->encoder != NULL)
-        info.bert = nvdp__encoder_find(method->encoder)->over_words(&info.bert, 0);
+        info.bert = nvdp__encoder_find(method->encoder)
+                        ->over_words(&info.bert, &(struct nvdp__over_words){0});
     info.nvib = nvdp__nvib_config_default();
     info.nvib.length = LONGEST;
     if (method->words) info.nvib.clip.word = 0.3;

@@ -26,7 +26,8 @@ Test(config, default_is_the_published_run) {
 
 static void refuse(struct nvdp__nvib_config config, const char *field) {
     struct nvdp_context *ctx = support_context();
-    cr_expect_eq(nvdp__nvib_config_check(ctx, &config, 32, 4), NVDP_ERR_ARGUMENT, "%s", field);
+    cr_expect_eq(nvdp__nvib_config_check(ctx, &config, NVDP__LEAST_DIM, 32, 4), NVDP_ERR_ARGUMENT,
+                 "%s", field);
     cr_expect_not_null(strstr(nvdp_context_error(ctx), field), "%s: %s", field,
                        nvdp_context_error(ctx));
     nvdp_context_free(ctx);
@@ -75,7 +76,7 @@ Test(config, public_needs_no_length) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__nvib_config config = nvdp__nvib_config_default();
     config.length_policy = NVDP_LENGTH_PUBLIC;
-    cr_expect_eq(nvdp__nvib_config_check(ctx, &config, 32, 4), NVDP_OK);
+    cr_expect_eq(nvdp__nvib_config_check(ctx, &config, NVDP__LEAST_DIM, 32, 4), NVDP_OK);
     nvdp_context_free(ctx);
 }
 

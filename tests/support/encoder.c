@@ -42,7 +42,8 @@ int encoder_next_type(int type) {
 struct nvdp_bert_config encoder_bilstm(void) {
     struct nvdp_bert_config config = encoder_config();
     config.hidden_size = 11;
-    config = nvdp__encoder_find("bilstm")->over_words(&config, 5);
+    config =
+        nvdp__encoder_find("bilstm")->over_words(&config, &(struct nvdp__over_words){.units = 5});
     config.max_position_embeddings = 17;
     return config;
 }

@@ -2,6 +2,7 @@
  * trained, saved and scored, or is refused by name, as the row claims. A new row is tested here without a change. */
 #include "bert/checkpoint.h"
 #include "bert/row.h"
+#include "bert/transformer.h"
 #include "mechanism/method.h"
 #include "pretrain/pretrainer.h"
 #include "support.h"
@@ -70,7 +71,9 @@ static size_t model_of(struct nvdp_context *ctx, const struct task *task, int ty
     config.pad_token_id = row->pad_token_id < (int64_t)config.vocab_size ? row->pad_token_id : 0;
     config.local_attention = 4;
     config.global_attn_every_n_layers = 2;
-    if (row->over_words != NULL) config = row->over_words(&config, WIDTH / 2);
+    const struct nvdp__over_words how = {.units = WIDTH / 2, .window = 1, .layers = 1};
+    if (row->word_local) config.model_type = NVDP_MODEL_BERT;
+    if (row->over_words != NULL) config = row->over_words(&config, &how);
     snprintf(vocabulary, sizeof vocabulary, "%s/vocab.txt", task->model);
     snprintf(model, 600, "%s", support_scratch_path(row->names.type));
     cr_assert_eq(nvdp_bert_create_random(ctx, &config, 3, vocabulary, model), NVDP_OK, "%s: %s",
@@ -84,6 +87,7 @@ struct combination {
     const char *name;
     enum nvdp_method method;
     bool frozen, all_frozen, private_gradients, word_noise, bf16;
+    size_t window;
 };
 static const struct combination combinations[] = {
     {.name = "base"},
@@ -104,6 +108,7 @@ static const struct combination combinations[] = {
     {.name = "DP-SGD above a frozen layer", .private_gradients = true, .frozen = true},
     {.name = "noise on words", .word_noise = true},
     {.name = "a certificate per word", .method = NVDP_METHOD_WORD},
+    {.name = "a certificate per word, windows", .method = NVDP_METHOD_WORD, .window = 1},
 };
 enum { COMBINATIONS = sizeof combinations / sizeof *combinations };
 
@@ -112,10 +117,18 @@ static bool is_choice(const struct nvdp__encoder_row *row) {
     return row->over_words != NULL && !row->word_local;
 }
 
+/* The only encoder of a method; NULL: the model's own. */
+static const char *encoder_of(const struct combination *c) {
+    const struct nvdp__method *method = nvdp__method_row(c->method);
+    return c->window > 0 ? method->window_encoder : method->encoder;
+}
+
 static bool claimed(const struct nvdp__encoder_row *row, const struct combination *c) {
     const struct nvdp__method *method = nvdp__method_row(c->method);
+    if (method->encoder != NULL && row->word_local) /* further training */
+        return strcmp(row->names.type, encoder_of(c)) == 0;
     if (method->encoder != NULL)
-        return !is_choice(row); /* it takes the word embeddings of any model */
+        return !is_choice(row) && (c->window == 0 || row->pass == &nvdp__transformer_pass);
     return !row->word_local && (!nvdp_method_is_private(c->method) || row->bottleneck) &&
            (c->method != NVDP_METHOD_VTDP || row->pass->declare_extra != NULL) &&
            (!(c->frozen || c->all_frozen) || row->tensors_below != NULL) &&
@@ -132,6 +145,7 @@ static struct nvdp__train_options options_of(const struct task *task,
     if (is_choice(row)) config.lstm_hidden = WIDTH / 2;
     if (c->method == NVDP_METHOD_WORD) {
         config.word_epsilon = 8;
+        config.nvib.clip.window = c->window;
         config.nvib.stdev_tau = 1;
         config.lambda_g = config.lambda_d = 0;
     }
@@ -153,7 +167,7 @@ static struct nvdp__train_options options_of(const struct task *task,
 /* The run is scored, in int8 too where the processor has it, and its model is of the same type. */
 static void check_run(struct nvdp_context *ctx, const struct nvdp__encoder_row *row,
                       const char *run, const struct combination *c) {
-    const char *what = c->name, *own = nvdp__method_row(c->method)->encoder;
+    const char *what = c->name, *own = encoder_of(c);
     struct nvdp_bert_config saved = NVDP_RESULT(struct nvdp_bert_config);
     char folder[700];
     const double score = task_evaluate(ctx, run, 1).scores->mean[0];

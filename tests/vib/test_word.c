@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 12, PIECES = 40, NUMBERS = 3, TEXTS = 8, LONGEST = 24 };
+enum { WIDTH = 12, PIECES = 40, NUMBERS = 3, TEXTS = 8, LONGEST = 24, POSITIONS = 60 };
 
 struct words {
     struct nvdp_context *ctx;
@@ -29,17 +29,28 @@ struct words {
 
 static const struct nvdp__mechanism *const word = &nvdp__mechanism_word;
 
-/* Both clips in standard deviations of the noise; `scale`: of the parameters. */
-static void build(struct words *w, int threads, double clip, double text, double scale) {
+/* The encoder over the words of a small model, with `window` words on either side of each. */
+static struct nvdp_bert_config encoder_of(size_t window) {
     struct nvdp_bert_config base = nvdp__bert_config_default();
+    const struct nvdp__over_words how = {.window = window, .layers = 1};
+    base.hidden_size = WIDTH;
+    base.num_attention_heads = 3;
+    base.intermediate_size = 21; /* no multiple of a vector */
+    base.max_position_embeddings = POSITIONS;
+    base.vocab_size = PIECES;
+    base.hidden_dropout_prob = base.attention_probs_dropout_prob = 0;
+    return nvdp__encoder_find(window > 0 ? "word-windows" : "words")->over_words(&base, &how);
+}
+
+/* Both clips in standard deviations of the noise; `scale`: of the parameters. */
+static void build(struct words *w, int threads, const struct nvdp__word_clip *clip, double scale) {
+    const struct nvdp_bert_config config = encoder_of((size_t)clip->window);
     *w = (struct words){.ctx = support_context()};
     cr_assert_eq(nvdp_context_set_threads(w->ctx, threads), NVDP_OK);
-    base.hidden_size = WIDTH;
-    base.vocab_size = PIECES;
-    const struct nvdp_bert_config config = nvdp__encoder_find("words")->over_words(&base, 0);
     w->config = nvdp__nvib_config_default();
-    w->config.clip.word = clip;
-    w->config.clip.sequence = text;
+    w->config.clip.word = clip->word;
+    w->config.clip.sequence = clip->text;
+    w->config.clip.window = config.window;
     w->config.stdev_tau = w->config.length = 1;
     w->config.latent_dim = NUMBERS;
     cr_assert_eq(nvdp__bert_device(w->ctx, &config, &w->dev), NVDP_OK);
@@ -97,8 +108,8 @@ static void put_text(struct words *w, size_t n, const int *text) {
     nvdp__batch_end(w->batch, w->batch->texts);
 }
 
-static struct nvdp__encoded encoded(struct words *w) {
-    const struct nvdp__pass pass = {0};
+static struct nvdp__encoded encoded(struct words *w, bool training) {
+    const struct nvdp__pass pass = {.training = training};
     nvdp__bert_forward(&w->bert, &w->dev, &w->params, w->batch, &pass, &w->cache);
     return (struct nvdp__encoded){&w->dev, &w->params, w->batch,
                                   w->cache.hidden[w->bert.config.num_hidden_layers]};
@@ -107,7 +118,7 @@ static struct nvdp__encoded encoded(struct words *w) {
 /* The means of the batch's texts. */
 static void means(struct words *w, double *mean) {
     struct nvdp_posteriors *set = NULL;
-    const struct nvdp__encoded in = encoded(w);
+    const struct nvdp__encoded in = encoded(w, false);
     cr_assert_eq(word->infer(w->self, &in), NVDP_OK);
     cr_assert_eq(
         nvdp_posteriors_create(w->ctx, w->batch->texts, w->batch->texts, NUMBERS, false, &set),
@@ -128,19 +139,18 @@ static double distance(const double *a, const double *b) {
 
 /* ---- the bound ---- */
 
-/* Random texts, one word of which is replaced, inserted or deleted: 100000 changes under clips of
- * different sizes, most of which bind. */
-Test(word, no_change_of_a_word_exceeds_the_bound) {
+/* Random texts, one word of which is replaced, inserted or deleted, under clips of different sizes, most of which
+ * bind, and windows of r words on either side. */
+static void change_words(double window, size_t changes) {
     static const double clip[][2] = {{0.1, 1000}, {0.1, 0.25}, {2, 3}, {1e-3, 10}, {5, 1e4}};
-    const size_t changes = 100000;
     const double scale[] = {0.05, 0.5, 3};
     size_t done = 0;
     srand(5);
     for (size_t i = 0; i < 15; i++) {
         struct words w;
-        const struct nvdp__word_clip bound = {.word = clip[i % 5][0], .text = clip[i % 5][1]};
+        const struct nvdp__word_clip bound = {clip[i % 5][0], clip[i % 5][1], window};
         double largest = 0;
-        build(&w, 1, bound.word, bound.text, scale[i / 5]);
+        build(&w, 1, &bound, scale[i / 5]);
         for (; done < changes * (i + 1) / 15; done += TEXTS / 2) {
             double mean[TEXTS * NUMBERS];
             nvdp__batch_clear(w.batch);
@@ -169,21 +179,30 @@ Test(word, no_change_of_a_word_exceeds_the_bound) {
     }
 }
 
-/* Gradient ascent on the word vectors and the map, away from a text whose one word is replaced. */
-Test(word, ascent_reaches_the_bound_and_no_more) {
-    const struct nvdp__word_clip bound = {.word = 0.4, .text = 2};
+Test(word, no_change_of_a_word_exceeds_the_bound) {
+    change_words(0, 100000);
+}
+
+Test(word, no_change_of_a_word_in_windows_exceeds_the_bound) {
+    for (int window = 1; window <= 3; window++)
+        change_words(window, support_repeats("NVDP_TRIES", 35000));
+}
+
+/* Gradient ascent on all parameters, away from a text whose one word is replaced. */
+static void ascend(double window, double share) {
+    const struct nvdp__word_clip bound = {0.4, 20, window};
     struct words w;
     double mean[2 * NUMBERS], reached = 0;
-    build(&w, 1, bound.word, bound.text, 0.3);
-    put_text(&w, 3, (int[]){1, 2, 31});
-    put_text(&w, 3, (int[]){1, 4, 31});
+    build(&w, 1, &bound, 0.3);
+    put_text(&w, 5, (int[]){7, 1, 2, 31, 9});
+    put_text(&w, 5, (int[]){7, 1, 4, 31, 9});
     for (int step = 0; step < 300; step++) {
         double loss[2 * TEXTS];
         float eps[2 * NUMBERS] = {0}, d[2 * NUMBERS], *pooled;
-        const struct nvdp__pass pass = {0};
+        const struct nvdp__pass pass = {.training = true};
         const struct nvdp__penalty penalty = {0, 0, loss, loss + TEXTS};
         const struct nvdp__draw draw = {.eps = eps};
-        struct nvdp__encoded in = encoded(&w);
+        struct nvdp__encoded in = encoded(&w, true);
         nvdp__grad_begin(&w.dev, &w.params);
         cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
         means(&w, mean);
@@ -199,34 +218,91 @@ Test(word, ascent_reaches_the_bound_and_no_more) {
             for (size_t k = 0; k < w.params.entry[i].count; k++)
                 nvdp__value(&w.params, i)[k] += 0.5F * nvdp__grad(&w.params, i)[k];
     }
-    cr_expect_geq(reached, 0.99 * 2 * bound.word, "%g", reached);
+    cr_expect_geq(reached, share * nvdp__word_mu(&bound, 1), "%g", reached);
     release(&w);
+}
+
+Test(word, ascent_reaches_the_bound_and_no_more) {
+    ascend(0, 0.99);
+    ascend(1, 0.95);
 }
 
 /* ---- the same bits everywhere ---- */
 
-Test(word, a_text_has_the_same_bits_in_any_batch_and_team) {
-    double alone[NUMBERS], mean[TEXTS * NUMBERS];
-    static const int text[] = {3, 35, 7, 35, 12, 39}, turned[] = {39, 7, 35, 3, 12, 35};
+static void same_bits(double window) {
+    const struct nvdp__word_clip clip = {0.3, 1.1, window};
+    double alone[2][NUMBERS], mean[TEXTS * NUMBERS];
+    static const int text[2][6] = {{3, 35, 7, 35, 12, 39}, {39, 7, 35, 3, 12, 35}};
     for (int threads = 1; threads <= 4; threads++) {
         struct words w;
-        build(&w, threads, 0.3, 1.1, 0.5);
-        if (threads == 1) {
-            put_text(&w, 6, text);
-            means(&w, alone);
-            cr_expect_gt(fabs(alone[0]), 0);
+        build(&w, threads, &clip, 0.5);
+        for (int k = 0; threads == 1 && k < 2; k++) {
+            nvdp__batch_clear(w.batch);
+            memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
+            put_text(&w, 6, text[k]);
+            means(&w, alone[k]);
+            cr_expect_gt(fabs(alone[k][0]), 0);
         }
         for (size_t place = 0; place < TEXTS; place++) {
             nvdp__batch_clear(w.batch);
             memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
             for (size_t i = 0; i < TEXTS; i++)
                 if (i == place)
-                    put_text(&w, 6, place % 2 == 0 ? text : turned);
+                    put_text(&w, 6, text[place % 2]);
                 else
                     put_text(&w, i % 5, (int[]){31, 2, 38, 4, 5});
             means(&w, mean);
-            cr_expect_arr_eq(mean + place * NUMBERS, alone, sizeof alone);
+            cr_expect_arr_eq(mean + place * NUMBERS, alone[place % 2], sizeof *alone);
         }
+        release(&w);
+    }
+    /* without windows, the order of the words changes nothing */
+    cr_expect_eq(memcmp(alone[0], alone[1], sizeof *alone) == 0, window == 0);
+}
+
+Test(word, a_text_has_the_same_bits_in_any_batch_and_team) {
+    for (int window = 0; window <= 2; window++)
+        same_bits(window);
+}
+
+/* A token's state has the same bits while the words of its window stay, and other bits if one of them changes. The
+ * border counts as a word. A neighbor counts with its first eight pieces. */
+Test(word, a_state_depends_on_its_window_alone) {
+    enum { LENGTH = 7, LONG = 11 };
+    const size_t dim = WIDTH * sizeof(float);
+    for (size_t window = 1; window <= 2; window++) {
+        const struct nvdp__word_clip clip = {1, 10, (double)window};
+        struct words w;
+        float state[LENGTH * WIDTH];
+        static const int text[LENGTH] = {3, 7, BORDER, 4, 9, 12, 5};
+        build(&w, 1, &clip, 0.5);
+        put_text(&w, LENGTH, text);
+        memcpy(state, encoded(&w, false).hidden, sizeof state);
+        for (size_t changed = 0; changed < LENGTH; changed++) {
+            if (text[changed] == BORDER) continue;
+            w.batch->ids[changed] = 20;
+            const float *now = encoded(&w, false).hidden;
+            w.batch->ids[changed] = text[changed];
+            for (size_t i = 0; i < LENGTH; i++) {
+                const bool near = (i > changed ? i - changed : changed - i) <= window;
+                if (text[i] != BORDER)
+                    cr_expect_eq(memcmp(now + i * WIDTH, state + i * WIDTH, dim) != 0, near,
+                                 "word %zu after a change of %zu", i, changed);
+            }
+        }
+        nvdp__batch_clear(w.batch);
+        memset(w.batch->types, 0, w.batch->token_capacity * sizeof *w.batch->types);
+        put(&w, 3);
+        for (int k = 0; k < LONG; k++) {
+            nvdp__batch_put(w.batch, 8 + k);
+            w.batch->types[1 + k] = k > 0 ? NVDP__WORD_CONTINUES : NVDP__WORD_BEGINS;
+        }
+        nvdp__batch_end(w.batch, 0);
+        memcpy(state, encoded(&w, false).hidden, dim);
+        w.batch->ids[9] = 30;
+        cr_expect_arr_eq(encoded(&w, false).hidden, state, dim);
+        w.batch->ids[8] = 30;
+        cr_expect_neq(memcmp(encoded(&w, false).hidden, state, dim), 0);
         release(&w);
     }
 }
@@ -234,7 +310,7 @@ Test(word, a_text_has_the_same_bits_in_any_batch_and_team) {
 Test(word, empty_texts_borders_and_pieces) {
     struct words w;
     double mean[4 * NUMBERS];
-    build(&w, 2, 0.3, 100, 0.5);
+    build(&w, 2, &(struct nvdp__word_clip){0.3, 100, 0}, 0.5);
     put_text(&w, 0, NULL);
     put_text(&w, 4, (int[]){3, 35, 4, 36});
     put_text(&w, 5, (int[]){3, 35, BORDER, 4, 36});
@@ -251,7 +327,7 @@ Test(word, empty_texts_borders_and_pieces) {
 Test(word, numbers_that_are_not_finite_add_nothing) {
     struct words w;
     double mean[2 * NUMBERS];
-    build(&w, 1, 0.3, 100, 0.5);
+    build(&w, 1, &(struct nvdp__word_clip){0.3, 100, 0}, 0.5);
     put_text(&w, 2, (int[]){3, 5});
     put_text(&w, 1, (int[]){3});
     nvdp__value(&w.params, w.bert.word)[5 * WIDTH] = NAN;
@@ -312,16 +388,16 @@ Test(word, gradient_of_the_clip) {
 
 /* The whole mechanism and its encoder against central differences of a loss: both clips bind in
  * some texts and not in others. */
-static void gradients(double clip, double text) {
+static void gradients(double clip, double text, double window) {
     struct words w;
     float eps[4 * NUMBERS], d[4 * NUMBERS], direction[4 * NUMBERS], *pooled;
     double loss[2 * TEXTS];
-    const struct nvdp__pass pass = {0};
+    const struct nvdp__pass pass = {.training = true};
     const struct nvdp__penalty penalty = {0, 0, loss, loss + TEXTS};
     const struct nvdp__draw draw = {.eps = eps};
     const float step = 2e-3F;
     size_t checked = 0;
-    build(&w, 1, clip, text, 0.3);
+    build(&w, 1, &(struct nvdp__word_clip){clip, text, window}, 0.3);
     put_text(&w, 4, (int[]){3, 35, 4, 3});
     put_text(&w, 1, (int[]){36});
     put_text(&w, 0, NULL);
@@ -330,7 +406,7 @@ static void gradients(double clip, double text) {
         eps[i] = (float)sin((double)i);
         d[i] = direction[i] = (float)cos(3 * (double)i);
     }
-    struct nvdp__encoded in = encoded(&w);
+    struct nvdp__encoded in = encoded(&w, true);
     nvdp__grad_begin(&w.dev, &w.params);
     cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
     word->backward(w.self, &in, &penalty, d, w.d_hidden);
@@ -341,7 +417,7 @@ static void gradients(double clip, double text) {
             double side[2] = {0};
             for (int s = 0; s < 2; s++) {
                 *value = before + (s == 0 ? step : -step);
-                in = encoded(&w);
+                in = encoded(&w, true);
                 cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
                 for (size_t j = 0; j < 4 * NUMBERS; j++)
                     side[s] += (double)direction[j] * pooled[j];
@@ -359,11 +435,13 @@ static void gradients(double clip, double text) {
 }
 
 Test(word, gradients_within_the_clips) {
-    gradients(0.5, 100);
+    gradients(0.5, 100, 0);
+    gradients(0.5, 100, 1);
 }
 
 Test(word, gradients_of_the_projection) {
-    gradients(0.5, 0.3);
+    gradients(0.5, 0.3, 0);
+    gradients(0.5, 0.3, 2);
 }
 
 /* ---- what it refuses ---- */
@@ -388,8 +466,24 @@ Test(word, refusals) {
     nvdp__params_init(&params, ctx);
     cr_assert_eq(nvdp__bert_declare(&encoder, &bert, false, &params), NVDP_OK);
     cr_expect_eq(word->create(word, ctx, &encoder, &config, &params, &self), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "expected encoder words");
+    support_contains(nvdp_context_error(ctx), "(words or word-windows), found a BERT");
     nvdp__bert_release(&encoder);
+    nvdp__params_release(&params);
+    nvdp__params_init(&params, ctx);
+    bert = encoder_of(2);
+    cr_assert_eq(nvdp__bert_declare(&encoder, &bert, false, &params), NVDP_OK);
+    cr_expect_eq(word->create(word, ctx, &encoder, &config, &params, &self), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx),
+                     "expected --word-window 2, that of the model, found 0");
+    nvdp__bert_release(&encoder);
+    bert.window = 3;
+    bert.window_positions = 6;
+    cr_expect_eq(nvdp_bert_config_check(ctx, &bert), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected at most 2 words on either side for 6");
+    bert.window_positions = 7;
+    bert.window_type = NVDP_MODEL_MODERNBERT;
+    cr_expect_eq(nvdp_bert_config_check(ctx, &bert), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected an encoder of BERT's family");
     nvdp__params_release(&params);
     nvdp_context_free(ctx);
 }
