@@ -35,11 +35,12 @@ static void export(struct nvdp_context *ctx, const char *run, const char *file,
     nvdp_config_free(options);
 }
 
-Test(word_release, states_the_guarantee_of_a_word) {
+static void release_and_verify(size_t window) {
     struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word");
     char *folder = strdup(run), *file = strdup(support_scratch_path("word.h5"));
     struct nvdp__train_options config = options_of(ctx, folder);
+    config.nvib.clip.window = window;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
@@ -82,6 +83,15 @@ Test(word_release, states_the_guarantee_of_a_word) {
     nvdp_context_free(ctx);
 }
 
+Test(word_release, states_the_guarantee_of_a_word) {
+    release_and_verify(0);
+}
+
+/* The smaller clip proves the same. */
+Test(word_release, states_the_guarantee_of_a_word_in_windows) {
+    release_and_verify(2);
+}
+
 Test(word_release, refusals_and_both_budgets) {
     struct nvdp_context *ctx = support_context();
     char *folder = strdup(support_scratch_path("word"));
@@ -91,6 +101,16 @@ Test(word_release, refusals_and_both_budgets) {
     other.nvib.vib.sigma = 1;
     cr_expect_eq(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "word-epsilon");
+    other.word_epsilon = 0;
+    other.nvib.clip.window = 1;
+    cr_expect_eq(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "option --word-window: expected a method with a");
+    other = config;
+    other.nvib.clip.window = 1;
+    other.word_layers = 9;
+    struct nvdp_train_result refused = NVDP_RESULT(struct nvdp_train_result);
+    cr_expect_eq(nvdp__train(ctx, &other, &refused), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "option --word-layers: expected at most");
     other = config;
     other.certified_epsilon = 8;
     other.certified_releases = 4;
