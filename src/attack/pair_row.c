@@ -71,7 +71,7 @@ static const struct nvdp_result_table pair_table = {
         PAIR(states, NULL, NVDP_SCOPE_PAIR, -1, "right without noise",
              .label = "no noise %", .scale = 100, .decimals = 2),
         {NAMED("most", NVDP_RESULT_REAL, right_max, -1, "expected right of the best test"),
-         .label = "at most %", .scale = 100, .decimals = 2},
+         .label = "at most %", .scale = 100, .decimals = 2, .bound = true},
         {NAMED("held", NVDP_RESULT_COUNT, held[0], 0, "held-out samples of P and of Q"), .array = 2},
         {NAMED("hits", NVDP_RESULT_COUNT, hits[0], 0, "those that the test detects"), .array = 2},
         {NAMED("favours_q", NVDP_RESULT_FLAG, favors_q, 0, "the test detects Q")},

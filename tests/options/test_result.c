@@ -107,9 +107,9 @@ static const struct nvdp_result_table table = {.name = "found",
 static const struct nvdp_result_table longer = {
     .name = "found",
     .sized = true,
-    .rows = (const struct nvdp_result_row[]){ROWS,
-                                             ROW(added, "new", .label = "added", .decimals = 3),
-                                             {0}},
+    .rows =
+        (const struct nvdp_result_row[]){
+            ROWS, ROW(added, "new", .label = "added", .decimals = 3, .bound = true), {0}},
     .views = VIEWS};
 
 static const struct part parts[] = {{"a", 1}, {"b", NAN}};
@@ -128,7 +128,7 @@ static struct found sample(void) {
                           .inner = {2, 0.5},
                           .part = parts,
                           .parts = 2,
-                          .added = 0.25};
+                          .added = 0.2501};
 }
 static struct found nothing(void) {
     return (struct found){.struct_size = sizeof(struct found), .loss = NAN, .low = NAN, .kind = -1};
@@ -268,7 +268,7 @@ Test(result, lines_for_people_leave_out_what_does_not_exist) {
     cr_expect_str_eq(text,
                      "loss              1.50 nats\nsteps             7\ngood              yes\n"
                      "text              t\nkind              large\nrange             1.0 to inf\n"
-                     "epsilon           2.0\npart              1.00\nadded             0.250\n");
+                     "epsilon           2.0\npart              1.00\nadded             0.251\n");
     free(text);
     found = nothing();
     cr_assert_eq(nvdp_result_text(ctx, &table, &found, &text), NVDP_OK);
