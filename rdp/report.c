@@ -594,8 +594,9 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
                   report->components == 1 ? "" : "s", report->dim, report->dim == 1 ? "" : "s");
     if (report->kappa > 1) nvdp__fprintf(to, ", %d vectors per component", report->kappa);
     nvdp__fprintf(to, "; length %s.\n",
-                  report->policy == NVDP_LENGTH_HIDDEN ? "hidden"
-                                                       : "public (different lengths: inf)");
+                  report->policy != NVDP_LENGTH_HIDDEN ? "public (different lengths: inf)"
+                  : report->components == 1            ? "not shared"
+                                                       : "hidden");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
     if (report->clip_sequence > 0 && !is_weighted(report))
         nvdp__fprintf(to,
