@@ -281,9 +281,9 @@ class TrainingOptions(Options):
     Default: 0."""
     word_delta: Optional[Union[float, str]] = _row(default_value="1e-05", min=1e-300, max=0.999)
     """Delta at which word-epsilon holds. From 1e-300 to 0.999. Default: 1e-05."""
-    word_layers: Optional[int] = _row(default_value="1", unit="layers", min=1.0, max=1024.0)
-    """With word-window R > 0: read each word and R words on either side with the first K layers of the model [layers]. From 1 to 1024.
-    Default: 1."""
+    word_layers: Optional[int] = _row(default_value="0", unit="layers", min=0.0, max=1024.0)
+    """Read each word, alone or with the words of word-window, with the first K layers of the model; 0: read the word embeddings alone, or
+    with a word-window the first layer [layers]. From 0 to 1024. Default: 0."""
     lambda_g: Optional[Union[float, str]] = _row(default_value="0.01", min=0.0, max=1000000.0)
     """Weight of the Gaussian regularizer in the loss. From 0 to 1000000. Default: 0.01."""
     lambda_d: Optional[Union[float, str]] = _row(default_value="0.01", min=0.0, max=1000000.0)

@@ -1,5 +1,5 @@
-/* Windows of words as an encoder, for method word with r > 0: the state of a token comes from the lower layers of a
- * transformer over the token's word and r words on either side, and from nothing else.
+/* Windows of words as an encoder, for method word: the state of a token comes from the lower layers of a transformer
+ * over the token's word and r >= 0 words on either side, and from nothing else.
  *
  * A window is a text of its own for the layers: the word and its neighbors, fewer at the ends of a text; positions
  * count from its first piece, and there is no [CLS]. The border of a pair of sentences is a neighbor like a word, but
@@ -72,7 +72,7 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
     const struct nvdp_bert_config text = over_words(config, &(struct nvdp__over_words){0});
     const char *type;
     int64_t window, positions;
-    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, json, "window", 1, WIDEST, &window));
+    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, json, "window", 0, WIDEST, &window));
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int_required(ctx, path, json, "window_positions", 1, 1 << 20, &positions));
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "window_type", "bert", &type));
@@ -103,8 +103,8 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_bert_config
                           "windows of words: expected an encoder of BERT's family, whose lower "
                           "layers can read a window alone, found %s; {word-window} 0 needs none",
                           row == NULL ? "another type" : row->title);
-    if (config->window < 1 || config->window > WIDEST)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'window': expected 1 to %d, found %zu", WIDEST,
+    if (config->window > WIDEST)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'window': expected 0 to %d, found %zu", WIDEST,
                           config->window);
     if (neighbor_room(config) == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

@@ -19,8 +19,8 @@ struct nvdp__method {
     /* Has a certificate per word: a text is a sequence of words, read whole by a word-local
      * encoder (nvdp__tokenizer_read_words, struct nvdp__encoder_row). */
     bool words;
-    /* model_type of the only encoder that it takes, and of the one for clip.window > 0; NULL: the
-     * model's own */
+    /* model_type of the only encoder that it takes, and of the one that runs layers over windows of
+     * words; NULL: the model's own */
     const char *encoder, *window_encoder;
     bool (*single)(
         const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */

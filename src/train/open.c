@@ -269,9 +269,12 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__encoder_row *wanted = nvdp__encoder_choice(options->encoder);
     const struct nvdp__method *method = nvdp__method_row(options->method);
+    const size_t window = options->nvib.clip.window, least = window > 0 ? 1 : 0;
+    const struct nvdp__over_words how = {.units = options->lstm_hidden,
+                                         .window = window,
+                                         .layers = nvdp__max(options->word_layers, least)};
     if (method->encoder != NULL && wanted == NULL)
-        wanted = nvdp__encoder_find(options->nvib.clip.window > 0 ? method->window_encoder
-                                                                  : method->encoder);
+        wanted = nvdp__encoder_find(how.layers > 0 ? method->window_encoder : method->encoder);
     if (row->over_words != NULL) {
         const size_t units = row->units != NULL ? row->units(bert) : 0;
         if (wanted == row && (row->units == NULL || options->lstm_hidden == units)) return NVDP_OK;
@@ -287,10 +290,7 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
                           options->model, row->title, units, row->names.type, units);
     }
     if (wanted == NULL) return NVDP_OK;
-    const struct nvdp__over_words how = {.units = options->lstm_hidden,
-                                         .window = options->nvib.clip.window,
-                                         .layers = options->word_layers};
-    if (how.window > 0 && how.layers > bert->num_hidden_layers)
+    if (how.layers > bert->num_hidden_layers)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "option {word-layers}: expected at most %zu, the number of layers of %s, "
                           "found %zu",

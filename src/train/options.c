@@ -183,10 +183,9 @@ static const struct nvdp_option word_options[] = {
     {"word-delta", NVDP_OPTION_REAL, "D", "delta at which word-epsilon holds", "1e-05",
      AT(word_delta), .min = 1e-300, .max = 0.999, .traits = NVDP_TRAIT_BOTTLENECK},
     {"word-layers", NVDP_OPTION_INTEGER, "K",
-     "with word-window R > 0: read each word and R words on either side with the first K layers of "
-     "the model",
-     "1", AT(word_layers), .unit = "layers", .min = 1, .max = 1024,
-     .traits = NVDP_TRAIT_BOTTLENECK},
+     "read each word, alone or with the words of word-window, with the first K layers of the "
+     "model; 0: read the word embeddings alone, or with a word-window the first layer",
+     "0", AT(word_layers), .unit = "layers", .max = 1024, .traits = NVDP_TRAIT_BOTTLENECK},
     {0},
 };
 
@@ -370,14 +369,15 @@ static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t
 static nvdp_status calibrate_word(struct nvdp_context *ctx, struct nvdp__train_options *config) {
     double *word = &config->nvib.clip.word;
     const bool budget = config->word_epsilon > 0, clip = !isinf(*word);
-    const bool window = config->nvib.clip.window > 0;
-    if (!nvdp__method_row(config->method)->words && (budget || clip || window))
+    const bool window = config->nvib.clip.window > 0, layers = config->word_layers > 0;
+    if (!nvdp__method_row(config->method)->words && (budget || clip || window || layers))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option %s: expected a method with a certificate per word (word), found "
                           "{method} %s",
-                          nvdp__as_option(ctx, budget ? "word-epsilon"
-                                               : clip ? "clip-word"
-                                                      : "word-window")
+                          nvdp__as_option(ctx, budget   ? "word-epsilon"
+                                               : clip   ? "clip-word"
+                                               : window ? "word-window"
+                                                        : "word-layers")
                               .text,
                           nvdp_method_name(config->method));
     if (!budget) return NVDP_OK;
