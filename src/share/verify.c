@@ -65,7 +65,8 @@ static struct nvdp_verification nothing_found(void) {
                                       .holds = true,
                                       .epsilon = INFINITY,
                                       .delta = NAN,
-                                      .mu = NAN};
+                                      .mu = NAN,
+                                      .spent_epsilon = NAN};
 }
 
 static enum nvdp_verdict verdict_of(bool holds) {
@@ -435,6 +436,8 @@ static bool take_mechanism(struct verify *v) {
     v->facts.spent.person_epsilon = real_of(v, "ledger_person_epsilon", INFINITY);
     v->facts.spent.person_mu = real_of(v, "ledger_person_mu", INFINITY);
     nvdp__spent_persons(&v->facts.spent, &v->found.person);
+    v->found.spent_samples = v->facts.counted ? v->facts.spent.samples : 0;
+    v->found.spent_epsilon = v->facts.counted ? v->facts.spent.epsilon : NAN;
     return true;
 }
 
@@ -804,6 +807,18 @@ static void take_weakest(struct verify *all, const char *name, size_t files, siz
     to->mu = of->mu;
 }
 
+/* Takes the largest sums that a file states.  One that states none leaves them unknown. */
+static void take_sums(struct nvdp_verification *to, const struct nvdp_verification *of,
+                      bool first) {
+    if (first || isnan(of->spent_epsilon) || of->spent_epsilon > to->spent_epsilon)
+        to->spent_epsilon = !first && isnan(to->spent_epsilon) ? NAN : of->spent_epsilon;
+    to->spent_samples =
+        isnan(to->spent_epsilon) ? 0 : nvdp__max(to->spent_samples, of->spent_samples);
+    if (first || of->person.persons == 0 ||
+        (to->person.persons > 0 && of->person.epsilon > to->person.epsilon))
+        to->person = of->person;
+}
+
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
                                  const unsigned char *wanted) {
     static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
@@ -819,6 +834,7 @@ static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *
         all->found.is_signed = all->found.is_signed && one.is_signed;
         all->found.is_known = all->found.is_known && one.is_known;
         texts += own;
+        take_sums(&all->found, &one, i == 0);
         for (size_t k = 0; k < most; k++)
             if (strcmp(one.training_texts, training[k]) == 0) most = k;
         if (i > 0 &&
