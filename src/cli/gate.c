@@ -37,7 +37,7 @@ static int write_junit(struct cli *cli, const struct values *values,
 static int run(struct cli *cli) {
     struct values values = {0};
     CLI_TRY(cli_begin(cli, &values));
-    if (cli->args != 2) return cli_usage(cli, "expected POLICY.json and RUN or FILE");
+    if (cli->args != 2) return cli_usage(cli, "expected POLICY.json, and RUN or FILE");
     CLI_DO(cli, nvdp__check_folder_of(cli->ctx, values.junit));
     for (int i = 0; i < 2; i++)
         CLI_DO(cli, nvdp__refuse_same(cli->ctx, "junit", values.junit, cli->arg[i]));
@@ -59,12 +59,13 @@ const struct cli_command cli_command_gate = {
         "finite or cannot be measured. A policy names proven numbers (certified_epsilon, "
         "guess_bound, word_epsilon, person_epsilon), measured ones (exact_epsilon, named_share), "
         "any other number of certificate, privacy, ledger or verification by its path, and any "
-        "number of an attack. Two policies come with the program, in presets/policies. Of a shared "
+        "number of an attack. Two policies come with the program, certified and attacks. Of a "
+        "shared "
         "file alone only its own statements can be checked. Exit status 1: a check fails; 3: the "
         "policy is wrong.",
     .examples = "Examples:\n"
-                "  nvdp gate presets/policies/certified.json runs/certified\n"
-                "  nvdp gate presets/policies/attacks.json runs/nvdp --public SST-2/train.tsv\n"
+                "  nvdp gate certified runs/certified\n"
+                "  nvdp gate attacks runs/nvdp --public SST-2/train.tsv\n"
                 "  nvdp gate policy.json shared.h5 --junit gate.xml\n"
                 "  nvdp gate policy.json run --shared shared.h5 --json\n",
     .create = nvdp_gate_config_create,

@@ -31,7 +31,8 @@ struct options {
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
 static const struct nvdp_option rows[] = {
-    {"policy", NVDP_OPTION_TEXT, "POLICY.json", "file with the limits", NULL, AT(policy),
+    {"policy", NVDP_OPTION_TEXT, "POLICY.json",
+     "file with the limits, or certified or attacks, which the library has", NULL, AT(policy),
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
     {"target", NVDP_OPTION_TEXT, "RUN|FILE", "directory of a run, or shared file", NULL, AT(target),
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},

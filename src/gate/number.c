@@ -143,7 +143,7 @@ double nvdp__gate_number(const json_t *result, const char *path, bool least,
     if (walk.absent > 0 || walk.found == 0) {
         nvdp__snprintf(reason, NVDP__REASON, "%s",
                        walk.absent > 0 ? "the number does not exist for this target"
-                                       : "the result has no such number");
+                                       : "the target shows no such number");
         return NAN;
     }
     if (isnan(walk.value)) nvdp__snprintf(reason, NVDP__REASON, "the number is NaN");

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/sentence.h"
+#include "options/schema.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -336,15 +337,33 @@ void nvdp__policy_release(struct nvdp__policy *policy) {
     *policy = (struct nvdp__policy){0};
 }
 
+/* Reads a file, or if there is none a policy of the library. */
+static nvdp_status read_bytes(struct nvdp_context *ctx, const char *path, char **text,
+                              size_t *size) {
+    enum { LIMIT = 1 << 20 };
+    char names[128] = "";
+    struct nvdp__writer list = {names, sizeof names, 0};
+    for (const struct nvdp__preset *of = nvdp__policies; of->name != NULL; of++) {
+        nvdp__append(&list, " %s", of->name);
+        if (strcmp(of->name, path) != 0 || nvdp__exists(path)) continue;
+        *text = nvdp__strdup(ctx, of->text);
+        *size = strlen(of->text);
+        return NVDP__MADE(*text);
+    }
+    if (strchr(path, '/') == NULL && strchr(path, '.') == NULL && !nvdp__exists(path))
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected a file, or a policy of the library:%s",
+                          path, names);
+    return nvdp__read_file(ctx, path, LIMIT, text, size);
+}
+
 nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
                               struct nvdp__policy *policy) {
-    enum { LIMIT = 1 << 20 };
     nvdp_status status = NVDP_OK;
     struct reader reader = {.ctx = ctx, .path = path, .item = -1, .policy = policy};
     json_error_t error;
     size_t size = 0;
     *policy = (struct nvdp__policy){0};
-    NVDP_TRY(nvdp__read_file(ctx, path, LIMIT, &reader.text, &size));
+    NVDP_TRY(read_bytes(ctx, path, &reader.text, &size));
     policy->object = json_loadb(reader.text, size, JSON_REJECT_DUPLICATES, &error);
     if (policy->object == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s", path,
