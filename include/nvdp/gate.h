@@ -39,7 +39,7 @@ struct nvdp_gate_result {
     struct nvdp_gate_check *check; /**< [checks] in the order of the policy */
 };
 
-/** Creates the options of nvdp_gate(): policy (a JSON file, docs/formats.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
+/** Creates the options of nvdp_gate(): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
  * file), split, data, limit, public, shared, seed, ledger, ledger-key.
  * @param ctx outlives the configuration
  * @param out the configuration; nvdp_config_free()
