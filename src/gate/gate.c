@@ -8,6 +8,7 @@
 #include "base/sentence.h"
 #include "options/result.h"
 #include "options/schema.h"
+#include "text/normalize.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/certificate.h>
@@ -434,6 +435,13 @@ static double seconds_now(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+/* Replaces what is not UTF-8, such as a cut character or a file's name, because JSON and XML cannot hold it. */
+static void make_text(char *text) {
+    if (nvdp__is_utf8(text, strlen(text))) return;
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text >= 0x80) *text = '?';
+}
+
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
                              struct nvdp_gate_check *out) {
     const struct measured *measured = NULL;
@@ -450,23 +458,29 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
         out->found = check->number != NULL
                          ? nvdp__gate_score(measured->result, check->path, least, out->reason)
                          : nvdp__gate_number(measured->result, check->path, least, out->reason);
+    /* of several numbers, the smallest is compared with at_least */
+    double smallest = out->found;
+    char unused[NVDP__REASON];
+    if (!isnan(out->found) && !isnan(check->at_most) && !isnan(check->at_least))
+        smallest = check->number != NULL
+                       ? nvdp__gate_score(measured->result, check->path, true, unused)
+                       : nvdp__gate_number(measured->result, check->path, true, unused);
     if (measured->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
-    else if (out->reason[0] != '\0')
-        return NVDP_OK;
-    else if (!isfinite(out->found))
+    else if (out->reason[0] == '\0' && !isfinite(out->found))
         nvdp__snprintf(out->reason, sizeof out->reason, "expected a finite number, found %g",
                        out->found);
-    else if (out->found > check->at_most)
+    else if (out->reason[0] == '\0' && out->found > check->at_most)
         nvdp__snprintf(out->reason, sizeof out->reason, "expected at most %.9g, found %.9g",
                        check->at_most, out->found);
-    else if (out->found < check->at_least)
+    else if (out->reason[0] == '\0' && smallest < check->at_least)
         nvdp__snprintf(out->reason, sizeof out->reason, "expected at least %.9g, found %.9g",
-                       check->at_least, out->found);
-    else if (measured->weak && !isnan(check->at_most))
+                       check->at_least, smallest);
+    else if (out->reason[0] == '\0' && measured->weak && !isnan(check->at_most))
         nvdp__snprintf(out->reason, sizeof out->reason,
                        "the attacker is too weak for a conclusion: it finds nothing even without "
                        "noise");
+    make_text(out->reason);
     out->pass = out->reason[0] == '\0';
     return NVDP_OK;
 }

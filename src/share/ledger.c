@@ -150,9 +150,9 @@ static bool is_nobody(const unsigned char *hash) {
 /* Takes the names of the last record.  Returns false if the record does not hold them. */
 static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *names) {
     const struct nvdp__ledger_release *from = names->release;
+    if (ledger->count == 0 || from->samples != 0) return false;
     struct nvdp__ledger_record *to = ledger->record + ledger->count - 1;
-    if (ledger->count == 0 || from->samples != 0 || to->named ||
-        memcmp(from->id, to->release->id, sizeof from->id) != 0 ||
+    if (to->named || memcmp(from->id, to->release->id, sizeof from->id) != 0 ||
         (from->texts != 0 && from->texts != to->release->texts))
         return false;
     const unsigned char *receiver = (const unsigned char *)from->divergence;

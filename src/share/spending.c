@@ -187,7 +187,8 @@ static nvdp_status put_pair(struct list *list, const unsigned char *text,
 }
 
 static bool has_hash(const struct list *list, const unsigned char *hash) {
-    return bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
+    return list->count > 0 &&
+           bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
 }
 
 /* Returns the person of text i, or NULL. */

@@ -188,8 +188,8 @@ static void append_persons(struct nvdp__writer *writer, const struct nvdp__relea
     nvdp__spent_persons(&facts->spent, &person);
     nvdp__append(
         writer,
-        " The guarantee above is about one text. In all files that this ledger counts, each of "
-        "the %zu persons of this file has at most %" PRIu64 " text%s with %" PRIu64
+        " The guarantee above is about one text. In all files that this ledger counts so far, each "
+        "of the %zu persons of this file has at most %" PRIu64 " text%s with %" PRIu64
         " sample%s together. ",
         person.persons, person.texts, person.texts == 1 ? "" : "s", person.samples,
         person.samples == 1 ? "" : "s");
