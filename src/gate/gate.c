@@ -71,9 +71,8 @@ nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config
 struct measured {
     const char *source;
     const struct nvdp__gate_check *attack; /* NULL: not an attack */
-    bool exact;
-    json_t *result;           /* NULL: not measured */
-    char fault[NVDP__REASON]; /* why the result must not pass; "": nothing */
+    json_t *result;                        /* NULL: not measured */
+    char fault[NVDP__REASON];              /* why the result must not pass; "": nothing */
     bool weak;
 };
 
@@ -86,7 +85,7 @@ struct gate {
     size_t count, capacity;
 };
 
-static nvdp_status parse(struct gate *gate, char *text, json_t **out) {
+static nvdp_status parse(const struct gate *gate, char *text, json_t **out) {
     *out = json_loads(text, 0, NULL);
     free(text);
     return *out != NULL ? NVDP_OK : nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -141,7 +140,7 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
     NVDP_TRY(nvdp_model_certificate(gate->ctx, model, config, &certificate));
     NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
-    NVDP_TRY(parse((struct gate *)gate, text, out));
+    NVDP_TRY(parse(gate, text, out));
 cleanup:
     nvdp_model_free(model);
     nvdp_config_free(config);
@@ -178,7 +177,7 @@ static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_conf
     NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
                                   gate->options.seed, report.linkage));
     NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &report, &text));
-    NVDP_TRY(parse((struct gate *)gate, text, out));
+    NVDP_TRY(parse(gate, text, out));
 cleanup:
     nvdp_privacy_report_free(&report);
     nvdp_posteriors_free(posteriors);
@@ -358,7 +357,7 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
     NVDP_TRY(attack_config(gate, check, &config));
     NVDP_TRY(nvdp_attack(gate->ctx, config, &result));
     NVDP_TRY(nvdp_attack_json(gate->ctx, result, &text));
-    NVDP_TRY(parse((struct gate *)gate, text, &to->result));
+    NVDP_TRY(parse(gate, text, &to->result));
     NVDP_TRY(nvdp_attack_verdict(gate->ctx, result, &verdict));
     nvdp__snprintf(to->fault, sizeof to->fault, "%s", verdict);
     to->weak = json_is_true(json_object_get(to->result, "weak"));
