@@ -229,7 +229,7 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
     return false;
 }
 
-/* Adds the sums of a ledger whose key is beside it.  Without the key nobody can read its records. */
+/* Adds the sums of a ledger whose key is beside it.  Its records cannot be read without the key. */
 static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, json_t *object) {
     struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
     char *key = nvdp__format(ctx, "%s.key", path);
