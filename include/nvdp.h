@@ -132,6 +132,7 @@
 #include <nvdp/dchi.h>
 #include <nvdp/encoder.h>
 #include <nvdp/evaluate.h>
+#include <nvdp/gate.h>
 #include <nvdp/guarantee.h>
 #include <nvdp/guess.h>
 #include <nvdp/linkage.h>

@@ -128,6 +128,8 @@ struct nvdp_dataset_config {
     /** Directory that caches tokenized files between runs, created if it is missing; NULL: none. Results are the
      * same with and without a cache: the name of a cached file is the hash of everything it depends on. */
     const char *cache;
+    /** Column of nvdp_dataset.id, which the file must have; NULL: the task's own, if the file has it. */
+    const char *id_column;
 };
 
 /** Fills in the defaults: max_length 128, no limit, no skipping, no cache. Set task and directory.

@@ -7,6 +7,7 @@
 #define NVDP_SHARE_H
 
 #include <nvdp/evaluate.h>
+#include <nvdp/guess.h>
 #include <nvdp/privacy.h>
 
 NVDP_BEGIN_DECLS
@@ -15,6 +16,21 @@ NVDP_BEGIN_DECLS
 #define NVDP_STATEMENT_SIZE 6144
 /** Size in bytes of a guarantee's line, including its NUL. */
 #define NVDP_GUARANTEE_SIZE 384
+
+/** All texts of a person together, by a ledger. The unit of privacy is everything that one person has in the files that
+ * the ledger lists: each of these texts may be replaced by any other. Not hidden: how many texts a person has, and which
+ * rows of a file are theirs. A text without a person counts as a person of its own. Members are maxima, which may belong
+ * to different persons. */
+struct nvdp_persons {
+    size_t persons;   /**< number of persons; 0: none is named, and all else is 0 or NaN */
+    uint64_t texts;   /**< largest number of different texts of a person */
+    uint64_t samples; /**< largest number of samples of all texts of a person */
+    double epsilon; /**< largest epsilon of all samples of a person; +inf: one has no proof */
+    double delta;   /**< delta of epsilon, 1e-5 */
+    double mu;      /**< its mu; +inf: a release is not Gaussian */
+    size_t guesses; /**< number of entries of `guess`; 0 if mu is not finite */
+    struct nvdp_guess guess[NVDP_GUESSES]; /**< upper bounds for any guess about a person */
+};
 
 /** Result of nvdp_export(); nvdp_export_result_free(). */
 struct nvdp_export_result {
@@ -45,6 +61,12 @@ struct nvdp_export_result {
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Exported texts that the encoder was trained on: "all", "some", or "maybe" (unknown). */
     char training_texts[8];
+    struct nvdp_persons person; /**< by the ledger, with this file; option "person" */
+    size_t receivers;           /**< receivers that the ledger names; 0: none */
+    /** Largest epsilon of a text for a single receiver, who does not see what others have; NaN: none is named. */
+    double receiver_epsilon;
+    /** The same of all texts of a person; NaN: no receiver, or no person, is named. */
+    double receiver_person_epsilon;
 };
 
 /** Releases what a result holds.
@@ -52,8 +74,8 @@ struct nvdp_export_result {
 void nvdp_export_result_free(struct nvdp_export_result *result);
 
 /** Creates the options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
- * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch,
- * insecure-seed, order, delta, measure-texts, publish-measured.
+ * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, person,
+ * person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -80,6 +102,8 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum mu_i^2),
  * others by adding Renyi divergences. A text that was shared before is refused unless the run was certified for that
  * many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
+ * With the column "person", the samples of all texts of a person accumulate in the same way. All releases of the ledger
+ * count together, as receivers may collude; with "receiver" the result also has the largest sum of a single receiver.
  *
  * One pass of the encoder over the texts, and one over the measured texts; O(n^2 k p) for the pairs of n measured
  * texts with k components.
@@ -91,7 +115,7 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
  *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
  *         a ledger key that others may read; "model-out" for a method without a sealed block. NVDP_ERR_STATE for a
- *         text without samples left in its budget; NVDP_ERR_INPUT for texts that cannot be read, or without labels
+ *         text, or a person, beyond its budget; NVDP_ERR_INPUT for texts that cannot be read, or without labels
  *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
  *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -137,6 +161,9 @@ struct nvdp_verification {
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */
     char training_texts[8];
+    struct nvdp_persons person; /**< as the file states it, by its sender's ledger */
+    uint64_t spent_samples;     /**< as in nvdp_export_result, as the file states it; 0: no ledger */
+    double spent_epsilon;       /**< as in nvdp_export_result; NaN: no ledger */
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
@@ -182,6 +209,34 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
  *         or with a changed record; NVDP_ERR_ARGUMENT for a key that others may read; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const char *ledger,
                                const char *key, struct nvdp_verification *out);
+
+/** The sums of a ledger over all of its texts, persons and receivers. Members are maxima, which may belong to different
+ * texts. */
+struct nvdp_ledger_summary {
+    size_t struct_size;         /**< NVDP_RESULT() sets it */
+    size_t releases;            /**< number of releases */
+    size_t texts;               /**< number of different texts */
+    uint64_t samples;           /**< largest number of samples of a text */
+    double epsilon;             /**< largest epsilon of all samples of a text; +inf: one has no proof */
+    double delta;               /**< delta of all epsilons, 1e-5 */
+    double budget_epsilon;      /**< budget of a text in force; 0: none */
+    double person_budget;       /**< budget of a person in force; 0: none */
+    struct nvdp_persons person; /**< all texts of a person together */
+    size_t receivers;           /**< number of named receivers */
+    uint64_t receiver_samples;  /**< largest number of samples of a text that one receiver has */
+    double receiver_epsilon;    /**< as in nvdp_export_result */
+    double receiver_person_epsilon; /**< as in nvdp_export_result */
+};
+
+/** Adds up a ledger. O(records of the ledger), which is read completely.
+ * @param ctx    context
+ * @param ledger the option "ledger" of nvdp_export(): RUN/ledger by default
+ * @param key    the option "ledger-key"; NULL: the ledger's name and .key
+ * @param out    made with NVDP_RESULT(); untouched on error
+ * @return NVDP_ERR_INPUT for another kind of file, another key or a changed record; NVDP_ERR_ARGUMENT for a key that
+ *         others may read; NVDP_ERR_STATE for a ledger that was moved; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *ledger, const char *key,
+                                  struct nvdp_ledger_summary *out);
 
 /** Creates a pair of Ed25519 keys. The secret key, for the option "sign" of nvdp_export(), is a new file of mode
  * 0600. The public key, for nvdp_verify(), is PATH.pub.

@@ -221,6 +221,28 @@ class ExactPoint(Result):
 
 
 @dataclass(init=False, eq=False, repr=False)
+class Persons(Result):
+    """All texts of a person together, by a ledger."""
+
+    persons: int
+    """Number of persons; 0: none is named, and all else is 0 or NaN."""
+    texts: int
+    """Largest number of different texts of a person."""
+    samples: int
+    """Largest number of samples of all texts of a person."""
+    epsilon: float
+    """Largest epsilon of all samples of a person; +inf: one has no proof."""
+    delta: float
+    """Delta of epsilon, 1e-5."""
+    mu: float
+    """Its mu; +inf: a release is not Gaussian."""
+    guesses: int
+    """Number of entries of `guess`; 0 if mu is not finite."""
+    guess: list[Guess]
+    """Upper bounds for any guess about a person."""
+
+
+@dataclass(init=False, eq=False, repr=False)
 class ExportResult(Result):
     """Result of nvdp_export()."""
 
@@ -253,6 +275,14 @@ class ExportResult(Result):
     """First line of the statement: the guarantee, or why there is no useful one."""
     training_texts: str
     """Exported texts that the encoder was trained on: "all", "some", or "maybe" (unknown)."""
+    person: Persons
+    """By the ledger, with this file; option "person"."""
+    receivers: int
+    """Receivers that the ledger names; 0: none."""
+    receiver_epsilon: float
+    """Largest epsilon of a text for a single receiver, who does not see what others have; NaN: none is named."""
+    receiver_person_epsilon: float
+    """The same of all texts of a person; NaN: no receiver, or no person, is named."""
     privacy: Optional[Record]
     """The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts."""
 
@@ -771,6 +801,12 @@ class Verification(Result):
     """The recomputed guarantee, or why there is no useful one."""
     training_texts: str
     """Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it."""
+    person: Persons
+    """As the file states it, by its sender's ledger."""
+    spent_samples: int
+    """As in nvdp_export_result, as the file states it; 0: no ledger."""
+    spent_epsilon: float
+    """As in nvdp_export_result; NaN: no ledger."""
 
 
 KINDS["struct nvdp_account"] = Account
@@ -792,6 +828,7 @@ KINDS["struct nvdp_limits"] = Limits
 KINDS["struct nvdp_model_info"] = ModelInfo
 KINDS["struct nvdp_pairs_sample"] = PairsSample
 KINDS["struct nvdp_pairs_summary"] = PairsSummary
+KINDS["struct nvdp_persons"] = Persons
 KINDS["struct nvdp_posterior_summary"] = PosteriorSummary
 KINDS["struct nvdp_sample_audit"] = SampleAudit
 KINDS["struct nvdp_sanitize_result"] = SanitizeResult

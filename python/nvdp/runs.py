@@ -183,8 +183,11 @@ def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tu
     return found, kinds.pop() if kinds else str
 
 
+_PERSON = "nvdp-person"  # the column of the persons
+
+
 def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None, pairs: Sequence[str] | None,
-                 regression: bool = False, names: Sequence[Any] = ("text", "pair", "label")) -> None:  # fmt: skip
+                 regression: bool = False, names: Sequence[Any] = ("text", "pair", "label"), persons: Sequence[str] | None = None) -> None:  # fmt: skip
     """Writes a file of JSON lines that only its owner can read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         for i, one in enumerate(texts):
@@ -193,6 +196,8 @@ def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None,
                 row[names[1]] = pairs[i]
             if labels is not None:
                 row[names[2]] = labels[i] if regression else str(labels[i])
+            if persons is not None:
+                row[_PERSON] = persons[i]
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -755,7 +760,7 @@ class Run:
         if single != (pairs is None):
             raise NvdpValueError(f"pairs: expected {'none, as the run reads single texts' if single else 'a second text for each text'}")
 
-    def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any) -> None:
+    def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any, persons: Any = None) -> None:
         """Writes a table with the columns of the run's task."""
         config = self.config
         if config.task != "tsv":
@@ -772,15 +777,22 @@ class Run:
             for i, label in enumerate(known):
                 if str(label) not in names:
                     raise NvdpValueError(f"labels[{i}]: expected one of {', '.join(names[:20])}, found {label!r}")
-        _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]))
+        whose = None if persons is None else ["" if one is None else str(one) for one in items(persons, "persons", "names")]
+        if whose is not None and len(whose) != len(texts):
+            raise NvdpValueError(f"persons: expected {len(texts)} as texts, found {len(whose)}")
+        _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]), whose)
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
-               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, **options: Any) -> ExportResult:  # fmt: skip
+               pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, persons: Iterable[str | None] | None = None,
+               **options: Any) -> ExportResult:  # fmt: skip
         """Draws the samples of texts, or of splits (split="train,dev"), with randomness of the operating system, and writes them to a
         file for sharing. The file has nothing else of the texts; nvdp.open(out) reads it.
 
         The run's ledger counts the samples of each text. A text that was shared before is refused (ERR_STATE) unless budget_samples
         or budget_epsilon allows it. During the export, texts are in a temporary directory that only their owner can read.
+        persons: the person of each text, such as its author; None: a person of its own. The ledger adds up all texts of a person
+        (`person` of the result: epsilon, guesses ...) and keeps no names; person_epsilon refuses more. With split, name the column:
+        person="author".
         labels: written to the file if given; options: samples, budget_samples, no_ledger, overwrite, with_labels, sign, model_out,
         measure_texts ...
         Returns `statement`, the statement of the file; `guarantee`, its first line; `useful`, whether that guarantee is useful;
@@ -790,15 +802,18 @@ class Run:
         with tempfile.TemporaryDirectory() as folder:
             if texts is not None:
                 source = Path(folder, "texts.jsonl")
-                self._write(source, *text_pairs(texts, pairs, some=True), labels)
+                self._write(source, *text_pairs(texts, pairs, some=True), labels, persons)
                 options.update(input=source)
+                if persons is not None:
+                    options.update(person=_PERSON)
                 if labels is not None:
                     options.setdefault("with_labels", True)
-            elif labels is not None or pairs is not None:
-                raise NvdpValueError("texts: expected texts with labels or pairs, found none")
+            elif labels is not None or pairs is not None or persons is not None:
+                raise NvdpValueError("texts: expected texts with labels, pairs or persons, found none")
             config = self._context.config(lib.nvdp_export_config_create, {"run": self.path, "out": absolute(out, "out"), **options})
             result = freed("struct nvdp_export_result")
             self._context.call(lib.nvdp_export, config, result)
         found = record(result[0])
+        found["person"]["guess"] = found["person"]["guess"][: found["person"]["guesses"]]
         found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
         return found

@@ -7,14 +7,15 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import index
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, ffi, lib, pointer, rebuild, record, result_of, text, view
+from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, ffi, freed, lib, pointer, rebuild, record, result_of, text, view
+from ._progress import Progress, showing
 from .results import Verification
 
 _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
@@ -312,4 +313,32 @@ def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = N
         context.call(lib.nvdp_verify_ledger, file, given(ledger, "ledger"), given(ledger_key, "ledger_key"), found)
     made = record(found[0])
     made["check"] = made["check"][: made["checks"]]
+    made["person"]["guess"] = made["person"]["guess"][: made["person"]["guesses"]]
+    return made
+
+
+def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress: Progress = None, **options: Any) -> Record:
+    """Checks a run or a shared file against the limits of a policy, as `nvdp gate`: `passed`, `failed` (a number), and `checks`, each
+    with `name`, `at_most`, `at_least`, `found`, `passed` and `reason`.
+
+    policy: a JSON file, "certified" or "attacks" (which come with the package), or the same as a mapping: {"delta": 1e-5, "checks": [{"measure": "certified_epsilon", "at_most": 8}]}.
+    run: a Run, a Shared, or the path of either. options: split, data, limit, public (a file), shared, ledger, ledger_key, seed.
+    A number that cannot be measured, or is not finite, fails. A wrong policy raises NvdpError (ERR_INPUT).
+    """
+    check_callback(progress)
+    kind = "gate_result"  # of which JSON is the form
+    context, found = Context(), freed(f"struct nvdp_{kind}")
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(policy, Mapping):
+            path = os.path.join(folder, "policy.json")
+            with builtins.open(path, "w", encoding="utf-8") as file:
+                json.dump(policy, file, indent=1)
+        else:
+            path = str(policy) if str(policy) in ("attacks", "certified") else absolute(policy, "policy")
+        config = context.config(lib.nvdp_gate_config_create, {"policy": path, "target": absolute(getattr(run, "path", run), "run"), **options})
+        with showing(context, progress):
+            context.call(lib.nvdp_gate, config, found)
+    made = context.json(lib.nvdp_gate_json, found)
+    for one in (made, *made.checks):
+        one["passed"] = one.pop("pass")  # a keyword
     return made

@@ -131,3 +131,20 @@ def test_bfloat16(rng):
     assert json.dumps(float(nvdp.renyi_gaussian(1.1, values[0], torch.ones(4, dtype=torch.bfloat16), values[1], torch.ones(4))))
     with pytest.raises(ValueError, match="^mu: expected numbers"):
         nvdp._lib.array(values.to(torch.complex32), name="mu")
+
+
+def test_gate_and_persons(run, tmp_path):
+    ledger = dict(ledger=tmp_path / "ledger", ledger_key=tmp_path / "key")
+    found = run.export(["good film", "bad", "end"], tmp_path / "a.h5", persons=["ann", "ann", None], **ledger)
+    assert found.person.persons == 2 and found.person.texts == 2 and found.person.samples == 2
+    assert nvdp.open(tmp_path / "a.h5").verify().person.texts == 2
+    with pytest.raises(nvdp.NvdpValueError, match="persons: expected 1 as texts, found 2"):
+        run.export(["good"], tmp_path / "b.h5", persons=["ann", "bob"])
+    policy = {"checks": [{"measure": "privacy.n", "at_least": 2}, {"measure": "ledger.person.texts", "at_most": 1}]}
+    made = nvdp.gate(policy, run, limit=4, **ledger)
+    assert not made.passed and made.failed == 1
+    assert [one.passed for one in made.checks] == [True, False] and made.checks[1].found == 2
+    assert nvdp.gate("certified", tmp_path / "a.h5").failed >= 1
+    with pytest.raises(nvdp.NvdpError, match="policy.json:2: unknown key 'chekcs'; did you mean 'checks'") as caught:
+        nvdp.gate({"chekcs": []}, run)
+    assert caught.value.status == "ERR_INPUT"

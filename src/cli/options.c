@@ -278,6 +278,14 @@ static error_t print_help(struct cli *cli, const char *value, struct argp_state 
     return 0;
 }
 
+/* Counts the arguments that a command takes, which are separated by spaces. */
+static int count_words(const char *args) {
+    int words = 1;
+    for (; *args != '\0'; args++)
+        words += *args == ' ';
+    return words;
+}
+
 static error_t on_key(int key, char *value, struct argp_state *state) {
     struct cli *cli = state->input;
     switch (key) {
@@ -290,7 +298,7 @@ static error_t on_key(int key, char *value, struct argp_state *state) {
         return ARGP_ERR_UNKNOWN;
     case ARGP_KEY_ARG: {
         const char *args = cli->command->args;
-        if (args == NULL || (cli->args == 1 && strstr(args, "...") == NULL)) {
+        if (args == NULL || (cli->args == count_words(args) && strstr(args, "...") == NULL)) {
             cli->code = cli_usage(cli, "unexpected argument '%s'", value);
             return EINVAL;
         }

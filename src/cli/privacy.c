@@ -195,6 +195,31 @@ static enum noise noise_of(const char *directory) {
     return noise;
 }
 
+/* Adds the sums of the run's ledger by person to the certificate, if it names persons. */
+static int add_persons(struct cli *cli, char **text) {
+    struct nvdp_ledger_summary ledger = NVDP_RESULT(struct nvdp_ledger_summary);
+    char *path = NULL, *key = NULL;
+    if (asprintf(&path, "%s/ledger", cli->arg[0]) < 0)
+        return cli_error(cli, CLI_FAILURE, "out of memory");
+    if (asprintf(&key, "%s.key", path) < 0) key = NULL;
+    const bool there = key != NULL && nvdp__exists(path) && nvdp__exists(key);
+    const nvdp_status status =
+        there ? nvdp_ledger_summarize(cli->ctx, path, key, &ledger) : NVDP_OK;
+    free(path);
+    free(key);
+    if (status != NVDP_OK && status != NVDP_ERR_STATE) return cli_fail(cli, status);
+    if (status != NVDP_OK || ledger.person.persons == 0) return CLI_SUCCESS;
+    json_t *object = json_loads(*text, 0, NULL);
+    json_t *sums = cli_add_result(cli, json_object(), "ledger", NULL, &ledger);
+    json_object_set_new(object, "ledger", sums);
+    char *made = sums != NULL ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    if (made == NULL) return cli_error(cli, CLI_FAILURE, "out of memory");
+    free(*text);
+    *text = made;
+    return CLI_SUCCESS;
+}
+
 /* Prints the certificate of a run with a bottleneck, without measuring. Refuses runs with token noise, whose proof does
  * not concern a bottleneck. */
 static int certify(struct cli *cli) {
@@ -213,6 +238,7 @@ static int certify(struct cli *cli) {
     CLI_TRY(cli_certificate(cli, cli->config, &certificate));
     CLI_DO(cli, nvdp_certificate_json(cli->ctx, &certificate, &text));
     CLI_DO(cli, nvdp_measured_label(cli->ctx, cli->config, &text));
+    CLI_TRY(add_persons(cli, &text));
     int code = save(cli, cli->arg[0], "certificate", text);
     if (cli->json) puts(text);
     free(text);

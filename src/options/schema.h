@@ -84,7 +84,8 @@ bool nvdp__schema_row(const struct nvdp__schema *schema, size_t i, struct nvdp__
 struct nvdp__preset {
     const char *name, *text;
 };
-extern const struct nvdp__preset nvdp__presets[]; /* ends with a row without a name */
+extern const struct nvdp__preset nvdp__presets[];  /* ends with a row without a name */
+extern const struct nvdp__preset nvdp__policies[]; /* of gates; the same */
 
 /* --- configurations: config.c --- */
 

@@ -7,6 +7,7 @@
 #include "bert/checkpoint.h"
 #include "bert/weights.h"
 #include "mechanism/method.h"
+#include "options/result.h"
 #include "share/release.h"
 #include "share/shards.h"
 #include "train/run.h"
@@ -228,6 +229,20 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
     return false;
 }
 
+/* Adds the sums of a ledger whose key is beside it.  Its records cannot be read without the key. */
+static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, json_t *object) {
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    char *key = nvdp__format(ctx, "%s.key", path);
+    if (key == NULL) return NVDP_ERR_MEMORY;
+    nvdp_status status =
+        nvdp__exists(key) ? nvdp_ledger_summarize(ctx, path, key, &found) : NVDP_ERR_IO;
+    free(key);
+    if (status == NVDP_ERR_MEMORY) return status;
+    if (status == NVDP_OK && !nvdp__result_put(object, &nvdp__result_ledger, NULL, &found))
+        return no_memory(ctx, path);
+    return NVDP_OK;
+}
+
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char ledger[] =
         "nvdp ledger/"; /* only the owner of the key can read its records: nvdp verify */
@@ -241,7 +256,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     if (size >= sizeof ledger + 1 && memcmp(head, ledger, sizeof ledger - 1) == 0) {
         nvdp__describe_start(object, path,
                              head[sizeof ledger - 1] == '1' ? "ledger/1" : "ledger/2");
-        return NVDP_OK;
+        return describe_ledger(ctx, path, object);
     }
     const struct nvdp__format *format =
         nvdp__format_detect(nvdp__formats, path, head, nvdp__min(size, NVDP__FORMAT_HEAD));
@@ -565,6 +580,8 @@ static bool is_bound(const char *key) {
                                         "clip_sequence",
                                         "divergence_bound",
                                         "ledger_epsilon",
+                                        "ledger_person_epsilon",
+                                        "ledger_person_mu",
                                         "weights_distance",
                                         "epsilon",
                                         "mu",
@@ -725,6 +742,8 @@ static const char *const first_facts[] = {"guarantee",
                                           "attributes.training_texts",
                                           "attributes.ledger",
                                           "attributes.ledger_samples",
+                                          "attributes.ledger_person_texts",
+                                          "attributes.ledger_person_epsilon",
                                           "attributes.statement"};
 
 static const json_t *value_at(const json_t *object, const char *path) {

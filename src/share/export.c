@@ -50,9 +50,12 @@ struct options {
     struct {
         size_t samples;
         double epsilon;
-    } budget;       /* 0, 0: the promise of the run */
-    size_t samples; /* S per text */
-    size_t limit;   /* texts per split; 0: all */
+    } budget;              /* 0, 0: the promise of the run */
+    const char *person;    /* column; NULL: none */
+    double person_epsilon; /* 0: the budget in force */
+    const char *receiver;  /* NULL: not named */
+    size_t samples;        /* S per text */
+    size_t limit;          /* texts per split; 0: all */
     size_t batch;
     bool with_labels, overwrite, publish;
     int grid;
@@ -79,6 +82,8 @@ struct export {
     struct nvdp__sign_key sign; /* set only if the file is signed */
     char *ledger, *ledger_key;  /* paths; NULL: no ledger */
     nvdp__text_hash *hash;      /* [N] hashes of the texts under the ledger's key */
+    nvdp__text_hash *person;    /* [N] the same of the persons; NULL: none */
+    nvdp__text_hash receiver;
     struct nvdp__noise noise;
     struct nvdp__form form;      /* the form of the model's samples */
     struct nvdp_posteriors like; /* no rows: only the properties that all texts share */
@@ -160,6 +165,18 @@ static const struct nvdp_option option_rows[] = {
      "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
      "0: the budget of the previous export",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"person", NVDP_OPTION_TEXT, "COLUMN",
+     "column that names the person of each text, such as author or patient; the ledger adds up all "
+     "texts of a person, and keeps no name; a text without a name is a person of its own",
+     NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"person-epsilon", NVDP_OPTION_REAL, "E",
+     "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
+     "all releases of the ledger included; 0: the budget of the previous export",
+     "0", AT(person_epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"receiver", NVDP_OPTION_TEXT, "NAME",
+     "who gets the file: the ledger then also shows the largest sum of a single receiver; budgets "
+     "are of all receivers together, who may collude",
+     NULL, AT(receiver), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
     NVDP__INSECURE_SEED_ROW(AT(seed)),
@@ -198,6 +215,22 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {no-ledger} excludes a budget, because nothing is counted");
+    if (options->no_ledger && (options->person != NULL || options->receiver != NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {no-ledger} excludes {person} and {receiver}, because nothing is "
+                          "counted");
+    if (options->receiver != NULL &&
+        strspn(options->receiver, " \t\r\n") == strlen(options->receiver))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "receiver: expected a name, found an empty one");
+    if (!(options->person_epsilon >= 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "person-epsilon: expected a number of at least 0, found %g",
+                          options->person_epsilon);
+    if (options->person_epsilon > 0 && options->person == NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {person-epsilon} needs {person}, the column that names the person "
+            "of each text");
     if (!(options->budget.epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "budget-epsilon: expected a number of at least 0, found %g",
@@ -332,6 +365,7 @@ static nvdp_status load_texts(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->run, options->data);
+    config.id_column = options->person;
     config.limit = options->limit;
     config.limit_seed = options->seed;
     char *rest = NULL;
@@ -650,7 +684,28 @@ static nvdp_status explain_failure(struct export *export, nvdp_status status) {
                       why);
 }
 
-/* Opens and locks the ledger, and hashes the texts.  *out is NULL without a ledger. */
+/* Hashes the names of the persons and the receiver. */
+static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger) {
+    const struct options *options = export->options;
+    size_t text = 0;
+    if (options->person != NULL && export->person == NULL)
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->person, export->texts));
+    for (size_t p = 0; p < export->parts && export->person != NULL; p++) {
+        const struct nvdp_dataset *data = export->part[p].data;
+        for (size_t i = 0; i < data->count; i++)
+            nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, data->id != NULL ? data->id[i] : NULL,
+                              export->person[text++]);
+    }
+    nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver);
+    const struct nvdp__ledger_names names = {
+        .person = (const nvdp__text_hash *)export->person,
+        .receiver = options->receiver != NULL ? export->receiver : NULL,
+        .person_epsilon = options->person_epsilon};
+    nvdp__ledger_set_names(ledger, &names);
+    return NVDP_OK;
+}
+
+/* Opens and locks the ledger, and hashes the texts and names.  *out is NULL without a ledger. */
 static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
@@ -672,6 +727,7 @@ static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out)
                               export->hash[text++]);
         }
     }
+    NVDP_TRY(set_names(export, ledger));
     NVDP__HAND_OVER(out, ledger);
 cleanup:
     nvdp__ledger_close(ledger);
@@ -1002,7 +1058,14 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .spent_epsilon = export.facts.spent.epsilon,
             .spent_delta = export.facts.counted ? NVDP__LEDGER_DELTA : NAN,
             .replaced = export.replaced,
+            .receivers = (size_t) export.facts.spent.receivers,
+            .receiver_epsilon = NAN,
+            .receiver_person_epsilon = NAN,
         };
+        nvdp__spent_persons(&export.facts.spent, &result.person);
+        if (result.receivers > 0) result.receiver_epsilon = export.facts.spent.receiver_epsilon;
+        if (result.receivers > 0 && result.person.persons > 0)
+            result.receiver_person_epsilon = export.facts.spent.receiver_person_epsilon;
         nvdp__statement(&export.facts, sizeof result.statement, result.statement);
         result.useful = export.facts.useful;
         nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export.facts.guarantee);
@@ -1029,6 +1092,7 @@ cleanup:
     free(export.ledger);
     free(export.ledger_key);
     free(export.hash);
+    free(export.person);
     free(export.facts.label_names);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp_dataset_free(export.part[i].data);

@@ -1,16 +1,15 @@
 /* Implements the ledger, which nvdp export writes and nvdp verify reads.  Read ledger.h first.  The order: file,
- * reading, writing, spending per text, budgets, appending a record, queries. */
+ * reading, writing, hashes, budgets, appending a record, queries.  spending.c adds up the records. */
 #include "share/ledger.h"
 
 #include "base/file.h"
 #include "base/sentence.h"
 #include "share/sign.h"
+#include "share/spending.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <nvdp/privacy.h>
-#include <nvdp/rdp.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -23,7 +22,11 @@ enum { KEY = 32, MAC = 32, WAIT_MS = 50, MAX_WAITS = 1200 };
 static const char key_words[] = "nvdp-ledger-key/1 ";
 
 /* The head of the file.  Records follow, each:  release, MAC, texts [release.texts], MAC.  A MAC covers the previous
- * MAC and the bytes between them. */
+ * MAC and the bytes between them.
+ *
+ * A record of 0 samples with the id of the record before it has that record's names: a hash per person in place of the
+ * texts (or none), the hash of the receiver in the first divergences, and the budget of a person in mu.  A program that
+ * does not know names counts 0 samples for it. */
 struct head {
     char kind[16];
     unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the max. length */
@@ -43,11 +46,6 @@ _Static_assert(sizeof(struct nvdp__ledger_release) ==
 const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS] = {1.05, 1.1, 1.25, 1.5, 1.75, 2,  2.5, 3,
                                                          4,    6,   8,    12,  16,   32, 64,  256};
 
-struct record {
-    const struct nvdp__ledger_release *release;
-    const nvdp__text_hash *text;
-};
-
 struct nvdp__ledger {
     struct nvdp_context *ctx;
     char *path;
@@ -56,15 +54,19 @@ struct nvdp__ledger {
     unsigned char *bytes; /* contents of the file */
     size_t size, whole;   /* bytes in the file, and in its whole records */
     int kind;
-    struct record *record;
+    struct nvdp__ledger_record *record;
     size_t count, capacity;
-    unsigned char mac[MAC]; /* of the last record */
+    unsigned char mac[MAC];          /* of the last record */
+    struct nvdp__ledger_names names; /* of the next record */
 };
 
 /* Returns the record that begins at `at`. */
-static struct record record_at(const struct nvdp__ledger *ledger, const unsigned char *at) {
+static struct nvdp__ledger_record record_at(const struct nvdp__ledger *ledger,
+                                            const unsigned char *at) {
     const void *text = at + release_size[ledger->kind] + MAC;
-    return (struct record){(const void *)at, text};
+    const struct nvdp__ledger_release *release = (const void *)at;
+    return (struct nvdp__ledger_record){
+        .release = release, .text = text, .file = ledger->kind == WITH_NAMES ? release->file : ""};
 }
 
 #define FAIL(ledger, status, format, ...)                                                          \
@@ -139,7 +141,31 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     return NVDP_OK;
 }
 
-static nvdp_status take_record(struct nvdp__ledger *ledger, const struct record *record) {
+static const nvdp__text_hash nobody = {0};
+
+static bool is_nobody(const unsigned char *hash) {
+    return memcmp(hash, nobody, sizeof nobody) == 0;
+}
+
+/* Takes the names of the last record.  Returns false if the record does not hold them. */
+static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *names) {
+    const struct nvdp__ledger_release *from = names->release;
+    if (ledger->count == 0 || from->samples != 0) return false;
+    struct nvdp__ledger_record *to = ledger->record + ledger->count - 1;
+    if (to->named || memcmp(from->id, to->release->id, sizeof from->id) != 0 ||
+        (from->texts != 0 && from->texts != to->release->texts))
+        return false;
+    const unsigned char *receiver = (const unsigned char *)from->divergence;
+    to->named = true;
+    to->person = from->texts > 0 ? names->text : NULL;
+    to->receiver = is_nobody(receiver) ? NULL : receiver;
+    to->person_epsilon = from->mu;
+    return true;
+}
+
+static nvdp_status take_record(struct nvdp__ledger *ledger,
+                               const struct nvdp__ledger_record *record) {
+    if (take_names(ledger, record)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ledger->ctx, &ledger->record, &ledger->capacity,
                                         ledger->count + 1, sizeof *ledger->record));
     ledger->record[ledger->count++] = *record;
@@ -154,7 +180,7 @@ static nvdp_status read_records(struct nvdp__ledger *ledger) {
         const unsigned char *at = ledger->bytes + ledger->whole;
         size_t left = ledger->size - ledger->whole;
         if (left < head + MAC) return NVDP_OK;
-        const struct record record = record_at(ledger, at);
+        const struct nvdp__ledger_record record = record_at(ledger, at);
         make_mac(ledger, ledger->mac, head, at, mac);
         bool right = sodium_memcmp(mac, at + head, MAC) == 0;
         at += head + MAC;
@@ -302,7 +328,7 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger) {
     free(ledger);
 }
 
-/* --- spending per text --- */
+/* --- hashes --- */
 
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash) {
@@ -316,115 +342,25 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     sodium_memzero(&state, sizeof state);
 }
 
-/* A text of the release and the sum of its releases. */
-struct sum {
-    nvdp__text_hash text;
-    uint64_t samples;
-    double mu_square, divergence[NVDP__LEDGER_ORDERS];
-};
-
-/* The distinct texts of a release, and the records that share a text with it. */
-struct account {
-    struct sum *sum; /* [count] sorted by text */
-    size_t count;
-    struct nvdp__spent spent;
-    const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
-};
-
-static int by_text(const void *a, const void *b) {
-    return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of struct sum */
+void nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
+                       const char *name, nvdp__text_hash hash) {
+    const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has so many tokens */
+    crypto_generichash_state state;
+    memset(hash, 0, NVDP__LEDGER_HASH);
+    name += name != NULL ? strspn(name, " \t\r\n") : 0;
+    size_t size = name != NULL ? strlen(name) : 0;
+    while (size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL)
+        size--;
+    if (size == 0) return;
+    crypto_generichash_init(&state, text_key(ledger), KEY, NVDP__LEDGER_HASH);
+    crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);
+    crypto_generichash_update(&state, (const unsigned char *)name, size);
+    crypto_generichash_final(&state, hash, NVDP__LEDGER_HASH);
+    sodium_memzero(&state, sizeof state);
 }
 
-/* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
-static bool add_release(struct account *account, const struct record *record) {
-    const struct nvdp__ledger_release *release = record->release;
-    const double samples = (double)release->samples;
-    bool any = false;
-    for (size_t i = 0; i < release->texts; i++) {
-        struct sum *of =
-            bsearch(record->text[i], account->sum, account->count, sizeof *of, by_text);
-        if (of == NULL) continue;
-        any = true;
-        of->samples += release->samples;
-        of->mu_square += samples * release->mu * release->mu;
-        for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++) {
-            of->divergence[k] += samples * release->divergence[k];
-        }
-    }
-    return any;
-}
-
-/* Lists files as "dev.h5, train.h5 and others".  A record without a file name is listed by its model_id. */
-static void list_file(const struct nvdp__ledger *ledger, const struct record *record, size_t before,
-                      char files[NVDP__LEDGER_FILES]) {
-    enum { MAX_LISTED = 2 };
-    const size_t used = strlen(files);
-    const char *name = ledger->kind == WITH_NAMES ? record->release->file : "";
-    if (before > MAX_LISTED) return;
-    if (before == MAX_LISTED)
-        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and other files");
-    else
-        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
-                       name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
-                       name[0] != '\0' ? name : record->release->id);
-}
-
-/* Adds up all records over the texts of the record `of`. */
-static nvdp_status add_up(const struct nvdp__ledger *ledger, const struct record *of,
-                          struct account *account) {
-    const size_t texts = (size_t)of->release->texts;
-    size_t files = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, account->sum, texts));
-    for (size_t i = 0; i < texts; i++) {
-        memcpy(account->sum[i].text, of->text[i], NVDP__LEDGER_HASH);
-    }
-    qsort(account->sum, texts, sizeof *account->sum, by_text);
-    for (size_t i = 0; i < texts; i++) {
-        struct sum *last = account->sum + account->count;
-        if (account->count == 0 || by_text(last - 1, &account->sum[i]) != 0) {
-            *last = account->sum[i];
-            account->count++;
-        }
-    }
-    for (size_t r = ledger->count; r-- > 0;) {
-        if (!add_release(account, &ledger->record[r])) continue;
-        if (files == 0) account->last = ledger->record[r].release;
-        list_file(ledger, &ledger->record[r], files++, account->spent.files);
-    }
-    for (size_t i = 0; i < account->count; i++) {
-        account->spent.seen_before += account->sum[i].samples > 0;
-    }
-    return NVDP_OK;
-}
-
-/* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
- * compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the smallest
- * epsilon counts. */
-static double epsilon_of(const struct sum *sum) {
-    double smallest = isfinite(sum->mu_square)
-                          ? nvdp_gdp_epsilon(sqrt(sum->mu_square), NVDP__LEDGER_DELTA)
-                          : INFINITY;
-    for (size_t k = 0; k < NVDP__LEDGER_ORDERS && !isfinite(sum->mu_square); k++) {
-        if (isfinite(sum->divergence[k]))
-            smallest = fmin(smallest, nvdp_renyi_epsilon(nvdp__ledger_orders[k], sum->divergence[k],
-                                                         NVDP__LEDGER_DELTA));
-    }
-    return smallest;
-}
-
-static bool same_spending(const struct sum *a, const struct sum *b) {
-    return memcmp(&a->samples, &b->samples, sizeof *a - offsetof(struct sum, samples)) == 0;
-}
-
-/* Finds the largest samples and epsilon.  Most neighbors have the same history, whose epsilon is computed once. */
-static void find_worst(struct account *account) {
-    struct nvdp__spent *worst = &account->spent;
-    for (size_t i = 0; i < account->count; i++) {
-        const struct sum *sum = &account->sum[i];
-        if (i > 0 && same_spending(&sum[-1], sum)) continue;
-        if (sum->samples > worst->samples) worst->samples = sum->samples;
-        worst->epsilon = fmax(worst->epsilon, epsilon_of(sum));
-    }
+void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names) {
+    ledger->names = *names;
 }
 
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent) {
@@ -435,7 +371,7 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
 /* --- budgets --- */
 
 /* Writes ": 40 of its 40 texts were shared before, in dev.h5", or "" if none was. */
-static const char *format_earlier(const struct account *account, size_t size, char *text) {
+static const char *format_earlier(const struct nvdp__account *account, size_t size, char *text) {
     const struct nvdp__spent *spent = &account->spent;
     text[0] = '\0';
     if (spent->seen_before > 0)
@@ -447,8 +383,8 @@ static const char *format_earlier(const struct account *account, size_t size, ch
 enum { EARLIER_SIZE = NVDP__LEDGER_FILES + 96 };
 
 static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
-                                  const struct nvdp__budget *budget, const struct account *account,
-                                  bool promised) {
+                                  const struct nvdp__budget *budget,
+                                  const struct nvdp__account *account, bool promised) {
     char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], together[128];
     const struct nvdp__spent *spent = &account->spent;
     nvdp__snprintf(together, sizeof together,
@@ -469,7 +405,7 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
 
 static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget,
-                                  const struct account *account) {
+                                  const struct nvdp__account *account) {
     char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
     nvdp__bound(epsilon, account->spent.epsilon);
     if (isfinite(account->spent.epsilon))
@@ -484,33 +420,99 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
 
 /* Checks the promise of training, which holds per row: the earlier samples of a text and the samples of one row of
  * this release count. */
-static bool keeps_promise(const struct account *account, uint64_t samples, uint64_t promise) {
+static bool keeps_promise(const struct nvdp__account *account, uint64_t samples, uint64_t promise) {
     for (size_t i = 0; i < account->count; i++) {
-        const uint64_t before = account->sum[i].samples;
+        const uint64_t before = account->sum[i].spending.samples;
         if (before > 0 && before + samples > promise) return false;
     }
     return true;
+}
+
+/* Returns the records, and the next one or NULL. */
+static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
+                                       const struct nvdp__ledger_record *next) {
+    return (struct nvdp__records){
+        .ctx = ledger->ctx, .record = ledger->record, .count = ledger->count, .next = next};
+}
+
+struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger) {
+    return records_of(ledger, NULL);
+}
+
+static nvdp_status refuse_persons(const struct nvdp__ledger *ledger, double budget, size_t over,
+                                  size_t persons, double epsilon) {
+    char bound[NVDP__BOUND_TEXT], allows[96] = "";
+    nvdp__bound(bound, epsilon);
+    if (isfinite(epsilon))
+        nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
+                       nvdp__as_option(ledger->ctx, "person-epsilon").text, bound);
+    return FAIL(ledger, STATE,
+                "expected at most epsilon %g at delta %g for all texts of a person together, found "
+                "up to %s including this export: %zu of %zu persons exceed the budget. Nothing was "
+                "drawn%s",
+                budget, NVDP__LEDGER_DELTA, bound, over, persons, allows);
+}
+
+/* Adds up the persons and the receivers, and checks the budget of a person. */
+static nvdp_status check_names(const struct nvdp__ledger *ledger,
+                               const struct nvdp__ledger_record *record,
+                               struct nvdp__spent *spent) {
+    const struct nvdp__records records = records_of(ledger, record);
+    struct nvdp__spent found = {0};
+    size_t over = 0, persons = 0;
+    const double budget = record->person_epsilon;
+    if (record->person != NULL || budget > 0)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__spent_of_persons(&records, record, budget, &found, &over, &persons));
+    if (over > 0) return refuse_persons(ledger, budget, over, persons, found.person_epsilon);
+    if (record->person != NULL) {
+        spent->persons = found.persons;
+        spent->person_texts = found.person_texts;
+        spent->person_samples = found.person_samples;
+        spent->person_epsilon = found.person_epsilon;
+        spent->person_mu = found.person_mu;
+    }
+    return nvdp__spent_of_receivers(&records, record, spent);
+}
+
+/* Returns the next record with its names. */
+static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
+                                              const struct nvdp__ledger_release *release,
+                                              const nvdp__text_hash *text) {
+    const struct nvdp__ledger_names *names = &ledger->names;
+    return (struct nvdp__ledger_record){
+        .release = release,
+        .text = text,
+        .file = release->file,
+        .person = names->person,
+        .receiver = names->receiver,
+        .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0,
+        .person_epsilon = names->person_epsilon > 0
+                              ? names->person_epsilon
+                              : nvdp__person_budget(ledger->record, ledger->count)};
 }
 
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
                                struct nvdp__spent *spent) {
     nvdp_status status = NVDP_OK;
-    struct account account = {0};
-    const struct record record = {release, text};
+    struct nvdp__account account = {0};
+    const struct nvdp__ledger_record record = next_record(ledger, release, text);
+    const struct nvdp__records records = nvdp__ledger_records(ledger);
     struct nvdp__budget *budget = &release->budget;
     const bool promised = budget->samples == 0 && budget->epsilon == 0;
     if (budget->epsilon == 0 && ledger->count > 0)
         budget->epsilon = ledger->record[ledger->count - 1].release->budget.epsilon;
-    NVDP_TRY(add_up(ledger, &record, &account));
+    NVDP_TRY(nvdp__account_open(&records, &record, &account));
     const bool kept = !promised || keeps_promise(&account, release->samples, promise);
-    add_release(&account, &record);
-    find_worst(&account);
+    nvdp__account_add(&account, &record);
+    nvdp__account_close(&account);
     if (promised) budget->samples = kept ? nvdp__max(promise, account.spent.samples) : promise;
     if (budget->samples > 0 && account.spent.samples > budget->samples)
         NVDP_TRY(refuse_samples(ledger, budget, &account, promised));
     if (budget->epsilon > 0 && account.spent.epsilon > budget->epsilon)
         NVDP_TRY(refuse_epsilon(ledger, budget, &account));
+    NVDP_TRY(check_names(ledger, &record, &account.spent));
     *spent = account.spent;
 cleanup:
     free(account.sum);
@@ -519,25 +521,53 @@ cleanup:
 
 /* --- appending a record --- */
 
-/* Writes the record after the last whole record, all at once, and syncs it to disk. */
-static nvdp_status write_record(struct nvdp__ledger *ledger, const struct record *record) {
-    nvdp_status status = NVDP_OK;
+/* Puts a record at `to`, and replaces the MAC before it by its own. */
+static void put_record(const struct nvdp__ledger *ledger,
+                       const struct nvdp__ledger_release *release, const nvdp__text_hash *text,
+                       unsigned char *to, unsigned char mac[MAC]) {
     const size_t head = release_size[ledger->kind];
-    const size_t texts = (size_t)record->release->texts * NVDP__LEDGER_HASH;
-    const size_t all = head + MAC + texts + MAC;
-    unsigned char *bytes = nvdp__calloc(ledger->ctx, all, 1);
+    const size_t texts = (size_t)release->texts * NVDP__LEDGER_HASH;
+    memcpy(to, release, head);
+    make_mac(ledger, mac, head, to, to + head);
+    if (texts > 0) memcpy(to + head + MAC, text, texts);
+    make_mac(ledger, to + head, texts, to + head + MAC, mac);
+    memcpy(to + head + MAC + texts, mac, MAC);
+}
+
+/* Makes the record that holds the names of `record`. */
+static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *record) {
+    struct nvdp__ledger_release names = {.texts =
+                                             record->person != NULL ? record->release->texts : 0,
+                                         .seconds = record->release->seconds,
+                                         .budget = record->release->budget,
+                                         .mu = record->person_epsilon};
+    memcpy(names.id, record->release->id, sizeof names.id);
+    if (record->receiver != NULL) memcpy(names.divergence, record->receiver, NVDP__LEDGER_HASH);
+    return names;
+}
+
+/* Writes the record, and its names if it has any, after the last whole record, all at once, and syncs it to disk.  If a
+ * process dies in between, nothing was drawn, and at worst the record counts without its names. */
+static nvdp_status write_record(struct nvdp__ledger *ledger,
+                                const struct nvdp__ledger_record *record) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__ledger_release names = names_of(record);
+    const size_t frame = release_size[ledger->kind] + 2 * (size_t)MAC;
+    const size_t one = frame + (size_t)record->release->texts * NVDP__LEDGER_HASH;
+    const size_t more = record->named ? frame + (size_t)names.texts * NVDP__LEDGER_HASH : 0;
+    unsigned char mac[MAC];
+    unsigned char *bytes = nvdp__calloc(ledger->ctx, one + more, 1);
     if (bytes == NULL) return NVDP_ERR_MEMORY;
-    memcpy(bytes, record->release, head);
-    make_mac(ledger, ledger->mac, head, bytes, bytes + head);
-    memcpy(bytes + head + MAC, record->text, texts);
-    make_mac(ledger, bytes + head, texts, record->text, bytes + head + MAC + texts);
+    memcpy(mac, ledger->mac, MAC);
+    put_record(ledger, record->release, record->text, bytes, mac);
+    if (record->named) put_record(ledger, &names, record->person, bytes + one, mac);
     if (ledger->size > ledger->whole) {
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
                   "%s: removed an incomplete record; no samples were drawn for its release",
                   ledger->path);
         if (ftruncate(ledger->fd, (off_t)ledger->whole) != 0) NVDP_TRY(io_error(ledger, "write"));
     }
-    status = append(ledger, ledger->whole, all, bytes);
+    status = append(ledger, ledger->whole, one + more, bytes);
     if (status == NVDP_OK && fsync(ledger->fd) != 0) status = io_error(ledger, "write");
     if (status != NVDP_OK) (void)!ftruncate(ledger->fd, (off_t)ledger->whole);
 cleanup:
@@ -550,7 +580,8 @@ nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_re
                              struct nvdp__spent *spent) {
     NVDP_RETURN_IF_FAILED(nvdp__ledger_check(ledger, release, text, promise, spent));
     release->seconds = (int64_t)time(NULL);
-    return write_record(ledger, &(struct record){release, text});
+    const struct nvdp__ledger_record record = next_record(ledger, release, text);
+    return write_record(ledger, &record);
 }
 
 /* --- queries --- */
@@ -583,14 +614,29 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
     return best;
 }
 
+/* Finds the record of this release. */
+static const struct nvdp__ledger_record *find_record(const struct nvdp__ledger *ledger,
+                                                     const struct nvdp__ledger_release *release) {
+    const struct nvdp__ledger_record *record = ledger->record;
+    while (record->release != release)
+        record++;
+    return record;
+}
+
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget) {
     nvdp_status status = NVDP_OK;
-    struct account account = {0};
-    const struct record record = record_at(ledger, (const unsigned char *)release);
-    NVDP_TRY(add_up(ledger, &record, &account));
-    find_worst(&account);
+    struct nvdp__account account = {0};
+    const struct nvdp__ledger_record *record = find_record(ledger, release);
+    const struct nvdp__records records = nvdp__ledger_records(ledger);
+    size_t over, persons;
+    NVDP_TRY(nvdp__account_open(&records, record, &account));
+    nvdp__account_close(&account);
+    if (record->person != NULL)
+        NVDP_TRY(nvdp__spent_of_persons(&records, record, 0, &account.spent, &over, &persons));
+    NVDP_TRY(nvdp__spent_of_receivers(&records, record, &account.spent));
+    account.spent.person_budget = nvdp__person_budget(ledger->record, ledger->count);
     *worst = account.spent;
     *budget = (account.last != NULL ? account.last : release)
                   ->budget; /* last is NULL if the release has no text */

@@ -48,6 +48,23 @@ struct nvdp__spent {
         epsilon; /* at NVDP__LEDGER_DELTA, the smallest that is proven; infinite if one release has no guarantee */
     uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
+    /* All texts of a person together.  A text without a person is a person of its own. */
+    uint64_t persons; /* persons of the release; 0: it names none, and the next members are 0 */
+    uint64_t person_texts,
+        person_samples;               /* largest numbers of one person, all releases together */
+    double person_epsilon, person_mu; /* mu: infinite if one release is not Gaussian */
+    double person_budget;             /* only nvdp__ledger_worst() sets it; 0: none */
+    /* The largest sums that a single receiver has. */
+    uint64_t receivers; /* named receivers; 0: the next members are 0 */
+    uint64_t receiver_samples;
+    double receiver_epsilon, receiver_person_epsilon;
+};
+
+/* The names of a release. */
+struct nvdp__ledger_names {
+    const nvdp__text_hash *person; /* [texts] zeros: a text without a person; NULL: no names */
+    const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
+    double person_epsilon;         /* budget of a person; 0: that of earlier releases */
 };
 
 /* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
@@ -62,11 +79,18 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 /* Computes the keyed hash of a text's tokens. */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash);
+/* Computes the keyed hash of a person's or a receiver's name, without white space around it.  Zeros for an empty name
+ * or NULL. */
+enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER };
+void nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
+                       const char *name, nvdp__text_hash hash);
+/* Sets the names of the next release.  Its arrays must live until the ledger is closed. */
+void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names);
 /* Adds up each text's releases and the next record, `release` of the texts `text`, and sets the budget in force.  A
  * samples budget of 0 means `promise` if no budget is given, else no limit.  An epsilon budget of 0 means that of
  * the previous record.  A promise holds per row: a row may have as many samples as promised, or, if it has none yet,
- * as the release has of it.  A given budget holds per text, which may be in several rows.  NVDP_ERR_STATE if the
- * release exceeds the budget; the message names the files that have the texts, and the option that allows the
+ * as the release has of it.  A given budget holds per text, which may be in several rows.  The budget of a person
+ * stays in force until another one is given.  NVDP_ERR_STATE if the release exceeds the budget; the message names the files that have the texts, and the option that allows the
  * release. */
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
@@ -84,9 +108,12 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
                                                      uint64_t texts, uint64_t samples);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
- * of the texts. */
+ * of the texts, and worst->person_budget to the budget of a person in force. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);
+/* Converts the members that concern persons. */
+struct nvdp_persons;
+void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *out);
 
 #endif

@@ -6,6 +6,58 @@
 #include <inttypes.h>
 #include <math.h>
 
+/* --- persons --- */
+
+#define PERSON(member, ...) NVDP_RESULT_ROW(struct nvdp_persons, member, __VA_ARGS__)
+
+static bool has_persons(const void *persons) {
+    return ((const struct nvdp_persons *)persons)->persons > 0;
+}
+
+static const struct nvdp_result_table guess_table = {
+    .name = "guess",
+    .help = "a baseline and its bound",
+    .size = sizeof(struct nvdp_guess),
+    .rows = (const struct nvdp_result_row[]){
+        NVDP_RESULT_ROW(struct nvdp_guess, baseline, NULL, NVDP_SCOPE_FILE, 0,
+                        "success of the best guess without samples"),
+        NVDP_RESULT_ROW(struct nvdp_guess, bound, NULL, NVDP_SCOPE_FILE, -1,
+                        "upper bound of the success with all samples"),
+        {0}}};
+
+static const struct nvdp_result_table person_table = {
+    .name = "person",
+    .help = "all texts of a person together, in all files that the ledger lists",
+    .rows = (const struct nvdp_result_row[]){
+        PERSON(persons, "persons", NVDP_SCOPE_FILE, 0, "number of persons"),
+        PERSON(texts, "texts", NVDP_SCOPE_FILE, -1, "largest number of different texts of one"),
+        PERSON(samples, "samples", NVDP_SCOPE_FILE, -1, "largest number of samples of one"),
+        PERSON(epsilon, "nats", NVDP_SCOPE_FILE, -1,
+               "largest epsilon of one; +inf: a release has no proof"),
+        PERSON(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of epsilon"),
+        PERSON(mu, NULL, NVDP_SCOPE_FILE, -1, "its mu; +inf: a release is not Gaussian"),
+        {"guesses", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_FILE, .help = "guesses about a person",
+         .of = &guess_table, .offset = offsetof(struct nvdp_persons, guess),
+         NVDP_RESULT_LENGTH(struct nvdp_persons, guesses)},
+        {0}}};
+
+static void print_person(const struct nvdp_persons *person, struct nvdp_result_lines *to) {
+    char bound[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "persons", "%zu; up to %" PRIu64 " texts and %" PRIu64 " samples of one",
+                     person->persons, person->texts, person->samples);
+    if (isfinite(person->epsilon))
+        nvdp_result_line(to, "person's epsilon",
+                         "%s at delta %g, all their texts together, each in place of any other",
+                         nvdp__bound(bound, person->epsilon), person->delta);
+    else
+        nvdp_result_line(to, "person's epsilon", "nothing is proven of all texts together");
+    for (size_t i = 0; i < person->guesses; i++)
+        nvdp_result_line(to, i == 0 ? "person's guesses" : "",
+                         "right %.4g %% of the time without samples: at most %s with all of them",
+                         100 * person->guess[i].baseline,
+                         nvdp__share_bound(bound, person->guess[i].bound));
+}
+
 /* --- an export --- */
 
 #define EXPORT(member, ...) NVDP_RESULT_ROW(struct nvdp_export_result, member, __VA_ARGS__)
@@ -25,6 +77,32 @@ static const struct nvdp_result_table spent_table = {
 
 static bool has_ledger(const void *result) {
     return ((const struct nvdp_export_result *)result)->spent_samples > 0;
+}
+
+static bool export_has_persons(const void *result) {
+    return has_persons(&((const struct nvdp_export_result *)result)->person);
+}
+
+static void print_export_persons(const void *result, struct nvdp_result_lines *to) {
+    print_person(&((const struct nvdp_export_result *)result)->person, to);
+}
+
+static bool has_receivers(const void *result) {
+    return ((const struct nvdp_export_result *)result)->receivers > 0;
+}
+
+/* Prints the epsilons of a single receiver; the others are of all receivers together. */
+static void print_receiver(struct nvdp_result_lines *to, size_t receivers, double text,
+                           double person) {
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "a single receiver", "of %zu, has a text at epsilon %s%s%s at most",
+                     receivers, nvdp__bound(a, text), isnan(person) ? "" : ", a person at ",
+                     isnan(person) ? "" : nvdp__bound(b, person));
+}
+
+static void print_receivers(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_export_result *r = result;
+    print_receiver(to, r->receivers, r->receiver_epsilon, r->receiver_person_epsilon);
 }
 
 static void print_spent(const void *result, struct nvdp_result_lines *to) {
@@ -48,6 +126,21 @@ const struct nvdp_result_table nvdp__result_export = {
                "whether the encoder was trained on these texts: all, some, maybe"),
         {"spent", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_TEXT, .help = "by the ledger",
          .of = &spent_table, .present = has_ledger, .print = print_spent},
+        {"person", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "by the ledger",
+         .of = &person_table, NVDP_RESULT_AT(struct nvdp_export_result, person),
+         .absent = NVDP_ABSENT_OMITTED, .present = export_has_persons,
+         .print = print_export_persons},
+        {"receivers", NVDP_RESULT_COUNT, "receivers", NVDP_SCOPE_FILE, 0,
+         "receivers that the ledger names", NVDP_RESULT_AT(struct nvdp_export_result, receivers),
+         .absent = NVDP_ABSENT_OMITTED, .present = has_receivers, .print = print_receivers},
+        {"receiver_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
+         "largest epsilon of a text for a single receiver",
+         NVDP_RESULT_AT(struct nvdp_export_result, receiver_epsilon), .absent = NVDP_ABSENT_OMITTED,
+         .present = has_receivers},
+        {"receiver_person_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_FILE, -1,
+         "the same of all texts of a person",
+         NVDP_RESULT_AT(struct nvdp_export_result, receiver_person_epsilon),
+         .absent = NVDP_ABSENT_OMITTED, .present = has_receivers},
         EXPORT(texts, "texts", NVDP_SCOPE_FILE, 0, "texts in the file", .label = "texts"),
         EXPORT(samples, "samples", NVDP_SCOPE_TEXT, 0, "samples of each text",
                .label = "samples of each"),
@@ -62,6 +155,57 @@ const struct nvdp_result_table nvdp__result_export = {
                "texts whose numbers were not finite and became 0; private"),
         {0}}};
 
+/* --- a ledger --- */
+
+#define LEDGER(member, ...) NVDP_RESULT_ROW(struct nvdp_ledger_summary, member, __VA_ARGS__)
+
+static bool ledger_has_persons(const void *result) {
+    return has_persons(&((const struct nvdp_ledger_summary *)result)->person);
+}
+
+static void print_ledger_persons(const void *result, struct nvdp_result_lines *to) {
+    print_person(&((const struct nvdp_ledger_summary *)result)->person, to);
+}
+
+static bool ledger_has_receivers(const void *result) {
+    return ((const struct nvdp_ledger_summary *)result)->receivers > 0;
+}
+
+static void print_ledger_receivers(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_ledger_summary *r = result;
+    print_receiver(to, r->receivers, r->receiver_epsilon, r->receiver_person_epsilon);
+}
+
+const struct nvdp_result_table nvdp__result_ledger = {
+    .name = "ledger",
+    .help = "the sums of a ledger, all receivers together",
+    .sized = true,
+    .rows = (const struct nvdp_result_row[]){
+        LEDGER(releases, "releases", NVDP_SCOPE_FILE, 0, "number of releases", .label = "releases"),
+        LEDGER(texts, "texts", NVDP_SCOPE_FILE, 0, "number of different texts", .label = "texts"),
+        LEDGER(samples, "samples", NVDP_SCOPE_TEXT, -1, "largest number of samples of a text",
+               .label = "samples of a text", .after = " at most"),
+        LEDGER(epsilon, "nats", NVDP_SCOPE_TEXT, -1,
+               "largest epsilon of all samples of a text; +inf: one of them has no proof",
+               .label = "epsilon of a text", .bound = true),
+        LEDGER(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of all epsilons", .label = "delta"),
+        LEDGER(budget_epsilon, "nats", NVDP_SCOPE_TEXT, 0, "budget of a text; 0: none"),
+        LEDGER(person_budget, "nats", NVDP_SCOPE_FILE, 0, "budget of a person; 0: none"),
+        {"person", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
+         .help = "all texts of a person together", .of = &person_table,
+         NVDP_RESULT_AT(struct nvdp_ledger_summary, person), .present = ledger_has_persons,
+         .print = print_ledger_persons},
+        LEDGER(receivers, "receivers", NVDP_SCOPE_FILE, 0, "named receivers",
+               .present = ledger_has_receivers, .print = print_ledger_receivers),
+        LEDGER(receiver_samples, "samples", NVDP_SCOPE_TEXT, -1,
+               "largest number of samples of a text at a single receiver",
+               .present = ledger_has_receivers),
+        LEDGER(receiver_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
+               "largest epsilon of a text for a single receiver"),
+        LEDGER(receiver_person_epsilon, "nats", NVDP_SCOPE_FILE, -1,
+               "the same of all texts of a person"),
+        {0}}};
+
 /* --- a verification --- */
 
 #define CHECK(member, ...)                                                                         \
@@ -74,6 +218,10 @@ const struct nvdp_result_table nvdp__result_export = {
 
 static bool is_decided(const void *result) {
     return ((const struct nvdp_check *)result)->verdict != NVDP_VERDICT_OPEN;
+}
+
+static bool states_persons(const void *result) {
+    return has_persons(&((const struct nvdp_verification *)result)->person);
 }
 
 static const struct nvdp_result_table check_table = {
@@ -104,6 +252,16 @@ const struct nvdp_result_table nvdp__result_verification = {
         VERIFY("useful", FLAG, useful, NULL, 1, "the guarantee limits every attacker"),
         VERIFY("guarantee", CHARS, guarantee, NULL, 0, "or why there is no useful one"),
         VERIFY("training_texts", CHARS, training_texts, NULL, 0, "as in an export"),
+        {"spent_samples", NVDP_RESULT_COUNT, "samples", NVDP_SCOPE_TEXT, -1,
+         "largest number of samples of a text, as stated",
+         NVDP_RESULT_AT(struct nvdp_verification, spent_samples)},
+        {"spent_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
+         "largest epsilon of all samples of a text, as stated",
+         NVDP_RESULT_AT(struct nvdp_verification, spent_epsilon)},
+        {"person", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
+         .help = "all texts of a person together, as stated", .of = &person_table,
+         NVDP_RESULT_AT(struct nvdp_verification, person), .present = states_persons,
+         .absent = NVDP_ABSENT_OMITTED},
         {"checks", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_FILE, .help = "in their order",
          .of = &check_table, .offset = offsetof(struct nvdp_verification, check),
          NVDP_RESULT_LENGTH(struct nvdp_verification, checks)},

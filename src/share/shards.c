@@ -69,7 +69,7 @@ bool nvdp__shard_attribute(const char *name) {
                                         "nvdp_version", "statement_words", "weights_distance"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
-    return strncmp(name, "bdp_", 4) == 0 ||
+    return strncmp(name, "ledger_person", 13) == 0 || strncmp(name, "bdp_", 4) == 0 ||
            (strncmp(name, "divergence_", 11) == 0 && strncmp(name, "divergence_bound", 16) != 0);
 }
 

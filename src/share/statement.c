@@ -174,11 +174,43 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(writer, "Lengths are public.\n");
     nvdp__append(writer,
                  "Public, and covered by no number here: the number and order of the texts, their "
-                 "row numbers and splits%s.\n",
-                 facts->labels ? ", and their exact labels" : "");
+                 "row numbers and splits%s%s.\n",
+                 facts->labels ? ", and their exact labels" : "",
+                 facts->spent.persons > 0
+                     ? "; also the number of persons, and how many texts and samples one has"
+                     : "");
 }
 
-/* Counts samples in other files, and in other rows of this file. */
+/* States what is proven of all texts of a person. */
+static void append_persons(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    char bound[NVDP__BOUND_TEXT];
+    struct nvdp_persons person;
+    nvdp__spent_persons(&facts->spent, &person);
+    nvdp__append(
+        writer,
+        " The guarantee above is about one text. In all files that this ledger counts so far, each "
+        "of the %zu persons of this file has at most %" PRIu64 " text%s with %" PRIu64
+        " sample%s together. ",
+        person.persons, person.texts, person.texts == 1 ? "" : "s", person.samples,
+        person.samples == 1 ? "" : "s");
+    if (isfinite(person.epsilon))
+        nvdp__append(writer,
+                     "Proven for one person, all their texts together, each in place of any other "
+                     "text: epsilon %s at delta %g",
+                     nvdp__bound(bound, person.epsilon), person.delta);
+    else
+        nvdp__append(writer, "Nothing is proven of all texts of a person together");
+    for (size_t i = 0; i < person.guesses && isfinite(person.epsilon); i++)
+        nvdp__append(writer, "%s%.4g %% of the time without them is right at most %s with them%s",
+                     i == 0 ? ". A guess about a person that is right " : "; ",
+                     100 * person.guess[i].baseline,
+                     nvdp__share_bound(bound, person.guess[i].bound),
+                     i + 1 < person.guesses ? "" : ", on average over persons and noise");
+    nvdp__append(writer, ". The sender named the persons; a text without a name counts as a person "
+                         "of its own.");
+}
+
+/* Counts samples in other files, in other rows of this file, and by person. */
 static void append_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     char bound[NVDP__BOUND_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
@@ -199,7 +231,9 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
                      nvdp__bound(bound, spent->epsilon), NVDP__LEDGER_DELTA);
     else if (spent->samples > facts->samples)
         nvdp__append(writer, ", and nothing is proven of them together");
-    nvdp__append(writer, ".\n");
+    nvdp__append(writer, ".");
+    if (spent->persons > 0) append_persons(writer, facts);
+    nvdp__append(writer, "\n");
 }
 
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {

@@ -65,7 +65,8 @@ static struct nvdp_verification nothing_found(void) {
                                       .holds = true,
                                       .epsilon = INFINITY,
                                       .delta = NAN,
-                                      .mu = NAN};
+                                      .mu = NAN,
+                                      .spent_epsilon = NAN};
 }
 
 static enum nvdp_verdict verdict_of(bool holds) {
@@ -430,6 +431,14 @@ static bool take_mechanism(struct verify *v) {
     v->facts.counted = v->facts.spent.seen_before > 0 || text_is(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
     v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
+    v->facts.spent.persons = (uint64_t)whole_of(v, "ledger_persons", 0);
+    v->facts.spent.person_texts = (uint64_t)whole_of(v, "ledger_person_texts", 0);
+    v->facts.spent.person_samples = (uint64_t)whole_of(v, "ledger_person_samples", 0);
+    v->facts.spent.person_epsilon = real_of(v, "ledger_person_epsilon", INFINITY);
+    v->facts.spent.person_mu = real_of(v, "ledger_person_mu", INFINITY);
+    nvdp__spent_persons(&v->facts.spent, &v->found.person);
+    v->found.spent_samples = v->facts.counted ? v->facts.spent.samples : 0;
+    v->found.spent_epsilon = v->facts.counted ? v->facts.spent.epsilon : NAN;
     return true;
 }
 
@@ -466,6 +475,38 @@ static void check_count(struct verify *v) {
               " samples of a text, %zu of them in this file; epsilon %s at delta %g",
               spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon),
               NVDP__LEDGER_DELTA);
+}
+
+/* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more. */
+static void check_persons(struct verify *v) {
+    static const char what[] = "the sums of a person cover the file, and their epsilon follows";
+    const struct nvdp__release_facts *facts = &v->facts;
+    const struct nvdp__spent *spent = &facts->spent;
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    if (!has(v, "ledger_persons") && !has(v, "ledger_person_epsilon") &&
+        !has(v, "ledger_person_mu") && !has(v, "ledger_person_texts") &&
+        !has(v, "ledger_person_samples"))
+        return;
+    const double rows = ceil((double)facts->texts / fmax((double)spent->persons, 1));
+    const double mu = facts->certified && facts->certificate.theorem == NVDP_THEOREM_SEQUENCE
+                          ? facts->certificate.mu * sqrt(rows)
+                      : facts->certified ? 0
+                                         : INFINITY;
+    const double epsilon = isfinite(spent->person_mu)
+                               ? nvdp_gdp_epsilon(spent->person_mu, NVDP__LEDGER_DELTA)
+                               : spent->person_epsilon;
+    const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
+    const bool holds = facts->counted && spent->persons > 0 && spent->persons <= facts->texts &&
+                       spent->person_texts > 0 && spent->person_texts <= spent->person_samples &&
+                       (double)spent->person_samples >= rows * (double)facts->samples &&
+                       spent->person_mu >= mu * (1 - 1e-6) &&
+                       spent->person_epsilon >= least * (1 - 1e-6) &&
+                       agree(spent->person_epsilon, epsilon);
+    check(v, verdict_of(holds), what,
+          "%" PRIu64 " persons for %zu texts; up to %" PRIu64 " texts and %" PRIu64
+          " samples of one; epsilon %s, computed %s, at delta %g",
+          spent->persons, facts->texts, spent->person_texts, spent->person_samples,
+          nvdp__bound(a, spent->person_epsilon), nvdp__bound(b, epsilon), NVDP__LEDGER_DELTA);
 }
 
 static void check_pseudo_counts(struct verify *v) {
@@ -682,6 +723,7 @@ static nvdp_status check_content(struct verify *v) {
         check_bound(v);
         NVDP_RETURN_IF_FAILED(check_certificate(v));
         check_count(v);
+        check_persons(v);
         check_training(v);
         NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(v->ctx, &v->facts));
         v->found.useful = v->facts.useful;
@@ -766,6 +808,18 @@ static void take_weakest(struct verify *all, const char *name, size_t files, siz
     to->mu = of->mu;
 }
 
+/* Takes the largest sums that a file states.  One that states none leaves them unknown. */
+static void take_sums(struct nvdp_verification *to, const struct nvdp_verification *of,
+                      bool first) {
+    if (first || isnan(of->spent_epsilon) || of->spent_epsilon > to->spent_epsilon)
+        to->spent_epsilon = !first && isnan(to->spent_epsilon) ? NAN : of->spent_epsilon;
+    to->spent_samples =
+        isnan(to->spent_epsilon) ? 0 : nvdp__max(to->spent_samples, of->spent_samples);
+    if (first || of->person.persons == 0 ||
+        (to->person.persons > 0 && of->person.epsilon > to->person.epsilon))
+        to->person = of->person;
+}
+
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
                                  const unsigned char *wanted) {
     static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
@@ -781,6 +835,7 @@ static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *
         all->found.is_signed = all->found.is_signed && one.is_signed;
         all->found.is_known = all->found.is_known && one.is_known;
         texts += own;
+        take_sums(&all->found, &one, i == 0);
         for (size_t k = 0; k < most; k++)
             if (strcmp(one.training_texts, training[k]) == 0) most = k;
         if (i > 0 &&
@@ -828,7 +883,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
                                const struct nvdp__ledger_release *release) {
     struct nvdp__spent worst;
     struct nvdp__budget budget;
-    char samples[32] = "none", epsilon[32] = "none", bound[NVDP__BOUND_TEXT];
+    char samples[32] = "none", epsilon[32] = "none", person[32] = "none", bound[NVDP__BOUND_TEXT];
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
@@ -836,6 +891,21 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
           "no text of the file has exceeded the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
+    if (worst.person_budget > 0) nvdp__snprintf(person, sizeof person, "%g", worst.person_budget);
+    if (worst.persons > 0)
+        check(v,
+              verdict_of(worst.person_budget == 0 || worst.person_epsilon <= worst.person_budget),
+              "no person of the file has exceeded the budget, all texts and releases together",
+              "up to %" PRIu64 " texts and %" PRIu64
+              " samples of a person, epsilon %s (budget: %s) at delta %g",
+              worst.person_texts, worst.person_samples, nvdp__bound(bound, worst.person_epsilon),
+              person, NVDP__LEDGER_DELTA);
+    if (worst.receivers > 0)
+        check(v, NVDP_VERDICT_YES, "the ledger names receivers, whose files count together above",
+              "a text has up to %" PRIu64 " samples at a single one of %" PRIu64
+              " receivers, epsilon %s at delta %g",
+              worst.receiver_samples, worst.receivers, nvdp__bound(bound, worst.receiver_epsilon),
+              NVDP__LEDGER_DELTA);
     return NVDP_OK;
 }
 

@@ -55,6 +55,7 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
     for (int i = 0; from != NULL && from->labels != NULL && i < from->classes; i++) {
         nvdp__digest_text(&digest, from->labels[i]);
     }
+    if (config->id_column != NULL) nvdp__digest_text(&digest, config->id_column);
     nvdp__digest_end(&digest, hex);
     *kept = nvdp__cache_path(ctx, config->cache, kind, hex);
     return *kept == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -391,6 +392,11 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                         const char *path, struct nvdp_dataset **out) {
+    if (config->task == NVDP_TASK_NER && config->id_column != NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "%s: expected a table with a column '%s', found a file of words with tags", path,
+            config->id_column);
     if (config->task == NVDP_TASK_NER)
         return nvdp__conll_dataset(ctx, tokenizer, config, path, out);
     nvdp_status status = NVDP_OK;

@@ -110,6 +110,7 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
                                              CORRELATIONS};
         }
     }
+    if (config->id_column != NULL) layout.id = config->id_column;
     *out = layout;
     return NVDP_OK;
 }
@@ -333,7 +334,9 @@ static nvdp_status read_header(struct reader *reader) {
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
                           tsv->path);
     reader->columns = tsv->fields;
+    const bool own_id = reader->config != NULL && reader->config->id_column != NULL;
     reader->pending = nvdp__tsv_bare_cola(tsv, &reader->layout);
+    if (reader->pending && own_id) return nvdp__tsv_missing(tsv, reader->layout.id);
     if (reader->pending) {
         reader->text = NVDP__COLA_SENTENCE;
         reader->label = NVDP__COLA_LABEL;
@@ -346,7 +349,7 @@ static nvdp_status read_header(struct reader *reader) {
     NVDP_RETURN_IF_FAILED(find_column(reader, layout->pair, true, &reader->pair));
     NVDP_RETURN_IF_FAILED(
         find_column(reader, layout->label, reader->use == NVDP__LABELS_REQUIRED, &reader->label));
-    NVDP_RETURN_IF_FAILED(find_column(reader, layout->id, false, &reader->id));
+    NVDP_RETURN_IF_FAILED(find_column(reader, layout->id, own_id, &reader->id));
     if (layout->task.id != NVDP_TASK_TSV || reader->id != NO_COLUMN) return NVDP_OK;
     return find_column(reader, "index", false, &reader->id);
 }

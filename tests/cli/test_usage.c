@@ -15,7 +15,8 @@
 static const char *const commands[] = {"pretrain", "train",    "eval",    "predict", "privacy",
                                        "sanitize", "export",   "reuse",   "sweep",   "report",
                                        "encode",   "tokenize", "account", "attack",  "audit",
-                                       "explain",  "info",     "bench",   "verify",  "manual"};
+                                       "explain",  "info",     "bench",   "verify",  "gate",
+                                       "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* Warns of an option without effect and reports a missing folder. */

@@ -18,6 +18,7 @@ set(order
   "sanitize"
   "share"
   "attack"
+  "gate"
   "sweep report bench"
   "cli")
 set(level 0)

@@ -1,0 +1,96 @@
+/** @file gate.h
+ * A gate for releases: a policy limits named numbers of a run or of a shared file, and the gate measures them.
+ *
+ * Experimental: may change in any version. */
+#ifndef NVDP_GATE_H
+#define NVDP_GATE_H
+
+#include <nvdp/config.h>
+#include <nvdp/context.h>
+#include <nvdp/export.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+NVDP_BEGIN_DECLS
+
+/** Size in bytes of a check's name, including its NUL. */
+#define NVDP_GATE_NAME 160
+/** Size in bytes of a check's reason, including its NUL. */
+#define NVDP_GATE_REASON 512
+
+/** One check of a policy. */
+struct nvdp_gate_check {
+    char name[NVDP_GATE_NAME]; /**< the measure, as the policy names it */
+    double at_most;            /**< upper limit; NaN: none */
+    double at_least;           /**< lower limit; NaN: none */
+    double found;              /**< the number; NaN: it could not be measured */
+    bool pass; /**< the number is finite and within the limits, and nothing speaks against it */
+    char reason[NVDP_GATE_REASON]; /**< why the check fails; "" if it passes */
+    double seconds;                /**< time to measure it; 0 if an earlier check measured it too */
+};
+
+/** Result of nvdp_gate(); nvdp_gate_result_free(). */
+struct nvdp_gate_result {
+    size_t struct_size;            /**< NVDP_RESULT() sets it */
+    bool pass;                     /**< all checks pass */
+    size_t checks;                 /**< number of checks, at least 1 */
+    size_t failed;                 /**< number of checks that fail */
+    struct nvdp_gate_check *check; /**< [checks] in the order of the policy */
+};
+
+/** Creates the options of nvdp_gate(): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
+ * file), split, data, limit, public, shared, seed, ledger, ledger-key.
+ * @param ctx outlives the configuration
+ * @param out the configuration; nvdp_config_free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
+
+/** Measures what a policy limits, and compares. Computes the certificate, the ledger's sums and every attack anew. Uses
+ * the run's record of nvdp_privacy_measure() if it has one with the same options, and else measures. Writes nothing.
+ *
+ * A check fails if its number cannot be measured, is not finite, or is beyond a limit; if an attack contradicts a proof;
+ * or if an attack is too weak to show that anything is below an upper limit. Numbers are compared without rounding.
+ *
+ * Of a shared file alone only its own statements can be checked, as nvdp_verify() recomputes them; every other check
+ * fails. All checks fail if nvdp_verify() finds a fault.
+ * @param ctx    reports progress, records messages, can cancel
+ * @param config from nvdp_gate_config_create()
+ * @param out    the result, also if checks fail; untouched on error
+ * @return NVDP_ERR_INPUT for a file that is no policy: the message names line and key; NVDP_ERR_ARGUMENT for a target
+ *         that does not exist; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config,
+                      struct nvdp_gate_result *out);
+
+/** Frees the checks and zeroes the struct.
+ * @param result filled by nvdp_gate(), or zeros */
+void nvdp_gate_result_free(struct nvdp_gate_result *result);
+
+/** Writes a result as one JSON object.
+ * @param ctx    records messages
+ * @param result from nvdp_gate()
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_gate_json(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
+                           char **out);
+
+/** Writes a result as text: an aligned table (measure, limit, found, pass), then why checks fail. Numbers under an upper
+ * limit are rounded up.
+ * @param ctx    records messages
+ * @param result from nvdp_gate()
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_gate_text(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
+                           char **out);
+
+/** Writes a result as JUnit XML, a test case per check.
+ * @param ctx    records messages
+ * @param result from nvdp_gate()
+ * @param name   name of the test suite, such as the run's
+ * @param out    the text; free()
+ * @return NVDP_ERR_MEMORY */
+nvdp_status nvdp_gate_junit(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
+                            const char *name, char **out);
+
+NVDP_END_DECLS
+#endif

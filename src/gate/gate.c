@@ -1,0 +1,543 @@
+/* Measures what a policy limits, and compares: the sources of numbers, one check, the result as JSON, text and JUnit
+ * XML.  nvdp_gate is the entry. */
+#include "gate/gate.h"
+
+#include "base/escape.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/sentence.h"
+#include "options/result.h"
+#include "options/schema.h"
+#include "text/normalize.h"
+#include <inttypes.h>
+#include <math.h>
+#include <nvdp/certificate.h>
+#include <nvdp/evaluate.h>
+#include <nvdp/linkage.h>
+#include <nvdp/measured.h>
+#include <nvdp/rdp.h>
+#include <nvdp/share.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* --- options --- */
+
+struct options {
+    const char *policy, *target, *split, *data, *known, *shared, *ledger, *ledger_key;
+    size_t limit;
+    uint64_t seed;
+};
+
+#define AT(member) NVDP_OPTION_AT(struct options, member)
+
+static const struct nvdp_option rows[] = {
+    {"policy", NVDP_OPTION_TEXT, "POLICY.json",
+     "file with the limits, or certified or attacks, which the library has", NULL, AT(policy),
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+    {"target", NVDP_OPTION_TEXT, "RUN|FILE", "directory of a run, or shared file", NULL, AT(target),
+     .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL},
+    {"split", NVDP_OPTION_TEXT, "NAME", "texts of the run's task to measure and attack", "dev",
+     AT(split)},
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training",
+     NULL, AT(data)},
+    {"limit", NVDP_OPTION_INTEGER, "N", "use a random sample of at most N texts; 0: all", "0",
+     AT(limit), .unit = "texts"},
+    {"public", NVDP_OPTION_TEXT, "FILE", "texts that attackers have, as of nvdp attack", NULL,
+     AT(known)},
+    {"shared", NVDP_OPTION_TEXT, "FILE",
+     "with RUN: attack the samples in this shared file, where an attack can, instead of newly "
+     "drawn "
+     "ones, and check the file's own statements",
+     NULL, AT(shared)},
+    {"ledger", NVDP_OPTION_TEXT, "FILE", "with RUN: ledger of the releases; default RUN/ledger",
+     NULL, AT(ledger)},
+    {"ledger-key", NVDP_OPTION_TEXT, "KEYFILE",
+     "secret key of the ledger; default: the ledger's name and .key", NULL, AT(ledger_key)},
+    {"seed", NVDP_OPTION_SEED, "N", "seed of all random draws", "1", AT(seed)},
+    {0},
+};
+static const struct nvdp__section section = {.row = rows};
+static const struct nvdp__schema schema = {
+    .kind = "gate", .size = sizeof(struct options), .section = &section, .sections = 1};
+
+nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &schema, out);
+}
+
+/* --- the sources of numbers --- */
+
+/* A result that was measured, or the reason why there is none. */
+struct measured {
+    const char *source;
+    const struct nvdp__gate_check *attack; /* NULL: not an attack */
+    json_t *result;                        /* NULL: not measured */
+    char fault[NVDP__REASON];              /* why the result must not pass; "": nothing */
+    bool weak;
+};
+
+struct gate {
+    struct nvdp_context *ctx;
+    struct options options;
+    struct nvdp__policy policy;
+    bool is_run;
+    struct measured *measured;
+    size_t count, capacity;
+};
+
+static nvdp_status parse(const struct gate *gate, char *text, json_t **out) {
+    *out = json_loads(text, 0, NULL);
+    free(text);
+    return *out != NULL ? NVDP_OK : nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+static nvdp_status set(struct nvdp_config *config, const char *name, const char *value) {
+    return value != NULL ? nvdp_config_set(config, name, value) : NVDP_OK;
+}
+
+static nvdp_status set_number(struct nvdp_config *config, const char *name, double value) {
+    char text[32];
+    nvdp__snprintf(text, sizeof text, "%.17g", value);
+    return nvdp_config_set(config, name, text);
+}
+
+static nvdp_status set_seed(struct nvdp_config *config, uint64_t seed) {
+    char text[32];
+    nvdp__snprintf(text, sizeof text, "%" PRIu64, seed);
+    return nvdp_config_set(config, "seed", text);
+}
+
+/* Sets the options of privacy measurements that the policy names. */
+static nvdp_status privacy_config(const struct gate *gate, struct nvdp_config **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    NVDP_TRY(nvdp_privacy_config_create(gate->ctx, &config));
+    NVDP_TRY(set_number(config, "delta", gate->policy.delta));
+    NVDP_TRY(set_number(config, "releases", gate->policy.releases));
+    NVDP__HAND_OVER(out, config);
+cleanup:
+    nvdp_config_free(config);
+    return status;
+}
+
+static nvdp_status set_baselines(const struct gate *gate, struct nvdp_config *config) {
+    char text[NVDP_GUESSES * 32] = "";
+    struct nvdp__writer list = {text, sizeof text, 0};
+    for (size_t i = 0; i < gate->policy.baselines; i++)
+        nvdp__append(&list, "%s%.17g", i > 0 ? "," : "", gate->policy.baseline[i]);
+    return gate->policy.baselines > 0 ? nvdp_config_set(config, "baseline", text) : NVDP_OK;
+}
+
+static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp_config *config = NULL;
+    struct nvdp_model *model = NULL;
+    char *folder = nvdp__join(gate->ctx, gate->options.target, "model"), *text = NULL;
+    NVDP_TRY(NVDP__MADE(folder));
+    NVDP_TRY(privacy_config(gate, &config));
+    NVDP_TRY(set_baselines(gate, config));
+    NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
+    NVDP_TRY(nvdp_model_certificate(gate->ctx, model, config, &certificate));
+    NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
+    NVDP_TRY(parse(gate, text, out));
+cleanup:
+    nvdp_model_free(model);
+    nvdp_config_free(config);
+    free(folder);
+    return status;
+}
+
+/* Reads the run's record of these options.  *out stays NULL if there is none. */
+static nvdp_status read_record(const struct gate *gate, const struct nvdp_config *run,
+                               const struct nvdp_config *privacy, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *both = NULL, *more = NULL;
+    char *name = NULL;
+    NVDP_TRY(nvdp_config_copy(run, &both));
+    NVDP_TRY(nvdp_config_copy(privacy, &more));
+    status = nvdp_config_join(both, more); /* takes it */
+    NVDP_TRY(status);
+    NVDP_TRY(nvdp_measured_name(gate->ctx, both, "privacy", &name));
+    NVDP_TRY(nvdp__json_read_optional(gate->ctx, gate->options.target, name, out));
+cleanup:
+    nvdp_config_free(both);
+    free(name);
+    return status;
+}
+
+static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_config *run,
+                                 const struct nvdp_config *privacy, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    char *text = NULL;
+    NVDP_TRY(nvdp_run_posteriors(gate->ctx, run, &posteriors));
+    NVDP_TRY(nvdp_privacy_measure(gate->ctx, posteriors, privacy, NULL, &report));
+    NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
+                                  gate->options.seed, report.linkage));
+    NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &report, &text));
+    NVDP_TRY(parse(gate, text, out));
+cleanup:
+    nvdp_privacy_report_free(&report);
+    nvdp_posteriors_free(posteriors);
+    return status;
+}
+
+static nvdp_status measure_privacy(const struct gate *gate, bool exact, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *run = NULL, *privacy = NULL;
+    const struct options *options = &gate->options;
+    NVDP_TRY(nvdp_run_config_create(gate->ctx, &run));
+    NVDP_TRY(set(run, "run", options->target));
+    NVDP_TRY(set(run, "split", options->split));
+    NVDP_TRY(set(run, "data", options->data));
+    NVDP_TRY(set_number(run, "limit", (double)options->limit));
+    NVDP_TRY(set_seed(run, options->seed));
+    NVDP_TRY(privacy_config(gate, &privacy));
+    NVDP_TRY(set_seed(privacy, options->seed));
+    if (exact) NVDP_TRY(nvdp_config_set(privacy, "exact", "true"));
+    NVDP_TRY(read_record(gate, run, privacy, out));
+    if (*out == NULL) NVDP_TRY(measure_texts(gate, run, privacy, out));
+cleanup:
+    nvdp_config_free(run);
+    nvdp_config_free(privacy);
+    return status;
+}
+
+/* Replaces the guesses about a person by those of the policy's baselines. */
+static void guess_persons(const struct gate *gate, struct nvdp_persons *person) {
+    if (person->persons == 0 || !isfinite(person->mu) || gate->policy.baselines == 0) return;
+    person->guesses = gate->policy.baselines;
+    for (size_t i = 0; i < person->guesses; i++)
+        person->guess[i] =
+            (struct nvdp_guess){gate->policy.baseline[i],
+                                nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
+}
+
+static nvdp_status made(const struct gate *gate, json_t *object, json_t **out) {
+    *out = object;
+    return object != NULL ? NVDP_OK : nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "out of memory");
+}
+
+/* Checks the deltas: epsilons of a ledger hold at a fixed one, and at any larger delta. */
+static nvdp_status check_delta(const struct gate *gate, double delta) {
+    if (gate->policy.delta >= delta) return NVDP_OK;
+    return nvdp__fail(
+        gate->ctx, NVDP_ERR_ARGUMENT,
+        "this epsilon is at delta %g, and the policy's delta is %g: expected a delta of "
+        "at least %g",
+        delta, gate->policy.delta, delta);
+}
+
+static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    char *beside = nvdp__join(gate->ctx, gate->options.target, "ledger");
+    const char *ledger = gate->options.ledger != NULL ? gate->options.ledger : beside;
+    NVDP_TRY(NVDP__MADE(beside));
+    if (!nvdp__exists(ledger))
+        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_IO,
+                            "%s: expected the ledger of the releases, found none", ledger));
+    NVDP_TRY(nvdp_ledger_summarize(gate->ctx, ledger, gate->options.ledger_key, &found));
+    NVDP_TRY(check_delta(gate, found.delta));
+    guess_persons(gate, &found.person);
+    NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
+cleanup:
+    free(beside);
+    return status;
+}
+
+/* --- a shared file --- */
+
+/* Names the first check of the file that fails. */
+static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
+    for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
+        if (found->check[i].verdict == NVDP_VERDICT_NO)
+            nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails: %s: %s", found->check[i].what,
+                           found->check[i].found);
+}
+
+/* Returns what the file states of all samples of a text, or NULL with an error.  Other files of the sender's ledger
+ * count too: they can only raise epsilon. */
+static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_verification *found,
+                                    json_t **out) {
+    const double delta = gate->policy.delta;
+    const bool more = found->spent_epsilon > found->epsilon * (1 + 1e-9); /* of other releases */
+    double epsilon = more ? found->spent_epsilon : found->epsilon, mu = more ? NAN : found->mu;
+    if (!isnan(mu) && found->certified && delta != found->delta)
+        epsilon = nvdp_gdp_epsilon(mu, delta);
+    else if (found->certified)
+        NVDP_RETURN_IF_FAILED(check_delta(gate, found->delta));
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < gate->policy.baselines && !isnan(mu) && isfinite(epsilon); i++) {
+        const double b = gate->policy.baseline[i];
+        json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", b, "bound",
+                                                 nvdp_guess_bound(b, mu / 2, 1, 0)));
+    }
+    return made(gate,
+                json_pack("{s:o, s:f, s:o}", "epsilon", nvdp__json_number(epsilon), "delta", delta,
+                          "guess", guesses),
+                out);
+}
+
+static nvdp_status measure_file(const struct gate *gate, const char *source, char *fault,
+                                json_t **out) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    const char *path = gate->is_run ? gate->options.shared : gate->options.target;
+    if (path == NULL)
+        return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                          "expected a shared file: name it in place of the run, or with {shared}");
+    NVDP_RETURN_IF_FAILED(nvdp_verify(gate->ctx, path, NULL, &found));
+    find_fault(&found, fault);
+    if (strcmp(source, "certificate") == 0) return file_certificate(gate, &found, out);
+    if (strcmp(source, "ledger") != 0)
+        return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, &found), out);
+    if (isnan(found.spent_epsilon))
+        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
+    NVDP_RETURN_IF_FAILED(check_delta(gate, 1e-5));
+    guess_persons(gate, &found.person);
+    const struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
+                                               .epsilon = found.spent_epsilon,
+                                               .delta = 1e-5,
+                                               .samples = found.spent_samples,
+                                               .person = found.person,
+                                               .receiver_epsilon = NAN,
+                                               .receiver_person_epsilon = NAN};
+    return made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out);
+}
+
+/* --- an attack --- */
+
+static bool takes(const struct nvdp_attack_info *attack, const char *option) {
+    for (const char *const *name = attack->options; *name != NULL; name++)
+        if (strcmp(*name, option) == 0) return true;
+    return false;
+}
+
+static nvdp_status set_taken(struct nvdp_config *config, const struct nvdp_attack_info *attack,
+                             const char *name, const char *value) {
+    return takes(attack, name) ? set(config, name, value) : NVDP_OK;
+}
+
+static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
+                                 struct nvdp_config **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    const struct options *options = &gate->options;
+    const struct nvdp_attack_info *attack = &check->attack;
+    const char *key;
+    json_t *value;
+    NVDP_TRY(nvdp_attacks_config_create(gate->ctx, &config));
+    NVDP_TRY(set(config, "kind", attack->name));
+    NVDP_TRY(set(config, attack->target == NVDP_ATTACK_MODEL ? "model" : "run", options->target));
+    NVDP_TRY(set_taken(config, attack, "split", options->split));
+    NVDP_TRY(set_taken(config, attack, "data", options->data));
+    NVDP_TRY(set_taken(config, attack, "public", options->known));
+    NVDP_TRY(set_taken(config, attack, "shared", options->shared));
+    if (takes(attack, "limit")) NVDP_TRY(set_number(config, "limit", (double)options->limit));
+    if (takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
+    json_object_foreach((json_t *)check->options, key, value) {
+        char text[NVDP__REASON];
+        nvdp__gate_option(value, sizeof text, text);
+        NVDP_TRY(nvdp_config_set(config, key, text));
+    }
+    NVDP__HAND_OVER(out, config);
+cleanup:
+    nvdp_config_free(config);
+    return status;
+}
+
+static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__gate_check *check,
+                                  struct measured *to) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    struct nvdp_attack_result *result = NULL;
+    char *text = NULL, *verdict = NULL;
+    NVDP_TRY(attack_config(gate, check, &config));
+    NVDP_TRY(nvdp_attack(gate->ctx, config, &result));
+    NVDP_TRY(nvdp_attack_json(gate->ctx, result, &text));
+    NVDP_TRY(parse(gate, text, &to->result));
+    NVDP_TRY(nvdp_attack_verdict(gate->ctx, result, &verdict));
+    nvdp__snprintf(to->fault, sizeof to->fault, "%s", verdict);
+    to->weak = json_is_true(json_object_get(to->result, "weak"));
+cleanup:
+    nvdp_attack_free(result);
+    nvdp_config_free(config);
+    free(verdict);
+    return status;
+}
+
+/* --- one check --- */
+
+static bool is_exact(const struct nvdp__gate_check *check) {
+    return strcmp(check->source, "privacy") == 0 && strncmp(check->path, "exact", 5) == 0;
+}
+
+/* Returns true if any check of the policy needs the exact loss, which is measured together with the rest. */
+static bool needs_exact(const struct gate *gate) {
+    for (size_t i = 0; i < gate->policy.checks; i++)
+        if (is_exact(&gate->policy.check[i])) return true;
+    return false;
+}
+
+static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gate_check *b) {
+    if (a == NULL || strcmp(b->source, "attack") != 0)
+        return a == NULL && strcmp(b->source, "attack") != 0;
+    return strcmp(a->attack.name, b->attack.name) == 0 &&
+           (a->options == b->options || json_equal(a->options, b->options));
+}
+
+static nvdp_status measure_source(const struct gate *gate, const struct nvdp__gate_check *check,
+                                  struct measured *to) {
+    const char *source = check->source;
+    if (strcmp(source, "verification") == 0)
+        return measure_file(gate, source, to->fault, &to->result);
+    if (!gate->is_run && (strcmp(source, "attack") == 0 || strcmp(source, "privacy") == 0))
+        return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                          "a shared file alone cannot show it: name the run, and the file with "
+                          "{shared}");
+    if (strcmp(source, "attack") == 0) return measure_attack(gate, check, to);
+    if (strcmp(source, "privacy") == 0)
+        return measure_privacy(gate, needs_exact(gate), &to->result);
+    if (!gate->is_run) return measure_file(gate, source, to->fault, &to->result);
+    if (strcmp(source, "ledger") == 0) return measure_ledger(gate, &to->result);
+    return measure_certificate(gate, &to->result);
+}
+
+/* Finds the result that a check needs, and measures it the first time.  A failure becomes the result's fault. */
+static nvdp_status find_measured(struct gate *gate, const struct nvdp__gate_check *check,
+                                 const struct measured **out) {
+    for (size_t i = 0; i < gate->count; i++)
+        if (strcmp(gate->measured[i].source, check->source) == 0 &&
+            same_attack(gate->measured[i].attack, check)) {
+            *out = &gate->measured[i];
+            return NVDP_OK;
+        }
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(gate->ctx, &gate->measured, &gate->capacity,
+                                        gate->count + 1, sizeof *gate->measured));
+    struct measured *to = &gate->measured[gate->count++];
+    to->source = check->source;
+    to->attack = strcmp(check->source, "attack") == 0 ? check : NULL;
+    const nvdp_status status = measure_source(gate, check, to);
+    if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
+    if (status != NVDP_OK)
+        nvdp__snprintf(to->fault, sizeof to->fault, "not measured: %s",
+                       nvdp_context_error(gate->ctx));
+    *out = to;
+    return NVDP_OK;
+}
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Replaces what is not UTF-8, such as a cut character or a file's name, because JSON and XML cannot hold it. */
+static void make_text(char *text) {
+    if (nvdp__is_utf8(text, strlen(text))) return;
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text >= 0x80) *text = '?';
+}
+
+static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
+                             struct nvdp_gate_check *out) {
+    const struct measured *measured = NULL;
+    const size_t before = gate->count;
+    const double begun = seconds_now();
+    NVDP_RETURN_IF_FAILED(find_measured(gate, check, &measured));
+    nvdp__snprintf(out->name, sizeof out->name, "%s", check->name);
+    out->at_most = check->at_most;
+    out->at_least = check->at_least;
+    out->found = NAN;
+    out->seconds = gate->count > before ? seconds_now() - begun : 0;
+    const bool least = isnan(check->at_most);
+    if (measured->result != NULL)
+        out->found = check->number != NULL
+                         ? nvdp__gate_score(measured->result, check->path, least, out->reason)
+                         : nvdp__gate_number(measured->result, check->path, least, out->reason);
+    /* of several numbers, the smallest is compared with at_least */
+    double smallest = out->found;
+    char unused[NVDP__REASON];
+    if (!isnan(out->found) && !isnan(check->at_most) && !isnan(check->at_least))
+        smallest = check->number != NULL
+                       ? nvdp__gate_score(measured->result, check->path, true, unused)
+                       : nvdp__gate_number(measured->result, check->path, true, unused);
+    if (measured->fault[0] != '\0')
+        nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
+    else if (out->reason[0] == '\0' && !isfinite(out->found))
+        nvdp__snprintf(out->reason, sizeof out->reason, "expected a finite number, found %g",
+                       out->found);
+    else if (out->reason[0] == '\0' && out->found > check->at_most)
+        nvdp__snprintf(out->reason, sizeof out->reason, "expected at most %.9g, found %.9g",
+                       check->at_most, out->found);
+    else if (out->reason[0] == '\0' && smallest < check->at_least)
+        nvdp__snprintf(out->reason, sizeof out->reason, "expected at least %.9g, found %.9g",
+                       check->at_least, smallest);
+    else if (out->reason[0] == '\0' && measured->weak && !isnan(check->at_most))
+        nvdp__snprintf(out->reason, sizeof out->reason,
+                       "the attacker is too weak for a conclusion: it finds nothing even without "
+                       "noise");
+    make_text(out->reason);
+    out->pass = out->reason[0] == '\0';
+    return NVDP_OK;
+}
+
+/* --- nvdp_gate --- */
+
+void nvdp_gate_result_free(struct nvdp_gate_result *result) {
+    if (result == NULL) return;
+    free(result->check);
+    *result = (struct nvdp_gate_result){0};
+}
+
+/* Finds out what the target is. */
+static nvdp_status open_target(struct gate *gate) {
+    const struct options *options = &gate->options;
+    char *record = NULL;
+    if (options->policy == NULL || options->target == NULL)
+        return nvdp__fail(
+            gate->ctx, NVDP_ERR_ARGUMENT,
+            "expected a policy and a run or a shared file, found only one or neither");
+    if (!nvdp__exists(options->target))
+        return nvdp__fail(gate->ctx, NVDP_ERR_IO, "%s: expected a run or a shared file, found none",
+                          options->target);
+    record = nvdp__join(gate->ctx, options->target, "run.json");
+    if (record == NULL) return NVDP_ERR_MEMORY;
+    gate->is_run = nvdp__is_directory(options->target) && nvdp__exists(record);
+    free(record);
+    if (!gate->is_run && (options->shared != NULL || options->ledger != NULL))
+        return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a run with {shared} or {ledger}, found a file",
+                          options->target);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config,
+                      struct nvdp_gate_result *out) {
+    nvdp_status status = NVDP_OK;
+    struct gate gate = {.ctx = ctx};
+    struct nvdp_gate_result result = {.struct_size = sizeof result, .pass = true};
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &gate.options));
+    NVDP_TRY(open_target(&gate));
+    NVDP_TRY(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
+    NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
+    for (; result.checks < gate.policy.checks; result.checks++) {
+        struct nvdp_gate_check *check = &result.check[result.checks];
+        NVDP_TRY(nvdp__check_cancelled(ctx, "gate: cancelled"));
+        NVDP_TRY(run_check(&gate, &gate.policy.check[result.checks], check));
+        result.failed += !check->pass;
+    }
+    result.pass = result.failed == 0;
+    NVDP__GIVE(out, &result);
+    result.check = NULL;
+cleanup:
+    for (size_t i = 0; i < gate.count; i++)
+        json_decref(gate.measured[i].result);
+    free(gate.measured);
+    free(result.check);
+    nvdp__policy_release(&gate.policy);
+    return status;
+}

@@ -1,0 +1,201 @@
+/* Finds a number in the JSON of a result by its path, for any result table. */
+#include "gate/gate.h"
+
+#include "base/sentence.h"
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct walk {
+    bool least;
+    size_t found, absent;
+    double value; /* NaN once a NaN was found */
+    char *reason; /* of the first failure */
+};
+
+static void take(struct walk *walk, double value) {
+    if (walk->found++ == 0)
+        walk->value = value;
+    else if (isnan(value) || isnan(walk->value))
+        walk->value = NAN;
+    else
+        walk->value = walk->least ? fmin(walk->value, value) : fmax(walk->value, value);
+}
+
+/* Takes a number, a flag, or a text that stands for an infinity or NaN. */
+static void take_leaf(const json_t *value, struct walk *walk) {
+    const char *text = json_string_value(value);
+    if (json_is_number(value)) {
+        take(walk, json_number_value(value));
+    } else if (json_is_boolean(value)) {
+        take(walk, json_is_true(value));
+    } else if (text != NULL && (strcmp(text, "inf") == 0 || strcmp(text, "-inf") == 0)) {
+        take(walk, *text == '-' ? -INFINITY : INFINITY);
+    } else if (text != NULL && strcmp(text, "nan") == 0) {
+        take(walk, NAN);
+    } else if (json_is_null(value)) {
+        walk->absent++;
+    } else if (walk->reason[0] == '\0') {
+        nvdp__snprintf(walk->reason, NVDP__REASON,
+                       "expected a number, found %s; name one of its parts",
+                       text != NULL           ? "a text"
+                       : json_is_array(value) ? "a list"
+                                              : "an object");
+    }
+}
+
+/* Returns true if the member has this value, which ends at `end`. */
+static bool is_value(const json_t *member, const char *value, const char *end) {
+    const char *text = json_string_value(member);
+    const size_t size = (size_t)(end - value);
+    if (text != NULL) return strlen(text) == size && strncmp(text, value, size) == 0;
+    if (!json_is_number(member)) return false;
+    char *stop = NULL;
+    const double wanted = nvdp__strtod(value, &stop), found = json_number_value(member);
+    return stop == end && fabs(found - wanted) <= 1e-9 * fabs(wanted);
+}
+
+/* Returns true if the item has every K=V of the selector, which ends before `end`. */
+static bool is_selected(const json_t *item, const char *selector, const char *end) {
+    while (selector < end) {
+        char key[NVDP_GATE_NAME];
+        const char *equal = memchr(selector, '=', (size_t)(end - selector));
+        const char *comma = memchr(selector, ',', (size_t)(end - selector));
+        if (comma == NULL) comma = end;
+        if (equal == NULL || equal > comma) return false;
+        nvdp__snprintf(key, sizeof key, "%.*s", (int)(equal - selector), selector);
+        if (!is_value(json_object_get(item, key), equal + 1, comma)) return false;
+        selector = comma + 1;
+    }
+    return true;
+}
+
+/* Returns the longest key of the object with which the path begins: keys may have dots, such as 0.99. */
+static const char *first_key(const json_t *object, const char *path) {
+    const char *key, *longest = NULL;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        const size_t size = strlen(key);
+        if (strncmp(path, key, size) != 0 || strchr(".[", path[size]) == NULL) continue;
+        if (longest == NULL || size > strlen(longest)) longest = key;
+    }
+    return longest;
+}
+
+static const char *after(const char *path) {
+    return *path == '.' ? path + 1 : path;
+}
+
+static void refuse_key(const json_t *object, const char *path, struct walk *walk) {
+    char word[NVDP__GUESS_SIZE];
+    const char *key;
+    json_t *value;
+    struct nvdp__guess guess = {.word = word};
+    nvdp__snprintf(word, sizeof word, "%.*s", (int)strcspn(path, ".["), path);
+    json_object_foreach((json_t *)object, key, value) {
+        nvdp__guess(&guess, key);
+    }
+    if (walk->reason[0] == '\0')
+        nvdp__snprintf(walk->reason, NVDP__REASON, "the result has no number '%s'%s", word,
+                       guess.text);
+}
+
+static void visit(const json_t *value, const char *path, struct walk *walk) {
+    size_t i;
+    const json_t *item;
+    if (*path == '\0' && !json_is_array(value)) {
+        take_leaf(value, walk);
+    } else if (json_is_array(value) && *path == '[') {
+        const char *end = strchr(path, ']');
+        char *stop = NULL;
+        if (end == NULL) {
+            refuse_key(NULL, path, walk);
+            return;
+        }
+        const unsigned long index = strtoul(path + 1, &stop, 10);
+        const bool whole = isdigit((unsigned char)path[1]) && stop == end;
+        json_array_foreach(value, i, item) {
+            if (whole ? i == index : is_selected(item, path + 1, end))
+                visit(item, after(end + 1), walk);
+        }
+    } else if (json_is_array(value)) {
+        json_array_foreach(value, i, item) {
+            visit(item, path, walk);
+        }
+    } else if (json_is_null(value)) {
+        walk->absent++;
+    } else {
+        const char *key = json_is_object(value) ? first_key(value, path) : NULL;
+        if (key == NULL)
+            refuse_key(value, path, walk);
+        else
+            visit(json_object_get(value, key), after(path + strlen(key)), walk);
+    }
+}
+
+double nvdp__gate_number(const json_t *result, const char *path, bool least,
+                         char reason[NVDP__REASON]) {
+    struct walk walk = {.least = least, .value = NAN, .reason = reason};
+    reason[0] = '\0';
+    visit(result, path, &walk);
+    if (reason[0] != '\0') return NAN;
+    if (walk.absent > 0 || walk.found == 0) {
+        nvdp__snprintf(reason, NVDP__REASON, "%s",
+                       walk.absent > 0 ? "the number does not exist for this target"
+                                       : "the target shows no such number");
+        return NAN;
+    }
+    if (isnan(walk.value)) nvdp__snprintf(reason, NVDP__REASON, "the number is NaN");
+    return walk.value;
+}
+
+/* --- scores --- */
+
+/* Returns true if a metric's name is the word, without regard to case and to characters that are neither letters nor
+ * digits: "rare, first" is rare_first. */
+static bool is_metric(const char *name, const char *word, size_t size) {
+    const char *end = word + size;
+    while (true) {
+        while (*name != '\0' && !isalnum((unsigned char)*name))
+            name++;
+        while (word < end && !isalnum((unsigned char)*word))
+            word++;
+        if (*name == '\0' || word == end) return *name == '\0' && word == end;
+        if (tolower((unsigned char)*name++) != tolower((unsigned char)*word++)) return false;
+    }
+}
+
+/* Finds the value of a metric from what the attacker observes.  Returns NaN if there is none. */
+static double score(const json_t *scores, const char *observed, const char *word, size_t size) {
+    size_t i;
+    const json_t *item;
+    json_array_foreach(scores, i, item) {
+        const char *from = json_string_value(json_object_get(item, "observed")),
+                   *metric = json_string_value(json_object_get(item, "metric"));
+        if (from != NULL && metric != NULL && strcmp(from, observed) == 0 &&
+            is_metric(metric, word, size))
+            return json_is_number(json_object_get(item, "value"))
+                       ? json_number_value(json_object_get(item, "value"))
+                       : NAN;
+    }
+    return NAN;
+}
+
+double nvdp__gate_score(const json_t *result, const char *number, bool least,
+                        char reason[NVDP__REASON]) {
+    static const char gain[] = "_above_prior";
+    const json_t *scores = json_object_get(result, "scores");
+    const size_t size = strlen(number), tail = sizeof gain - 1;
+    const bool above = size > tail && strcmp(number + size - tail, gain) == 0;
+    if (!json_is_array(scores) || first_key(result, number) != NULL)
+        return nvdp__gate_number(result, number, least, reason);
+    const size_t word = above ? size - tail : size;
+    const double found = score(scores, "release", number, word),
+                 prior = above ? score(scores, "prior", number, word) : 0;
+    reason[0] = '\0';
+    if (isnan(found - prior))
+        nvdp__snprintf(reason, NVDP__REASON, "the attack has no score '%.*s' of %s", (int)word,
+                       number, isnan(found) ? "samples" : "the prior");
+    return found - prior;
+}

@@ -1,0 +1,381 @@
+/* Reads a policy and checks all of it before anything is measured. */
+#include "gate/gate.h"
+
+#include "base/json.h"
+#include "base/sentence.h"
+#include "options/schema.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- lines of the file, for messages --- */
+
+/* Finds the line of a key, or of item `item` of the list "checks" if `key` is NULL.  item -1: a key of the outermost
+ * object.  The text is valid JSON.  Returns 1 if there is none. */
+static int line_of(const char *text, long item, const char *key) {
+    int line = 1, depth = 0;
+    long at = -1;
+    for (const char *c = text; *c != '\0'; c++) {
+        line += *c == '\n';
+        if (*c == '{' || *c == '[') depth++;
+        if (*c == '}' || *c == ']') depth--;
+        if (*c == '{' && depth == 3) at++;
+        if (*c == '{' && depth == 3 && key == NULL && at == item) return line;
+        if (*c != '"') continue;
+        const char *begin = ++c;
+        while (*c != '"' && *c != '\0')
+            c += 1 + (*c == '\\' && c[1] != '\0');
+        const size_t size = (size_t)(c - begin);
+        if (key != NULL && (item < 0 ? depth == 1 : depth == 3 && at == item) &&
+            strlen(key) == size && strncmp(key, begin, size) == 0)
+            return line;
+        if (*c == '\0') break;
+    }
+    return 1;
+}
+
+/* --- what is read --- */
+
+struct reader {
+    struct nvdp_context *ctx;
+    const char *path;
+    char *text;
+    long item; /* of the list; -1: the outermost object */
+    struct nvdp__policy *policy;
+};
+
+#define BAD(reader, key, ...) bad(reader, key, __VA_ARGS__)
+
+static __attribute__((format(printf, 3, 4))) nvdp_status
+bad(const struct reader *reader, const char *key, const char *format, ...) {
+    char why[NVDP__REASON];
+    va_list args;
+    va_start(args, format);
+    nvdp__vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:%d: %s", reader->path,
+                      line_of(reader->text, reader->item, key), why);
+}
+
+static nvdp_status check_keys(const struct reader *reader, const json_t *object,
+                              const char *const *known) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)object, key, value) {
+        struct nvdp__guess guess = {.word = key};
+        size_t i = 0;
+        for (; known[i] != NULL && strcmp(known[i], key) != 0; i++)
+            nvdp__guess(&guess, known[i]);
+        if (known[i] == NULL) return BAD(reader, key, "unknown key '%.64s'%s", key, guess.text);
+    }
+    return NVDP_OK;
+}
+
+/* Reads a finite number in [min, max]; `fallback` if the key is missing. */
+static nvdp_status read_number(const struct reader *reader, const json_t *object, const char *key,
+                               double fallback, double min, double max, double *out) {
+    const json_t *value = json_object_get(object, key);
+    *out = fallback;
+    if (value == NULL) return NVDP_OK;
+    if (!json_is_number(value))
+        return BAD(reader, key, "%s: expected a number, found another type", key);
+    *out = json_number_value(value);
+    if (!(*out >= min && *out <= max))
+        return BAD(reader, key, "%s: expected a number from %g to %g, found %g", key, min, max,
+                   *out);
+    return NVDP_OK;
+}
+
+static nvdp_status read_text(const struct reader *reader, const json_t *object, const char *key,
+                             const char **out) {
+    const json_t *value = json_object_get(object, key);
+    *out = json_string_value(value);
+    if (value == NULL || (*out != NULL && **out != '\0')) return NVDP_OK;
+    return BAD(reader, key, "%s: expected a text that is not empty", key);
+}
+
+/* --- measures --- */
+
+static const char *const sources[] = {"certificate", "privacy", "ledger", "verification", NULL};
+
+/* Short names.  BASELINE stands for the baseline of the check. */
+#define BASELINE "[baseline=%.17g]"
+static const struct {
+    const char *name, *path;
+} measures[] = {{"certified_epsilon", "certificate.epsilon"},
+                {"guess_bound", "certificate.guess" BASELINE ".bound"},
+                {"word_epsilon", "certificate.word.epsilon"},
+                {"exact_epsilon", "privacy.exact.worst"},
+                {"renyi_divergence", "privacy.rd.sum.max"},
+                {"named_share", "privacy.linkage.first"},
+                {"text_epsilon", "ledger.epsilon"},
+                {"person_epsilon", "ledger.person.epsilon"},
+                {"person_guess", "ledger.person.guesses" BASELINE ".bound"}};
+enum { MEASURES = sizeof measures / sizeof *measures };
+
+static nvdp_status read_baseline(const struct reader *reader, const json_t *object,
+                                 double *baseline) {
+    struct nvdp__policy *policy = reader->policy;
+    double texts;
+    NVDP_RETURN_IF_FAILED(
+        read_number(reader, object, "baseline", NAN, 1e-300, 1 - 1e-16, baseline));
+    NVDP_RETURN_IF_FAILED(read_number(reader, object, "texts", NAN, 2, 1e300, &texts));
+    if (!isnan(*baseline) && !isnan(texts))
+        return BAD(reader, "texts", "expected either baseline or texts, found both");
+    if (!isnan(texts)) *baseline = 1 / texts;
+    if (isnan(*baseline)) return NVDP_OK;
+    for (size_t i = 0; i < policy->baselines; i++)
+        if (policy->baseline[i] == *baseline) return NVDP_OK;
+    if (policy->baselines == NVDP_GUESSES)
+        return BAD(reader, NULL, "expected at most %d different baselines in a policy, found more",
+                   NVDP_GUESSES);
+    policy->baseline[policy->baselines++] = *baseline;
+    return NVDP_OK;
+}
+
+/* Finds the source and the path of a measure. */
+static nvdp_status read_measure(const struct reader *reader, const json_t *object,
+                                const char *measure, struct nvdp__gate_check *check) {
+    struct nvdp__guess guess = {.word = measure};
+    const char *path = measure;
+    char made[NVDP_GATE_NAME];
+    double baseline;
+    NVDP_RETURN_IF_FAILED(read_baseline(reader, object, &baseline));
+    nvdp__snprintf(check->name, sizeof check->name, "%s", measure);
+    for (size_t i = 0; i < MEASURES; i++) {
+        nvdp__guess(&guess, measures[i].name);
+        if (strcmp(measures[i].name, measure) == 0) path = measures[i].path;
+    }
+    const char *hole = strstr(path, BASELINE);
+    if ((hole != NULL) != !isnan(baseline))
+        return BAD(reader,
+                   hole != NULL                       ? "measure"
+                   : json_object_get(object, "texts") ? "texts"
+                                                      : "baseline",
+                   hole != NULL ? "%s: expected baseline, the probability of a right guess without "
+                                  "samples, or texts, the number of texts to guess among"
+                                : "%s: has no baseline",
+                   measure);
+    if (hole != NULL) {
+        nvdp__snprintf(made, sizeof made, "%.*s[baseline=%.17g]%s", (int)(hole - path), path,
+                       baseline, hole + strlen(BASELINE));
+        nvdp__snprintf(check->name, sizeof check->name, "%s at %.6g", measure, baseline);
+        path = made;
+    }
+    const size_t length = strcspn(path, ".");
+    for (size_t i = 0; sources[i] != NULL; i++) {
+        if (strlen(sources[i]) == length && strncmp(sources[i], path, length) == 0 &&
+            path[length] == '.' && path[length + 1] != '\0')
+            check->source = sources[i];
+        if (path[length] == '.') nvdp__guess(&guess, sources[i]);
+    }
+    if (strlen(path) >= sizeof check->path || check->source == NULL)
+        return BAD(reader, "measure",
+                   "unknown measure '%.64s'%s: expected a name such as certified_epsilon, or a "
+                   "number of certificate, privacy, ledger or verification, such as "
+                   "privacy.exact.worst",
+                   measure, guess.text);
+    nvdp__snprintf(check->path, sizeof check->path, "%s", path + length + 1);
+    return NVDP_OK;
+}
+
+/* --- attacks --- */
+
+static bool takes(const struct nvdp_attack_info *attack, const char *option) {
+    for (const char *const *name = attack->options; *name != NULL; name++)
+        if (strcmp(*name, option) == 0) return true;
+    return false;
+}
+
+/* Checks names and values of the options of an attack. */
+static nvdp_status read_options(const struct reader *reader, const json_t *options,
+                                const struct nvdp_attack_info *attack) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    const char *key;
+    json_t *value;
+    if (!json_is_object(options))
+        return BAD(reader, "options", "options: expected an object, found another type");
+    NVDP_TRY(nvdp_attacks_config_create(reader->ctx, &config));
+    json_object_foreach((json_t *)options, key, value) {
+        struct nvdp__guess guess = {.word = key};
+        char text[NVDP__REASON];
+        for (const char *const *name = attack->options; *name != NULL; name++)
+            nvdp__guess(&guess, *name);
+        if (!takes(attack, key) || strcmp(key, "kind") == 0 || strcmp(key, "run") == 0 ||
+            strcmp(key, "model") == 0)
+            NVDP_TRY(BAD(reader, "options", "options: attack %s has no option '%.64s'%s",
+                         attack->name, key, guess.text));
+        if (!nvdp__gate_option(value, sizeof text, text))
+            NVDP_TRY(BAD(reader, "options",
+                         "options: %.64s: expected a text, a number or true, found another type",
+                         key));
+        status = nvdp_config_set(config, key, text);
+        if (status == NVDP_ERR_ARGUMENT) {
+            nvdp__snprintf(text, sizeof text, "%s", nvdp_context_error(reader->ctx));
+            NVDP_TRY(BAD(reader, "options", "options: %s", text));
+        }
+        NVDP_TRY(status);
+    }
+cleanup:
+    nvdp_config_free(config);
+    return status;
+}
+
+bool nvdp__gate_option(const json_t *value, size_t size, char *text) {
+    if (json_is_string(value))
+        nvdp__snprintf(text, size, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        nvdp__snprintf(text, size, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        nvdp__snprintf(text, size, "%.17g", json_real_value(value));
+    else if (json_is_boolean(value))
+        nvdp__snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
+    else
+        return false;
+    return !json_is_string(value) || strlen(json_string_value(value)) < size;
+}
+
+static nvdp_status read_attack(const struct reader *reader, const json_t *object,
+                               const char *attack, struct nvdp__gate_check *check) {
+    struct nvdp__guess guess = {.word = attack};
+    const char *number = NULL;
+    bool found = false;
+    check->attack.struct_size = sizeof check->attack;
+    for (size_t i = 0; !found && (i == 0 || i < check->attack.attacks); i++) {
+        NVDP_RETURN_IF_FAILED(nvdp_attack_describe(reader->ctx, i, &check->attack));
+        nvdp__guess(&guess, check->attack.name);
+        found = strcmp(check->attack.name, attack) == 0;
+    }
+    if (!found) return BAD(reader, "attack", "unknown attack '%.64s'%s", attack, guess.text);
+    NVDP_RETURN_IF_FAILED(read_text(reader, object, "number", &number));
+    if (number == NULL || strlen(number) >= sizeof check->path)
+        return BAD(reader, number != NULL ? "number" : "attack",
+                   "attack %s: expected number, the name of a number of its result, such as "
+                   "scores[observed=release,metric=accuracy].value",
+                   attack);
+    check->source = "attack";
+    check->number = number;
+    check->options = json_object_get(object, "options");
+    nvdp__snprintf(check->path, sizeof check->path, "%s", number);
+    nvdp__snprintf(check->name, sizeof check->name, "attack %s: %s", attack, number);
+    return check->options != NULL ? read_options(reader, check->options, &check->attack) : NVDP_OK;
+}
+
+/* --- a policy --- */
+
+static nvdp_status read_check(const struct reader *reader, const json_t *object,
+                              struct nvdp__gate_check *check) {
+    static const char *const of_measure[] = {"measure",  "at_most", "at_least",
+                                             "baseline", "texts",   NULL};
+    static const char *const of_attack[] = {"attack",   "number",  "at_most",
+                                            "at_least", "options", NULL};
+    static const char *const of_either[] = {"measure", "at_most", "at_least", "baseline", "texts",
+                                            "attack",  "number",  "options",  NULL};
+    const char *measure = NULL, *attack = NULL;
+    if (!json_is_object(object))
+        return BAD(reader, NULL, "checks: expected an object per check, found another type");
+    const bool some = json_object_get(object, "measure") != NULL,
+               other = json_object_get(object, "attack") != NULL;
+    NVDP_RETURN_IF_FAILED(check_keys(reader, object,
+                                     some == other ? of_either
+                                     : some        ? of_measure
+                                                   : of_attack));
+    NVDP_RETURN_IF_FAILED(read_text(reader, object, "measure", &measure));
+    NVDP_RETURN_IF_FAILED(read_text(reader, object, "attack", &attack));
+    if ((measure != NULL) == (attack != NULL))
+        return BAD(reader, NULL, "expected either measure or attack, found %s",
+                   measure != NULL ? "both" : "neither");
+    check->line = line_of(reader->text, reader->item, NULL);
+    NVDP_RETURN_IF_FAILED(
+        read_number(reader, object, "at_most", NAN, -1e300, 1e300, &check->at_most));
+    NVDP_RETURN_IF_FAILED(
+        read_number(reader, object, "at_least", NAN, -1e300, 1e300, &check->at_least));
+    if (isnan(check->at_most) && isnan(check->at_least))
+        return BAD(reader, NULL, "%s: expected a limit, at_most or at_least, found neither",
+                   measure != NULL ? measure : attack);
+    if (check->at_least > check->at_most)
+        return BAD(reader, "at_least", "at_least: expected at most at_most, %g, found %g",
+                   check->at_most, check->at_least);
+    return measure != NULL ? read_measure(reader, object, measure, check)
+                           : read_attack(reader, object, attack, check);
+}
+
+static nvdp_status read_policy(struct reader *reader) {
+    static const char *const known[] = {"description", "delta", "releases", "checks", NULL};
+    struct nvdp__policy *policy = reader->policy;
+    const char *description;
+    double releases;
+    NVDP_RETURN_IF_FAILED(check_keys(reader, policy->object, known));
+    NVDP_RETURN_IF_FAILED(read_text(reader, policy->object, "description", &description));
+    NVDP_RETURN_IF_FAILED(
+        read_number(reader, policy->object, "delta", 1e-5, 1e-300, 1 - 1e-16, &policy->delta));
+    NVDP_RETURN_IF_FAILED(read_number(reader, policy->object, "releases", 1, 1, 65536, &releases));
+    if (releases != floor(releases))
+        return BAD(reader, "releases", "releases: expected a whole number, found %g", releases);
+    policy->releases = (int)releases;
+    const json_t *checks = json_object_get(policy->object, "checks");
+    if (!json_is_array(checks) || json_array_size(checks) == 0)
+        return BAD(reader, checks != NULL ? "checks" : NULL,
+                   "checks: expected a list of at least one check, found %s",
+                   checks == NULL          ? "no such key"
+                   : json_is_array(checks) ? "an empty list"
+                                           : "another type");
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(reader->ctx, policy->check, json_array_size(checks)));
+    for (; policy->checks < json_array_size(checks); policy->checks++) {
+        reader->item = (long)policy->checks;
+        NVDP_RETURN_IF_FAILED(read_check(reader, json_array_get(checks, policy->checks),
+                                         &policy->check[policy->checks]));
+    }
+    return NVDP_OK;
+}
+
+void nvdp__policy_release(struct nvdp__policy *policy) {
+    json_decref(policy->object);
+    free(policy->check);
+    *policy = (struct nvdp__policy){0};
+}
+
+/* Reads a file, or if there is none a policy of the library. */
+static nvdp_status read_bytes(struct nvdp_context *ctx, const char *path, char **text,
+                              size_t *size) {
+    enum { LIMIT = 1 << 20 };
+    char names[128] = "";
+    struct nvdp__writer list = {names, sizeof names, 0};
+    for (const struct nvdp__preset *of = nvdp__policies; of->name != NULL; of++) {
+        nvdp__append(&list, " %s", of->name);
+        if (strcmp(of->name, path) != 0 || nvdp__exists(path)) continue;
+        *text = nvdp__strdup(ctx, of->text);
+        *size = strlen(of->text);
+        return NVDP__MADE(*text);
+    }
+    if (strchr(path, '/') == NULL && strchr(path, '.') == NULL && !nvdp__exists(path))
+        return nvdp__fail(ctx, NVDP_ERR_IO, "%s: expected a file, or a policy of the library:%s",
+                          path, names);
+    return nvdp__read_file(ctx, path, LIMIT, text, size);
+}
+
+nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
+                              struct nvdp__policy *policy) {
+    nvdp_status status = NVDP_OK;
+    struct reader reader = {.ctx = ctx, .path = path, .item = -1, .policy = policy};
+    json_error_t error;
+    size_t size = 0;
+    *policy = (struct nvdp__policy){0};
+    NVDP_TRY(read_bytes(ctx, path, &reader.text, &size));
+    policy->object = json_loadb(reader.text, size, JSON_REJECT_DUPLICATES, &error);
+    if (policy->object == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s", path,
+                            error.line > 0 ? error.line : 1, error.text));
+    if (!json_is_object(policy->object))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s:1: expected an object with the key checks, "
+                            "found another type",
+                            path));
+    NVDP_TRY(read_policy(&reader));
+cleanup:
+    free(reader.text);
+    if (status != NVDP_OK) nvdp__policy_release(policy);
+    return status;
+}

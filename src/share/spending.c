@@ -1,0 +1,359 @@
+/* Adds up the records of a ledger by text, by person and by receiver.  Read spending.h first. */
+#include "share/spending.h"
+
+#include "base/file.h"
+#include <math.h>
+#include <nvdp/privacy.h>
+#include <nvdp/rdp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- sums --- */
+
+static void spend(struct nvdp__spending *to, const struct nvdp__ledger_release *release) {
+    const double samples = (double)release->samples;
+    if (release->samples == 0) return; /* 0 times infinity is not 0 */
+    to->samples += release->samples;
+    to->mu_square += samples * release->mu * release->mu;
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
+        to->divergence[k] += samples * release->divergence[k];
+}
+
+/* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
+ * compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the smallest
+ * epsilon counts. */
+static double epsilon_of(const struct nvdp__spending *spending) {
+    double smallest = isfinite(spending->mu_square)
+                          ? nvdp_gdp_epsilon(sqrt(spending->mu_square), NVDP__LEDGER_DELTA)
+                          : INFINITY;
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS && !isfinite(spending->mu_square); k++) {
+        if (isfinite(spending->divergence[k]))
+            smallest =
+                fmin(smallest, nvdp_renyi_epsilon(nvdp__ledger_orders[k], spending->divergence[k],
+                                                  NVDP__LEDGER_DELTA));
+    }
+    return smallest;
+}
+
+static int by_hash(const void *a, const void *b) {
+    return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of its struct */
+}
+
+static int by_spending(const void *a, const void *b) {
+    const struct nvdp__sum *one = a, *two = b;
+    return memcmp(&one->spending, &two->spending, sizeof one->spending);
+}
+
+/* Sorts items that begin with a hash, and keeps one of each.  Returns their number. */
+static size_t distinct(void *items, size_t count, size_t size,
+                       int (*order)(const void *, const void *)) {
+    char *item = items;
+    size_t kept = 0;
+    if (count > 1) qsort(items, count, size, order);
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && order(item + (kept - 1) * size, item + i * size) == 0) continue;
+        memmove(item + kept++ * size, item + i * size, size);
+    }
+    return kept;
+}
+
+static nvdp_status make_sums(struct nvdp_context *ctx, const nvdp__text_hash *hash, size_t count,
+                             struct nvdp__sum **out) {
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, count));
+    for (size_t i = 0; i < count; i++)
+        memcpy((*out)[i].of, hash[i], NVDP__LEDGER_HASH);
+    return NVDP_OK;
+}
+
+/* --- records --- */
+
+static bool counts(const struct nvdp__records *records, const struct nvdp__ledger_record *record) {
+    return records->receiver == NULL || record->receiver == NULL ||
+           memcmp(records->receiver, record->receiver, NVDP__LEDGER_HASH) == 0;
+}
+
+static size_t all_of(const struct nvdp__records *records) {
+    return records->count + (records->next != NULL);
+}
+
+static const struct nvdp__ledger_record *record_at(const struct nvdp__records *records, size_t r) {
+    return r < records->count ? &records->record[r] : records->next;
+}
+
+double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count) {
+    while (count-- > 0)
+        if (record[count].person_epsilon > 0) return record[count].person_epsilon;
+    return 0;
+}
+
+/* --- by text --- */
+
+bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_record *record) {
+    bool any = false;
+    for (size_t i = 0; i < record->release->texts; i++) {
+        struct nvdp__sum *of =
+            bsearch(record->text[i], account->sum, account->count, sizeof *of, by_hash);
+        if (of == NULL) continue;
+        any = true;
+        spend(&of->spending, record->release);
+    }
+    return any;
+}
+
+/* Lists files as "dev.h5, train.h5 and others".  A record without a file name is listed by its model_id. */
+static void list_file(const struct nvdp__ledger_record *record, size_t before,
+                      char files[NVDP__LEDGER_FILES]) {
+    enum { MAX_LISTED = 2 };
+    const size_t used = strlen(files);
+    const char *name = record->file;
+    if (before > MAX_LISTED) return;
+    if (before == MAX_LISTED)
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and other files");
+    else
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
+                       name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
+                       name[0] != '\0' ? name : record->release->id);
+}
+
+nvdp_status nvdp__account_open(const struct nvdp__records *records,
+                               const struct nvdp__ledger_record *of,
+                               struct nvdp__account *account) {
+    nvdp_status status = NVDP_OK;
+    const size_t texts = (size_t)of->release->texts;
+    nvdp__text_hash *text = NULL;
+    size_t files = 0;
+    NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
+    memcpy(text, of->text, texts * sizeof *text);
+    account->count = distinct(text, texts, sizeof *text, by_hash);
+    NVDP_TRY(make_sums(records->ctx, (const nvdp__text_hash *)text, account->count, &account->sum));
+    for (size_t r = records->count; r-- > 0;) {
+        const struct nvdp__ledger_record *record = &records->record[r];
+        if (!counts(records, record) || !nvdp__account_add(account, record)) continue;
+        if (files == 0) account->last = record->release;
+        list_file(record, files++, account->spent.files);
+    }
+    for (size_t i = 0; i < account->count; i++)
+        account->spent.seen_before += account->sum[i].spending.samples > 0;
+cleanup:
+    free(text);
+    return status;
+}
+
+/* Sums with the same history have the same epsilon, which is computed once for neighbors. */
+void nvdp__account_close(struct nvdp__account *account) {
+    struct nvdp__spent *worst = &account->spent;
+    for (size_t i = 0; i < account->count; i++) {
+        const struct nvdp__sum *sum = &account->sum[i];
+        if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
+        if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
+        worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending));
+    }
+}
+
+/* --- by person --- */
+
+/* A text of a person.  The person of a text without one is the text itself. */
+struct pair {
+    nvdp__text_hash text, person;
+};
+
+static int by_pair(const void *a, const void *b) {
+    return memcmp(a, b, sizeof(struct pair));
+}
+
+/* Hashes, or pairs, that are collected. */
+struct list {
+    struct nvdp_context *ctx;
+    nvdp__text_hash *hash;
+    struct pair *pair;
+    size_t count, capacity;
+};
+
+static nvdp_status put_hash(struct list *list, const unsigned char *hash) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(list->ctx, &list->hash, &list->capacity, list->count + 1,
+                                        sizeof *list->hash));
+    memcpy(list->hash[list->count++], hash, NVDP__LEDGER_HASH);
+    return NVDP_OK;
+}
+
+static nvdp_status put_pair(struct list *list, const unsigned char *text,
+                            const unsigned char *person) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(list->ctx, &list->pair, &list->capacity, list->count + 1,
+                                        sizeof *list->pair));
+    struct pair *pair = &list->pair[list->count++];
+    memcpy(pair->text, text, NVDP__LEDGER_HASH);
+    memcpy(pair->person, person, NVDP__LEDGER_HASH);
+    return NVDP_OK;
+}
+
+static bool has_hash(const struct list *list, const unsigned char *hash) {
+    return list->count > 0 &&
+           bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
+}
+
+/* Returns the person of text i, or NULL. */
+static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
+    static const nvdp__text_hash nobody = {0};
+    if (record->person == NULL || memcmp(record->person[i], nobody, sizeof nobody) == 0)
+        return NULL;
+    return record->person[i];
+}
+
+/* Collects the persons of the record `of`, and its texts without a person in `alone`. */
+static nvdp_status collect_persons(const struct nvdp__records *records,
+                                   const struct nvdp__ledger_record *of, struct list *alone,
+                                   struct list *persons, uint64_t *own) {
+    for (size_t i = 0; i < of->release->texts; i++) {
+        const unsigned char *person = person_of(of, i);
+        NVDP_RETURN_IF_FAILED(person != NULL ? put_hash(persons, person)
+                                             : put_hash(alone, of->text[i]));
+    }
+    alone->count = distinct(alone->hash, alone->count, sizeof *alone->hash, by_hash);
+    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
+    *own = persons->count + alone->count;
+    for (size_t i = 0; i < alone->count; i++)
+        NVDP_RETURN_IF_FAILED(put_hash(persons, alone->hash[i]));
+    for (size_t r = 0; r < all_of(records) && alone->count > 0; r++) {
+        const struct nvdp__ledger_record *record = record_at(records, r);
+        for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
+            const unsigned char *person = person_of(record, i);
+            if (person != NULL && has_hash(alone, record->text[i]))
+                NVDP_RETURN_IF_FAILED(put_hash(persons, person));
+        }
+    }
+    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
+    return NVDP_OK;
+}
+
+/* Collects the texts of these persons in all records. */
+static nvdp_status collect_pairs(const struct nvdp__records *records, const struct list *alone,
+                                 const struct list *persons, struct list *pairs) {
+    for (size_t i = 0; i < alone->count; i++)
+        NVDP_RETURN_IF_FAILED(put_pair(pairs, alone->hash[i], alone->hash[i]));
+    for (size_t r = 0; r < all_of(records); r++) {
+        const struct nvdp__ledger_record *record = record_at(records, r);
+        for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
+            const unsigned char *person = person_of(record, i);
+            if (person != NULL && has_hash(persons, person))
+                NVDP_RETURN_IF_FAILED(put_pair(pairs, record->text[i], person));
+        }
+    }
+    pairs->count = distinct(pairs->pair, pairs->count, sizeof *pairs->pair, by_pair);
+    return NVDP_OK;
+}
+
+/* Returns the first pair of the text, or the end of the list. */
+static size_t find_text(const struct list *pairs, const unsigned char *text) {
+    size_t low = 0, high = pairs->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (by_hash(pairs->pair[middle].text, text) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds each entry of the record to the persons for whom it counts. */
+static void add_record(const struct nvdp__ledger_record *record, const struct list *pairs,
+                       struct nvdp__sum *sum, size_t sums) {
+    for (size_t i = 0; i < record->release->texts; i++) {
+        const unsigned char *named = person_of(record, i);
+        for (size_t k = find_text(pairs, record->text[i]);
+             k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
+            const unsigned char *person = pairs->pair[k].person;
+            const bool own = by_hash(person, pairs->pair[k].text) == 0;
+            if (named != NULL && !own && by_hash(named, person) != 0) continue;
+            struct nvdp__sum *to = bsearch(person, sum, sums, sizeof *sum, by_hash);
+            spend(&to->spending, record->release);
+        }
+    }
+}
+
+/* Finds the largest sums.  Sorts the sums, so that equal ones are neighbors, whose epsilon is computed once. */
+static void find_worst(struct nvdp__sum *sum, size_t sums, double budget, struct nvdp__spent *spent,
+                       size_t *over) {
+    double epsilon = 0, square = 0;
+    if (sums > 1) qsort(sum, sums, sizeof *sum, by_spending);
+    for (size_t i = 0; i < sums; i++) {
+        if (i == 0 || by_spending(&sum[i - 1], &sum[i]) != 0)
+            epsilon = epsilon_of(&sum[i].spending);
+        *over += budget > 0 && epsilon > budget;
+        spent->person_texts = nvdp__max(spent->person_texts, sum[i].texts);
+        spent->person_samples = nvdp__max(spent->person_samples, sum[i].spending.samples);
+        spent->person_epsilon = fmax(spent->person_epsilon, epsilon);
+        square = fmax(square, sum[i].spending.mu_square);
+    }
+    spent->person_mu = sqrt(square);
+}
+
+nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
+                                   const struct nvdp__ledger_record *of, double budget,
+                                   struct nvdp__spent *spent, size_t *over, size_t *count) {
+    nvdp_status status = NVDP_OK;
+    struct list alone = {.ctx = records->ctx}, persons = alone, pairs = alone;
+    struct nvdp__sum *sum = NULL;
+    *over = 0;
+    NVDP_TRY(collect_persons(records, of, &alone, &persons, &spent->persons));
+    NVDP_TRY(collect_pairs(records, &alone, &persons, &pairs));
+    NVDP_TRY(make_sums(records->ctx, (const nvdp__text_hash *)persons.hash, persons.count, &sum));
+    for (size_t k = 0; k < pairs.count; k++) {
+        struct nvdp__sum *to =
+            bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
+        to->texts++;
+    }
+    for (size_t r = 0; r < all_of(records); r++)
+        if (counts(records, record_at(records, r)))
+            add_record(record_at(records, r), &pairs, sum, persons.count);
+    find_worst(sum, persons.count, budget, spent, over);
+    *count = persons.count;
+cleanup:
+    free(alone.hash);
+    free(persons.hash);
+    free(pairs.pair);
+    free(sum);
+    return status;
+}
+
+/* --- by receiver --- */
+
+static nvdp_status add_receiver(const struct nvdp__records *records,
+                                const struct nvdp__ledger_record *of, struct nvdp__spent *spent) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__account account = {0};
+    struct nvdp__spent person = {0};
+    size_t over = 0, persons = 0;
+    NVDP_TRY(nvdp__account_open(records, of, &account));
+    if (records->next != NULL && counts(records, records->next))
+        nvdp__account_add(&account, records->next);
+    nvdp__account_close(&account);
+    if (of->person != NULL)
+        NVDP_TRY(nvdp__spent_of_persons(records, of, 0, &person, &over, &persons));
+    spent->receiver_samples = nvdp__max(spent->receiver_samples, account.spent.samples);
+    spent->receiver_epsilon = fmax(spent->receiver_epsilon, account.spent.epsilon);
+    spent->receiver_person_epsilon = fmax(spent->receiver_person_epsilon, person.person_epsilon);
+cleanup:
+    free(account.sum);
+    return status;
+}
+
+nvdp_status nvdp__spent_of_receivers(const struct nvdp__records *records,
+                                     const struct nvdp__ledger_record *of,
+                                     struct nvdp__spent *spent) {
+    nvdp_status status = NVDP_OK;
+    struct list receivers = {.ctx = records->ctx};
+    for (size_t r = 0; r < all_of(records); r++)
+        if (record_at(records, r)->receiver != NULL)
+            NVDP_TRY(put_hash(&receivers, record_at(records, r)->receiver));
+    receivers.count = distinct(receivers.hash, receivers.count, sizeof *receivers.hash, by_hash);
+    spent->receivers = receivers.count;
+    for (size_t k = 0; k < receivers.count; k++) {
+        struct nvdp__records one = *records;
+        one.receiver = receivers.hash[k];
+        NVDP_TRY(add_receiver(&one, of, spent));
+    }
+cleanup:
+    free(receivers.hash);
+    return status;
+}

@@ -1,0 +1,78 @@
+/* Adds up the records of a ledger: by text, by person and by receiver.
+ *
+ * A sample counts for the person whom its record names.  A record need not name one.  Then the sample counts for the text
+ * as a person of its own, and for every person to whom any record gives the same text.  So no order of exports with and
+ * without persons hides a sample.  A record without a receiver counts for every receiver. */
+#ifndef NVDP_SRC_SHARE_SPENDING_H
+#define NVDP_SRC_SHARE_SPENDING_H
+
+#include "share/ledger.h"
+
+/* A record with its texts and names. */
+struct nvdp__ledger_record {
+    const struct nvdp__ledger_release *release;
+    const nvdp__text_hash *text; /* [release->texts] */
+    const nvdp__text_hash
+        *person; /* the same number; zeros: no person.  NULL: the record names none */
+    const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
+    const char *file;
+    bool named;            /* a record with names belongs to it */
+    double person_epsilon; /* budget of a person from this record on; 0: as before */
+};
+
+/* The records so far, and the next one or NULL. */
+struct nvdp__records {
+    struct nvdp_context *ctx;
+    const struct nvdp__ledger_record *record;
+    size_t count;
+    const struct nvdp__ledger_record *next;
+    const unsigned char *receiver; /* only records for this receiver count; NULL: all */
+};
+
+/* Returns the records of a ledger. */
+struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger);
+/* Returns the budget of a person in force after these records; 0: none. */
+double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count);
+
+/* A sum of releases: samples, mu^2 and the divergences of each order add up. */
+struct nvdp__spending {
+    uint64_t samples;
+    double mu_square, divergence[NVDP__LEDGER_ORDERS];
+};
+
+/* A text of the release, or a person, and the sum of its releases. */
+struct nvdp__sum {
+    nvdp__text_hash of;
+    uint64_t texts; /* of a person */
+    struct nvdp__spending spending;
+};
+
+/* The distinct texts of a release, and the records that share a text with it. */
+struct nvdp__account {
+    struct nvdp__sum *sum; /* [count] sorted by text */
+    size_t count;
+    struct nvdp__spent spent;
+    const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
+};
+
+/* Adds up the records over the texts of the record `of`, without the next one.  free() account->sum. */
+nvdp_status nvdp__account_open(const struct nvdp__records *records,
+                               const struct nvdp__ledger_record *of, struct nvdp__account *account);
+/* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
+bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_record *record);
+/* Finds the largest samples and epsilon. */
+void nvdp__account_close(struct nvdp__account *account);
+
+/* Adds up all records, with the next one, over the persons of the record `of`: those that it names, its texts without a
+ * person, and the persons to whom other records give these texts.  Fills the members of *spent that concern persons.
+ * *over: how many of the *persons have an epsilon above `budget` (0: none). */
+nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
+                                   const struct nvdp__ledger_record *of, double budget,
+                                   struct nvdp__spent *spent, size_t *over, size_t *persons);
+/* Fills the members of *spent that concern receivers: for the texts and persons of the record `of`, the largest sums of
+ * what a single receiver has. */
+nvdp_status nvdp__spent_of_receivers(const struct nvdp__records *records,
+                                     const struct nvdp__ledger_record *of,
+                                     struct nvdp__spent *spent);
+
+#endif

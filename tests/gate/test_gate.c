@@ -1,0 +1,264 @@
+/* Tests gates: wrong policies by line and key, numbers by path, and what passes for a run and a shared file. */
+#include "base/file.h"
+#include "gate/gate.h"
+#include "options/schema.h"
+#include "tiny_task.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- policies --- */
+
+Test(gate, wrong_policies_are_refused_by_line_and_key) {
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", ":1: expected a policy in JSON"},
+        {"[]", ":1: expected an object with the key checks"},
+        {"{\n \"cheks\": []}", ":2: unknown key 'cheks'; did you mean 'checks'?"},
+        {"{\"checks\": []}",
+         ":1: checks: expected a list of at least one check, found an empty list"},
+        {"{}", "checks: expected a list of at least one check, found no such key"},
+        {"{\"checks\": [3]}", "expected an object per check"},
+        {"{\"delta\": 2,\n\"checks\": [{}]}", ":1: delta: expected a number from"},
+        {"{\"releases\": 1.5, \"checks\": [{}]}", "releases: expected a whole number"},
+        {"{\"checks\": [\n{\"at_most\": 1}]}",
+         ":2: expected either measure or attack, found neither"},
+        {"{\"checks\": [\n{\"measure\": \"certified_epsilon\", \"at_most\": 1},\n"
+         "{\"measure\": \"certified_epsilon\",\n \"at_mots\": 1}]}",
+         ":4: unknown key 'at_mots'; did you mean 'at_most'?"},
+        {"{\"checks\": [{\"measure\": \"certified_epsilon\"}]}",
+         "certified_epsilon: expected a limit, at_most or at_least, found neither"},
+        {"{\"checks\": [{\"measure\": \"certified_epsilon\",\n\"at_most\": \"8\"}]}",
+         ":2: at_most: expected a number, found another type"},
+        {"{\"checks\": [{\"measure\": \"certified_epsilom\", \"at_most\": 8}]}",
+         "unknown measure 'certified_epsilom'; did you mean 'certified_epsilon'?"},
+        {"{\"checks\": [{\"measure\": \"certificat.epsilon\", \"at_most\": 8}]}",
+         "unknown measure 'certificat.epsilon'"},
+        {"{\"checks\": [{\"measure\": \"guess_bound\", \"at_most\": 0.5}]}",
+         "guess_bound: expected baseline"},
+        {"{\"checks\": [{\"measure\": \"named_share\", \"texts\": 9, \"at_most\": 0.5}]}",
+         "named_share: has no baseline"},
+        {"{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1, \"at_least\": 2}]}",
+         "at_least: expected at most at_most, 1, found 2"},
+        {"{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1, \"at_most\": 2}]}",
+         "expected a policy in JSON"},
+        {"{\"checks\": [{\"attack\": \"atribute\", \"number\": \"accuracy\", \"at_most\": 1}]}",
+         "unknown attack 'atribute'; did you mean 'attribute'?"},
+        {"{\"checks\": [{\"attack\": \"attribute\", \"at_most\": 1}]}",
+         "attack attribute: expected number"},
+        {"{\"checks\": [{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 1,\n"
+         "\"options\": {\"publc\": \"x\"}}]}",
+         ":2: options: attack attribute has no option 'publc'; did you mean 'public'?"},
+        {"{\"checks\": [{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 1,\n"
+         "\"options\": {\"seeds\": \"many\"}}]}",
+         ":2: options: "},
+    };
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("policy.json");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp__policy policy;
+        support_write_text(path, cases[i].text);
+        cr_expect_eq(nvdp__policy_read(ctx, path, &policy), NVDP_ERR_INPUT, "%s", cases[i].text);
+        support_contains(nvdp_context_error(ctx), cases[i].message);
+        cr_expect_eq(strncmp(nvdp_context_error(ctx), path, strlen(path)), 0);
+    }
+    nvdp_context_free(ctx);
+}
+
+Test(gate, the_policies_of_the_library_are_read) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__policy policy;
+    size_t count = 0;
+    for (const struct nvdp__preset *of = nvdp__policies; of->name != NULL; of++, count++) {
+        cr_assert_eq(nvdp__policy_read(ctx, of->name, &policy), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_geq(policy.checks, 3);
+        nvdp__policy_release(&policy);
+    }
+    cr_expect_eq(count, 2);
+    cr_expect_eq(nvdp__policy_read(ctx, "certifie", &policy), NVDP_ERR_IO);
+    support_contains(nvdp_context_error(ctx), "a policy of the library: attacks certified");
+    nvdp_context_free(ctx);
+}
+
+/* --- numbers --- */
+
+Test(gate, finds_numbers_by_path) {
+    json_t *result = json_loads(
+        "{\"a\": {\"b\": 2, \"0.99\": 5, \"none\": null, \"word\": \"x\"}, \"inf\": \"inf\","
+        " \"nan\": \"nan\", \"holds\": true, \"interval\": [1, 3], \"empty\": [],"
+        " \"guess\": [{\"baseline\": 0.001, \"bound\": 0.1}, {\"baseline\": 0.5, \"bound\": 0.9}],"
+        " \"scores\": [{\"observed\": \"release\", \"metric\": \"rare, first\", \"value\": 0.5},"
+        " {\"observed\": \"prior\", \"metric\": \"rare, first\", \"value\": 0.3}]}",
+        0, NULL);
+    char reason[NVDP__REASON];
+#define IS(path, least, value) cr_expect_eq(nvdp__gate_number(result, path, least, reason), value)
+    IS("a.b", false, 2);
+    IS("a.0.99", false, 5);
+    IS("inf", false, INFINITY);
+    IS("holds", true, 1);
+    IS("interval", false, 3);
+    IS("interval", true, 1);
+    IS("interval[0]", false, 1);
+    IS("guess[baseline=0.001].bound", false, .1);
+    IS("guess.bound", false, .9);
+    IS("scores[observed=prior].value", false, .3);
+#undef IS
+    static const char *const none[] = {"nan",
+                                       "a.c",
+                                       "a.none",
+                                       "a",
+                                       "a.word",
+                                       "empty",
+                                       "guess[baseline=0.1].bound",
+                                       "interval[7]",
+                                       "guess[baseline",
+                                       "a.b.c"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        cr_expect(isnan(nvdp__gate_number(result, none[i], false, reason)), "%s", none[i]);
+        cr_expect_neq(reason[0], '\0', "%s", none[i]);
+    }
+    cr_expect_eq(nvdp__gate_score(result, "rare_first", false, reason), .5);
+    cr_expect_float_eq(nvdp__gate_score(result, "rare_first_above_prior", false, reason), .2,
+                       1e-12);
+    cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason), 2);
+    cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason)));
+    support_contains(reason, "no score 'accuracy'");
+    json_decref(result);
+}
+
+/* --- a run and a file --- */
+
+static struct nvdp_gate_result gated(struct nvdp_context *ctx, const char *policy,
+                                     const char *target) {
+    struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
+    struct nvdp_config *config = NULL;
+    const char *path = support_scratch_path("policy.json");
+    support_write_text(path, policy);
+    cr_assert_eq(nvdp_gate_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "policy", path);
+    support_set(ctx, config, "target", target);
+    cr_assert_eq(nvdp_gate(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return result;
+}
+
+static void is(const struct nvdp_gate_result *result, size_t i, bool pass, double found,
+               const char *reason) {
+    const struct nvdp_gate_check *check = &result->check[i];
+    cr_expect_eq(check->pass, pass, "%s: %s", check->name, check->reason);
+    if (!isnan(found))
+        cr_expect_float_eq(check->found, found, 1e-9, "%s: %.17g", check->name, check->found);
+    support_contains(check->reason, reason);
+}
+
+Test(gate, compares_a_run_and_its_file) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    char run[512], shared[512], policy[2048], *text = NULL;
+    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
+    const double epsilon = nvdp_gdp_epsilon(1, 1e-5), person = nvdp_gdp_epsilon(sqrt(2), 1e-5);
+    /* the raw number is compared: a limit one part in 10^7 below it fails, whatever the table shows */
+    snprintf(policy, sizeof policy,
+             "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"certified_epsilon\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.7},\n"
+             "{\"measure\": \"exact_epsilon\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_most\": 1, \"at_least\": 0},\n"
+             "{\"measure\": \"privacy.rd.sum.maxx\", \"at_most\": 1},\n"
+             "{\"measure\": \"word_epsilon\", \"at_most\": 1},\n"
+             "{\"measure\": \"person_epsilon\", \"at_most\": 100},\n"
+             "{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 1}]}",
+             epsilon * (1 + 1e-9), epsilon * (1 - 1e-7), epsilon);
+    struct nvdp_gate_result result = gated(ctx, policy, run);
+    cr_assert_eq(result.checks, 9);
+    is(&result, 0, true, epsilon, "");
+    is(&result, 1, false, epsilon, "expected at most");
+    is(&result, 2, true, nvdp_guess_bound(.5, .5, 1, 0), "");
+    is(&result, 3, true, NAN, "");
+    is(&result, 4, true, NAN, "");
+    is(&result, 5, false, NAN, "no number 'maxx'; did you mean 'max'?");
+    is(&result, 6, false, NAN, "");
+    is(&result, 7, false, NAN, "expected the ledger of the releases, found none");
+    is(&result, 8, false, NAN, "not measured: public: expected a file");
+    cr_expect_not(result.pass);
+    cr_expect_eq(result.failed, 5);
+    cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+    support_contains(text, "measure");
+    support_contains(text, "5 of 9 checks fail.");
+    free(text);
+    cr_assert_eq(nvdp_gate_junit(ctx, &result, "a<b>&\"c\"", &text), NVDP_OK);
+    support_contains(text,
+                     "<testsuite name=\"a&#60;b&#62;&#38;&#34;c&#34;\" tests=\"9\" failures=\"5\"");
+    free(text);
+    nvdp_gate_result_free(&result);
+
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    const char *input = support_scratch_path("texts.tsv");
+    support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\tann\n");
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", shared);
+    support_set(ctx, config, "person", "author");
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    static const char both[] =
+        "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 9},\n"
+        "{\"measure\": \"person_epsilon\", \"at_most\": 9},\n"
+        "{\"measure\": \"person_guess\", \"texts\": 10, \"at_most\": 1},\n"
+        "{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
+        "{\"measure\": \"verification.holds\", \"at_least\": 1}]}";
+    const char *const targets[] = {run, shared};
+    for (size_t i = 0; i < 2; i++) {
+        result = gated(ctx, both, targets[i]);
+        is(&result, 0, true, epsilon, "");
+        is(&result, 1, true, person, "");
+        is(&result, 2, true, nvdp_guess_bound(.1, sqrt(.5), 1, 0), "");
+        is(&result, 3, i == 0, NAN, i == 0 ? "" : "a shared file alone cannot show it");
+        is(&result, 4, i == 1, NAN, i == 1 ? "" : "expected a shared file");
+        nvdp_gate_result_free(&result);
+    }
+    /* at another delta a Gaussian file shows its epsilon; the sums of a ledger hold at 1e-5 */
+    result = gated(ctx,
+                   "{\"delta\": 1e-6, \"checks\": [{\"measure\": \"certified_epsilon\", "
+                   "\"at_most\": 9}, {\"measure\": \"person_epsilon\", \"at_most\": 9}]}",
+                   shared);
+    is(&result, 0, true, nvdp_gdp_epsilon(1, 1e-6), "");
+    is(&result, 1, false, NAN, "expected a delta of at least 1e-05");
+    nvdp_gate_result_free(&result);
+    /* the samples of another file count */
+    support_set(ctx, config, "out", shared);
+    support_set(ctx, config, "overwrite", "true");
+    support_set(ctx, config, "budget-samples", "2");
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    result = gated(ctx, both, shared);
+    is(&result, 0, true, person, "");
+    is(&result, 1, false, nvdp_gdp_epsilon(2, 1e-5), "expected at most 9");
+    nvdp_gate_result_free(&result);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+/* A number that is not finite fails, and so does everything of a run without noise. */
+Test(gate, what_is_not_proven_fails) {
+    static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_gate_result result =
+        gated(ctx,
+              "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 1e300},\n"
+              "{\"measure\": \"certified_epsilon\", \"at_least\": 1},\n"
+              "{\"measure\": \"guess_bound\", \"texts\": 100, \"at_most\": 1}]}",
+              task_run(ctx, "run", &choice, NULL));
+    is(&result, 0, false, NAN, "expected a finite number, found inf");
+    is(&result, 1, false, NAN, "expected a finite number, found inf");
+    is(&result, 2, false, NAN, "");
+    cr_expect_neq(result.check[2].reason[0], '\0');
+    nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}

@@ -1,0 +1,328 @@
+/* Tests the ledger by person and by receiver, against the closed forms of Gaussian composition. */
+#include "base/file.h"
+#include "share/spending.h"
+#include "tiny_task.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct book {
+    struct nvdp_context *ctx;
+    char path[512], key[512];
+};
+
+static struct book book_open(void) {
+    struct book book = {.ctx = support_context()};
+    snprintf(book.path, sizeof book.path, "%s", support_scratch_path("ledger"));
+    snprintf(book.key, sizeof book.key, "%s", support_scratch_path("ledger.key"));
+    return book;
+}
+
+enum { MAX_TEXTS = 16 };
+
+/* One release: a word per text, and a letter per person; '.': no person.  persons NULL: no names. */
+struct release {
+    const char *words, *persons;
+    const char *receiver;
+    double mu, budget;
+    uint64_t samples;
+};
+
+static nvdp_status add(const struct book *book, struct release release, struct nvdp__spent *spent) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    nvdp__text_hash hash[MAX_TEXTS], person[MAX_TEXTS], receiver;
+    const size_t texts = strlen(release.words);
+    struct nvdp__ledger_release record = {
+        .texts = texts, .samples = release.samples > 0 ? release.samples : 1, .mu = release.mu};
+    NVDP_TRY(nvdp__ledger_open(book->ctx, book->path, book->key, "words", &ledger));
+    for (size_t i = 0; i < texts; i++) {
+        const int32_t word = release.words[i], type = 0;
+        const char name[2] = {release.persons != NULL ? release.persons[i] : '.', '\0'};
+        nvdp__ledger_text(ledger, 1, &word, &type, hash[i]);
+        nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, *name == '.' ? "" : name, person[i]);
+    }
+    nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, release.receiver, receiver);
+    const struct nvdp__ledger_names names = {
+        .person = release.persons != NULL ? (const nvdp__text_hash *)person : NULL,
+        .receiver = release.receiver != NULL ? receiver : NULL,
+        .person_epsilon = release.budget};
+    nvdp__ledger_set_names(ledger, &names);
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
+        record.divergence[k] = nvdp__ledger_orders[k] * release.mu * release.mu / 2;
+    memset(record.id, (char)('a' + nvdp__ledger_count(ledger)), sizeof record.id);
+    status = nvdp__ledger_add(ledger, &record, (const nvdp__text_hash *)hash, 1000, spent);
+cleanup:
+    nvdp__ledger_close(ledger);
+    return status;
+}
+
+static struct nvdp__spent added(const struct book *book, struct release release) {
+    struct nvdp__spent spent = {0};
+    cr_assert_eq(add(book, release, &spent), NVDP_OK, "%s", nvdp_context_error(book->ctx));
+    return spent;
+}
+
+static void is_person(struct nvdp__spent spent, uint64_t persons, uint64_t texts, uint64_t samples,
+                      double square) {
+    cr_expect_eq(spent.persons, persons, "%d persons", (int)spent.persons);
+    cr_expect_eq(spent.person_texts, texts, "%d texts", (int)spent.person_texts);
+    cr_expect_eq(spent.person_samples, samples, "%d samples", (int)spent.person_samples);
+    cr_expect_float_eq(spent.person_mu, sqrt(square), 1e-12);
+    cr_expect_float_eq(spent.person_epsilon, nvdp_gdp_epsilon(sqrt(square), 1e-5), 1e-9);
+}
+
+/* n texts of a person with S samples each at mu: mu sqrt(n S). */
+Test(persons, compose_over_texts_and_releases) {
+    const double mu = .5;
+    for (size_t n = 1; n <= 8; n++) {
+        const struct book book = book_open();
+        char words[MAX_TEXTS] = "", persons[MAX_TEXTS] = "";
+        unlink(book.path);
+        unlink(book.key);
+        for (size_t i = 0; i < n; i++) {
+            words[i] = (char)('a' + i);
+            persons[i] = 'P';
+        }
+        for (uint64_t release = 1; release <= 3; release++)
+            is_person(added(&book, (struct release){words, persons, .mu = mu, .samples = 2}), 1, n,
+                      2 * n * release, (double)(2 * n * release) * mu * mu);
+        nvdp_context_free(book.ctx);
+    }
+}
+
+/* Persons that occur in two releases with other texts, mechanisms and neighbors. */
+Test(persons, overlap_between_releases) {
+    const struct book book = book_open();
+    is_person(added(&book, (struct release){"abcd", "PPQR", .mu = .5}), 3, 2, 2, 2 * .25);
+    is_person(added(&book, (struct release){"efg", "PQQ", .mu = 1}), 2, 3, 3, .25 + 2);
+    /* of R alone: its sums do not include P and Q */
+    is_person(added(&book, (struct release){"h", "R", .mu = 2}), 1, 2, 2, .25 + 4);
+    /* the same text of two persons */
+    is_person(added(&book, (struct release){"zz", "ST", .mu = 1}), 2, 1, 1, 1);
+    const struct nvdp__spent spent = added(&book, (struct release){"z", "S", .mu = 1});
+    is_person(spent, 1, 1, 2, 2);
+    cr_expect_eq(spent.samples, 3); /* of the text */
+    /* white space around a name is not part of it */
+    struct nvdp__ledger *ledger = NULL;
+    nvdp__text_hash a, b, c;
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
+    nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, " S\r\n", a);
+    nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, "S", b);
+    nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, "S", c);
+    cr_expect_eq(memcmp(a, b, sizeof a), 0);
+    cr_expect_neq(memcmp(a, c, sizeof a), 0);
+    nvdp__ledger_close(ledger);
+    /* no name is in the file */
+    char *bytes = NULL;
+    size_t size = 0;
+    added(&book, (struct release){"y", "S", "Mallory and partners", .mu = 1});
+    cr_assert_eq(nvdp__read_file(book.ctx, book.path, 1 << 20, &bytes, &size), NVDP_OK);
+    cr_expect_null(memmem(bytes, size, "Mallory", 7));
+    free(bytes);
+    nvdp_context_free(book.ctx);
+}
+
+/* A text without a person is one of its own, and no order of named and unnamed releases hides a sample. */
+Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
+    const struct book book = book_open();
+    struct nvdp__spent spent = added(&book, (struct release){"ab", NULL, .mu = 1});
+    cr_expect_eq(spent.persons, 0);
+    is_person(added(&book, (struct release){"ac", "PP", .mu = 1}), 1, 2, 3, 3);
+    is_person(added(&book, (struct release){"ad", "..", .mu = 1}), 2, 2, 4,
+              4); /* P: a 3 times, c */
+    is_person(added(&book, (struct release){"d", ".", .mu = 1}), 1, 1, 2, 2);
+    is_person(added(&book, (struct release){"d", "Q", .mu = 1}), 1, 1, 3, 3);
+    nvdp_context_free(book.ctx);
+}
+
+Test(persons, a_budget_refuses_before_anything_is_written) {
+    const struct book book = book_open();
+    struct nvdp__spent spent = {0};
+    struct stat before, after;
+    const double two = nvdp_gdp_epsilon(sqrt(2), 1e-5);
+    added(&book, (struct release){"abc", "PPQ", .mu = 1, .budget = two * (1 + 1e-9)});
+    cr_assert_eq(stat(book.path, &before), 0);
+    cr_expect_eq(add(&book, (struct release){"dem", "PQR", .mu = 1}, &spent), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(book.ctx),
+                     "for all texts of a person together, found up to 8.386 ");
+    support_contains(nvdp_context_error(book.ctx),
+                     "1 of 3 persons exceed the budget. Nothing was drawn; --person-epsilon 8.386 ");
+    /* also without names, for a text that the ledger gives to a person */
+    cr_expect_eq(add(&book, (struct release){"a", NULL, .mu = 1}, &spent), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(book.ctx), "1 of 2 persons exceed");
+    cr_assert_eq(stat(book.path, &after), 0);
+    cr_expect_eq(before.st_size, after.st_size);
+    cr_expect_eq(add(&book, (struct release){"x", "Q", .mu = INFINITY}, &spent), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(book.ctx), "found up to inf including this export");
+    added(&book, (struct release){"em", "QR", .mu = 1});
+    added(&book, (struct release){"d", "P", .mu = 1, .budget = 9}); /* stays in force */
+    cr_expect_eq(add(&book, (struct release){"w", "P", .mu = 1}, &spent), NVDP_ERR_STATE);
+    nvdp_context_free(book.ctx);
+}
+
+/* All receivers together, and the worst one.  A release without a receiver may have gone to any of them. */
+Test(persons, receivers_count_alone_and_together) {
+    const struct book book = book_open();
+    struct nvdp__spent spent = added(&book, (struct release){"ab", "PP", "one", .mu = 1});
+    cr_expect_eq(spent.receivers, 1);
+    spent = added(&book, (struct release){"ac", "PP", "two", .mu = 2});
+    is_person(spent, 1, 3, 4, 10);
+    cr_expect_eq(spent.receivers, 2);
+    cr_expect_eq(spent.samples, 2);
+    cr_expect_eq(spent.receiver_samples, 1);
+    cr_expect_float_eq(spent.receiver_epsilon, nvdp_gdp_epsilon(2, 1e-5), 1e-9);
+    cr_expect_float_eq(spent.receiver_person_epsilon, nvdp_gdp_epsilon(sqrt(8), 1e-5), 1e-9);
+    spent = added(&book, (struct release){"a", "P", .mu = 1});
+    is_person(spent, 1, 3, 5, 11);
+    cr_expect_float_eq(spent.receiver_person_epsilon, nvdp_gdp_epsilon(3, 1e-5), 1e-9);
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    cr_assert_eq(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found), NVDP_OK);
+    cr_expect_eq(found.releases, 3);
+    cr_expect_eq(found.texts, 3);
+    cr_expect_eq(found.samples, 3);
+    cr_expect_eq(found.receivers, 2);
+    cr_expect_eq(found.person.persons, 1);
+    cr_expect_float_eq(found.person.mu, sqrt(11), 1e-12);
+    cr_expect_eq(found.person.guesses, 3);
+    cr_expect_float_eq(found.person.guess[0].bound, nvdp_guess_bound(.5, sqrt(11) / 2, 1, 0),
+                       1e-12);
+    cr_expect_float_eq(found.receiver_person_epsilon, spent.receiver_person_epsilon, 1e-12);
+    nvdp_context_free(book.ctx);
+}
+
+/* A file that ends anywhere counts whole records; a record whose names are cut off counts without them. */
+Test(persons, every_cut_keeps_the_samples) {
+    const struct book book = book_open();
+    struct stat one, two;
+    added(&book, (struct release){"ab", "PP", .mu = 1});
+    cr_assert_eq(stat(book.path, &one), 0);
+    added(&book, (struct release){"ac", "PP", .mu = 1});
+    cr_assert_eq(stat(book.path, &two), 0);
+    char *bytes = support_read(book.path);
+    for (off_t cut = one.st_size; cut < two.st_size; cut += 7) {
+        support_write(book.path, bytes, (size_t)cut);
+        const struct nvdp__spent spent = added(&book, (struct release){"a", "P", .mu = 1});
+        cr_expect(spent.person_samples == 3 || spent.person_samples == 4, "%d", (int)cut);
+        cr_expect_eq(spent.person_texts, 2);
+    }
+    for (off_t i = 0; i < two.st_size; i += 5) {
+        struct nvdp__ledger *ledger = NULL;
+        bytes[i] ^= 1;
+        support_write(book.path, bytes, (size_t)two.st_size);
+        cr_expect_neq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK,
+                      "byte %d", (int)i);
+        bytes[i] ^= 1;
+    }
+    free(bytes);
+    nvdp_context_free(book.ctx);
+}
+
+/* Concurrent writers of one person: together they have exactly what the budget allows. */
+Test(persons, writers_share_a_budget) {
+    enum { WRITERS = 4, EACH = 3 };
+    const struct book book = book_open();
+    const double six = nvdp_gdp_epsilon(sqrt(6), 1e-5) * (1 + 1e-9);
+    int raw = 0, done = 0;
+    added(&book, (struct release){"z", "P", .mu = 1, .budget = six});
+    for (int w = 0; w < WRITERS; w++) {
+        const pid_t pid = fork();
+        cr_assert_geq(pid, 0);
+        if (pid > 0) continue;
+        struct nvdp__spent spent;
+        int good = 0;
+        for (int i = 0; i < EACH; i++) {
+            const char word[2] = {(char)('a' + EACH * w + i), '\0'};
+            good += add(&book, (struct release){word, "P", .mu = 1}, &spent) == NVDP_OK;
+        }
+        _exit(good);
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        cr_assert_gt(wait(&raw), 0);
+        cr_assert(WIFEXITED(raw));
+        done += WEXITSTATUS(raw);
+    }
+    cr_expect_eq(done, 5);
+    nvdp_context_free(book.ctx);
+}
+
+Test(persons, survive_failing_allocations) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    added(&book, (struct release){"ab", "P.", "one", .mu = 1});
+    for (uint64_t k = 1;; k++) {
+        nvdp__fail_allocation(book.ctx, k);
+        const nvdp_status status = add(&book, (struct release){"ac", "P.", "two", .mu = 1}, &spent);
+        nvdp__fail_allocation(book.ctx, 0);
+        if (status == NVDP_OK) break;
+        cr_assert_eq(status, NVDP_ERR_MEMORY);
+        cr_assert_lt(k, 200);
+    }
+    is_person(spent, 2, 1, 2, 2);
+    nvdp_context_free(book.ctx);
+}
+
+/* --- exports --- */
+
+/* An export names persons by a column: result, attributes, statement, verify, and the ledger's check agree. */
+Test(persons, exports_state_what_a_person_has) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    struct book book = book_open();
+    struct nvdp_context *ctx = book.ctx;
+    struct nvdp_config *config = NULL;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    const char *input = support_scratch_path("texts.tsv");
+    char shared[512];
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
+    support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\t ann\n"
+                              "red sea\t1\tbob\nred cat\t1\t\n");
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", shared);
+    support_set(ctx, config, "ledger", book.path);
+    support_set(ctx, config, "ledger-key", book.key);
+    support_set(ctx, config, "person", "writer");
+    cr_expect_eq(nvdp_export(ctx, config, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "missing column 'writer'");
+    support_set(ctx, config, "person", "author");
+    support_set(ctx, config, "person-epsilon", "5");
+    cr_expect_eq(nvdp_export(ctx, config, &result), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "1 of 3 persons exceed the budget");
+    cr_assert_not(nvdp__exists(shared));
+    support_set(ctx, config, "person-epsilon", "7");
+    cr_assert_eq(nvdp_export(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const double epsilon = nvdp_gdp_epsilon(sqrt(2), 1e-5); /* mu = 2 C = 1 */
+    cr_expect_eq(result.person.persons, 3);
+    cr_expect_eq(result.person.texts, 2);
+    cr_expect_float_eq(result.person.epsilon, epsilon, 1e-9);
+    support_contains(result.statement,
+                     "each of the 3 persons of this file has at most 2 texts with "
+                     "2 samples together. Proven for one person, all their texts "
+                     "together, each in place of any other text: epsilon 6.57");
+    cr_expect_null(strstr(result.statement, "ann"));
+    nvdp_export_result_free(&result);
+    cr_assert_eq(nvdp_verify(ctx, shared, NULL, &found), NVDP_OK);
+    for (size_t i = 0; i < found.checks; i++)
+        cr_expect_neq(found.check[i].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[i].what,
+                      found.check[i].found);
+    cr_expect_float_eq(found.person.epsilon, epsilon, 1e-9);
+    cr_expect_float_eq(found.person.guess[0].bound, nvdp_guess_bound(.5, sqrt(.5), 1, 0), 1e-9);
+    cr_assert_eq(nvdp_verify_ledger(ctx, shared, book.path, book.key, &found), NVDP_OK);
+    cr_expect(found.holds);
+    support_contains(found.check[found.checks - 1].what, "no person of the file has exceeded");
+    char *text = NULL;
+    cr_assert_eq(nvdp_describe(ctx, book.path, NVDP_DESCRIPTION_ALL, &text), NVDP_OK);
+    support_contains(text, "persons                  3");
+    free(text);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
