@@ -700,7 +700,8 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
     const struct nvdp__ledger_names names = {
         .person = (const nvdp__text_hash *)export->person,
         .receiver = options->receiver != NULL ? export->receiver : NULL,
-        .person_epsilon = options->person_epsilon};
+        .person_epsilon = options->person_epsilon,
+        .word_mu = nvdp__word_sample_mu(&export->facts)};
     nvdp__ledger_set_names(ledger, &names);
     return NVDP_OK;
 }

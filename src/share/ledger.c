@@ -25,8 +25,8 @@ static const char key_words[] = "nvdp-ledger-key/1 ";
  * MAC and the bytes between them.
  *
  * A record of 0 samples with the id of the record before it has that record's names: a hash per person in place of the
- * texts (or none), the hash of the receiver in the first divergences, and the budget of a person in mu.  A program that
- * does not know names counts 0 samples for it. */
+ * texts (or none), the hash of the receiver in the first two divergences, mu per word in the third (0: none), and the
+ * budget of a person in mu.  A program that does not know names counts 0 samples for it. */
 struct head {
     char kind[16];
     unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the max. length */
@@ -141,6 +141,9 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     return NVDP_OK;
 }
 
+/* Place of mu per word in a record of names. */
+enum { WORD = NVDP__LEDGER_HASH / sizeof(double) };
+
 static const nvdp__text_hash nobody = {0};
 
 static bool is_nobody(const unsigned char *hash) {
@@ -160,6 +163,7 @@ static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_re
     to->person = from->texts > 0 ? names->text : NULL;
     to->receiver = is_nobody(receiver) ? NULL : receiver;
     to->person_epsilon = from->mu;
+    to->word_mu = from->divergence[WORD];
     return true;
 }
 
@@ -486,7 +490,9 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .file = release->file,
         .person = names->person,
         .receiver = names->receiver,
-        .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0,
+        .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
+                 names->word_mu > 0,
+        .word_mu = names->word_mu,
         .person_epsilon = names->person_epsilon > 0
                               ? names->person_epsilon
                               : nvdp__person_budget(ledger->record, ledger->count)};
@@ -543,6 +549,7 @@ static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *re
                                          .mu = record->person_epsilon};
     memcpy(names.id, record->release->id, sizeof names.id);
     if (record->receiver != NULL) memcpy(names.divergence, record->receiver, NVDP__LEDGER_HASH);
+    names.divergence[WORD] = record->word_mu;
     return names;
 }
 

@@ -46,6 +46,7 @@ struct nvdp__spent {
     uint64_t samples;
     double
         epsilon; /* at NVDP__LEDGER_DELTA, the smallest that is proven; infinite if one release has no guarantee */
+    double word_mu; /* for one word in place of another; infinite if one release proves nothing */
     uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
     /* All texts of a person together.  A text without a person is a person of its own. */
@@ -65,6 +66,7 @@ struct nvdp__ledger_names {
     const nvdp__text_hash *person; /* [texts] zeros: a text without a person; NULL: no names */
     const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
     double person_epsilon;         /* budget of a person; 0: that of earlier releases */
+    double word_mu; /* of one sample, for one word in place of another; 0: mu of the release */
 };
 
 /* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of

@@ -10,11 +10,18 @@
 
 /* --- sums --- */
 
-static void spend(struct nvdp__spending *to, const struct nvdp__ledger_release *release) {
+/* What bounds any two texts bounds two texts that differ in a word. */
+static double word_mu(const struct nvdp__ledger_record *record) {
+    return record->word_mu > 0 ? fmin(record->word_mu, record->release->mu) : record->release->mu;
+}
+
+static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *record) {
+    const struct nvdp__ledger_release *release = record->release;
     const double samples = (double)release->samples;
     if (release->samples == 0) return; /* 0 times infinity is not 0 */
     to->samples += release->samples;
     to->mu_square += samples * release->mu * release->mu;
+    to->word_square += samples * word_mu(record) * word_mu(record);
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         to->divergence[k] += samples * release->divergence[k];
 }
@@ -95,7 +102,7 @@ bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_
             bsearch(record->text[i], account->sum, account->count, sizeof *of, by_hash);
         if (of == NULL) continue;
         any = true;
-        spend(&of->spending, record->release);
+        spend(&of->spending, record);
     }
     return any;
 }
@@ -147,6 +154,7 @@ void nvdp__account_close(struct nvdp__account *account) {
         if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
         if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending));
+        worst->word_mu = fmax(worst->word_mu, sqrt(sum->spending.word_square));
     }
 }
 
@@ -266,7 +274,7 @@ static void add_record(const struct nvdp__ledger_record *record, const struct li
             const bool own = by_hash(person, pairs->pair[k].text) == 0;
             if (named != NULL && !own && by_hash(named, person) != 0) continue;
             struct nvdp__sum *to = bsearch(person, sum, sums, sizeof *sum, by_hash);
-            spend(&to->spending, record->release);
+            spend(&to->spending, record);
         }
     }
 }

@@ -18,6 +18,7 @@ struct nvdp__ledger_record {
     const char *file;
     bool named;            /* a record with names belongs to it */
     double person_epsilon; /* budget of a person from this record on; 0: as before */
+    double word_mu;        /* of one sample, per word; 0: that of the release */
 };
 
 /* The records so far, and the next one or NULL. */
@@ -37,7 +38,7 @@ double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t coun
 /* A sum of releases: samples, mu^2 and the divergences of each order add up. */
 struct nvdp__spending {
     uint64_t samples;
-    double mu_square, divergence[NVDP__LEDGER_ORDERS];
+    double mu_square, word_square, divergence[NVDP__LEDGER_ORDERS];
 };
 
 /* A text of the release, or a person, and the sum of its releases. */

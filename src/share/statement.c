@@ -56,7 +56,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     of.epsilon = epsilon;
     of.delta = facts->certificate.delta;
     of.releases = (size_t)samples;
-    if (facts->word_useful) of.word = facts->certificate.word;
+    if (facts->word_useful) of.word = facts->word;
     of.training_epsilon = facts->private_training ? INFINITY : NAN;
     NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
     nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
@@ -64,9 +64,48 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     return NVDP_OK;
 }
 
+static bool has_earlier(const struct nvdp__release_facts *facts) {
+    return facts->counted && facts->spent.seen_before > 0;
+}
+
+static uint64_t all_samples(const struct nvdp__release_facts *facts) {
+    return has_earlier(facts) ? facts->spent.samples : facts->samples;
+}
+
+double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
+    const struct nvdp_word_claim *word = &facts->certificate.word;
+    return facts->certified && word->holds ? word->mu / sqrt((double)facts->samples) * (1 + 0x1p-50)
+                                           : 0;
+}
+
+static void write_word_guesses(const void *facts, FILE *to) {
+    const struct nvdp__release_facts *of = facts;
+    if (of->word.holds) nvdp__write_word(&of->word, (size_t)all_samples(of), to);
+}
+
+/* Sets the claim per word for all samples of a text that the ledger counts. Together they are Gaussian with this mu
+ * (Dong, Roth & Su 2022), so two texts that differ in a word are at most as far apart as two means of that distance. */
+static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
+    struct nvdp_word_claim *word = &facts->word;
+    char *text = NULL;
+    *word = facts->certified ? facts->certificate.word : (struct nvdp_word_claim){.holds = false};
+    if (word->holds && has_earlier(facts)) {
+        word->mu = facts->spent.word_mu;
+        word->holds = isfinite(word->mu);
+        word->epsilon = word->holds ? nvdp_gdp_epsilon(word->mu, word->delta) : INFINITY;
+        for (size_t i = 0; i < word->guesses; i++)
+            word->guess[i].bound = nvdp_guess_bound(word->guess[i].baseline, word->mu / 2, 1, 0);
+    }
+    facts->word_useful = nvdp__word_is_useful(word);
+    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_word_guesses, facts, &text));
+    nvdp__snprintf(facts->word_guesses, sizeof facts->word_guesses, "%s", text);
+    free(text);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
-    const bool more = facts->counted && facts->spent.seen_before > 0;
-    const uint64_t samples = more ? facts->spent.samples : facts->samples;
+    const bool more = has_earlier(facts);
+    const uint64_t samples = all_samples(facts);
     const double epsilon = !facts->certified ? INFINITY
                            : more            ? facts->spent.epsilon
                                              : facts->certificate.epsilon;
@@ -76,15 +115,13 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
                             : "";
     char bound[NVDP__BOUND_TEXT], of[NVDP__SAMPLES_TEXT], word[NVDP__WORD_TEXT];
     facts->useful = epsilon <= NVDP_USEFUL_EPSILON && !facts->named;
-    /* Earlier samples of a text may be of another mechanism, whose loss per word is unknown. */
-    facts->word_useful =
-        facts->certified && nvdp__word_is_useful(&facts->certificate.word) && !more;
+    NVDP_RETURN_IF_FAILED(claim_word(ctx, facts));
     if (facts->useful) return write_proven(ctx, epsilon, samples, facts);
     char *line = facts->guarantee;
     if (facts->word_useful)
         nvdp__snprintf(line, NVDP_GUARANTEE_SIZE,
                        "%s No guarantee for a text as a whole, which may be recognized%s.",
-                       nvdp__word_text(&facts->certificate.word, (size_t)samples, word), named);
+                       nvdp__word_text(&facts->word, (size_t)samples, word), named);
     else if (facts->insecure_seed)
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE,
@@ -125,11 +162,12 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    if (facts->certified && facts->counted && facts->spent.seen_before > 0)
+    if (facts->certified && has_earlier(facts))
         nvdp__append(writer, "Proven of this file alone: epsilon %s at delta %g, %s.\n",
                      nvdp__bound(a, facts->certificate.epsilon), facts->certificate.delta,
                      nvdp__samples_text(facts->samples, samples));
-    if (facts->certified && facts->certificate.word.holds && !facts->word_useful)
+    if (facts->certified && facts->certificate.word.holds &&
+        (has_earlier(facts) || !facts->word_useful))
         nvdp__append(writer, "Proven per word, of this file alone: epsilon %s at delta %g, %s.\n",
                      nvdp__bound(a, facts->certificate.word.epsilon), facts->certificate.word.delta,
                      nvdp__samples_text(facts->samples, samples));
@@ -354,25 +392,11 @@ static void write_guesses(const void *certificate, FILE *to) {
         nvdp__write_guesses((size_t)of->releases, of->radius, of->guesses, of->guess, to);
 }
 
-static void write_word_guesses(const void *certificate, FILE *to) {
-    const struct nvdp_certificate *of = certificate;
-    if (of->word.holds) nvdp__write_word(&of->word, (size_t)of->releases, to);
-}
-
-/* Prints a certificate's sentences into a text of the facts. */
-static nvdp_status print_guesses(struct nvdp_context *ctx, const struct nvdp_certificate *made,
-                                 void (*write)(const void *, FILE *), size_t size, char *out) {
-    char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write, made, &text));
-    nvdp__snprintf(out, size, "%s", text);
-    free(text);
-    return NVDP_OK;
-}
-
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     static const double delta = 1e-5;
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
+    char *text = NULL;
     options.bdp.delta = delta;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
@@ -383,10 +407,9 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
         !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        print_guesses(ctx, &made, write_guesses, sizeof facts->guesses, facts->guesses));
-    NVDP_RETURN_IF_FAILED(print_guesses(ctx, &made, write_word_guesses, sizeof facts->word_guesses,
-                                        facts->word_guesses));
+    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &text));
+    nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);
+    free(text);
     facts->certified = true;
     return NVDP_OK;
 }

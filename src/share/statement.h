@@ -45,9 +45,10 @@ struct nvdp__release_facts {
     bool certified; /* `certificate` proves something about the noise of the file */
     struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */
     char guesses[640];                   /* its guess bound in plain English; "": it has none */
-    char word_guesses[640];              /* the same per word */
-    bool useful;      /* set by nvdp__release_guarantee(), like the next members */
-    bool word_useful; /* a useful guarantee per word: no earlier sample of these texts exists */
+    bool useful;                 /* set by nvdp__release_guarantee(), like the next members */
+    struct nvdp_word_claim word; /* per word, for all samples of a text that the ledger counts */
+    char word_guesses[640];      /* its guess bound in plain English; "": it has none */
+    bool word_useful;            /* a useful guarantee per word */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
 
@@ -66,6 +67,8 @@ bool nvdp__names_most(const struct nvdp_linkage *linkage);
  * ledger counts, must be at most NVDP_USEFUL_EPSILON.  At most half of the samples may be named.  Fills `useful` and
  * `guarantee`, the first line of the statement: the proven guarantee, or the reason why there is no useful one. */
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
+/* Returns mu of one sample for one word in place of another; 0: nothing is proven per word. */
+double nvdp__word_sample_mu(const struct nvdp__release_facts *facts);
 /* Returns an upper bound, rounded up, on the total variation between the weights of all samples of a text and a
  * Dirichlet distribution. */
 double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);

@@ -431,6 +431,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.counted = v->facts.spent.seen_before > 0 || text_is(v, "ledger", "first");
     v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
     v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
+    v->facts.spent.word_mu = real_of(v, "ledger_word_mu", INFINITY);
     v->facts.spent.persons = (uint64_t)whole_of(v, "ledger_persons", 0);
     v->facts.spent.person_texts = (uint64_t)whole_of(v, "ledger_person_texts", 0);
     v->facts.spent.person_samples = (uint64_t)whole_of(v, "ledger_person_samples", 0);
@@ -891,6 +892,11 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
           "no text of the file has exceeded the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
+    if (isfinite(worst.word_mu))
+        check(v, NVDP_VERDICT_YES, "the ledger proves privacy per word, all releases together",
+              "epsilon %s at delta %g, for one word in place of another",
+              nvdp__bound(bound, nvdp_gdp_epsilon(worst.word_mu, NVDP__LEDGER_DELTA)),
+              NVDP__LEDGER_DELTA);
     if (worst.person_budget > 0) nvdp__snprintf(person, sizeof person, "%g", worst.person_budget);
     if (worst.persons > 0)
         check(v,

@@ -22,8 +22,8 @@ static struct nvdp__train_options options_of(struct nvdp_context *ctx, const cha
     return config;
 }
 
-/* Exports the dev texts to `file`. */
-static void export(struct nvdp_context *ctx, const char *run, const char *file,
+/* Exports the dev texts to `file`; seed NULL: with noise from the operating system. */
+static void export(struct nvdp_context *ctx, const char *run, const char *file, const char *seed,
                    struct nvdp_export_result *out) {
     struct nvdp_config *options = NULL;
     cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
@@ -31,6 +31,7 @@ static void export(struct nvdp_context *ctx, const char *run, const char *file,
     set(options, "split", "dev");
     set(options, "out", file);
     set(options, "budget-samples", "100");
+    if (seed != NULL) set(options, "insecure-seed", seed);
     cr_assert_eq(nvdp_export(ctx, options, out), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(options);
 }
@@ -57,7 +58,7 @@ static void release_and_verify(size_t window) {
     support_contains(line, "No useful guarantee over all texts");
     free(line);
 
-    export(ctx, folder, file, &exported);
+    export(ctx, folder, file, NULL, &exported);
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(exported.statement, "No guarantee for a text as a whole");
     support_contains(exported.statement, "Proven for each single occurrence of a word");
@@ -65,17 +66,40 @@ static void release_and_verify(size_t window) {
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
 
-    /* A second file of the texts: nothing is promised of both together. */
+    /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
     exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
     found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
     free(file);
     file = strdup(support_scratch_path("word2.h5"));
-    export(ctx, folder, file, &exported);
-    support_lacks(exported.guarantee, "Proven per word");
+    export(ctx, folder, file, NULL, &exported);
+    int samples = 0;
+    double stated = 0;
+    cr_assert_eq(sscanf(exported.guarantee,
+                        "Proven per word: epsilon %lf at delta 1e-05, %d samples", &stated,
+                        &samples),
+                 2, "%s", exported.guarantee);
+    cr_expect_geq(samples, 2); /* some texts are there more than once */
+    const double all = nvdp_gdp_epsilon(sqrt(samples) * guarantee.word.mu, 1e-5);
+    cr_expect(stated >= all && stated < 1.01 * all, "%g, expected %g", stated, all);
     support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds, "%s", found.statement);
+
+    /* After a file whose noise can be removed nothing is proven of all together. */
+    for (int secure = 0; secure < 2; secure++) {
+        exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
+        free(file);
+        file = strdup(support_scratch_path(secure ? "word4.h5" : "word3.h5"));
+        export(ctx, folder, file, secure ? NULL : "1", &exported);
+        support_lacks(exported.guarantee, "Proven per word");
+        if (secure)
+            support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
+        nvdp_export_result_free(&exported);
+        found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
+        cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
+        cr_expect_eq(found.holds, secure != 0, "%s", found.statement);
+    }
     free((void *)config.data);
     free((void *)config.model);
     free(folder);
