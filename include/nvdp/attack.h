@@ -199,12 +199,15 @@ enum nvdp_text_attacker {
     /** Names all tokens jointly, by the likelihoods of "nearest" and a masked language model. */
     NVDP_ATTACKER_LANGUAGE,
     /** Names one word of a text by its likelihood, all other words known; for a guarantee per word. */
-    NVDP_ATTACKER_INFORMED
+    NVDP_ATTACKER_INFORMED,
+    /** Writes the text: a masked language model that reads the sample beside the text. */
+    NVDP_ATTACKER_INVERT
 };
 
 /** Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
  * "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens, "set" the set of a text's
- * tokens. "nearest" is NVDP_ATTACKER_NEAREST on the same samples, "over nearest" the difference to it. */
+ * tokens. "nearest" is NVDP_ATTACKER_NEAREST on the same samples, "over nearest" the difference to it. From BLEU-4 on a
+ * guessed text is compared with the true one; "cosine" is that of their vectors without noise. */
 #define NVDP_TEXT_METRIC_MAP(X)                                                                    \
     X(FIRST, "first")                                                                              \
     X(AMONG_TEN, "among ten")                                                                      \
@@ -224,7 +227,13 @@ enum nvdp_text_attacker {
     X(RECALL, "recall")                                                                            \
     X(F1, "F1")                                                                                    \
     X(ACCURACY, "accuracy")                                                                        \
-    X(AUC, "AUC")
+    X(AUC, "AUC")                                                                                  \
+    X(BLEU, "BLEU-4")                                                                              \
+    X(ROUGE, "ROUGE-L")                                                                            \
+    X(WORDS_F1, "words, F1")                                                                       \
+    X(EXACT, "exact match")                                                                        \
+    X(ENTITY_RECALL, "entities, recall")                                                           \
+    X(COSINE, "cosine")
 
 /** Kind of a score. Metrics keep their numbers; new ones are added at the end. */
 enum nvdp_text_metric {

@@ -20,8 +20,11 @@ struct options {
 static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K", nvdp__attack_kind_help, "exposure", AT(kind),
      .choices = nvdp__attack_names, .group = "Attack:", .after = "model"},
-    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "file of posteriors to attack in place of a run",
-     NULL, AT(posteriors), .group = "All kinds except exposure:", .after = "run"},
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5",
+     "file of posteriors to attack in place of a run; "
+     "kind invert: also vectors in FILE.npy, or an encoder's directory, whose vectors have no "
+     "noise",
+     NULL, AT(posteriors), .group = "Kinds pair, reidentify, invert:", .after = "run"},
     {"claimed", NVDP_OPTION_REAL, "E",
      "epsilon claimed at --delta; default: the epsilon of the run's certificate", NULL, AT(claimed),
      .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
@@ -123,7 +126,7 @@ nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *conf
     const char *name =
         nvdp_config_get(made->config, row->target == NVDP_ATTACK_MODEL ? "model" : "run");
     made->attacked.name = name != NULL ? name : "posteriors";
-    if (row->target == NVDP_ATTACK_POSTERIORS)
+    if (row->target == NVDP_ATTACK_POSTERIORS && !row->opens)
         NVDP_TRY(open_posteriors(ctx, config, values.posteriors, &posteriors));
     made->found = nvdp__calloc(ctx, 1, row->size);
     NVDP_TRY(NVDP__MADE(made->found));

@@ -115,7 +115,7 @@ static const struct nvdp_option text_options[] = {
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
      "as TSV); they must not be the attacked texts; --input is the same",
-     NULL, AT(known), .group = "Kinds nearest, token, language, informed, bag, attribute:"},
+     NULL, AT(known), .group = "Kinds nearest, token, language, informed, bag, attribute, invert:"},
     {"input", NVDP_OPTION_TEXT, "FILE", "another name of --public",
      .sets = (const char *const[]){"public", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {"public-limit", NVDP_OPTION_INTEGER, "N",
@@ -127,15 +127,30 @@ static const struct nvdp_option text_options[] = {
     {"prior", NVDP_OPTION_TEXT, "DIR",
      "masked language model that knows which texts are likely, such as models/compact or one of "
      "nvdp pretrain; default: only the word frequencies of the public texts",
-     NULL, AT(prior), .group = "Kinds language, informed:"},
+     NULL, AT(prior), .group = "Kinds language, informed, invert:"},
     {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
-     .unit = "texts", .min = 1, .max = 64, .group = "Kind language:"},
+     .unit = "texts", .min = 1, .max = 64, .group = "Kinds language, invert:"},
     RELEASES_ROW("Kinds pair, reidentify, nearest, language, informed:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
      "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
      "newly drawn ones",
      NULL, AT(shared),
-     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute:"},
+     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert:"},
+    {"tokens", NVDP_OPTION_INTEGER, "N", "tokens of a text that are guessed; the rest is cut off",
+     "32", AT(tokens), .unit = "tokens", .min = 2, .max = 510, .group = "Kind invert:"},
+    {"steps", NVDP_OPTION_INTEGER, "N",
+     "training steps of 32 public texts, for each of the models that are compared; 0: three "
+     "epochs, at least 1,000",
+     "0", AT(steps), .unit = "steps", .max = 1e9},
+    {"attacked", NVDP_OPTION_TEXT, "FILE",
+     "the texts of --posteriors, as --public: one per line, or a table with the column text", NULL,
+     AT(attacked)},
+    {"public-posteriors", NVDP_OPTION_TEXT, "FILE",
+     "vectors of the public texts, in the form of --posteriors (.npy: one vector per row and text)",
+     NULL, AT(public_posteriors)},
+    {"encoder", NVDP_OPTION_TEXT, "DIR",
+     "encoder that made the vectors of --posteriors, which ranks the guesses by their own vectors",
+     NULL, AT(encoder)},
     {0},
 };
 static const struct nvdp__section text_section = {.row = text_options};
