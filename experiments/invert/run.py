@@ -30,8 +30,8 @@ study = Inversion(__file__, "What an attacker writes from a sample", {
     "glue": ("glue", "folder of GLUE's tasks"),
     "model": ("models/minilm", "encoder"),
     "prior": ("models/compact", "masked language model of the attacker"),
-    "texts": (60, "attacked texts"),
-    "steps": (1000, "training steps of the attacker"),
+    "texts": (40, "attacked texts"),
+    "steps": (300, "training steps of the attacker"),
 })
 METRICS = ("words, F1", "BLEU-4", "ROUGE-L", "exact match", "cosine")
 PAIRS = (1000, 10000, 50000)

@@ -267,9 +267,10 @@ struct nvdp_text_score {
 
 /** Result of nvdp_attack_texts(). */
 struct nvdp_text_attack {
-    size_t struct_size;  /**< NVDP_RESULT() sets it */
-    char attacker[16];   /**< "nearest", "token", "language", "informed", "bag", "attribute" */
-    size_t texts;        /**< number of attacked texts */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    char attacker
+        [16];     /**< "nearest", "token", "language", "informed", "bag", "attribute", "invert" */
+    size_t texts; /**< number of attacked texts */
     size_t public_texts; /**< number of public texts that the attacker learned from */
     /** Number of times that noise was drawn and learned from; for a file, number of its draws that were used. */
     size_t seeds;
@@ -281,13 +282,14 @@ struct nvdp_text_attack {
     /** Number of attacked texts that are also public texts: the attacker learned from them, so scores are too high. */
     size_t both;
     /** The attacker finds nothing even without noise: no score of "states" is above that of "prior" with disjoint
-     * intervals. A low score on samples then shows nothing. */
+     * intervals; for invert, "words, F1" by at least .1. A low score on samples then shows nothing. */
     bool weak;
     bool holds; /**< no score's interval lies above its bound */
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,
- * seeds, prior, beam, releases (for nearest, language and informed), shared.
+ * seeds, prior, beam, releases (for nearest, language and informed), shared; tokens, steps, attacked,
+ * public-posteriors, encoder, surrogate, aligned (for invert).
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -304,7 +306,8 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * Takes a pass of the encoder over attacked and public texts. Then nearest: O(tokens x distinct tokens x p). bag:
  * O(public texts x 300 p) per step of descent. token: ten epochs of O(public tokens x distinct tokens x min(p, 128))
  * per seed. language: up to four times `beam` passes of the masked language model per token, 64 per batch.
- * informed: O(words of the texts x distinct public words x p), and a pass of such a model per word.
+ * informed: O(words of the texts x distinct public words x p), and a pass of such a model per word. invert: trains
+ * such a model three times, and 8 `beam` passes of it per text and seed.
  * @param ctx      reports progress, can cancel
  * @param attacker the attacker
  * @param config   from nvdp_text_attack_config_create()

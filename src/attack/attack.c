@@ -167,7 +167,7 @@ static void print(const void *of, FILE *to) {
     putc('\n', to);
     nvdp__print_wrapped(
         to, "The attacker is too weak for a conclusion: even without noise, from the posteriors "
-            "themselves, it is right no more often than without any sample.");
+            "themselves, it is right hardly more often than without any sample.");
 }
 
 nvdp_status nvdp_attack_text(struct nvdp_context *ctx, const struct nvdp_attack_result *result,

@@ -1,7 +1,7 @@
 /* Writes the texts of samples (invert.h) and compares them with the true ones.  The sources of samples are a run, a
  * file with its samples, or vectors of texts that the caller names.  Of the candidates of a text the attacker chooses
  * the one whose vectors, computed without noise by the victim's encoder, have the largest cosine to the sample; without
- * the encoder, the likeliest. */
+ * the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
 #include "attack/invert.h"
 
 #include "attack/audit.h"
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { GROUP = 8, MIN_PUBLIC = 20, SPECIALS = 2 };
+enum { GROUP = 8, MIN_PUBLIC = 20, SPECIALS = 2, MAX_LENGTH = 512 };
 
 /* Texts as strings, one after the other. */
 struct strings {
@@ -38,7 +38,10 @@ struct attack {
     struct nvdp__texts guesses;      /* a group's candidates */
     struct nvdp__text_counts *count; /* [seeds, texts] */
     struct nvdp__meter meter;
-    size_t done;
+    size_t done, draws[NVDP__OBSERVEDS];
+    bool aligned; /* the attack's texts have mapped samples, and these their own ones: */
+    struct nvdp__texts known, attacked;
+    struct nvdp__alignment alignment;
 };
 
 static void release_guesses(struct attack *t) {
@@ -59,6 +62,7 @@ static void release(struct attack *t) {
     free(t->seen);
     free(t->true_);
     free(t->count);
+    nvdp__alignment_release(&t->alignment);
 }
 
 /* --- words --- */
@@ -106,23 +110,24 @@ static nvdp_status spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *
     return NVDP_OK;
 }
 
-/* Reads the texts of a data set with the attacker's tokenizer, cut to its length. */
-static nvdp_status reread(struct nvdp__inverter *v, const struct nvdp_tokenizer *tokenizer,
-                          const struct nvdp_dataset *data, struct nvdp_dataset **out) {
+/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
+static nvdp_status reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                          const struct nvdp_dataset *data, const char *prompt,
+                          const struct nvdp_tokenizer *to, size_t length,
+                          struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_context *ctx = v->attack->ctx;
     struct strings all = {0};
     const char **text = NULL;
     NVDP_TRY(NVDP__NEW(ctx, all.start, data->count));
     NVDP_TRY(NVDP__NEW(ctx, text, data->count));
     for (size_t i = 0; i < data->count; i++) {
         all.start[i] = all.used;
-        NVDP_TRY(spell(ctx, tokenizer, data->offset[i + 1] - data->offset[i],
-                       data->ids + data->offset[i], NULL, &all));
+        NVDP_TRY(spell(ctx, from, data->offset[i + 1] - data->offset[i],
+                       data->ids + data->offset[i], prompt, &all));
     }
     for (size_t i = 0; i < data->count; i++)
         text[i] = all.text + all.start[i];
-    NVDP_TRY(nvdp_dataset_from_texts(ctx, v->tokenizer, v->length, data->count, text, NULL, out));
+    NVDP_TRY(nvdp_dataset_from_texts(ctx, to, length, data->count, text, NULL, out));
 cleanup:
     free(all.text);
     free(all.start);
@@ -134,6 +139,25 @@ cleanup:
 
 static bool has_encoder(const struct attack *t) {
     return t->encoder != NULL || t->inverter.attack->run.model != NULL;
+}
+
+/* Opens the encoder of a directory with its pooling. */
+static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
+                                struct nvdp_encoder_info *info, struct nvdp_encoder **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    NVDP_TRY(nvdp_encoder_config_create(ctx, &config));
+    NVDP_TRY(nvdp_config_set(config, "model", directory));
+    NVDP_TRY(nvdp_encoder_load(ctx, config, out));
+    NVDP_TRY(nvdp_encoder_describe(*out, info));
+    if (info->vector_size == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected an encoder of sentences, with a pooling in modules.json, "
+                            "found one of tokens alone",
+                            directory));
+cleanup:
+    nvdp_config_free(config);
+    return status;
 }
 
 /* Makes a set with one vector per text and almost no noise. */
@@ -188,8 +212,8 @@ static nvdp_status embed(struct attack *t, size_t n) {
     for (size_t b = 0; b < n; b++)
         t->text[b] = all->text + all->start[b];
     release_guesses(t);
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, 512), n,
-                                                  t->text, NULL, &t->guesses.data));
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
+                                                  n, t->text, NULL, &t->guesses.data));
     if (t->encoder != NULL) return encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
     return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, t->batch, &t->guesses.set);
 }
@@ -270,7 +294,7 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
             words_of(v->tokenizer, t->written[best].n, t->written[best].id, guess);
         count[i] = nvdp__text_compare(words, text, guessed, guess);
         count_entities(t, first + i, guessed, guess, &count[i]);
-        if (!has_encoder(t)) continue;
+        if (!has_encoder(t) || t->aligned) continue; /* a mapped sample is not the text's vector */
         nvdp__inverter_observe(v, &states, first + i, t->true_);
         count[i].cosine = cosine(t, nvdp__inverter_rows(v, &states, first + i), t->true_, best);
         count[i].cosines = 1;
@@ -304,15 +328,111 @@ static nvdp_status most_frequent(const struct nvdp__inverter *v, double *share) 
     return NVDP_OK;
 }
 
+/* --- without the victim's encoder --- */
+
+/* Computes the mean vector of a sample of text i. */
+static void pool(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
+                 size_t i, double *z, double *out) {
+    const struct nvdp_posteriors *set = corpus->set;
+    const size_t rows = nvdp__release_rows(set, i), p = set->dim;
+    const size_t prior = set->alpha != NULL ? (size_t)set->kappa : 0;
+    nvdp__observe(corpus, observed, seed, 0, i, rows, z, z + rows * p);
+    memset(out, 0, p * sizeof *out);
+    for (size_t r = prior; r < rows; r++)
+        for (size_t d = 0; d < p; d++)
+            out[d] += z[r * p + d] / (double)(rows - prior);
+}
+
+/* Replaces the samples of the texts by the vectors of the surrogate encoder: those of the public texts, and room for
+ * mapped samples of the others. */
+static nvdp_status open_surrogate(struct attack *t, const struct nvdp_tokenizer *tokenizer) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__text_attack *a = t->inverter.attack;
+    const size_t p = a->known.set->dim, pairs = a->options->aligned;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_posteriors *own[2] = {NULL};
+    struct nvdp_dataset *data = NULL;
+    nvdp_encoder_free(t->encoder);
+    t->encoder = NULL;
+    NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->encoder));
+    NVDP_TRY(reread(a->ctx, tokenizer, a->known.data, info.prompt,
+                    nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
+                    &data));
+    NVDP_TRY(encode(a->ctx, t->encoder, data, &own[0]));
+    NVDP_TRY(set_of(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
+    NVDP_TRY(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
+                                    info.vector_size, &t->alignment));
+    t->known = a->known;
+    t->attacked = a->attacked;
+    a->known.set = own[0];
+    a->attacked.set = own[1];
+    a->attacked.shared = NULL;
+    own[0] = own[1] = NULL;
+    t->aligned = true;
+cleanup:
+    nvdp_posteriors_free(own[0]);
+    nvdp_posteriors_free(own[1]);
+    nvdp_dataset_free(data);
+    return status;
+}
+
+static void close_surrogate(struct attack *t) {
+    struct nvdp__text_attack *a = t->inverter.attack;
+    if (!t->aligned) return;
+    nvdp_posteriors_free(a->known.set);
+    nvdp_posteriors_free(a->attacked.set);
+    a->known = t->known;
+    a->attacked = t->attacked;
+    t->aligned = false;
+}
+
+/* Learns the map from the first public texts' samples, or with `apply` maps the attacked texts' samples. */
+static nvdp_status align(struct attack *t, enum nvdp__observed observed, uint64_t seed,
+                         bool apply) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__text_attack *a = t->inverter.attack;
+    struct nvdp__alignment *map = &t->alignment;
+    const struct nvdp__texts *corpus = apply ? &t->attacked : &t->known;
+    const size_t p = map->from, q = map->to, n = apply ? corpus->set->texts : map->pairs;
+    double *z = NULL, *row = NULL;
+    size_t most = 1;
+    for (size_t i = 0; i < n; i++)
+        most = nvdp__max(most, nvdp__release_rows(corpus->set, i));
+    NVDP_TRY(NVDP__NEW(a->ctx, z, most * (p + 1)));
+    NVDP_TRY(NVDP__NEW(a->ctx, row, p));
+    if (observed == NVDP__OBSERVED_PRIOR) observed = NVDP__OBSERVED_RELEASE;
+    for (size_t i = 0; i < n; i++) {
+        pool(corpus, observed, seed, i, z, apply ? row : map->x + i * p);
+        if (apply) nvdp__alignment_apply(map, row, a->attacked.set->mu + i * q);
+    }
+    if (!apply) {
+        memcpy(map->y, a->known.set->mu, n * q * sizeof *map->y);
+        NVDP_TRY(nvdp__alignment_fit(a->ctx, map));
+        for (size_t k = 0; k < a->known.set->texts * q; k++)
+            a->known.set->logvar[k] = fmax(log(map->error[k % q]), -300);
+    }
+cleanup:
+    free(z);
+    free(row);
+    return status;
+}
+
+/* --- an observation --- */
+
 /* Trains on what is observed, guesses all texts, and adds the scores. */
 static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
-    const size_t n = a->attacked.set->texts, draws = nvdp__draws(a, observed);
+    const size_t n = a->attacked.set->texts, draws = t->draws[observed];
+    /* the map's error is the noise of the vectors that the model learns from */
+    const enum nvdp__observed reads =
+        t->aligned && observed == NVDP__OBSERVED_STATES ? NVDP__OBSERVED_RELEASE : observed;
     double share;
-    NVDP_RETURN_IF_FAILED(nvdp__inverter_train(v, observed, &t->done, &t->meter));
+    if (t->aligned) NVDP_RETURN_IF_FAILED(align(t, observed, a->options->seed, false));
+    NVDP_RETURN_IF_FAILED(nvdp__inverter_train(v, reads, &t->done, &t->meter));
     for (size_t s = 0; s < draws; s++) {
-        const struct nvdp__sight sight = {&a->attacked, observed, a->options->seed + s, 0};
+        const struct nvdp__sight sight = {&a->attacked, reads, a->options->seed + s, 0};
+        if (t->aligned) NVDP_RETURN_IF_FAILED(align(t, observed, a->options->seed + s, true));
         for (size_t i = 0; i < n; i += GROUP) {
             const size_t group = nvdp__min(n - i, GROUP);
             NVDP_RETURN_IF_FAILED(guess_group(t, &sight, i, group, t->count + s * n + i));
@@ -323,7 +443,8 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
     NVDP_RETURN_IF_FAILED(nvdp__add_text_scores(a, observed, draws, n, t->count));
     if (observed != NVDP__OBSERVED_RELEASE) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(most_frequent(v, &share));
-    nvdp__bound_score(a, share, nvdp__guess_limit(a->attacked.set, share, 1));
+    const struct nvdp_posteriors *set = t->aligned ? t->attacked.set : a->attacked.set;
+    nvdp__bound_score(a, share, nvdp__guess_limit(set, share, 1));
     return NVDP_OK;
 }
 
@@ -333,8 +454,10 @@ static nvdp_status reserve(struct attack *t, const struct nvdp_tokenizer *tokeni
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     const size_t candidates = GROUP * a->options->beam;
-    NVDP_RETURN_IF_FAILED(reread(v, tokenizer, a->known.data, &v->known));
-    NVDP_RETURN_IF_FAILED(reread(v, tokenizer, a->attacked.data, &v->attacked));
+    NVDP_RETURN_IF_FAILED(
+        reread(a->ctx, tokenizer, a->known.data, NULL, v->tokenizer, v->length, &v->known));
+    NVDP_RETURN_IF_FAILED(
+        reread(a->ctx, tokenizer, a->attacked.data, NULL, v->tokenizer, v->length, &v->attacked));
     NVDP_RETURN_IF_FAILED(nvdp__inverter_reserve(v));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->strings.start, candidates));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->text, candidates));
@@ -350,11 +473,14 @@ static nvdp_status attack_texts(struct attack *t, const struct nvdp_tokenizer *t
                                 bool exact) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
-    NVDP_RETURN_IF_FAILED(reserve(t, tokenizer));
     size_t steps = 0;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
+        t->draws[observed] = nvdp__draws(a, observed);
+    if (a->options->surrogate != NULL) NVDP_RETURN_IF_FAILED(open_surrogate(t, tokenizer));
+    NVDP_RETURN_IF_FAILED(reserve(t, tokenizer));
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
-            steps += nvdp__inverter_steps(v) + nvdp__draws(a, observed) * a->attacked.set->texts;
+            steps += nvdp__inverter_steps(v) + t->draws[observed] * a->attacked.set->texts;
     nvdp__meter_begin(&t->meter, a->ctx, "invert", "step", 0, steps);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
@@ -371,6 +497,7 @@ static nvdp_status attack_run(struct nvdp__text_attack *a) {
     NVDP_TRY(nvdp__inverter_open(&t.inverter));
     NVDP_TRY(attack_texts(&t, tokenizer, false));
 cleanup:
+    close_surrogate(&t);
     release(&t);
     return status;
 }
@@ -423,6 +550,11 @@ cleanup:
     return status;
 }
 
+static bool is_npy(const char *path) {
+    const size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".npy") == 0;
+}
+
 /* Reads one vector per text of a file, for the texts of `data` by their numbers in their file. */
 static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size_t texts,
                                 const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
@@ -430,8 +562,7 @@ static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size
     struct nvdp_posteriors *all = NULL;
     double *value = NULL;
     size_t shape[2], *row = NULL;
-    const size_t length = strlen(path);
-    if (length > 4 && strcmp(path + length - 4, ".npy") == 0) {
+    if (is_npy(path)) {
         NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
         NVDP_TRY(set_of(ctx, shape[0], shape[1], &all));
         memcpy(all->mu, value, shape[0] * shape[1] * sizeof *value);
@@ -450,25 +581,6 @@ cleanup:
     nvdp_posteriors_free(all);
     free(value);
     free(row);
-    return status;
-}
-
-/* Opens the encoder of a directory with its pooling. */
-static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
-                                struct nvdp_encoder_info *info, struct nvdp_encoder **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
-    NVDP_TRY(nvdp_encoder_config_create(ctx, &config));
-    NVDP_TRY(nvdp_config_set(config, "model", directory));
-    NVDP_TRY(nvdp_encoder_load(ctx, config, out));
-    NVDP_TRY(nvdp_encoder_describe(*out, info));
-    if (info->vector_size == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected an encoder of sentences, with a pooling in modules.json, "
-                            "found one of tokens alone",
-                            directory));
-cleanup:
-    nvdp_config_free(config);
     return status;
 }
 
@@ -505,6 +617,11 @@ static nvdp_status check_given(const struct nvdp__text_attack *a, const char *ve
                           "%s: expected the texts of these vectors in {attacked} and public texts "
                           "in {public}, found none of the %s",
                           vectors, o->known == NULL ? "public texts" : "attacked texts");
+    if (o->shared != NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "{shared}: expected a run, whose texts have samples in %s, found "
+                          "{posteriors}",
+                          o->shared);
     if (encodes && o->public_posteriors != NULL)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected no {public-posteriors}, which this encoder makes, found %s",
@@ -528,6 +645,8 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
     const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
+    const bool exact = nvdp__is_directory(vectors) || is_npy(vectors);
+    if (exact) options.seeds = 1; /* there is no noise to draw */
     NVDP_TRY(check_given(&a, vectors, directory));
     NVDP_TRY(nvdp__inverter_open(&t.inverter));
     if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.encoder));
@@ -541,6 +660,13 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
                             "attack, found %zu and %zu",
                             options.known, MIN_PUBLIC, a.known.data->count,
                             a.attacked.data->count));
+    if (a.known.set->kappa != a.attacked.set->kappa ||
+        a.known.set->policy != a.attacked.set->policy ||
+        (a.known.set->alpha == NULL) != (a.attacked.set->alpha == NULL))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected the mechanism of %s, found another: kappa, lengths or "
+                            "weights differ",
+                            vectors, options.public_posteriors));
     if (a.known.set->dim != a.attacked.set->dim ||
         (directory != NULL && a.known.set->dim != info.vector_size))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -548,9 +674,11 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
                             "and of the encoder have, found %zu, %zu and %zu",
                             vectors, a.attacked.set->dim, a.known.set->dim,
                             directory != NULL ? info.vector_size : a.known.set->dim));
-    NVDP_TRY(attack_texts(&t, t.inverter.tokenizer, true));
+    NVDP_TRY(attack_texts(&t, t.inverter.tokenizer, exact));
+    close_surrogate(&t);
     NVDP_TRY(nvdp__learned(&a, attacked->kind, out));
 cleanup:
+    close_surrogate(&t);
     release(&t);
     nvdp_posteriors_free(a.known.set);
     nvdp_posteriors_free(a.attacked.set);
@@ -570,8 +698,8 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
 }
 
 static const char *const options[] = {
-    NVDP__LEARNER_OPTIONS, "prior", "beam", "tokens", "steps", "posteriors", "attacked", "encoder",
-    "public-posteriors",   NULL};
+    NVDP__LEARNER_OPTIONS, "prior",   "beam",      "tokens",  "steps", "posteriors", "attacked",
+    "public-posteriors",   "encoder", "surrogate", "aligned", NULL};
 
 const struct nvdp__attack nvdp__attack_row_invert = {.target = NVDP_ATTACK_POSTERIORS,
                                                      .opens = true,

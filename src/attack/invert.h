@@ -94,4 +94,23 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *inverter, const struct n
                                  size_t first, size_t n, int32_t *ids,
                                  struct nvdp__written *written);
 
+/* ---- invert_align.c: without the victim's encoder ---- */
+
+struct nvdp__alignment {
+    size_t pairs, from, to; /* dimensions of samples and of the attacker's encoder */
+    double *x, *y;          /* [pairs, from], [pairs, to], centered by the fit */
+    double *mean;           /* [from + to] */
+    double *gram, *product; /* two of [from, from], [from, to] */
+    double *map;            /* two of [from, to]: the map, and a trial */
+    double *error;          /* two of [to]: variance of the map's error on held-out pairs */
+    double *row;            /* [to] */
+};
+/* Release it also after an error.  The caller fills x and y before the fit. */
+nvdp_status nvdp__alignment_create(struct nvdp_context *ctx, size_t pairs, size_t from, size_t to,
+                                   struct nvdp__alignment *out);
+nvdp_status nvdp__alignment_fit(struct nvdp_context *ctx, struct nvdp__alignment *alignment);
+/* Maps a sample; overwrites x. */
+void nvdp__alignment_apply(const struct nvdp__alignment *alignment, double *x, double *out);
+void nvdp__alignment_release(struct nvdp__alignment *alignment);
+
 #endif

@@ -151,6 +151,12 @@ static const struct nvdp_option text_options[] = {
     {"encoder", NVDP_OPTION_TEXT, "DIR",
      "encoder that made the vectors of --posteriors, which ranks the guesses by their own vectors",
      NULL, AT(encoder)},
+    {"surrogate", NVDP_OPTION_TEXT, "DIR",
+     "the attacker lacks the encoder: it learns a linear map from samples to this one's vectors",
+     NULL, AT(surrogate)},
+    {"aligned", NVDP_OPTION_INTEGER, "N",
+     "public texts whose samples the attacker without the encoder has", "1000", AT(aligned),
+     .unit = "texts", .min = 20, .max = 1e6},
     {0},
 };
 static const struct nvdp__section text_section = {.row = text_options};

@@ -1,5 +1,6 @@
 /* Tests the attacker that writes texts: its scores against values by hand, then vectors that tell the words, vectors
  * of noise alone, a run and its shared samples, and refusals.  Seeds are fixed. */
+#include "attack/invert.h"
 #include "attack/text_scores.h"
 #include "base/random.h"
 #include "tiny_task.h"
@@ -81,6 +82,52 @@ Test(text_scores, intervals) {
         cr_expect_float_eq(a.score[k].interval.high, 1 - pow(.025, 1. / TEXTS), 1e-9);
     free(a.score);
     nvdp_context_free(a.ctx);
+}
+
+/* --- the map of an attacker without the encoder --- */
+
+/* y = B x + 3 plus noise of variance .01, or none: the map finds B and 3, and its error is the noise's variance.
+ * Equal samples give the mean. */
+Test(alignment, finds_a_linear_map) {
+    enum { PAIRS = 2000, FROM = 6, TO = 4 };
+    struct nvdp_context *ctx = support_context();
+    for (int noisy = 0; noisy < 2; noisy++) {
+        const struct nvdp__noise noise = {.seed = 3};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+        struct nvdp__alignment map;
+        double b[FROM * TO], e[TO], x[FROM], want[TO], found[TO];
+        cr_assert_eq(nvdp__alignment_create(ctx, PAIRS, FROM, TO, &map), NVDP_OK);
+        nvdp__stream_normals_f64(&stream, FROM * TO, b);
+        nvdp__stream_normals_f64(&stream, PAIRS * FROM, map.x);
+        for (size_t i = 0; i < PAIRS; i++) {
+            nvdp__stream_normals_f64(&stream, TO, e);
+            for (size_t k = 0; k < TO; k++) {
+                map.y[i * TO + k] = 3 + noisy * .1 * e[k];
+                for (size_t d = 0; d < FROM; d++)
+                    map.y[i * TO + k] += b[d * TO + k] * map.x[i * FROM + d];
+            }
+        }
+        cr_assert_eq(nvdp__alignment_fit(ctx, &map), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp__stream_normals_f64(&stream, FROM, x);
+        for (size_t k = 0; k < TO; k++) {
+            want[k] = 3;
+            for (size_t d = 0; d < FROM; d++)
+                want[k] += b[d * TO + k] * x[d];
+            cr_expect_float_eq(map.error[k], noisy ? .01 : 0, .002);
+        }
+        nvdp__alignment_apply(&map, x, found);
+        for (size_t k = 0; k < TO; k++)
+            cr_expect_float_eq(found[k], want[k], .03);
+        if (noisy) {
+            memset(map.x, 0, PAIRS * FROM * sizeof *map.x);
+            cr_expect_eq(nvdp__alignment_fit(ctx, &map), NVDP_OK);
+            nvdp__alignment_apply(&map, x, found);
+            for (size_t k = 0; k < TO; k++)
+                cr_expect_float_eq(found[k], map.mean[FROM + k], 1e-12);
+        }
+        nvdp__alignment_release(&map);
+    }
+    nvdp_context_free(ctx);
 }
 
 /* --- vectors of known texts --- */
