@@ -12,7 +12,7 @@
 #include "job/optimizer.h"
 #include "pretrain/evaluate.h"
 
-/* What the model reads beside a text.  "prior": the sample of another text, in training and in the attack.  So scores
+/* The samples that the model reads beside texts.  "prior": the sample of another text, in training and in the attack.  So scores
  * without information differ from those of samples by chance alone, whatever a varied guess is worth. */
 struct nvdp__sight {
     const struct nvdp__texts *corpus;

@@ -1,4 +1,4 @@
-/* How close guessed texts are to the true ones: BLEU-4, ROUGE-L, F1 of words, with bootstrap intervals.
+/* Scores of guessed texts against the true ones: BLEU-4, ROUGE-L, F1 of words, with bootstrap intervals.
  *
  * A text is a sequence of words, each given by a key.  Sums over texts determine all scores, so a bootstrap resamples
  * texts and adds their counts. */
