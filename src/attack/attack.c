@@ -19,12 +19,14 @@ struct options {
 };
 static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K", nvdp__attack_kind_help, "exposure", AT(kind),
-     .choices = nvdp__attack_names, .group = "Attack:", .after = "model"},
+     .choices = nvdp__attack_names, .group = "Attack:", .after = "model",
+     .traits = NVDP_TRAIT_BASIC},
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5",
      "file of posteriors to attack in place of a run; "
      "kind invert: also vectors in FILE.npy, or an encoder's directory, whose vectors have no "
      "noise",
-     NULL, AT(posteriors), .group = "Kinds pair, reidentify, invert:", .after = "run"},
+     NULL, AT(posteriors), .group = "Kinds pair, reidentify, invert:", .after = "run",
+     .traits = NVDP_TRAIT_BASIC},
     {"claimed", NVDP_OPTION_REAL, "E",
      "epsilon claimed at --delta; default: the epsilon of the run's certificate", NULL, AT(claimed),
      .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},

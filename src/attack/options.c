@@ -115,7 +115,8 @@ static const struct nvdp_option text_options[] = {
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
      "as TSV); they must not be the attacked texts; --input is the same",
-     NULL, AT(known), .group = "Kinds nearest, token, language, informed, bag, attribute, invert:"},
+     NULL, AT(known), .group = "Kinds nearest, token, language, informed, bag, attribute, invert:",
+     .traits = NVDP_TRAIT_BASIC},
     {"input", NVDP_OPTION_TEXT, "FILE", "another name of --public",
      .sets = (const char *const[]){"public", NULL}, .traits = NVDP_TRAIT_HIDDEN},
     {"public-limit", NVDP_OPTION_INTEGER, "N",
@@ -127,7 +128,7 @@ static const struct nvdp_option text_options[] = {
     {"prior", NVDP_OPTION_TEXT, "DIR",
      "masked language model that knows which texts are likely, such as models/compact or one of "
      "nvdp pretrain; default: only the word frequencies of the public texts",
-     NULL, AT(prior), .group = "Kinds language, informed, invert:"},
+     NULL, AT(prior), .group = "Kinds language, informed, invert:", .traits = NVDP_TRAIT_BASIC},
     {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
      .unit = "texts", .min = 1, .max = 64, .group = "Kinds language, invert:"},
     RELEASES_ROW("Kinds pair, reidentify, nearest, language, informed:"),
@@ -135,7 +136,8 @@ static const struct nvdp_option text_options[] = {
      "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
      "newly drawn ones",
      NULL, AT(shared),
-     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert:"},
+     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert:",
+     .traits = NVDP_TRAIT_BASIC},
     {"tokens", NVDP_OPTION_INTEGER, "N", "tokens of a text that are guessed; the rest is cut off",
      "32", AT(tokens), .unit = "tokens", .min = 2, .max = 510, .group = "Kind invert:"},
     {"steps", NVDP_OPTION_INTEGER, "N",

@@ -107,7 +107,8 @@ const struct cli_command cli_command_attack = {
                 "  nvdp attack run --kind nearest --public SST-2/train.tsv --shared shared.h5\n"
                 "  nvdp attack run --kind language --public SST-2/train.tsv \\\n"
                 "    --prior models/compact\n"
-                "  nvdp attack run --kind invert --public SST-2/train.tsv --prior models/compact\n"
+                "  nvdp attack run --kind invert --public SST-2/train.tsv \\\n"
+                "    --prior models/compact\n"
                 "  nvdp attack --kind invert --posteriors models/minilm --public public.txt \\\n"
                 "    --attacked secret.txt --prior models/compact\n",
     .create = nvdp_attacks_config_create,
