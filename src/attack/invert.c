@@ -261,18 +261,22 @@ static void count_entities(const struct attack *t, size_t text, size_t m, const 
                            struct nvdp__text_counts *count) {
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp_dataset *data = a->attacked.data;
-    uint64_t entity[NVDP__TEXT_WORDS];
+    uint64_t
+        entity[2 * NVDP__TEXT_WORDS]; /* a word has at most as many parts as the text has tokens */
     size_t n = 0;
     if (data == NULL || data->tag == NULL) return;
-    for (size_t r = data->offset[text]; r < data->offset[text + 1] && n < NVDP__TEXT_WORDS; r++) {
+    const size_t start = data->offset[text] + 1;
+    const size_t end = nvdp__min(data->offset[text + 1], start + a->options->tokens);
+    for (size_t r = start; r < end && n < NVDP__TEXT_WORDS; r++) {
         const int32_t tag = data->tag[r];
-        if (tag < 0 || tag >= data->task->classes || strcmp(data->task->labels[tag], "O") == 0)
+        if (tag < 0 || (tag < data->task->classes && strcmp(data->task->labels[tag], "O") == 0))
             continue;
-        size_t end = r + 1;
-        while (end < data->offset[text + 1] && data->tag[end] == NVDP_TAG_NONE)
-            end++;
-        n += words_of(nvdp_model_tokenizer(a->run.model), end - r, data->ids + r, entity + n) > 0;
+        size_t next = r + 1;
+        while (next < end && data->tag[next] == NVDP_TAG_NONE)
+            next++;
+        n += words_of(nvdp_model_tokenizer(a->run.model), next - r, data->ids + r, entity + n);
     }
+    n = nvdp__min(n, NVDP__TEXT_WORDS);
     count->names = (double)n;
     count->named = (double)nvdp__words_in_common(n, entity, m, guess);
 }

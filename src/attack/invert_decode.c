@@ -61,10 +61,11 @@ static nvdp_status guess_lengths(struct writer *w) {
     return NVDP_OK;
 }
 
-/* Gives the candidates of text i the likeliest lengths, the next one to each.  Beyond the lengths that have a share of
- * MIN_SHARE of the likeliest one's probability, and if the length is known, candidates begin from drawn tokens. */
+/* Further lengths must have this share of the likeliest one's probability. */
 static const double MIN_SHARE = .05;
 
+/* Gives the candidates of text i the likeliest lengths, one after the other.  If no more lengths are likely, or the
+ * length is known, further candidates begin from drawn tokens. */
 static void choose_lengths(struct writer *w, size_t i) {
     const struct nvdp__inverter *v = w->inverter;
     const struct nvdp_dataset *data =

@@ -4,6 +4,7 @@
 #include "bert/checkpoint.h"
 #include "rdp/divergence.h"
 #include "rdp/pairs.h"
+#include "tensor/int8.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ enum {
     CHECKS = 10,   /* times that the weights are compared on held-out texts */
     HELD_OUT = 10, /* one text of ten, at most MAX_HELD */
     MAX_HELD = 200,
-    SPECIALS = 2
+    SPECIALS = 2,
+    MAX_TOKENS = 512
 };
 static const double RATE = 5e-4, IN_RATE = 1e-3, MIN_LOG_WEIGHT = -20, START = .1;
 static const float DROPOUT = .1F;
@@ -33,6 +35,8 @@ nvdp_status nvdp__inverter_open(struct nvdp__inverter *v) {
                           "models/compact, which the attacker trains; found none");
     NVDP_RETURN_IF_FAILED(
         nvdp__mlm_open(a->ctx, directory, true, &v->bert, &v->tokenizer, &v->model));
+    nvdp__int8_free(v->model.dev.int8); /* which is not for training */
+    v->model.dev.int8 = NULL;
     v->length = a->options->tokens + SPECIALS;
     return nvdp__mlm_check_length(a->ctx, &v->bert, v->length);
 }
@@ -108,7 +112,9 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     struct nvdp__text_attack *a = v->attack;
     struct nvdp_context *ctx = a->ctx;
     const struct nvdp_posteriors *sets[] = {a->known.set, a->attacked.set};
-    const size_t dim = v->bert.hidden_size, p = sets[0]->dim, max_rows = nvdp__max_rows(a);
+    const size_t dim = v->bert.hidden_size, p = sets[0]->dim;
+    /* a guess may have more tokens than any text */
+    const size_t max_rows = nvdp__max(nvdp__max_rows(a), (1 + MAX_TOKENS) * (size_t)sets[0]->kappa);
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < sets[s]->texts; i++)
             v->rows = nvdp__max(v->rows, all_rows(sets[s], i));
@@ -117,7 +123,8 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     v->inputs = p + (sets[0]->alpha != NULL);
     v->guess_length = hides_length(v);
     v->held = nvdp__min(v->known->count / HELD_OUT, MAX_HELD);
-    if (v->length >= nvdp_tokenizer_size(v->tokenizer) || v->rows > v->bert.max_position_embeddings)
+    if (v->length >= nvdp_tokenizer_size(v->tokenizer) ||
+        v->rows * v->spread > v->bert.max_position_embeddings)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "tokens: expected fewer than the %zu pieces and %zu positions of %s, "
                           "found %zu",
@@ -248,9 +255,10 @@ nvdp_status nvdp__inverter_run(struct nvdp__inverter *v, const struct nvdp__pass
                                struct nvdp__pretrain_losses *losses) {
     const struct nvdp__device *dev = &v->model.dev;
     const size_t dim = v->bert.hidden_size, rows = v->vectors * v->spread;
-    const struct nvdp__linear in = nvdp__dense_linear(&v->params, &v->in, v->vectors);
+    struct nvdp__linear in = nvdp__dense_linear(&v->params, &v->in, v->vectors);
     const struct nvdp__tensor x = nvdp__f32(v->vectors, v->inputs, v->x),
                               out = nvdp__f32(v->vectors, v->spread * dim, v->out);
+    in.f32 = true;
     nvdp__upload(dev, v->vectors * v->inputs, v->host, v->x);
     nvdp__dense_forward(dev, &in, x, out);
     nvdp__rows_gather(dev, v->batch->tokens, dim, v->place, v->out, v->words);

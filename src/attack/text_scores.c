@@ -120,8 +120,10 @@ static void resample(uint64_t seed, size_t n, const struct nvdp__text_counts *te
         struct nvdp__text_counts sum = {0};
         for (size_t i = 0; i < n; i++)
             add(&text[nvdp__stream_below(&stream, n)], &sum);
-        for (size_t k = 0; k < SCORE_COUNT; k++)
-            resampled[k * RESAMPLES + r] = SCORES[k].of(&sum);
+        for (size_t k = 0; k < SCORE_COUNT; k++) {
+            const double value = SCORES[k].of(&sum);
+            resampled[k * RESAMPLES + r] = isnan(value) ? SCORES[k].min : value; /* no entities */
+        }
     }
     for (size_t k = 0; k < SCORE_COUNT; k++)
         qsort(resampled + k * RESAMPLES, RESAMPLES, sizeof *resampled, nvdp__by_double);
