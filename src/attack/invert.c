@@ -28,15 +28,16 @@ struct strings {
 
 struct attack {
     struct nvdp__inverter inverter;
-    struct nvdp_encoder *encoder;    /* NULL: the run's model, or none */
-    size_t batch;                    /* texts per pass of the run's model */
-    struct strings strings;          /* of a group's candidates */
-    const char **text;               /* [GROUP * beam] */
-    int32_t *ids;                    /* [GROUP * beam, length] */
-    struct nvdp__written *written;   /* [GROUP * beam] */
-    float *seen, *true_;             /* [rows, inputs] a sample; the vectors of its text */
-    struct nvdp__texts guesses;      /* a group's candidates */
-    struct nvdp__text_counts *count; /* [seeds, texts] */
+    const struct nvdp_tokenizer *tokenizer; /* of the attack's data sets */
+    struct nvdp_encoder *encoder;           /* NULL: the run's model, or none */
+    size_t batch;                           /* texts per pass of the run's model */
+    struct strings strings;                 /* of a group's candidates */
+    const char **text;                      /* [GROUP * beam] */
+    int32_t *ids;                           /* [GROUP * beam, length] */
+    struct nvdp__written *written;          /* [GROUP * beam] */
+    float *seen, *true_;                    /* [rows, inputs] a sample; the vectors of its text */
+    struct nvdp__texts guesses;             /* a group's candidates */
+    struct nvdp__text_counts *count;        /* [seeds, texts] */
     struct nvdp__meter meter;
     size_t done, draws[NVDP__OBSERVEDS];
     bool aligned; /* the attack's texts have mapped samples, and these their own ones: */
@@ -274,7 +275,7 @@ static void count_entities(const struct attack *t, size_t text, size_t m, const 
         size_t next = r + 1;
         while (next < end && data->tag[next] == NVDP_TAG_NONE)
             next++;
-        n += words_of(nvdp_model_tokenizer(a->run.model), next - r, data->ids + r, entity + n);
+        n += words_of(t->tokenizer, next - r, data->ids + r, entity + n);
     }
     n = nvdp__min(n, NVDP__TEXT_WORDS);
     count->names = (double)n;
@@ -349,7 +350,7 @@ static void pool(const struct nvdp__texts *corpus, enum nvdp__observed observed,
 
 /* Replaces the samples of the texts by the vectors of the surrogate encoder: those of the public texts, and room for
  * mapped samples of the others. */
-static nvdp_status open_surrogate(struct attack *t, const struct nvdp_tokenizer *tokenizer) {
+static nvdp_status open_surrogate(struct attack *t) {
     nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = t->inverter.attack;
     const size_t p = a->known.set->dim, pairs = a->options->aligned;
@@ -359,7 +360,7 @@ static nvdp_status open_surrogate(struct attack *t, const struct nvdp_tokenizer 
     nvdp_encoder_free(t->encoder);
     t->encoder = NULL;
     NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->encoder));
-    NVDP_TRY(reread(a->ctx, tokenizer, a->known.data, info.prompt,
+    NVDP_TRY(reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
                     nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
                     &data));
     NVDP_TRY(encode(a->ctx, t->encoder, data, &own[0]));
@@ -454,14 +455,14 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
 
 /* --- the attack --- */
 
-static nvdp_status reserve(struct attack *t, const struct nvdp_tokenizer *tokenizer) {
+static nvdp_status reserve(struct attack *t) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     const size_t candidates = GROUP * a->options->beam;
     NVDP_RETURN_IF_FAILED(
-        reread(a->ctx, tokenizer, a->known.data, NULL, v->tokenizer, v->length, &v->known));
-    NVDP_RETURN_IF_FAILED(
-        reread(a->ctx, tokenizer, a->attacked.data, NULL, v->tokenizer, v->length, &v->attacked));
+        reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer, v->length, &v->known));
+    NVDP_RETURN_IF_FAILED(reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer,
+                                 v->length, &v->attacked));
     NVDP_RETURN_IF_FAILED(nvdp__inverter_reserve(v));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->strings.start, candidates));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->text, candidates));
@@ -473,15 +474,14 @@ static nvdp_status reserve(struct attack *t, const struct nvdp_tokenizer *tokeni
 }
 
 /* Attacks with an open model; `exact`: the samples have no noise, so there are no other states. */
-static nvdp_status attack_texts(struct attack *t, const struct nvdp_tokenizer *tokenizer,
-                                bool exact) {
+static nvdp_status attack_texts(struct attack *t, bool exact) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     size_t steps = 0;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         t->draws[observed] = nvdp__draws(a, observed);
-    if (a->options->surrogate != NULL) NVDP_RETURN_IF_FAILED(open_surrogate(t, tokenizer));
-    NVDP_RETURN_IF_FAILED(reserve(t, tokenizer));
+    if (a->options->surrogate != NULL) NVDP_RETURN_IF_FAILED(open_surrogate(t));
+    NVDP_RETURN_IF_FAILED(reserve(t));
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
             steps += nvdp__inverter_steps(v) + t->draws[observed] * a->attacked.set->texts;
@@ -495,11 +495,11 @@ static nvdp_status attack_texts(struct attack *t, const struct nvdp_tokenizer *t
 
 static nvdp_status attack_run(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
-    struct attack t = {.inverter.attack = a, .batch = 32};
-    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
-    NVDP_TRY(nvdp__wordpiece_only(a->ctx, tokenizer));
+    struct attack t = {
+        .inverter.attack = a, .tokenizer = nvdp_model_tokenizer(a->run.model), .batch = 32};
+    NVDP_TRY(nvdp__wordpiece_only(a->ctx, t.tokenizer));
     NVDP_TRY(nvdp__inverter_open(&t.inverter));
-    NVDP_TRY(attack_texts(&t, tokenizer, false));
+    NVDP_TRY(attack_texts(&t, false));
 cleanup:
     close_surrogate(&t);
     release(&t);
@@ -554,9 +554,9 @@ cleanup:
     return status;
 }
 
-static bool is_npy(const char *path) {
-    const size_t length = strlen(path);
-    return length > 4 && strcmp(path + length - 4, ".npy") == 0;
+static bool ends(const char *path, const char *ending) {
+    const size_t length = strlen(path), size = strlen(ending);
+    return length > size && strcmp(path + length - size, ending) == 0;
 }
 
 /* Reads one vector per text of a file, for the texts of `data` by their numbers in their file. */
@@ -566,7 +566,7 @@ static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size
     struct nvdp_posteriors *all = NULL;
     double *value = NULL;
     size_t shape[2], *row = NULL;
-    if (is_npy(path)) {
+    if (ends(path, ".npy")) {
         NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
         NVDP_TRY(set_of(ctx, shape[0], shape[1], &all));
         memcpy(all->mu, value, shape[0] * shape[1] * sizeof *value);
@@ -588,25 +588,48 @@ cleanup:
     return status;
 }
 
+/* Reads texts with tags, a word and its tag per line, with the attacker's tokenizer. */
+static nvdp_status read_tagged(const struct attack *t, const char *path,
+                               struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
+    config.task = NVDP_TASK_NER;
+    config.max_length = t->inverter.length;
+    NVDP_RETURN_IF_FAILED(
+        nvdp_dataset_load_file(t->inverter.attack->ctx, t->tokenizer, &config, path, out));
+    for (size_t i = 0; i < (*out)->count; i++)
+        (*out)->index[i] = (int64_t)i; /* of texts, not of lines */
+    return NVDP_OK;
+}
+
 /* Reads a file of texts, and their vectors from `vectors` or, if that is the encoder's directory, from the encoder. */
 static nvdp_status open_given(struct attack *t, const char *path, const char *vectors,
                               const char *directory, size_t limit, struct nvdp__texts *out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp__text_attack_options *o = a->options;
+    const bool tagged = ends(path, ".conll");
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp_dataset *encoded = NULL;
-    size_t all;
-    NVDP_TRY(read_texts(a->ctx, path, o->prior, o->tokens + SPECIALS, NULL, limit, o->seed, &all,
-                        &out->data));
-    if (directory == NULL || strcmp(vectors, directory) != 0)
+    size_t all = 0;
+    if (tagged)
+        NVDP_TRY(read_tagged(t, path, &out->data));
+    else
+        NVDP_TRY(read_texts(a->ctx, path, o->prior, t->inverter.length, NULL, limit, o->seed, &all,
+                            &out->data));
+    if (tagged) all = out->data->count;
+    if (directory == NULL || strcmp(vectors, directory) != 0) {
         NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
-    else {
-        NVDP_TRY(nvdp_encoder_describe(t->encoder, &info));
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp_encoder_describe(t->encoder, &info));
+    if (tagged)
+        NVDP_TRY(reread(a->ctx, t->tokenizer, out->data, info.prompt,
+                        nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
+                        &encoded));
+    else
         NVDP_TRY(read_texts(a->ctx, path, directory, info.max_length, info.prompt, limit, o->seed,
                             &all, &encoded));
-        NVDP_TRY(encode(a->ctx, t->encoder, encoded, &out->set));
-    }
+    NVDP_TRY(encode(a->ctx, t->encoder, encoded, &out->set));
 cleanup:
     nvdp_dataset_free(encoded);
     return status;
@@ -649,10 +672,11 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
     const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
-    const bool exact = nvdp__is_directory(vectors) || is_npy(vectors);
+    const bool exact = nvdp__is_directory(vectors) || ends(vectors, ".npy");
     if (exact) options.seeds = 1; /* there is no noise to draw */
     NVDP_TRY(check_given(&a, vectors, directory));
     NVDP_TRY(nvdp__inverter_open(&t.inverter));
+    t.tokenizer = t.inverter.tokenizer;
     if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.encoder));
     NVDP_TRY(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
     NVDP_TRY(open_given(&t, options.known,
@@ -678,7 +702,7 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
                             "and of the encoder have, found %zu, %zu and %zu",
                             vectors, a.attacked.set->dim, a.known.set->dim,
                             directory != NULL ? info.vector_size : a.known.set->dim));
-    NVDP_TRY(attack_texts(&t, t.inverter.tokenizer, exact));
+    NVDP_TRY(attack_texts(&t, exact));
     close_surrogate(&t);
     NVDP_TRY(nvdp__learned(&a, attacked->kind, out));
 cleanup:

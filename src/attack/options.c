@@ -145,8 +145,9 @@ static const struct nvdp_option text_options[] = {
      "epochs, at least 1,000",
      "0", AT(steps), .unit = "steps", .max = 1e9},
     {"attacked", NVDP_OPTION_TEXT, "FILE",
-     "the texts of --posteriors, as --public: one per line, or a table with the column text", NULL,
-     AT(attacked)},
+     "the texts of --posteriors, as --public: one per line, a table with the column text, or words "
+     "with tags (.conll)",
+     NULL, AT(attacked)},
     {"public-posteriors", NVDP_OPTION_TEXT, "FILE",
      "vectors of the public texts, in the form of --posteriors (.npy: one vector per row and text)",
      NULL, AT(public_posteriors)},

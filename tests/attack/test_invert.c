@@ -138,16 +138,18 @@ static const char *const words[WORDS] = {"good", "bad", "cat",  "dog", "sun",
                                          "sea",  "red", "blue", "one", "two"};
 
 /* Writes random texts of two to five words, and a vector for each: an indicator of the word at each place, plus noise,
- * or noise alone without `tells`. */
+ * or noise alone without `tells`.  In the file with tags the first word of a text is an entity. */
 static void write_texts(const char *name, size_t texts, uint64_t seed, bool tells, double noise) {
     const struct nvdp__noise key = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&key, NVDP__PURPOSE_DEMO, 0, 0);
     char path[64], header[129];
     snprintf(path, sizeof path, "%s.txt", name);
     FILE *text = fopen(support_scratch_path(path), "w");
+    snprintf(path, sizeof path, "%s.conll", name);
+    FILE *tagged = fopen(support_scratch_path(path), "w");
     snprintf(path, sizeof path, "%s.npy", name);
     FILE *array = fopen(support_scratch_path(path), "w");
-    cr_assert(text != NULL && array != NULL);
+    cr_assert(text != NULL && tagged != NULL && array != NULL);
     snprintf(header, sizeof header,
              "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, %d), }%*s", texts, DIM, 60,
              "");
@@ -164,10 +166,13 @@ static void write_texts(const char *name, size_t texts, uint64_t seed, bool tell
             const size_t word = nvdp__stream_below(&stream, WORDS);
             if (tells) vector[k * WORDS + word] += 1;
             fprintf(text, "%s%s", words[word], k < n - 1 ? " " : "\n");
+            fprintf(tagged, "%s\t%s\n%s", words[word], k == 0 ? "B-THING" : "O",
+                    k < n - 1 ? "" : "\n");
         }
         fwrite(vector, sizeof *vector, DIM, array);
     }
     fclose(text);
+    fclose(tagged);
     fclose(array);
 }
 
@@ -240,8 +245,8 @@ static bool weak(const json_t *found) {
     return json_is_true(json_object_get(found, "weak"));
 }
 
-#define GIVEN(vectors, public_vectors)                                                             \
-    {"posteriors", vectors}, {"public-posteriors", public_vectors}, {"attacked", "@secret.txt"},   \
+#define GIVEN(vectors, public_vectors, texts)                                                      \
+    {"posteriors", vectors}, {"public-posteriors", public_vectors}, {"attacked", texts},           \
         {"public", "@known.txt"}, {"prior", "@prior"}, {"tokens", "6"}, {                          \
         "beam", "3"                                                                                \
     }
@@ -250,8 +255,10 @@ static bool weak(const json_t *found) {
  * depend on the seed alone. */
 Test(invert, vectors_of_known_texts) {
     struct nvdp_context *ctx = support_context();
-    const struct setting clear[] = {GIVEN("@secret.npy", "@known.npy"), {"steps", "500"}, {0}};
-    const struct setting hidden[] = {GIVEN("@secret.npy", "@known.npy"), {"steps", "150"}, {0}};
+    const struct setting clear[] = {
+        GIVEN("@secret.npy", "@known.npy", "@secret.conll"), {"steps", "500"}, {0}};
+    const struct setting hidden[] = {
+        GIVEN("@secret.npy", "@known.npy", "@secret.txt"), {"steps", "150"}, {0}};
     char prior[600];
     json_t *found = NULL, *again = NULL;
     write_texts("known", KNOWN, 1, true, .02);
@@ -265,6 +272,8 @@ Test(invert, vectors_of_known_texts) {
     cr_expect_gt(score(found, "release", "exact match", -1), .6, "%g",
                  score(found, "release", "exact match", -1));
     cr_expect_gt(score(found, "release", "BLEU-4", -1), score(found, "prior", "BLEU-4", 1));
+    cr_expect_geq(score(found, "release", "entities, recall", -1), .8);
+    cr_expect_lt(score(found, "prior", "entities, recall", -1), .8);
     cr_expect(!weak(found));
     json_decref(found);
 
