@@ -250,8 +250,8 @@ const char *nvdp_text_metric_name(enum nvdp_text_metric metric);
 
 /** One score of an attacker. */
 struct nvdp_text_score {
-    /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation;
-     * "reference", for informed: a sample of the text without the word. */
+    /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation, or
+     * for invert, samples of other texts; "reference", for informed: a sample of the text without the word. */
     char observed[16];
     enum nvdp_text_metric metric; /**< kind of score */
     double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */

@@ -262,8 +262,7 @@ static void count_entities(const struct attack *t, size_t text, size_t m, const 
                            struct nvdp__text_counts *count) {
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp_dataset *data = a->attacked.data;
-    uint64_t
-        entity[2 * NVDP__TEXT_WORDS]; /* a word has at most as many parts as the text has tokens */
+    uint64_t entity[2 * NVDP__TEXT_WORDS]; /* a word of the file may have several parts */
     size_t n = 0;
     if (data == NULL || data->tag == NULL) return;
     const size_t start = data->offset[text] + 1;
@@ -716,11 +715,33 @@ cleanup:
     return status;
 }
 
+/* Refuses options that would have no effect. */
+static nvdp_status check_options(const struct nvdp__attacked *attacked, const char *vectors) {
+    static const char *const of_vectors[] = {"attacked", "public-posteriors", "encoder"};
+    const struct nvdp_config *config = attacked->config;
+    for (size_t k = 0; vectors == NULL && k < sizeof of_vectors / sizeof *of_vectors; k++)
+        if (nvdp_config_get(config, of_vectors[k]) != NULL)
+            return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                              "%s: expected it with {posteriors} alone, found a run",
+                              of_vectors[k]);
+    const char *encoder = nvdp_config_get(config, "encoder");
+    const char *surrogate = nvdp_config_get(config, "surrogate");
+    if (encoder != NULL && (surrogate != NULL || nvdp__is_directory(vectors)))
+        return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                          "{encoder}: expected it without %s, found both",
+                          surrogate != NULL ? "surrogate" : "an encoder in posteriors");
+    if (surrogate == NULL && nvdp_config_is_set(config, "aligned"))
+        return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                          "{aligned}: expected it with {surrogate}, found none");
+    return NVDP_OK;
+}
+
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     const char *vectors = nvdp_config_get(attacked->config, "posteriors");
     if ((vectors != NULL) == (nvdp_config_get(attacked->config, "run") != NULL))
         return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
                           "expected exactly one of the options run and posteriors");
+    NVDP_RETURN_IF_FAILED(check_options(attacked, vectors));
     return vectors != NULL ? attack_given(attacked, vectors, found)
                            : nvdp__learner_run(attacked, found);
 }
