@@ -199,12 +199,15 @@ enum nvdp_text_attacker {
     /** Names all tokens jointly, by the likelihoods of "nearest" and a masked language model. */
     NVDP_ATTACKER_LANGUAGE,
     /** Names one word of a text by its likelihood, all other words known; for a guarantee per word. */
-    NVDP_ATTACKER_INFORMED
+    NVDP_ATTACKER_INFORMED,
+    /** Writes the text: a masked language model that reads the sample beside the text. */
+    NVDP_ATTACKER_INVERT
 };
 
 /** Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
  * "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens, "set" the set of a text's
- * tokens. "nearest" is NVDP_ATTACKER_NEAREST on the same samples, "over nearest" the difference to it. */
+ * tokens. "nearest" is NVDP_ATTACKER_NEAREST on the same samples, "over nearest" the difference to it. From BLEU-4 on a
+ * guessed text is compared with the true one; "cosine" is that of their vectors without noise. */
 #define NVDP_TEXT_METRIC_MAP(X)                                                                    \
     X(FIRST, "first")                                                                              \
     X(AMONG_TEN, "among ten")                                                                      \
@@ -224,7 +227,13 @@ enum nvdp_text_attacker {
     X(RECALL, "recall")                                                                            \
     X(F1, "F1")                                                                                    \
     X(ACCURACY, "accuracy")                                                                        \
-    X(AUC, "AUC")
+    X(AUC, "AUC")                                                                                  \
+    X(BLEU, "BLEU-4")                                                                              \
+    X(ROUGE, "ROUGE-L")                                                                            \
+    X(WORDS_F1, "words, F1")                                                                       \
+    X(EXACT, "exact match")                                                                        \
+    X(ENTITY_RECALL, "entities, recall")                                                           \
+    X(COSINE, "cosine")
 
 /** Kind of a score. Metrics keep their numbers; new ones are added at the end. */
 enum nvdp_text_metric {
@@ -241,8 +250,8 @@ const char *nvdp_text_metric_name(enum nvdp_text_metric metric);
 
 /** One score of an attacker. */
 struct nvdp_text_score {
-    /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation;
-     * "reference", for informed: a sample of the text without the word. */
+    /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation, or
+     * for invert, samples of other texts; "reference", for informed: a sample of the text without the word. */
     char observed[16];
     enum nvdp_text_metric metric; /**< kind of score */
     double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */
@@ -258,9 +267,10 @@ struct nvdp_text_score {
 
 /** Result of nvdp_attack_texts(). */
 struct nvdp_text_attack {
-    size_t struct_size;  /**< NVDP_RESULT() sets it */
-    char attacker[16];   /**< "nearest", "token", "language", "informed", "bag", "attribute" */
-    size_t texts;        /**< number of attacked texts */
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    char attacker
+        [16];     /**< "nearest", "token", "language", "informed", "bag", "attribute", "invert" */
+    size_t texts; /**< number of attacked texts */
     size_t public_texts; /**< number of public texts that the attacker learned from */
     /** Number of times that noise was drawn and learned from; for a file, number of its draws that were used. */
     size_t seeds;
@@ -272,13 +282,14 @@ struct nvdp_text_attack {
     /** Number of attacked texts that are also public texts: the attacker learned from them, so scores are too high. */
     size_t both;
     /** The attacker finds nothing even without noise: no score of "states" is above that of "prior" with disjoint
-     * intervals. A low score on samples then shows nothing. */
+     * intervals; for invert, "words, F1" by at least .1. A low score on samples then shows nothing. */
     bool weak;
     bool holds; /**< no score's interval lies above its bound */
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,
- * seeds, prior, beam, releases (for nearest, language and informed), shared.
+ * seeds, prior, beam, releases (for nearest, language and informed), shared; tokens, steps, attacked,
+ * public-posteriors, encoder, surrogate, aligned (for invert).
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -295,7 +306,8 @@ nvdp_status nvdp_text_attack_config_create(struct nvdp_context *ctx, struct nvdp
  * Takes a pass of the encoder over attacked and public texts. Then nearest: O(tokens x distinct tokens x p). bag:
  * O(public texts x 300 p) per step of descent. token: ten epochs of O(public tokens x distinct tokens x min(p, 128))
  * per seed. language: up to four times `beam` passes of the masked language model per token, 64 per batch.
- * informed: O(words of the texts x distinct public words x p), and a pass of such a model per word.
+ * informed: O(words of the texts x distinct public words x p), and a pass of such a model per word. invert: trains
+ * such a model three times, and 8 `beam` passes of it per text and seed.
  * @param ctx      reports progress, can cancel
  * @param attacker the attacker
  * @param config   from nvdp_text_attack_config_create()

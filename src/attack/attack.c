@@ -19,9 +19,14 @@ struct options {
 };
 static const struct nvdp_option options[] = {
     {"kind", NVDP_OPTION_CHOICE, "K", nvdp__attack_kind_help, "exposure", AT(kind),
-     .choices = nvdp__attack_names, .group = "Attack:", .after = "model"},
-    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5", "file of posteriors to attack in place of a run",
-     NULL, AT(posteriors), .group = "All kinds except exposure:", .after = "run"},
+     .choices = nvdp__attack_names, .group = "Attack:", .after = "model",
+     .traits = NVDP_TRAIT_BASIC},
+    {"posteriors", NVDP_OPTION_TEXT, "FILE.h5",
+     "file of posteriors to attack in place of a run; "
+     "kind invert: also vectors in FILE.npy, or an encoder's directory, whose vectors have no "
+     "noise",
+     NULL, AT(posteriors), .group = "Kinds pair, reidentify, invert:", .after = "run",
+     .traits = NVDP_TRAIT_BASIC},
     {"claimed", NVDP_OPTION_REAL, "E",
      "epsilon claimed at --delta; default: the epsilon of the run's certificate", NULL, AT(claimed),
      .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
@@ -123,7 +128,7 @@ nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *conf
     const char *name =
         nvdp_config_get(made->config, row->target == NVDP_ATTACK_MODEL ? "model" : "run");
     made->attacked.name = name != NULL ? name : "posteriors";
-    if (row->target == NVDP_ATTACK_POSTERIORS)
+    if (row->target == NVDP_ATTACK_POSTERIORS && !row->opens)
         NVDP_TRY(open_posteriors(ctx, config, values.posteriors, &posteriors));
     made->found = nvdp__calloc(ctx, 1, row->size);
     NVDP_TRY(NVDP__MADE(made->found));
@@ -164,7 +169,7 @@ static void print(const void *of, FILE *to) {
     putc('\n', to);
     nvdp__print_wrapped(
         to, "The attacker is too weak for a conclusion: even without noise, from the posteriors "
-            "themselves, it is right no more often than without any sample.");
+            "themselves, it is right hardly more often than without any sample.");
 }
 
 nvdp_status nvdp_attack_text(struct nvdp_context *ctx, const struct nvdp_attack_result *result,

@@ -30,6 +30,7 @@ struct nvdp__attack {
     const char *right;          /* the thing that its guesses name; NULL: it does not guess */
     const char *const *options; /* applicable options, NULL-terminated */
     const char *exclusive[2];   /* two options that exclude each other; NULL: none */
+    bool opens;                 /* `run` opens the posteriors itself */
     size_t size; /* size of the struct that `run` fills; its first member is its size */
     nvdp_status (*run)(const struct nvdp__attacked *attacked, void *found);
     const struct nvdp_result_table *table; /* of that struct; its view of JSON is "json" */

@@ -235,7 +235,8 @@ static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
 
 static nvdp_status ask_model(struct asked *a, const char *directory, const char *secrets) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, directory, &bert, &a->tokenizer, &a->model));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__mlm_open(a->ctx, directory, false, &bert, &a->tokenizer, &a->model));
     a->pieces = nvdp_tokenizer_size(a->tokenizer);
     if (a->found == NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__secrets_read(secrets, a->tokenizer, &a->secrets));

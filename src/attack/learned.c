@@ -13,13 +13,20 @@ void nvdp__learner_release(void *found) {
     nvdp_text_attack_free(found);
 }
 
+/* Returns true if the attacker trains its language model, so that it has no weight beside frequencies. */
+static bool is_trained(const struct nvdp__attack *attack) {
+    return nvdp__attack_takes(attack, "steps");
+}
+
 /* Prints the prior of an attacker that uses a language model besides the vectors. */
 static void print_prior(FILE *to, const struct nvdp__attacked *attacked,
                         const struct nvdp_text_attack *found) {
     const char *prior = nvdp_config_get(attacked->config, "prior");
     const double *w = found->weight;
     if (!nvdp__attack_takes(attacked->attack, "prior")) return;
-    if (prior == NULL)
+    if (is_trained(attacked->attack))
+        nvdp__print_row(to, "model", "%s, trained with the samples of the public texts", prior);
+    else if (prior == NULL)
         nvdp__print_row(
             to, "prior", "word frequencies alone%s; --prior MODEL adds a language model",
             nvdp__attack_takes(attacked->attack, "beam") ? ", so language equals nearest" : "");
@@ -99,9 +106,12 @@ bool nvdp__learner_add(const struct nvdp__attacked *attacked, const void *of, js
         given_number(attacked, "releases"), "seed", given_number(attacked, "seed"));
     if (json_object_update_new(object, more) != 0) return false;
     if (!nvdp__attack_takes(attacked->attack, "prior")) return true;
-    more = prior == NULL ? json_null()
-                         : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight", weight[0],
-                                     weight[1], weight[2]);
+    more = prior == NULL                  ? json_null()
+           : is_trained(attacked->attack) ? json_pack("{s:s, s:I, s:I}", "model", prior, "tokens",
+                                                      given_number(attacked, "tokens"), "steps",
+                                                      given_number(attacked, "steps"))
+                                          : json_pack("{s:s, s:[f,f,f]}", "model", prior, "weight",
+                                                      weight[0], weight[1], weight[2]);
     if (json_object_set_new(object, "prior", more) != 0) return false;
     return !nvdp__attack_takes(attacked->attack, "beam") ||
            json_object_set_new(object, "beam", json_integer(given_number(attacked, "beam"))) == 0;

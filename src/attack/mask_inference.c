@@ -132,7 +132,7 @@ static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
 
 static nvdp_status open_attack(struct attack *a, const char *model, size_t length) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, model, &bert, &a->tokenizer, &a->model));
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, model, false, &bert, &a->tokenizer, &a->model));
     const size_t limit = bert.max_position_embeddings;
     a->length = length > 0 ? length : limit < USUAL_LENGTH ? limit : USUAL_LENGTH;
     NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, &bert, a->length));

@@ -35,6 +35,13 @@ struct nvdp__text_attack_options {
     size_t beam;
     int releases;
     const char *shared; /* a file with the samples; NULL: samples are drawn */
+    /* of invert */
+    size_t tokens, steps;          /* steps 0: by the number of public texts */
+    const char *attacked;          /* file of the texts of `posteriors` */
+    const char *public_posteriors; /* those of the public texts */
+    const char *encoder;           /* directory of the encoder that made them; NULL: not known */
+    const char *surrogate; /* encoder of an attacker without the victim's; NULL: it has that */
+    size_t aligned;        /* its pairs of texts and samples */
 };
 extern const struct nvdp__schema nvdp__text_attack_schema;
 

@@ -160,7 +160,8 @@ static nvdp_status ask(void *of, size_t n, const struct nvdp__question *question
 static nvdp_status open_model(struct nvdp__masked_lm *m, const char *directory) {
     struct nvdp_bert_config bert;
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(m->ctx, m->run));
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(m->ctx, directory, &bert, &m->tokenizer, &m->model));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__mlm_open(m->ctx, directory, false, &bert, &m->tokenizer, &m->model));
     m->vocabulary = nvdp_tokenizer_size(m->tokenizer);
     m->length = nvdp__min(bert.max_position_embeddings, LONGEST);
     NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(m->ctx, &bert, m->length));

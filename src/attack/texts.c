@@ -116,18 +116,27 @@ static const struct nvdp_text_score *prior_score(const struct nvdp__text_attack 
  * random tokens raises them. */
 static bool is_control(enum nvdp_text_metric metric) {
     return metric <= NVDP_TEXT_METRIC_WHOLE_TEXT || metric == NVDP_TEXT_METRIC_F1 ||
-           metric == NVDP_TEXT_METRIC_ACCURACY || metric == NVDP_TEXT_METRIC_AUC;
+           metric == NVDP_TEXT_METRIC_ACCURACY || metric == NVDP_TEXT_METRIC_AUC ||
+           metric == NVDP_TEXT_METRIC_WORDS_F1;
 }
 
 /* Two 95 % intervals of equal width are disjoint in this direction by chance in one of 350 cases; for five
- * independent scores, in one of 70. */
+ * independent scores, in one of 70.  The words of a written text must also be better by CLEAR. */
+static const double CLEAR = .1;
+
 bool nvdp__reads_states(const struct nvdp__text_attack *a) {
+    bool states = false; /* samples without noise have no other states */
+    for (size_t i = 0; i < a->scores; i++)
+        states |= strcmp(a->score[i].observed, observed_names[NVDP__OBSERVED_STATES]) == 0;
+    const char *control = observed_names[states ? NVDP__OBSERVED_STATES : NVDP__OBSERVED_RELEASE];
     for (size_t i = 0; i < a->scores; i++) {
         const struct nvdp_text_score *score = &a->score[i],
                                      *nothing = prior_score(a, score->metric);
-        if (strcmp(score->observed, observed_names[NVDP__OBSERVED_STATES]) == 0 &&
-            is_control(score->metric) && nothing != NULL &&
-            score->interval.low > fmax(nothing->value, nothing->interval.high))
+        if (strcmp(score->observed, control) != 0 || !is_control(score->metric) || nothing == NULL)
+            continue;
+        const double clear = score->metric == NVDP_TEXT_METRIC_WORDS_F1 ? CLEAR : 0;
+        if (score->interval.low > fmax(nothing->value, nothing->interval.high) &&
+            score->value >= nothing->value + clear)
             return true;
     }
     return false;
@@ -291,6 +300,24 @@ void nvdp_text_attack_free(struct nvdp_text_attack *attack) {
     *attack = (struct nvdp_text_attack){0};
 }
 
+nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
+                          struct nvdp_text_attack *out) {
+    struct nvdp_text_attack made = {.struct_size = sizeof made};
+    NVDP_RETURN_IF_FAILED(count_both(a, &made.both));
+    nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
+    made.texts = a->attacked.data->count;
+    made.public_texts = a->known.data->count;
+    made.seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
+    memcpy(made.weight, a->weight, sizeof made.weight);
+    made.weak = !nvdp__reads_states(a);
+    made.holds = nvdp__scores_hold(a);
+    made.scores = a->scores;
+    made.score = a->score;
+    a->score = NULL;
+    NVDP__GIVE(out, &made);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
                         const char *name, const struct nvdp_config *config,
                         struct nvdp_text_attack *out) {
@@ -299,7 +326,6 @@ nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *att
     struct nvdp__run_options run;
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    struct nvdp_text_attack made = {.struct_size = sizeof made};
     struct nvdp__shared_texts shared = {0};
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
@@ -309,22 +335,11 @@ nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *att
     NVDP_TRY(open_shared(&a, &shared));
     a.attacked.data = a.run.dataset;
     NVDP_TRY(open_known(&a, &run));
-    NVDP_TRY(count_both(&a, &made.both));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));
     if (a.attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a.attacked.set, &shared));
     NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));
     NVDP_TRY(attack->learn(&a));
-    nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
-    made.texts = a.attacked.data->count;
-    made.public_texts = a.known.data->count;
-    made.seeds = nvdp__draws(&a, NVDP__OBSERVED_RELEASE);
-    memcpy(made.weight, a.weight, sizeof made.weight);
-    made.weak = !nvdp__reads_states(&a);
-    made.holds = nvdp__scores_hold(&a);
-    made.scores = a.scores;
-    made.score = a.score;
-    a.score = NULL;
-    NVDP__GIVE(out, &made);
+    NVDP_TRY(nvdp__learned(&a, name, out));
 cleanup:
     nvdp_posteriors_free(a.known.set);
     nvdp_posteriors_free(a.attacked.set);

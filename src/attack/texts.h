@@ -114,16 +114,19 @@ void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *fo
 void nvdp__learner_release(void *found);
 /* Ends the row of a learning attacker, after .learn, .attacker and .options.  An attacker whose options include
  * `releases` reads several samples of a text; with `prior` it also uses a language model. */
-#define NVDP__LEARNER                                                                              \
-    .target = NVDP_ATTACK_RUN, .right = "learned from public texts",                               \
-    .size = sizeof(struct nvdp_text_attack), .table = &nvdp__result_text_attack,                   \
-    .run = nvdp__learner_run, .add = nvdp__learner_add, .head = nvdp__learner_head,                \
+#define NVDP__LEARNER .target = NVDP_ATTACK_RUN, .run = nvdp__learner_run, NVDP__LEARNER_RESULT
+#define NVDP__LEARNER_RESULT                                                                       \
+    .right = "learned from public texts", .size = sizeof(struct nvdp_text_attack),                 \
+    .table = &nvdp__result_text_attack, .add = nvdp__learner_add, .head = nvdp__learner_head,      \
     .weak = nvdp__learner_weak, .verdict = nvdp__learner_verdict, .release = nvdp__learner_release
 
 /* Attacks a run's texts with one attacker: nvdp_attack_texts() by the row. */
 nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
                         const char *name, const struct nvdp_config *config,
                         struct nvdp_text_attack *out);
+/* Fills the result from the scores, which it takes, and the texts. */
+nvdp_status nvdp__learned(struct nvdp__text_attack *attack, const char *name,
+                          struct nvdp_text_attack *out);
 
 /* --- named.c: naming tokens --- */
 

@@ -278,6 +278,7 @@ static struct nvdp__embedding embedding(const struct nvdp__encoder_run *run,
                                     .types = run->batch->types,
                                     .word = of(run->params, run->bert->word),
                                     .given = run->batch->words,
+                                    .mixed = run->batch->mixed,
                                     .position = positions != NULL ? positions + first : NULL,
                                     .type = types ? of(run->params, run->bert->type) : NULL,
                                     .offset = run->batch->offset};
@@ -320,7 +321,7 @@ static void embeddings_backward(const struct nvdp__encoder_run *run, float *d) {
     nvdp__dropout_apply(run->dev, &drop, dy.rows * dy.cols, d);
     nvdp__norm_backward(run->dev, &norm, words_of(run, run->cache->embedding_sum), dy,
                         NVDP__NO_TENSOR);
-    if (run->batch->words != NULL) gradients.word = NULL;
+    if (run->batch->words != NULL && !run->batch->mixed) gradients.word = NULL;
     if (gradients.word != NULL) nvdp__grad_rows(run->params, run->batch->tokens, run->batch->ids);
     nvdp__embed_backward(run->dev, &gradients, dy);
 }

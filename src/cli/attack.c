@@ -92,7 +92,7 @@ const struct cli_command cli_command_attack = {
         "texts of a run by the likelihood ratio of their samples; this shows at most the exact "
         "epsilon, which is at most the certified one. --kind reidentify: names the text of a "
         "sample among all texts, by likelihood. --kind nearest, token, language, informed, bag, "
-        "attribute: "
+        "attribute, invert: "
         "what an attacker who has public texts to learn from reads from samples (docs/attacks.md). "
         "The exit status is 1 if an attack shows more than is guaranteed.",
     .examples = "Examples:\n"
@@ -106,7 +106,11 @@ const struct cli_command cli_command_attack = {
                 "  nvdp attack run --kind nearest --public SST-2/train.tsv\n"
                 "  nvdp attack run --kind nearest --public SST-2/train.tsv --shared shared.h5\n"
                 "  nvdp attack run --kind language --public SST-2/train.tsv \\\n"
-                "    --prior models/compact\n",
+                "    --prior models/compact\n"
+                "  nvdp attack run --kind invert --public SST-2/train.tsv \\\n"
+                "    --prior models/compact\n"
+                "  nvdp attack --kind invert --posteriors models/minilm --public public.txt \\\n"
+                "    --attacked secret.txt --prior models/compact\n",
     .create = nvdp_attacks_config_create,
     .heading = "Options:",
     .takes_precision = true,

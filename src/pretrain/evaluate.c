@@ -207,12 +207,12 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory,
+nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory, bool training,
                            struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
                            struct nvdp__pretrain_model *model) {
     NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, config));
     NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, false, model));
+        nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, training, model));
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, tokenizer));
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, *tokenizer));
     NVDP_RETURN_IF_FAILED(
@@ -258,7 +258,7 @@ static nvdp_status open_text(struct evaluation *e) {
 static nvdp_status open_model(struct evaluation *e) {
     const struct nvdp__mlm_options *c = e->config;
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(e->ctx, c->model, &bert, &e->tokenizer, &e->model));
+    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(e->ctx, c->model, false, &bert, &e->tokenizer, &e->model));
     NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(e->ctx, &bert, c->length));
     NVDP_RETURN_IF_FAILED(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
     return nvdp__pretrain_model_plan(&e->model, c->batch, c->length,

@@ -24,9 +24,10 @@ struct nvdp__mlm_options {
 };
 extern const struct nvdp__schema nvdp__mlm_schema;
 
-/* Opens the model of a directory with its masked-LM head, ready to be planned. Returns
- * NVDP_ERR_INPUT if it has no such head. Release *model and *tokenizer, also after an error. */
-nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory,
+/* Opens the model of a directory with its masked-LM head, ready to be planned, and with gradients
+ * if `training`. Returns NVDP_ERR_INPUT if it has no such head. Release *model and *tokenizer, also
+ * after an error. */
+nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory, bool training,
                            struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
                            struct nvdp__pretrain_model *model);
 /* Returns NVDP_ERR_ARGUMENT if the model does not accept windows of this length. */

@@ -104,7 +104,7 @@ static void note_attack(struct report_table *table, const struct report_analysis
     if (json_is_true(json_object_get(a->root, "weak")))
         report_table_note(table,
                           "CAUTION: the attacker of %s is too weak for a conclusion: even without "
-                          "noise it is right no more often than without any sample.",
+                          "noise it is right hardly more often than without any sample.",
                           a->label);
 }
 

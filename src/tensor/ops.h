@@ -216,13 +216,14 @@ struct nvdp__embedding {
     /* tables [.., dim], or their gradients; type NULL: none; position NULL: no gradient */
     float *word, *position, *type;
     const float *given;    /* [rows, dim] vectors that replace the rows of word; NULL: none */
+    bool mixed;            /* they do so only where the id is negative */
     const int32_t *offset; /* [texts+1] rows of each text (per_example.h) */
 };
 /* y[r] = word[ids[r]] + position[positions[r]] + type[types[r]]. The last term is left out
- * without a type table; given[r], if set, replaces word[ids[r]]. */
+ * without a type table; given[r], if set, replaces word[ids[r]], with `mixed` only if ids[r] < 0. */
 void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embedding *tables,
                          struct nvdp__tensor y);
-/* Adds to the tables' gradients; word may be NULL (not computed). */
+/* Adds to the tables' gradients; word may be NULL (not computed). Negative ids add nothing to it. */
 void nvdp__embed_backward(const struct nvdp__device *dev, const struct nvdp__embedding *gradients,
                           struct nvdp__tensor dy);
 /* y[r] = x[index[r]], zeros where index[r] < 0 */
@@ -234,7 +235,7 @@ void nvdp__rows_place(const struct nvdp__device *dev, size_t rows, size_t dim, c
 /* y[r] = x[index[r]] in double */
 void nvdp__rows_widen(const struct nvdp__device *dev, size_t rows, size_t dim, const int32_t *index,
                       const float *x, double *y);
-/* x[index[r]] += y[r] in row order, so the result is deterministic. */
+/* x[index[r]] += y[r] in row order, so the result is deterministic. Skips negative indices. */
 void nvdp__rows_scatter_add(const struct nvdp__device *dev, size_t rows, size_t dim,
                             const int32_t *index, const float *y, float *x);
 /* y[b] = sum_r weight[r] x[r] over rows offset[b]..offset[b+1]; weight NULL: the mean. */

@@ -160,7 +160,7 @@ void nvdp__grad_rows(const struct nvdp__params *params, size_t n, const int32_t 
     }
     for (size_t i = 0; i < n; i++) {
         size_t row = (size_t)index[i];
-        if (use->now[row]) continue;
+        if (index[i] < 0 || use->now[row]) continue;
         use->now[row] = true;
         use->ever[row] = true;
         use->row[use->count++] = index[i];

@@ -27,8 +27,9 @@ void nvdp__embed_forward(const struct nvdp__device *dev, const struct nvdp__embe
     int team = nvdp__team(dev, y.rows * dim);
 #pragma omp parallel for num_threads(team) schedule(static)
     for (size_t r = 0; r < y.rows; r++) {
-        const float *word = tables->given != NULL ? tables->given + r * dim
-                                                  : tables->word + (size_t)tables->ids[r] * dim;
+        const bool given = tables->given != NULL && (!tables->mixed || tables->ids[r] < 0);
+        const float *word =
+            given ? tables->given + r * dim : tables->word + (size_t)tables->ids[r] * dim;
         const float *position = tables->position + (size_t)tables->positions[r] * dim;
         if (tables->type == NULL)
             embed_row_untyped(dim, word, position, to + r * dim);

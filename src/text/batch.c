@@ -94,6 +94,7 @@ struct nvdp__batch nvdp__batch_part(const struct nvdp__batch *batch, size_t firs
     part.types = batch->types + start;
     part.positions = batch->positions + start;
     part.words = batch->words != NULL ? batch->words + start * dim : NULL;
+    part.mixed = batch->mixed;
     return part;
 }
 

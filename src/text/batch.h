@@ -25,6 +25,9 @@ struct nvdp__batch {
     enum nvdp_split split; /* of the data set; split and key identify a text */
     /* [tokens, D] vectors that replace the word embeddings of ids; not owned; NULL: none */
     const float *words;
+    /* BERT's family: words replace only the embeddings of tokens whose id is negative, and have a
+     * gradient there. The other tokens read the table. */
+    bool mixed;
 };
 
 /* The position of this process's texts in a step's batch that is divided among processes. Zeros:

@@ -91,7 +91,7 @@ struct plain {
 static struct plain open_plain(const struct bench *b) {
     struct plain p = {0};
     struct nvdp_bert_config config = NVDP_RESULT(struct nvdp_bert_config);
-    cr_assert_eq(nvdp__mlm_open(b->ctx, b->model, &config, &p.tokenizer, &p.model), NVDP_OK);
+    cr_assert_eq(nvdp__mlm_open(b->ctx, b->model, false, &config, &p.tokenizer, &p.model), NVDP_OK);
     cr_assert_eq(nvdp__pretrain_model_plan(&p.model, 1, 64, 1, NULL), NVDP_OK);
     cr_assert_eq(nvdp__batch_create(b->ctx, 1, 64, &p.batch), NVDP_OK);
     cr_assert_eq(nvdp__masked_create(b->ctx, 1, &p.masked), NVDP_OK);

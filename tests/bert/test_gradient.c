@@ -188,6 +188,66 @@ static void check_given_words(struct nvdp_bert_config config) {
     encoder_free(encoder);
 }
 
+/* Given vectors of tokens with a negative id beside the table's rows: the slopes along the gradient of the given rows,
+ * and along that of the table. */
+static void check_mixed_words(struct nvdp_bert_config config) {
+    struct encoder *encoder = encoder_create(&config, 3, true, false);
+    const size_t lengths[] = {5, 1, 9, 4}, width = nvdp__word_width(&config);
+    struct nvdp__batch *batch = encoder_batch(encoder, 4, lengths, 11);
+    const size_t n = batch->tokens * width;
+    const size_t rows = encoder->params.entry[encoder->bert.word].count;
+    float *given = malloc(n * sizeof *given), *moved = malloc(n * sizeof *moved);
+    float *table = nvdp__value(&encoder->params, encoder->bert.word), *kept = NULL, *slope = NULL;
+    const struct nvdp__noise noise = {.seed = 6};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
+    cr_assert(given != NULL && moved != NULL);
+    nvdp__stream_normals(&stream, n, given);
+    encoder_randomize(encoder, 0.3, 7);
+    encoder_plan(encoder, 4, 9);
+    encoder->pass = (struct nvdp__pass){.training = true, .hidden_dropout = 0.2F, .seed = 3};
+    for (size_t r = 0; r < batch->tokens; r += 3)
+        batch->ids[r] = -1;
+    batch->mixed = true;
+    batch->words = given;
+    encoder_backward(encoder, batch);
+    float *gradient = encoder_download(encoder, n, encoder->d_last);
+    slope = encoder_download(encoder, rows, nvdp__grad(&encoder->params, encoder->bert.word));
+    kept = encoder_download(encoder, rows, table);
+    for (size_t i = 0; i < n; i++)
+        if (batch->ids[i / width] >= 0) gradient[i] = 0;
+    for (int of_table = 0; of_table < 2; of_table++) {
+        const float *along = of_table ? slope : gradient;
+        const size_t count = of_table ? rows : n;
+        const double norm = sqrt(dot(count, along, along)), h = fmin(2e-3 / norm, .02);
+        double side[2];
+        batch->words = moved;
+        for (int k = 0; k < 2; k++) {
+            const double step = (k == 0 ? h : -h) / norm;
+            for (size_t i = 0; i < n; i++)
+                moved[i] = of_table ? given[i] : (float)(given[i] + step * along[i]);
+            for (size_t i = 0; i < rows; i++)
+                table[i] = of_table ? (float)(kept[i] + step * along[i]) : kept[i];
+            nvdp__weights_changed(&encoder->dev);
+            side[k] = encoder_forward(encoder, batch);
+        }
+        cr_expect_gt(norm, 1e-3);
+        cr_expect_float_eq((side[0] - side[1]) / (2 * h) / norm, 1, 2e-3, "%d: %g", of_table,
+                           (side[0] - side[1]) / (2 * h) / norm);
+    }
+    free(given);
+    free(moved);
+    free(gradient);
+    free(slope);
+    free(kept);
+    nvdp__batch_free(batch);
+    encoder_free(encoder);
+}
+
+Test(gradient, of_mixed_words) {
+    check_mixed_words(encoder_config());
+    check_mixed_words(encoder_of_type(NVDP_MODEL_ELECTRA, encoder_config()));
+}
+
 Test(gradient, of_given_words) {
     check_given_words(encoder_config());
     check_given_words(encoder_of_type(NVDP_MODEL_ELECTRA, encoder_config()));

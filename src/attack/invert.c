@@ -1,0 +1,759 @@
+/* Writes the texts of samples (invert.h) and compares them with the true ones.  The sources of samples are a run, a
+ * file with its samples, or vectors of texts that the caller names.  Of the candidates of a text the attacker chooses
+ * the one whose vectors, computed without noise by the victim's encoder, have the largest cosine to the sample; without
+ * the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
+#include "attack/invert.h"
+
+#include "attack/audit.h"
+#include "attack/text_scores.h"
+#include "base/file.h"
+#include "bert/checkpoint.h"
+#include "bert/encode.h"
+#include "rdp/divergence.h"
+#include "rdp/likelihood.h"
+#include "rdp/pairs.h"
+#include "text/dataset.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { GROUP = 8, MIN_PUBLIC = 20, SPECIALS = 2, MAX_LENGTH = 512 };
+
+/* Texts as strings, one after the other. */
+struct strings {
+    char *text;
+    size_t used, capacity;
+    size_t *start; /* [n] */
+};
+
+struct attack {
+    struct nvdp__inverter inverter;
+    const struct nvdp_tokenizer *tokenizer; /* of the attack's data sets */
+    struct nvdp_encoder *encoder;           /* NULL: the run's model, or none */
+    size_t batch;                           /* texts per pass of the run's model */
+    struct strings strings;                 /* of a group's candidates */
+    const char **text;                      /* [GROUP * beam] */
+    int32_t *ids;                           /* [GROUP * beam, length] */
+    struct nvdp__written *written;          /* [GROUP * beam] */
+    float *seen, *true_;                    /* [rows, inputs] a sample; the vectors of its text */
+    struct nvdp__texts guesses;             /* a group's candidates */
+    struct nvdp__text_counts *count;        /* [seeds, texts] */
+    struct nvdp__meter meter;
+    size_t done, draws[NVDP__OBSERVEDS];
+    bool aligned; /* the attack's texts have mapped samples, and these their own ones: */
+    struct nvdp__texts known, attacked;
+    struct nvdp__alignment alignment;
+};
+
+static void release_guesses(struct attack *t) {
+    nvdp_dataset_free(t->guesses.data);
+    nvdp_posteriors_free(t->guesses.set);
+    t->guesses = (struct nvdp__texts){0};
+}
+
+static void release(struct attack *t) {
+    nvdp__inverter_release(&t->inverter);
+    nvdp_encoder_free(t->encoder);
+    release_guesses(t);
+    free(t->strings.text);
+    free(t->strings.start);
+    free(t->text);
+    free(t->ids);
+    free(t->written);
+    free(t->seen);
+    free(t->true_);
+    free(t->count);
+    nvdp__alignment_release(&t->alignment);
+}
+
+/* --- words --- */
+
+/* Computes a key for each word of a text: the hash of its pieces' letters.  Returns the number of words. */
+static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const int32_t *id,
+                       uint64_t key[NVDP__TEXT_WORDS]) {
+    size_t words = 0;
+    for (size_t k = 0; k < n; k++) {
+        const char *piece = nvdp_tokenizer_piece(tokenizer, id[k]);
+        const bool continues = strncmp(piece, "##", 2) == 0 && words > 0;
+        if (id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
+            id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
+            continue;
+        if (!continues && words == NVDP__TEXT_WORDS) break;
+        uint64_t hash = continues ? key[--words] : NVDP__FNV1A;
+        for (piece += continues ? 2 : 0; *piece != '\0'; piece++)
+            hash = nvdp__fnv1a(hash, (unsigned char)*piece);
+        key[words++] = hash;
+    }
+    return words;
+}
+
+/* Appends a text: its words, separated by blanks. */
+static nvdp_status spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
+                         const int32_t *id, const char *prompt, struct strings *to) {
+    size_t need = to->used + (prompt != NULL ? strlen(prompt) : 0) + 1;
+    for (size_t k = 0; k < n; k++)
+        need += strlen(nvdp_tokenizer_piece(tokenizer, id[k])) + 1;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
+    char *at = to->text + to->used;
+    if (prompt != NULL) at = stpcpy(at, prompt);
+    const char *first = at;
+    for (size_t k = 0; k < n; k++) {
+        const char *piece = nvdp_tokenizer_piece(tokenizer, id[k]);
+        const bool continues = strncmp(piece, "##", 2) == 0 && at > first;
+        if (id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
+            id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
+            continue;
+        if (!continues && at > first) *at++ = ' ';
+        at = stpcpy(at, piece + (continues ? 2 : 0));
+    }
+    *at++ = '\0';
+    to->used = (size_t)(at - to->text);
+    return NVDP_OK;
+}
+
+/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
+static nvdp_status reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                          const struct nvdp_dataset *data, const char *prompt,
+                          const struct nvdp_tokenizer *to, size_t length,
+                          struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct strings all = {0};
+    const char **text = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, all.start, data->count));
+    NVDP_TRY(NVDP__NEW(ctx, text, data->count));
+    for (size_t i = 0; i < data->count; i++) {
+        all.start[i] = all.used;
+        NVDP_TRY(spell(ctx, from, data->offset[i + 1] - data->offset[i],
+                       data->ids + data->offset[i], prompt, &all));
+    }
+    for (size_t i = 0; i < data->count; i++)
+        text[i] = all.text + all.start[i];
+    NVDP_TRY(nvdp_dataset_from_texts(ctx, to, length, data->count, text, NULL, out));
+cleanup:
+    free(all.text);
+    free(all.start);
+    free(text);
+    return status;
+}
+
+/* --- the victim's vectors of guesses --- */
+
+static bool has_encoder(const struct attack *t) {
+    return t->encoder != NULL || t->inverter.attack->run.model != NULL;
+}
+
+/* Opens the encoder of a directory with its pooling. */
+static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
+                                struct nvdp_encoder_info *info, struct nvdp_encoder **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    NVDP_TRY(nvdp_encoder_config_create(ctx, &config));
+    NVDP_TRY(nvdp_config_set(config, "model", directory));
+    NVDP_TRY(nvdp_encoder_load(ctx, config, out));
+    NVDP_TRY(nvdp_encoder_describe(*out, info));
+    if (info->vector_size == 0)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected an encoder of sentences, with a pooling in modules.json, "
+                            "found one of tokens alone",
+                            directory));
+cleanup:
+    nvdp_config_free(config);
+    return status;
+}
+
+/* Makes a set with one vector per text and almost no noise. */
+static nvdp_status set_of(struct nvdp_context *ctx, size_t n, size_t dim,
+                          struct nvdp_posteriors **out) {
+    struct nvdp_posteriors *made = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, n, n, dim, false, &made));
+    for (size_t i = 0; i <= n; i++)
+        made->offset[i] = i;
+    for (size_t k = 0; k < n * dim; k++)
+        made->logvar[k] = -300;
+    *out = made;
+    return NVDP_OK;
+}
+
+/* Computes the vectors of texts in the encoder's tokens. */
+static nvdp_status encode(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
+                          const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_posteriors *made = NULL;
+    float *vector = NULL;
+    NVDP_TRY(nvdp_encoder_describe(encoder, &info));
+    NVDP_TRY(NVDP__NEW(ctx, vector, data->count * info.vector_size));
+    NVDP_TRY(nvdp_encoder_run(ctx, encoder, data, NULL, vector));
+    NVDP_TRY(set_of(ctx, data->count, info.vector_size, &made));
+    for (size_t k = 0; k < data->count * info.vector_size; k++)
+        made->mu[k] = (double)vector[k];
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_posteriors_free(made);
+    free(vector);
+    return status;
+}
+
+/* Sets t->guesses to the candidates of a group with their vectors. */
+static nvdp_status embed(struct attack *t, size_t n) {
+    struct nvdp__text_attack *a = t->inverter.attack;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct strings *all = &t->strings;
+    if (t->encoder != NULL) NVDP_RETURN_IF_FAILED(nvdp_encoder_describe(t->encoder, &info));
+    const struct nvdp_tokenizer *tokenizer = t->encoder != NULL
+                                                 ? nvdp_encoder_tokenizer(t->encoder)
+                                                 : nvdp_model_tokenizer(a->run.model);
+    const size_t length = t->encoder != NULL ? info.max_length : a->run.model->info.max_length;
+    all->used = 0;
+    for (size_t b = 0; b < n; b++) {
+        all->start[b] = all->used;
+        NVDP_RETURN_IF_FAILED(spell(a->ctx, t->inverter.tokenizer, t->written[b].n,
+                                    t->written[b].id, info.prompt, all));
+    }
+    for (size_t b = 0; b < n; b++)
+        t->text[b] = all->text + all->start[b];
+    release_guesses(t);
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
+                                                  n, t->text, NULL, &t->guesses.data));
+    if (t->encoder != NULL) return encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
+    return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, t->batch, &t->guesses.set);
+}
+
+/* Returns the cosine of a sample's vectors, one after the other, and those of a guess; missing vectors are 0. */
+static double cosine(struct attack *t, size_t rows, const float *x, size_t guess) {
+    struct nvdp__inverter *v = &t->inverter;
+    const struct nvdp__sight sight = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
+    const size_t dim = v->attack->known.set->dim, others = nvdp__inverter_rows(v, &sight, guess);
+    double product = 0, length[2] = {0};
+    nvdp__inverter_observe(v, &sight, guess, v->host);
+    for (size_t r = 0; r < nvdp__max(rows, others); r++)
+        for (size_t d = 0; d < dim; d++) {
+            const double a = r < rows ? (double)x[r * v->inputs + d] : 0;
+            const double b = r < others ? (double)v->host[r * v->inputs + d] : 0;
+            product += a * b;
+            length[0] += a * a;
+            length[1] += b * b;
+        }
+    return length[0] > 0 && length[1] > 0 ? product / sqrt(length[0] * length[1]) : 0;
+}
+
+/* --- the guesses of a group --- */
+
+/* Returns the index of the candidate that the attacker names. */
+static size_t choose(struct attack *t, const struct nvdp__sight *sight, size_t text, size_t first) {
+    struct nvdp__inverter *v = &t->inverter;
+    const size_t beam = v->attack->options->beam;
+    const bool embeds = has_encoder(t);
+    const size_t rows = nvdp__inverter_rows(v, sight, text);
+    size_t best = first;
+    double most = -INFINITY;
+    if (embeds) nvdp__inverter_observe(v, sight, text, t->seen);
+    for (size_t b = first; b < first + beam; b++) {
+        const double score = embeds ? cosine(t, rows, t->seen, b) : t->written[b].score;
+        if (!(score > most)) continue;
+        most = score;
+        best = b;
+    }
+    return best;
+}
+
+/* Counts the words of entities in a text with tags that the guess has. */
+static void count_entities(const struct attack *t, size_t text, size_t m, const uint64_t *guess,
+                           struct nvdp__text_counts *count) {
+    const struct nvdp__text_attack *a = t->inverter.attack;
+    const struct nvdp_dataset *data = a->attacked.data;
+    uint64_t entity[2 * NVDP__TEXT_WORDS]; /* a word of the file may have several parts */
+    size_t n = 0;
+    if (data == NULL || data->tag == NULL) return;
+    const size_t start = data->offset[text] + 1;
+    const size_t end = nvdp__min(data->offset[text + 1], start + a->options->tokens);
+    for (size_t r = start; r < end && n < NVDP__TEXT_WORDS; r++) {
+        const int32_t tag = data->tag[r];
+        if (tag < 0 || (tag < data->task->classes && strcmp(data->task->labels[tag], "O") == 0))
+            continue;
+        size_t next = r + 1;
+        while (next < end && data->tag[next] == NVDP_TAG_NONE)
+            next++;
+        n += words_of(t->tokenizer, next - r, data->ids + r, entity + n);
+    }
+    n = nvdp__min(n, NVDP__TEXT_WORDS);
+    count->names = (double)n;
+    count->named = (double)nvdp__words_in_common(n, entity, m, guess);
+}
+
+static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight, size_t first,
+                               size_t n, struct nvdp__text_counts *count) {
+    struct nvdp__inverter *v = &t->inverter;
+    const size_t beam = v->attack->options->beam;
+    const struct nvdp__sight states = {sight->corpus, NVDP__OBSERVED_STATES, 0, 0};
+    NVDP_RETURN_IF_FAILED(nvdp__inverter_write(v, sight, first, n, t->ids, t->written));
+    if (has_encoder(t)) NVDP_RETURN_IF_FAILED(embed(t, n * beam));
+    for (size_t i = 0; i < n; i++) {
+        uint64_t text[NVDP__TEXT_WORDS], guess[NVDP__TEXT_WORDS];
+        const size_t at = v->attacked->offset[first + i];
+        const size_t best = choose(t, sight, first + i, i * beam);
+        const size_t words = words_of(v->tokenizer, v->attacked->offset[first + i + 1] - at,
+                                      v->attacked->ids + at, text);
+        const size_t guessed =
+            words_of(v->tokenizer, t->written[best].n, t->written[best].id, guess);
+        count[i] = nvdp__text_compare(words, text, guessed, guess);
+        count_entities(t, first + i, guessed, guess, &count[i]);
+        if (!has_encoder(t) || t->aligned) continue; /* a mapped sample is not the text's vector */
+        nvdp__inverter_observe(v, &states, first + i, t->true_);
+        count[i].cosine = cosine(t, nvdp__inverter_rows(v, &states, first + i), t->true_, best);
+        count[i].cosines = 1;
+    }
+    return NVDP_OK;
+}
+
+/* --- scores --- */
+
+/* Returns the share of the most frequent text, cut as the guesses are: the best guess without samples. */
+static nvdp_status most_frequent(const struct nvdp__inverter *v, double *share) {
+    const struct nvdp_dataset *data = v->attacked;
+    int64_t *key = NULL;
+    size_t times = 0, largest = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(v->attack->ctx, key, data->count));
+    for (size_t i = 0; i < data->count; i++) {
+        uint64_t words[NVDP__TEXT_WORDS], hash = NVDP__FNV1A;
+        const size_t n = words_of(v->tokenizer, data->offset[i + 1] - data->offset[i],
+                                  data->ids + data->offset[i], words);
+        for (size_t k = 0; k < n; k++)
+            hash = nvdp__fnv1a(hash, words[k]);
+        key[i] = (int64_t)hash;
+    }
+    qsort(key, data->count, sizeof *key, nvdp__by_int64);
+    for (size_t i = 0; i < data->count; i++) {
+        times = i > 0 && key[i] == key[i - 1] ? times + 1 : 1;
+        largest = nvdp__max(largest, times);
+    }
+    *share = (double)largest / (double)data->count;
+    free(key);
+    return NVDP_OK;
+}
+
+/* --- without the victim's encoder --- */
+
+/* Computes the mean vector of a sample of text i. */
+static void pool(const struct nvdp__texts *corpus, enum nvdp__observed observed, uint64_t seed,
+                 size_t i, double *z, double *out) {
+    const struct nvdp_posteriors *set = corpus->set;
+    const size_t rows = nvdp__release_rows(set, i), p = set->dim;
+    const size_t prior = set->alpha != NULL ? (size_t)set->kappa : 0;
+    nvdp__observe(corpus, observed, seed, 0, i, rows, z, z + rows * p);
+    memset(out, 0, p * sizeof *out);
+    for (size_t r = prior; r < rows; r++)
+        for (size_t d = 0; d < p; d++)
+            out[d] += z[r * p + d] / (double)(rows - prior);
+}
+
+/* Replaces the samples of the texts by the vectors of the surrogate encoder: those of the public texts, and room for
+ * mapped samples of the others. */
+static nvdp_status open_surrogate(struct attack *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__text_attack *a = t->inverter.attack;
+    const size_t p = a->known.set->dim, pairs = a->options->aligned;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_posteriors *own[2] = {NULL};
+    struct nvdp_dataset *data = NULL;
+    nvdp_encoder_free(t->encoder);
+    t->encoder = NULL;
+    NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->encoder));
+    NVDP_TRY(reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
+                    nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
+                    &data));
+    NVDP_TRY(encode(a->ctx, t->encoder, data, &own[0]));
+    NVDP_TRY(set_of(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
+    NVDP_TRY(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
+                                    info.vector_size, &t->alignment));
+    t->known = a->known;
+    t->attacked = a->attacked;
+    a->known.set = own[0];
+    a->attacked.set = own[1];
+    a->attacked.shared = NULL;
+    own[0] = own[1] = NULL;
+    t->aligned = true;
+cleanup:
+    nvdp_posteriors_free(own[0]);
+    nvdp_posteriors_free(own[1]);
+    nvdp_dataset_free(data);
+    return status;
+}
+
+static void close_surrogate(struct attack *t) {
+    struct nvdp__text_attack *a = t->inverter.attack;
+    if (!t->aligned) return;
+    nvdp_posteriors_free(a->known.set);
+    nvdp_posteriors_free(a->attacked.set);
+    a->known = t->known;
+    a->attacked = t->attacked;
+    t->aligned = false;
+}
+
+/* Learns the map from the first public texts' samples, or with `apply` maps the attacked texts' samples. */
+static nvdp_status align(struct attack *t, enum nvdp__observed observed, uint64_t seed,
+                         bool apply) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__text_attack *a = t->inverter.attack;
+    struct nvdp__alignment *map = &t->alignment;
+    const struct nvdp__texts *corpus = apply ? &t->attacked : &t->known;
+    const size_t p = map->from, q = map->to, n = apply ? corpus->set->texts : map->pairs;
+    double *z = NULL, *row = NULL;
+    size_t most = 1;
+    for (size_t i = 0; i < n; i++)
+        most = nvdp__max(most, nvdp__release_rows(corpus->set, i));
+    NVDP_TRY(NVDP__NEW(a->ctx, z, most * (p + 1)));
+    NVDP_TRY(NVDP__NEW(a->ctx, row, p));
+    if (observed == NVDP__OBSERVED_PRIOR) observed = NVDP__OBSERVED_RELEASE;
+    for (size_t i = 0; i < n; i++) {
+        pool(corpus, observed, seed, i, z, apply ? row : map->x + i * p);
+        if (apply) nvdp__alignment_apply(map, row, a->attacked.set->mu + i * q);
+    }
+    if (!apply) {
+        memcpy(map->y, a->known.set->mu, n * q * sizeof *map->y);
+        NVDP_TRY(nvdp__alignment_fit(a->ctx, map));
+        for (size_t k = 0; k < a->known.set->texts * q; k++)
+            a->known.set->logvar[k] = fmax(log(map->error[k % q]), -300);
+    }
+cleanup:
+    free(z);
+    free(row);
+    return status;
+}
+
+/* --- an observation --- */
+
+/* Trains on what is observed, guesses all texts, and adds the scores. */
+static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
+    struct nvdp__inverter *v = &t->inverter;
+    struct nvdp__text_attack *a = v->attack;
+    const size_t n = a->attacked.set->texts, draws = t->draws[observed];
+    /* the map's error is the noise of the vectors that the model learns from */
+    const enum nvdp__observed reads =
+        t->aligned && observed == NVDP__OBSERVED_STATES ? NVDP__OBSERVED_RELEASE : observed;
+    double share;
+    if (t->aligned) NVDP_RETURN_IF_FAILED(align(t, observed, a->options->seed, false));
+    NVDP_RETURN_IF_FAILED(nvdp__inverter_train(v, reads, &t->done, &t->meter));
+    for (size_t s = 0; s < draws; s++) {
+        const struct nvdp__sight sight = {&a->attacked, reads, a->options->seed + s, 0};
+        if (t->aligned) NVDP_RETURN_IF_FAILED(align(t, observed, a->options->seed + s, true));
+        for (size_t i = 0; i < n; i += GROUP) {
+            const size_t group = nvdp__min(n - i, GROUP);
+            NVDP_RETURN_IF_FAILED(guess_group(t, &sight, i, group, t->count + s * n + i));
+            t->done += group;
+            nvdp__meter_update(&t->meter, t->done, (double)t->done, "step", NAN);
+        }
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__add_text_scores(a, observed, draws, n, t->count));
+    if (observed != NVDP__OBSERVED_RELEASE) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(most_frequent(v, &share));
+    const struct nvdp_posteriors *set = t->aligned ? t->attacked.set : a->attacked.set;
+    nvdp__bound_score(a, share, nvdp__guess_limit(set, share, 1));
+    return NVDP_OK;
+}
+
+/* --- the attack --- */
+
+static nvdp_status reserve(struct attack *t) {
+    struct nvdp__inverter *v = &t->inverter;
+    struct nvdp__text_attack *a = v->attack;
+    const size_t candidates = GROUP * a->options->beam;
+    NVDP_RETURN_IF_FAILED(
+        reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer, v->length, &v->known));
+    NVDP_RETURN_IF_FAILED(reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer,
+                                 v->length, &v->attacked));
+    NVDP_RETURN_IF_FAILED(nvdp__inverter_reserve(v));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->strings.start, candidates));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->text, candidates));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->ids, candidates * v->length));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->written, candidates));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->seen, v->rows * v->inputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->true_, v->rows * v->inputs));
+    return NVDP__NEW(a->ctx, t->count, a->options->seeds * a->attacked.set->texts);
+}
+
+/* Attacks with an open model; `exact`: the samples have no noise, so there are no other states. */
+static nvdp_status attack_texts(struct attack *t, bool exact) {
+    struct nvdp__inverter *v = &t->inverter;
+    struct nvdp__text_attack *a = v->attack;
+    size_t steps = 0;
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
+        t->draws[observed] = nvdp__draws(a, observed);
+    if (a->options->surrogate != NULL) NVDP_RETURN_IF_FAILED(open_surrogate(t));
+    NVDP_RETURN_IF_FAILED(reserve(t));
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
+        if (!exact || observed != NVDP__OBSERVED_STATES)
+            steps += nvdp__inverter_steps(v) + t->draws[observed] * a->attacked.set->texts;
+    nvdp__meter_begin(&t->meter, a->ctx, "invert", "step", 0, steps);
+    for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
+        if (!exact || observed != NVDP__OBSERVED_STATES)
+            NVDP_RETURN_IF_FAILED(score(t, (enum nvdp__observed)observed));
+    nvdp__meter_end(&t->meter);
+    return NVDP_OK;
+}
+
+static nvdp_status attack_run(struct nvdp__text_attack *a) {
+    nvdp_status status = NVDP_OK;
+    struct attack t = {
+        .inverter.attack = a, .tokenizer = nvdp_model_tokenizer(a->run.model), .batch = 32};
+    NVDP_TRY(nvdp__wordpiece_only(a->ctx, t.tokenizer));
+    NVDP_TRY(nvdp__inverter_open(&t.inverter));
+    NVDP_TRY(attack_texts(&t, false));
+cleanup:
+    close_surrogate(&t);
+    release(&t);
+    return status;
+}
+
+/* --- vectors that are not a run's --- */
+
+/* Copies n texts, `row` NULL: the first ones.  nvdp_dataset_select() is for data sets of a task. */
+static nvdp_status pick(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
+                        const int64_t *row, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *made = NULL;
+    NVDP_TRY(nvdp__dataset_create(ctx, n, false, &made));
+    for (size_t i = 0; i < n; i++) {
+        made->index[i] = row != NULL ? row[i] : (int64_t)i;
+        made->offset[i + 1] = from->offset[made->index[i] + 1] - from->offset[made->index[i]];
+    }
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, made));
+    for (size_t i = 0; i < n; i++) {
+        const size_t start = from->offset[made->index[i]];
+        const size_t bytes = (from->offset[made->index[i] + 1] - start) * sizeof *from->ids;
+        memcpy(made->ids + made->offset[i], from->ids + start, bytes);
+        memcpy(made->types + made->offset[i], from->types + start, bytes);
+    }
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_dataset_free(made);
+    return status;
+}
+
+/* Reads texts with the tokenizer of a directory: one per line, or a table.  With `limit`, draws that many of *all. */
+static nvdp_status read_texts(struct nvdp_context *ctx, const char *path, const char *directory,
+                              size_t length, const char *prompt, size_t limit, uint64_t seed,
+                              size_t *all, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__encode_input input = {0};
+    struct nvdp_bert_config bert;
+    int64_t *order = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, &bert));
+    const struct nvdp__encode_limits limits = {
+        .config = &bert, .max_length = length, .directory = directory, .prompt = prompt};
+    NVDP_TRY(nvdp__encode_input_read(ctx, path, &limits, &input));
+    *all = input.data.count;
+    NVDP_TRY(NVDP__NEW(ctx, order, *all));
+    nvdp__epoch_order(seed, 0, *all, order);
+    const bool draws = limit > 0 && limit < *all;
+    NVDP_TRY(pick(ctx, &input.data, draws ? limit : *all, draws ? order : NULL, out));
+cleanup:
+    nvdp__encode_input_release(&input);
+    free(order);
+    return status;
+}
+
+static bool ends(const char *path, const char *ending) {
+    const size_t length = strlen(path), size = strlen(ending);
+    return length > size && strcmp(path + length - size, ending) == 0;
+}
+
+/* Reads one vector per text of a file, for the texts of `data` by their numbers in their file. */
+static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size_t texts,
+                                const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *all = NULL;
+    double *value = NULL;
+    size_t shape[2], *row = NULL;
+    if (ends(path, ".npy")) {
+        NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
+        NVDP_TRY(set_of(ctx, shape[0], shape[1], &all));
+        memcpy(all->mu, value, shape[0] * shape[1] * sizeof *value);
+    } else
+        NVDP_TRY(nvdp_posteriors_read(ctx, path, &all));
+    if (all->texts != texts)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected the vectors of %zu texts, in the order of their file, "
+                            "found those of %zu",
+                            path, texts, all->texts));
+    NVDP_TRY(NVDP__NEW(ctx, row, data->count));
+    for (size_t i = 0; i < data->count; i++)
+        row[i] = (size_t)data->index[i];
+    NVDP_TRY(nvdp__posteriors_select(ctx, all, data->count, row, out));
+cleanup:
+    nvdp_posteriors_free(all);
+    free(value);
+    free(row);
+    return status;
+}
+
+/* Reads texts with tags, a word and its tag per line, with the attacker's tokenizer. */
+static nvdp_status read_tagged(const struct attack *t, const char *path,
+                               struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
+    config.task = NVDP_TASK_NER;
+    config.max_length = t->inverter.length;
+    NVDP_RETURN_IF_FAILED(
+        nvdp_dataset_load_file(t->inverter.attack->ctx, t->tokenizer, &config, path, out));
+    for (size_t i = 0; i < (*out)->count; i++)
+        (*out)->index[i] = (int64_t)i; /* of texts, not of lines */
+    return NVDP_OK;
+}
+
+/* Reads a file of texts, and their vectors from `vectors` or, if that is the encoder's directory, from the encoder. */
+static nvdp_status open_given(struct attack *t, const char *path, const char *vectors,
+                              const char *directory, size_t limit, struct nvdp__texts *out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__text_attack *a = t->inverter.attack;
+    const struct nvdp__text_attack_options *o = a->options;
+    const bool tagged = ends(path, ".conll");
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_dataset *encoded = NULL;
+    size_t all = 0;
+    if (tagged)
+        NVDP_TRY(read_tagged(t, path, &out->data));
+    else
+        NVDP_TRY(read_texts(a->ctx, path, o->prior, t->inverter.length, NULL, limit, o->seed, &all,
+                            &out->data));
+    if (tagged) all = out->data->count;
+    if (directory == NULL || strcmp(vectors, directory) != 0) {
+        NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp_encoder_describe(t->encoder, &info));
+    if (tagged)
+        NVDP_TRY(reread(a->ctx, t->tokenizer, out->data, info.prompt,
+                        nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
+                        &encoded));
+    else
+        NVDP_TRY(read_texts(a->ctx, path, directory, info.max_length, info.prompt, limit, o->seed,
+                            &all, &encoded));
+    NVDP_TRY(encode(a->ctx, t->encoder, encoded, &out->set));
+cleanup:
+    nvdp_dataset_free(encoded);
+    return status;
+}
+
+static nvdp_status check_given(const struct nvdp__text_attack *a, const char *vectors,
+                               const char *directory) {
+    const struct nvdp__text_attack_options *o = a->options;
+    const bool encodes = directory != NULL && strcmp(vectors, directory) == 0;
+    if (o->known == NULL || o->attacked == NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected the texts of these vectors in {attacked} and public texts "
+                          "in {public}, found none of the %s",
+                          vectors, o->known == NULL ? "public texts" : "attacked texts");
+    if (o->shared != NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "{shared}: expected a run, whose texts have samples in %s, found "
+                          "{posteriors}",
+                          o->shared);
+    if (encodes && o->public_posteriors != NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected no {public-posteriors}, which this encoder makes, found %s",
+                          vectors, o->public_posteriors);
+    if (!encodes && o->public_posteriors == NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected the vectors of the public texts in {public-posteriors}, "
+                          "found none",
+                          vectors);
+    return NVDP_OK;
+}
+
+static nvdp_status attack_given(const struct nvdp__attacked *attacked, const char *vectors,
+                                struct nvdp_text_attack *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = attacked->ctx;
+    struct nvdp__text_attack_options options;
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    struct attack t = {.inverter.attack = &a};
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
+    const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
+    const bool exact = nvdp__is_directory(vectors) || ends(vectors, ".npy");
+    if (exact) options.seeds = 1; /* there is no noise to draw */
+    NVDP_TRY(check_given(&a, vectors, directory));
+    NVDP_TRY(nvdp__inverter_open(&t.inverter));
+    t.tokenizer = t.inverter.tokenizer;
+    if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.encoder));
+    NVDP_TRY(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
+    NVDP_TRY(open_given(&t, options.known,
+                        options.public_posteriors != NULL ? options.public_posteriors : vectors,
+                        directory, options.known_limit, &a.known));
+    if (a.known.data->count < MIN_PUBLIC || a.attacked.data->count < 2)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected at least %d public texts, and at least 2 texts to "
+                            "attack, found %zu and %zu",
+                            options.known, MIN_PUBLIC, a.known.data->count,
+                            a.attacked.data->count));
+    if (a.known.set->kappa != a.attacked.set->kappa ||
+        a.known.set->policy != a.attacked.set->policy ||
+        (a.known.set->alpha == NULL) != (a.attacked.set->alpha == NULL))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected the mechanism of %s, found another: kappa, lengths or "
+                            "weights differ",
+                            vectors, options.public_posteriors));
+    if (a.known.set->dim != a.attacked.set->dim ||
+        (directory != NULL && a.known.set->dim != info.vector_size))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected as many dimensions as the vectors of the public texts "
+                            "and of the encoder have, found %zu, %zu and %zu",
+                            vectors, a.attacked.set->dim, a.known.set->dim,
+                            directory != NULL ? info.vector_size : a.known.set->dim));
+    NVDP_TRY(attack_texts(&t, exact));
+    close_surrogate(&t);
+    NVDP_TRY(nvdp__learned(&a, attacked->kind, out));
+cleanup:
+    close_surrogate(&t);
+    release(&t);
+    nvdp_posteriors_free(a.known.set);
+    nvdp_posteriors_free(a.attacked.set);
+    nvdp_dataset_free(a.known.data);
+    nvdp_dataset_free(a.attacked.data);
+    free(a.score);
+    return status;
+}
+
+/* Refuses options that would have no effect. */
+static nvdp_status check_options(const struct nvdp__attacked *attacked, const char *vectors) {
+    static const char *const of_vectors[] = {"attacked", "public-posteriors", "encoder"};
+    const struct nvdp_config *config = attacked->config;
+    for (size_t k = 0; vectors == NULL && k < sizeof of_vectors / sizeof *of_vectors; k++)
+        if (nvdp_config_get(config, of_vectors[k]) != NULL)
+            return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                              "%s: expected it with {posteriors} alone, found a run",
+                              of_vectors[k]);
+    const char *encoder = nvdp_config_get(config, "encoder");
+    const char *surrogate = nvdp_config_get(config, "surrogate");
+    if (encoder != NULL && (surrogate != NULL || nvdp__is_directory(vectors)))
+        return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                          "{encoder}: expected it without %s, found both",
+                          surrogate != NULL ? "surrogate" : "an encoder in posteriors");
+    if (surrogate == NULL && nvdp_config_is_set(config, "aligned"))
+        return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                          "{aligned}: expected it with {surrogate}, found none");
+    return NVDP_OK;
+}
+
+static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
+    const char *vectors = nvdp_config_get(attacked->config, "posteriors");
+    if ((vectors != NULL) == (nvdp_config_get(attacked->config, "run") != NULL))
+        return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
+                          "expected exactly one of the options run and posteriors");
+    NVDP_RETURN_IF_FAILED(check_options(attacked, vectors));
+    return vectors != NULL ? attack_given(attacked, vectors, found)
+                           : nvdp__learner_run(attacked, found);
+}
+
+static const char *const options[] = {
+    NVDP__LEARNER_OPTIONS, "prior",   "beam",      "tokens",  "steps", "posteriors", "attacked",
+    "public-posteriors",   "encoder", "surrogate", "aligned", NULL};
+
+const struct nvdp__attack nvdp__attack_row_invert = {.target = NVDP_ATTACK_POSTERIORS,
+                                                     .opens = true,
+                                                     .learn = attack_run,
+                                                     .attacker = NVDP_ATTACKER_INVERT,
+                                                     .options = options,
+                                                     NVDP__LEARNER_RESULT,
+                                                     .run = run};

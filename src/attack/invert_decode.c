@@ -1,0 +1,240 @@
+/* Writes texts with the attacker's model (invert.h) by iterative unmasking: mask-predict (Ghazvininejad et al. 2019).
+ * First all tokens are masked and predicted at once.  In each later round the least certain tokens are masked and
+ * predicted again, given the others; their number falls linearly to zero. */
+#include "attack/invert.h"
+#include "base/random.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { ROUNDS = 8, TOGETHER = 32, SPECIALS = 2 };
+
+struct candidate {
+    size_t text; /* number of the text in its corpus */
+    size_t n;
+    int32_t *id;       /* [n] */
+    double *log_p;     /* [n] of each token when it was predicted */
+    double log_length; /* log p of n tokens */
+    bool sampled;      /* the first round draws tokens */
+};
+
+struct writer {
+    struct nvdp__inverter *inverter;
+    const struct nvdp__sight *sight;
+    size_t first, texts, beam;
+    struct candidate *candidate; /* [texts, beam] */
+    double *log_p;               /* [texts * beam, length] */
+    double *length;              /* [texts, length] log p of each number of tokens */
+    bool *asked;                 /* [length] places of a candidate */
+};
+
+/* --- lengths --- */
+
+/* Normalizes the answers at [CLS] of texts [from, from + n) over the possible numbers of tokens. */
+static void read_lengths(struct writer *w, size_t from, size_t n) {
+    const struct nvdp__inverter *v = w->inverter;
+    const size_t pieces = v->bert.vocab_size, most = v->length - SPECIALS;
+    for (size_t i = 0; i < n; i++) {
+        const float *weight = v->model.heads.logits + i * pieces;
+        double *to = w->length + (from + i) * v->length, sum = 0;
+        for (size_t k = 1; k <= most; k++)
+            sum += fmax((double)weight[k], (double)FLT_MIN);
+        for (size_t k = 1; k <= most; k++)
+            to[k] = log(fmax((double)weight[k], (double)FLT_MIN) / sum);
+    }
+}
+
+static nvdp_status guess_lengths(struct writer *w) {
+    static const struct nvdp__pass pass = {.training = false};
+    struct nvdp__inverter *v = w->inverter;
+    struct nvdp__pretrain_losses losses;
+    const size_t together = nvdp__min(v->model.heads.block, TOGETHER);
+    for (size_t from = 0; from < w->texts; from += together) {
+        const size_t n = nvdp__min(w->texts - from, together);
+        nvdp__inverter_clear(v);
+        for (size_t i = 0; i < n; i++)
+            nvdp__inverter_ask(v, nvdp__inverter_put(v, w->sight, w->first + from + i, 0, NULL), 0);
+        NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
+        read_lengths(w, from, n);
+    }
+    return NVDP_OK;
+}
+
+/* Further lengths must have this share of the likeliest one's probability. */
+static const double MIN_SHARE = .05;
+
+/* Gives the candidates of text i the likeliest lengths, one after the other.  If no more lengths are likely, or the
+ * length is known, further candidates begin from drawn tokens. */
+static void choose_lengths(struct writer *w, size_t i) {
+    const struct nvdp__inverter *v = w->inverter;
+    const struct nvdp_dataset *data =
+        w->sight->corpus == &v->attack->known ? v->known : v->attacked;
+    const size_t text = w->first + i, most = v->length - SPECIALS;
+    double *left = w->length + i * v->length, largest = -INFINITY;
+    size_t lengths = 0;
+    for (size_t b = 0; b < w->beam; b++) {
+        struct candidate *c = &w->candidate[i * w->beam + b];
+        size_t best = 1;
+        c->text = text;
+        if (!v->guess_length) {
+            c->n = data->offset[text + 1] - data->offset[text] - SPECIALS;
+            c->sampled = b > 0;
+            continue;
+        }
+        for (size_t k = 2; k <= most; k++)
+            if (left[k] > left[best]) best = k;
+        if (b == 0) largest = left[best];
+        if (left[best] >= largest + log(MIN_SHARE)) {
+            c->n = best;
+            c->log_length = left[best];
+            left[best] = -INFINITY;
+            lengths++;
+        } else {
+            const struct candidate *same = &w->candidate[i * w->beam + b % lengths];
+            c->n = same->n;
+            c->log_length = same->log_length;
+            c->sampled = true;
+        }
+    }
+}
+
+/* --- rounds --- */
+
+/* Names the token of an answer: the likeliest piece, or with `stream` one that is drawn (Gumbel's trick). */
+static int32_t name(const struct nvdp__inverter *v, const float *weight,
+                    struct nvdp__stream *stream, double *log_p) {
+    const size_t pieces = nvdp_tokenizer_size(v->tokenizer);
+    double sum = 0, best = -INFINITY;
+    size_t found = 0;
+    for (size_t k = 0; k < pieces; k++) {
+        if (!v->ordinary[k]) continue;
+        sum += (double)weight[k];
+        const double draw = stream == NULL
+                                ? (double)weight[k]
+                                : log(fmax((double)weight[k], (double)FLT_MIN)) -
+                                      log(-log(fmax(nvdp__stream_uniform(stream), DBL_MIN)));
+        if (!(draw > best)) continue;
+        best = draw;
+        found = k;
+    }
+    *log_p = log(fmax((double)weight[found], (double)FLT_MIN) / fmax(sum, (double)FLT_MIN));
+    return (int32_t)found;
+}
+
+/* Marks the places of a candidate that a round asks for, the least certain ones. */
+static void mark(const struct candidate *c, size_t round, bool *asked) {
+    const size_t many = round == 0 ? c->n : c->n * (ROUNDS - round) / ROUNDS;
+    for (size_t k = 0; k < c->n; k++)
+        asked[k] = round == 0;
+    for (size_t a = 0; a < many && round > 0; a++) {
+        size_t least = c->n;
+        for (size_t k = 0; k < c->n; k++)
+            if (!asked[k] && (least == c->n || c->log_p[k] < c->log_p[least])) least = k;
+        asked[least] = true;
+    }
+}
+
+/* A token that is asked for, and the answer. */
+struct request {
+    size_t candidate, place;
+    int32_t id;
+    double log_p;
+};
+
+/* Asks for n tokens at once, at most model.heads.block, whose candidates follow each other. */
+static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request *request) {
+    static const struct nvdp__pass pass = {.training = false};
+    struct nvdp__inverter *v = w->inverter;
+    struct nvdp__pretrain_losses losses;
+    const struct nvdp__noise noise = {.seed = w->sight->seed};
+    nvdp__inverter_clear(v);
+    for (size_t k = 0, start = 0; k < n; k++) {
+        const struct candidate *c = &w->candidate[request[k].candidate];
+        if (k == 0 || request[k].candidate != request[k - 1].candidate)
+            start = nvdp__inverter_put(v, w->sight, c->text, c->n, c->id);
+        nvdp__inverter_ask(v, start + 1 + request[k].place, 0);
+    }
+    NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
+    for (size_t k = 0; k < n; k++) {
+        const struct candidate *c = &w->candidate[request[k].candidate];
+        const size_t draw = request[k].candidate % w->beam * v->length + request[k].place;
+        struct nvdp__stream stream =
+            nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE, (uint32_t)draw, c->text);
+        request[k].id = name(v, v->model.heads.logits + k * v->bert.vocab_size,
+                             c->sampled && round == 0 ? &stream : NULL, &request[k].log_p);
+    }
+    return nvdp__check_cancelled(v->attack->ctx, "attack: cancelled");
+}
+
+static nvdp_status run_round(struct writer *w, size_t round, struct request *request) {
+    const struct nvdp__inverter *v = w->inverter;
+    const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
+    const size_t block = v->model.heads.block;
+    size_t n = 0, from = 0, texts = 0;
+    for (size_t b = 0; b < w->texts * w->beam; b++) {
+        struct candidate *c = &w->candidate[b];
+        mark(c, round, w->asked);
+        for (size_t k = 0; k < c->n; k++) {
+            if (!w->asked[k]) continue;
+            request[n++] = (struct request){.candidate = b, .place = k};
+            c->id[k] = mask;
+        }
+    }
+    /* each batch has at most `block` answers and TOGETHER candidates */
+    for (size_t k = 0; k <= n; k++) {
+        const bool opens = k == from || k == n || request[k].candidate != request[k - 1].candidate;
+        if (k > from && (k == n || k - from == block || (opens && texts == TOGETHER))) {
+            NVDP_RETURN_IF_FAILED(ask(w, round, k - from, request + from));
+            from = k;
+            texts = 0;
+        }
+        texts += opens || k == from;
+    }
+    for (size_t k = 0; k < n; k++) {
+        const struct candidate *c = &w->candidate[request[k].candidate];
+        c->id[request[k].place] = request[k].id;
+        c->log_p[request[k].place] = request[k].log_p;
+    }
+    return NVDP_OK;
+}
+
+/* --- texts --- */
+
+nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__sight *sight,
+                                 size_t first, size_t n, int32_t *ids,
+                                 struct nvdp__written *written) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = v->attack->ctx;
+    struct writer w = {v, sight, first, n, v->attack->options->beam, NULL, NULL, NULL, NULL};
+    struct request *request = NULL;
+    const size_t all = n * w.beam;
+    NVDP_TRY(NVDP__NEW(ctx, w.candidate, all));
+    NVDP_TRY(NVDP__NEW(ctx, w.log_p, all * v->length));
+    NVDP_TRY(NVDP__NEW(ctx, w.length, n * v->length));
+    NVDP_TRY(NVDP__NEW(ctx, w.asked, v->length));
+    NVDP_TRY(NVDP__NEW(ctx, request, all * v->length));
+    if (v->guess_length) NVDP_TRY(guess_lengths(&w));
+    for (size_t i = 0; i < n; i++)
+        choose_lengths(&w, i);
+    for (size_t b = 0; b < all; b++) {
+        w.candidate[b].id = ids + b * v->length;
+        w.candidate[b].log_p = w.log_p + b * v->length;
+    }
+    for (size_t round = 0; round < ROUNDS; round++)
+        NVDP_TRY(run_round(&w, round, request));
+    for (size_t b = 0; b < all; b++) {
+        const struct candidate *c = &w.candidate[b];
+        double sum = c->log_length;
+        for (size_t k = 0; k < c->n; k++)
+            sum += c->log_p[k];
+        written[b] = (struct nvdp__written){c->n, c->id, sum / (double)nvdp__max(c->n, 1)};
+    }
+cleanup:
+    free(w.candidate);
+    free(w.log_p);
+    free(w.length);
+    free(w.asked);
+    free(request);
+    return status;
+}

@@ -1,0 +1,417 @@
+/* Tests the attacker that writes texts: its scores against values by hand, then vectors that tell the words, vectors
+ * of noise alone, a run and its shared samples, and refusals.  Seeds are fixed. */
+#include "attack/invert.h"
+#include "attack/text_scores.h"
+#include "base/random.h"
+#include "tiny_task.h"
+#include "toy_corpus.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/attack.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- scores --- */
+
+static struct nvdp__text_counts compared(const char *text, const char *guess) {
+    uint64_t word[2][NVDP__TEXT_WORDS];
+    size_t n[2] = {strlen(text), strlen(guess)};
+    for (size_t i = 0; i < n[0]; i++)
+        word[0][i] = (uint64_t)text[i];
+    for (size_t i = 0; i < n[1]; i++)
+        word[1][i] = (uint64_t)guess[i];
+    return nvdp__text_compare(n[0], word[0], n[1], word[1]);
+}
+
+/* A letter is a word.  BLEU-4 of abcdef and abcxe: precisions 4/5, (2+1)/(4+1), (1+1)/(3+1), (0+1)/(2+1), brevity
+ * penalty exp(1 - 6/5). */
+Test(text_scores, by_hand) {
+    struct nvdp__text_counts found = compared("abcdef", "abcxe");
+    cr_expect_float_eq(nvdp__bleu(&found), pow(.8 * .6 * .5 / 3, .25) * exp(-.2), 1e-12);
+    cr_expect_float_eq(nvdp__bleu(&found), .43542524, 1e-8);
+    cr_expect_float_eq(found.rouge, 8. / 11, 1e-12); /* abce */
+    cr_expect_float_eq(found.f1, 8. / 11, 1e-12);
+    cr_expect_eq(found.exact, 0);
+    found = compared("abcd", "abcd");
+    cr_expect_float_eq(nvdp__bleu(&found), 1, 1e-12);
+    cr_expect(found.rouge == 1 && found.f1 == 1 && found.exact == 1);
+    found = compared("abcd",
+                     "dcba"); /* the same words; the longest common subsequence is one of them */
+    cr_expect(found.f1 == 1 && found.rouge == .25 && found.exact == 0);
+    found = compared("ab", "aaa"); /* the text has one a; no penalty for a longer guess */
+    cr_expect_float_eq(found.f1, .4, 1e-12);
+    cr_expect_float_eq(nvdp__bleu(&found), pow(1. / 3 * (1. / 3) * .5 * 1, .25), 1e-12);
+    found = compared("ab", "xy");
+    cr_expect(nvdp__bleu(&found) == 0 && found.f1 == 0 && found.rouge == 0);
+    found = compared("", "");
+    cr_expect(found.f1 == 1 && found.exact == 1);
+    found = compared("ab", "");
+    cr_expect(nvdp__bleu(&found) == 0 && found.f1 == 0);
+}
+
+/* The mean of 400 texts that are right with probability .3 has the standard error .023; the interval has about twice
+ * that on either side, and the same for two equal seeds.  No right text: Clopper & Pearson. */
+Test(text_scores, intervals) {
+    enum { TEXTS = 400 };
+    struct nvdp__text_attack_options options = {.seed = 1};
+    struct nvdp__text_attack a = {.ctx = support_context(), .options = &options};
+    struct nvdp__text_counts count[2 * TEXTS];
+    size_t right = 0;
+    for (size_t i = 0; i < TEXTS; i++) {
+        const bool one = i * 7919 % TEXTS < .3 * TEXTS;
+        right += one;
+        count[i] = count[TEXTS + i] = compared("a", one ? "a" : "b");
+    }
+    for (size_t seeds = 1; seeds <= 2; seeds++) {
+        a.scores = 0;
+        cr_assert_eq(nvdp__add_text_scores(&a, NVDP__OBSERVED_RELEASE, seeds, TEXTS, count),
+                     NVDP_OK);
+        cr_assert_eq(a.scores, 4); /* no entities, no encoder */
+        const struct nvdp_text_score *f1 = &a.score[2];
+        cr_expect_str_eq(nvdp_text_metric_name(f1->metric), "words, F1");
+        cr_expect_float_eq(f1->value, (double)right / TEXTS, 1e-12);
+        cr_expect_float_eq(f1->interval.high - f1->interval.low, 2 * 1.96 * sqrt(.3 * .7 / TEXTS),
+                           .012);
+    }
+    for (size_t i = 0; i < TEXTS; i++)
+        count[i] = compared("a", "b");
+    a.scores = 0;
+    cr_assert_eq(nvdp__add_text_scores(&a, NVDP__OBSERVED_STATES, 1, TEXTS, count), NVDP_OK);
+    for (size_t k = 0; k < a.scores; k++)
+        cr_expect_float_eq(a.score[k].interval.high, 1 - pow(.025, 1. / TEXTS), 1e-9);
+    free(a.score);
+    nvdp_context_free(a.ctx);
+}
+
+/* --- the map of an attacker without the encoder --- */
+
+/* y = B x + 3 plus noise of variance .01, or none: the map finds B and 3, and its error is the noise's variance.
+ * Equal samples give the mean. */
+Test(alignment, finds_a_linear_map) {
+    enum { PAIRS = 2000, FROM = 6, TO = 4 };
+    struct nvdp_context *ctx = support_context();
+    for (int noisy = 0; noisy < 2; noisy++) {
+        const struct nvdp__noise noise = {.seed = 3};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+        struct nvdp__alignment map;
+        double b[FROM * TO], e[TO], x[FROM], want[TO], found[TO];
+        cr_assert_eq(nvdp__alignment_create(ctx, PAIRS, FROM, TO, &map), NVDP_OK);
+        nvdp__stream_normals_f64(&stream, FROM * TO, b);
+        nvdp__stream_normals_f64(&stream, PAIRS * FROM, map.x);
+        for (size_t i = 0; i < PAIRS; i++) {
+            nvdp__stream_normals_f64(&stream, TO, e);
+            for (size_t k = 0; k < TO; k++) {
+                map.y[i * TO + k] = 3 + noisy * .1 * e[k];
+                for (size_t d = 0; d < FROM; d++)
+                    map.y[i * TO + k] += b[d * TO + k] * map.x[i * FROM + d];
+            }
+        }
+        cr_assert_eq(nvdp__alignment_fit(ctx, &map), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp__stream_normals_f64(&stream, FROM, x);
+        for (size_t k = 0; k < TO; k++) {
+            want[k] = 3;
+            for (size_t d = 0; d < FROM; d++)
+                want[k] += b[d * TO + k] * x[d];
+            cr_expect_float_eq(map.error[k], noisy ? .01 : 0, .002);
+        }
+        nvdp__alignment_apply(&map, x, found);
+        for (size_t k = 0; k < TO; k++)
+            cr_expect_float_eq(found[k], want[k], .03);
+        if (noisy) {
+            memset(map.x, 0, PAIRS * FROM * sizeof *map.x);
+            cr_expect_eq(nvdp__alignment_fit(ctx, &map), NVDP_OK);
+            nvdp__alignment_apply(&map, x, found);
+            for (size_t k = 0; k < TO; k++)
+                cr_expect_float_eq(found[k], map.mean[FROM + k], 1e-12);
+        }
+        nvdp__alignment_release(&map);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* --- vectors of known texts --- */
+
+enum { WORDS = 10, LONGEST = 5, KNOWN = 400, SECRET = 60, DIM = WORDS * LONGEST };
+
+static const char *const words[WORDS] = {"good", "bad", "cat",  "dog", "sun",
+                                         "sea",  "red", "blue", "one", "two"};
+
+/* Writes random texts of two to five words, and a vector for each: an indicator of the word at each place, plus noise,
+ * or noise alone without `tells`.  In the file with tags the first word of a text is an entity. */
+static void write_texts(const char *name, size_t texts, uint64_t seed, bool tells, double noise) {
+    const struct nvdp__noise key = {.seed = seed};
+    struct nvdp__stream stream = nvdp__stream_open(&key, NVDP__PURPOSE_DEMO, 0, 0);
+    char path[64], header[129];
+    snprintf(path, sizeof path, "%s.txt", name);
+    FILE *text = fopen(support_scratch_path(path), "w");
+    snprintf(path, sizeof path, "%s.conll", name);
+    FILE *tagged = fopen(support_scratch_path(path), "w");
+    snprintf(path, sizeof path, "%s.npy", name);
+    FILE *array = fopen(support_scratch_path(path), "w");
+    cr_assert(text != NULL && tagged != NULL && array != NULL);
+    snprintf(header, sizeof header,
+             "{'descr': '<f8', 'fortran_order': False, 'shape': (%zu, %d), }%*s", texts, DIM, 60,
+             "");
+    header[117] = '\n';
+    fwrite("\x93NUMPY\x01\x00\x76\x00", 1, 10, array);
+    fwrite(header, 1, 118, array);
+    for (size_t i = 0; i < texts; i++) {
+        double vector[DIM];
+        nvdp__stream_normals_f64(&stream, DIM, vector);
+        for (size_t d = 0; d < DIM; d++)
+            vector[d] *= noise;
+        const size_t n = 2 + nvdp__stream_below(&stream, LONGEST - 1);
+        for (size_t k = 0; k < n; k++) {
+            const size_t word = nvdp__stream_below(&stream, WORDS);
+            if (tells) vector[k * WORDS + word] += 1;
+            fprintf(text, "%s%s", words[word], k < n - 1 ? " " : "\n");
+            fprintf(tagged, "%s\t%s\n%s", words[word], k == 0 ? "B-THING" : "O",
+                    k < n - 1 ? "" : "\n");
+        }
+        fwrite(vector, sizeof *vector, DIM, array);
+    }
+    fclose(text);
+    fclose(tagged);
+    fclose(array);
+}
+
+/* Trains a masked language model of such texts. */
+static void make_prior(struct nvdp_context *ctx, const char *out) {
+    char vocabulary[600], text[600];
+    snprintf(vocabulary, sizeof vocabulary, "%s", support_scratch_path("vocabulary.txt"));
+    snprintf(text, sizeof text, "%s", support_scratch_path("known.txt"));
+    FILE *file = fopen(vocabulary, "w");
+    fprintf(file, "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    for (size_t k = 0; k < WORDS; k++)
+        fprintf(file, "%s\n", words[k]);
+    fclose(file);
+    const char *const texts[] = {text};
+    struct nvdp__pretrain_options config = toy_config(texts, out);
+    config.vocab = vocabulary;
+    config.steps = 20;
+    config.hidden = 32;
+    config.length = 8;
+    config.max_positions = 16;
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+}
+
+struct setting {
+    const char *name, *value;
+};
+
+/* Runs the attack with settings up to an empty one; paths are in the scratch directory if they begin with '@'. */
+static nvdp_status attack(struct nvdp_context *ctx, const struct setting *setting, json_t **out) {
+    struct nvdp_config *config = NULL;
+    struct nvdp_attack_result *result = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "kind", "invert");
+    support_set(ctx, config, "seeds", "1");
+    for (; setting->name != NULL; setting++) {
+        const char *value = setting->value;
+        support_set(ctx, config, setting->name,
+                    *value == '@' ? support_scratch_path(value + 1) : value);
+    }
+    const nvdp_status status = nvdp_attack(ctx, config, &result);
+    if (status == NVDP_OK) {
+        cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+        *out = json_loads(text, 0, NULL);
+        free(text);
+    }
+    nvdp_attack_free(result);
+    nvdp_config_free(config);
+    return status;
+}
+
+/* Returns a score, or an end of its interval. */
+static double score(const json_t *found, const char *observed, const char *metric, int end) {
+    size_t i;
+    json_t *of;
+    json_array_foreach(json_object_get(found, "scores"), i, of) {
+        if (strcmp(json_string_value(json_object_get(of, "observed")), observed) == 0 &&
+            strcmp(json_string_value(json_object_get(of, "metric")), metric) == 0)
+            return end < 0 ? json_real_value(json_object_get(of, "value"))
+                           : json_number_value(
+                                 json_array_get(json_object_get(of, "interval"), (size_t)end));
+    }
+    cr_assert_fail("no %s of %s", metric, observed);
+    return NAN;
+}
+
+static bool weak(const json_t *found) {
+    return json_is_true(json_object_get(found, "weak"));
+}
+
+#define GIVEN(vectors, public_vectors, texts)                                                      \
+    {"posteriors", vectors}, {"public-posteriors", public_vectors}, {"attacked", texts},           \
+        {"public", "@known.txt"}, {"prior", "@prior"}, {"tokens", "6"}, {                          \
+        "beam", "3"                                                                                \
+    }
+
+/* The texts are written where vectors tell them, lengths included; otherwise the score is the prior's.  The numbers
+ * depend on the seed alone. */
+Test(invert, vectors_of_known_texts) {
+    struct nvdp_context *ctx = support_context();
+    const struct setting clear[] = {
+        GIVEN("@secret.npy", "@known.npy", "@secret.conll"), {"steps", "500"}, {0}};
+    const struct setting hidden[] = {
+        GIVEN("@secret.npy", "@known.npy", "@secret.txt"), {"steps", "150"}, {0}};
+    char prior[600];
+    json_t *found = NULL, *again = NULL;
+    write_texts("known", KNOWN, 1, true, .02);
+    write_texts("secret", SECRET, 2, true, .02);
+    snprintf(prior, sizeof prior, "%s", support_scratch_path("prior"));
+    make_prior(ctx, prior);
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
+    cr_assert_eq(attack(ctx, clear, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_geq(score(found, "release", "words, F1", -1), .9, "%g",
+                  score(found, "release", "words, F1", -1));
+    cr_expect_gt(score(found, "release", "exact match", -1), .6, "%g",
+                 score(found, "release", "exact match", -1));
+    cr_expect_gt(score(found, "release", "BLEU-4", -1), score(found, "prior", "BLEU-4", 1));
+    cr_expect_geq(score(found, "release", "entities, recall", -1), .8);
+    cr_expect_lt(score(found, "prior", "entities, recall", -1), .8);
+    cr_expect(!weak(found));
+    json_decref(found);
+
+    write_texts("known", KNOWN, 1, false, 1);
+    write_texts("secret", SECRET, 2, false, 1);
+    cr_assert_eq(attack(ctx, hidden, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_leq(score(found, "release", "words, F1", 0), score(found, "prior", "words, F1", 1));
+    cr_expect_geq(score(found, "release", "words, F1", 1), score(found, "prior", "words, F1", 0));
+    cr_expect(weak(found));
+    cr_assert_eq(nvdp_context_set_threads(ctx, 2), NVDP_OK);
+    cr_assert_eq(attack(ctx, hidden, &again), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(json_equal(found, again));
+    json_decref(found);
+    json_decref(again);
+    nvdp_context_free(ctx);
+}
+
+/* --- a run --- */
+
+/* Shares two samples of each dev text. */
+static void share(struct nvdp_context *ctx, const char *run) {
+    const char *const option[][2] = {
+        {"run", run},           {"out", support_scratch_path("shared.h5")},
+        {"split", "dev"},       {"samples", "2"},
+        {"measure-texts", "2"}, {"limit", "12"},
+        {"insecure-seed", "7"}, {"no-ledger", "true"}};
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        support_set(ctx, config, option[i][0], option[i][1]);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+}
+
+/* Samples are drawn or from a file.  Under a sequence clip the exact match alone has a bound: that of naming the most
+ * frequent text. */
+Test(invert, a_run) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_HIDDEN, .epochs = 1, .clip_sequence = 2};
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(task_run(ctx, "run", &choice, NULL));
+    char prior[600];
+    json_t *found = NULL;
+    cr_assert_eq(nvdp_context_set_threads(ctx, 1), NVDP_OK);
+    write_texts("known", KNOWN, 1, true, 0);
+    snprintf(prior, sizeof prior, "%s", support_scratch_path("prior"));
+    make_prior(ctx, prior);
+    const struct setting setting[] = {{"run", run},
+                                      {"public", "@data/train.tsv"},
+                                      {"prior", "@prior"},
+                                      {"tokens", "8"},
+                                      {"steps", "20"},
+                                      {"limit", "10"},
+                                      {0}};
+    cr_assert_eq(attack(ctx, setting, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(json_integer_value(json_object_get(found, "texts")), 10);
+    for (int o = 0; o < 3; o++) {
+        static const char *const observed[] = {"release", "states", "prior"};
+        const double cosine = score(found, observed[o], "cosine", -1);
+        cr_expect(cosine >= -1 && cosine <= 1 + 1e-6, "%g", cosine);
+        (void)score(found, observed[o], "ROUGE-L", -1);
+    }
+    size_t bounded = 0, i;
+    json_t *of;
+    json_array_foreach(json_object_get(found, "scores"), i, of) {
+        if (json_is_null(json_object_get(of, "bound"))) continue;
+        bounded++;
+        cr_expect_str_eq(json_string_value(json_object_get(of, "metric")), "exact match");
+        cr_expect_str_eq(json_string_value(json_object_get(of, "observed")), "release");
+        const double baseline = json_real_value(json_object_get(of, "baseline"));
+        cr_expect_float_eq(baseline * 10, round(baseline * 10), 1e-9);
+        cr_expect_gt(json_real_value(json_object_get(of, "bound")), baseline);
+    }
+    cr_expect_eq(bounded, 1);
+    json_decref(found);
+    share(ctx, run);
+    const struct setting shared[] = {
+        {"run", run},    {"public", "@data/train.tsv"}, {"prior", "@prior"}, {"tokens", "8"},
+        {"steps", "20"}, {"shared", "@shared.h5"},      {"seeds", "2"},      {0}};
+    cr_assert_eq(attack(ctx, shared, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(json_integer_value(json_object_get(found, "texts")), 12);
+    cr_expect_eq(json_integer_value(json_object_get(found, "seeds")), 2);
+    json_decref(found);
+
+    const struct {
+        struct setting changed;
+        const char *message;
+    } refused[] = {{{"prior", "@run/model"}, "masked-LM head"},
+                   {{"tokens", "500"}, "max_position_embeddings"},
+                   {{"aligned", "50"}, "expected it with --surrogate"},
+                   {{"attacked", "@known.txt"}, "attacked: expected it with --posteriors alone"},
+                   {{"public", "@nowhere.tsv"}, "nowhere.tsv"}};
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
+        const struct setting with[] = {{"run", run},
+                                       {"public", "@data/train.tsv"},
+                                       {"prior", "@prior"},
+                                       {"tokens", "8"},
+                                       {"steps", "20"},
+                                       refused[k].changed,
+                                       {0}};
+        cr_expect_neq(attack(ctx, with, &found), NVDP_OK);
+        support_contains(nvdp_context_error(ctx), refused[k].message);
+    }
+    const struct setting without[] = {{"run", run}, {"public", "@data/train.tsv"}, {0}};
+    cr_expect_eq(attack(ctx, without, &found), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "prior: expected the directory of a masked");
+    free(run);
+    nvdp_context_free(ctx);
+}
+
+Test(invert, refuses_vectors_without_texts) {
+    struct nvdp_context *ctx = support_context();
+    json_t *found = NULL;
+    char prior[600];
+    write_texts("known", KNOWN, 1, true, 0);
+    write_texts("secret", SECRET, 2, true, 0);
+    snprintf(prior, sizeof prior, "%s", support_scratch_path("prior"));
+    make_prior(ctx, prior);
+    const struct {
+        struct setting setting[8];
+        const char *message;
+    } bad[] = {{{{"posteriors", "@secret.npy"}, {"prior", "@prior"}}, "expected the texts"},
+               {{{"posteriors", "@secret.npy"},
+                 {"prior", "@prior"},
+                 {"public", "@known.txt"},
+                 {"attacked", "@secret.txt"}},
+                "expected the vectors of the public texts in --public-posteriors"},
+               {{{"posteriors", "@known.npy"},
+                 {"prior", "@prior"},
+                 {"public", "@known.txt"},
+                 {"attacked", "@secret.txt"},
+                 {"public-posteriors", "@known.npy"},
+                 {"tokens", "6"}},
+                "expected the vectors of 60 texts, in the order of their file, found those of 400"},
+               {{{"prior", "@prior"}}, "exactly one of the options run and posteriors"}};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cr_expect_neq(attack(ctx, bad[k].setting, &found), NVDP_OK);
+        support_contains(nvdp_context_error(ctx), bad[k].message);
+    }
+    nvdp_context_free(ctx);
+}
