@@ -45,13 +45,15 @@ struct nvdp_export_result {
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Exported texts that the encoder was trained on: "all", "some", or "maybe" (unknown). */
     char training_texts[8];
+    char run[1024]; /**< folder of the run, which this export may have made (option "model") */
 };
 
 /** Releases what a result holds.
  * @param result of an nvdp_export() that succeeded; NULL is allowed */
 void nvdp_export_result_free(struct nvdp_export_result *result);
 
-/** Creates the options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
+/** Creates the options of nvdp_export(): run, or model (a public encoder without training, by the method sentence) with
+ * center, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit, out, model-out, samples, grid, card,
  * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, overwrite, batch,
  * insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx      outlives the configuration

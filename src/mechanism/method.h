@@ -19,6 +19,9 @@ struct nvdp__method {
     /* Has a certificate per word: a text is a sequence of words, read whole by a word-local
      * encoder (nvdp__tokenizer_read_words, struct nvdp__encoder_row). */
     bool words;
+    /* Has nothing to train and releases the encoder's own embedding: nvdp export makes its runs,
+     * training refuses it, and its files can be searched (train/sentence.h, share/search.c). */
+    bool untrained;
     const char *encoder; /* model_type of the only encoder that it takes; NULL: the model's own */
     bool (*single)(
         const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */

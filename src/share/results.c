@@ -48,6 +48,7 @@ const struct nvdp_result_table nvdp__result_export = {
                "whether the encoder was trained on these texts: all, some, maybe"),
         {"spent", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_TEXT, .help = "by the ledger",
          .of = &spent_table, .present = has_ledger, .print = print_spent},
+        EXPORT(run, NULL, NVDP_SCOPE_FILE, 0, "folder of the run"),
         EXPORT(texts, "texts", NVDP_SCOPE_FILE, 0, "texts in the file", .label = "texts"),
         EXPORT(samples, "samples", NVDP_SCOPE_TEXT, 0, "samples of each text",
                .label = "samples of each"),
