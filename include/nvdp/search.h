@@ -11,7 +11,7 @@
  * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: the guess bound of the
  * file's statement limits this. Lengths are not in the file, so no search can filter by them.
  *
- * New: later versions may change it. */
+ * Experimental: later versions may change it. */
 #ifndef NVDP_SEARCH_H
 #define NVDP_SEARCH_H
 
@@ -67,6 +67,7 @@ void nvdp_search_free(struct nvdp_search *search);
 nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_search_info *out);
 /** Finds the texts with the largest estimates for each query. Reads the vectors once for all queries: O(N p) memory
  * traffic, O(N p Q) operations. Ties keep the order of the file. The hits do not depend on the number of threads.
+ * @param ctx     as in nvdp_search_open(); can cancel
  * @param search  the search
  * @param queries Q
  * @param query   [Q] texts, UTF-8
@@ -74,8 +75,8 @@ nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_s
  * @param hit     [Q, min(k, N)] hits of each query by decreasing estimate
  * @return NVDP_ERR_ARGUMENT without queries, for k = 0, and for a query without tokens, whose mean is 0;
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
-nvdp_status nvdp_search_texts(struct nvdp_search *search, size_t queries, const char *const *query,
-                              size_t top, struct nvdp_hit *hit);
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                              const char *const *query, size_t top, struct nvdp_hit *hit);
 
 NVDP_END_DECLS
 #endif

@@ -138,8 +138,8 @@ static int search(struct cli *cli, const struct values *values, struct queries *
     const double loaded = nvdp__now();
     const size_t count = nvdp__min((size_t)values->top, info.texts);
     CLI_DO(cli, NVDP__NEW(cli->ctx, *hit, queries->count * nvdp__max(count, 1)));
-    CLI_DO(cli, nvdp_search_texts(*opened, queries->count, (const char *const *)queries->text,
-                                  (size_t)values->top, *hit));
+    CLI_DO(cli, nvdp_search_texts(cli->ctx, *opened, queries->count,
+                                  (const char *const *)queries->text, (size_t)values->top, *hit));
     const double seconds[] = {loaded - start, nvdp__now() - loaded};
     if (cli->json) return cli_print_json(cli, to_json(&info, queries, count, *hit, seconds));
     print(&info, queries, count, *hit, seconds);

@@ -129,10 +129,9 @@ nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_s
 /* --- queries --- */
 
 /* Computes the unit vectors u [queries, p]. */
-static nvdp_status embed(struct nvdp_search *search, size_t queries, const char *const *text,
-                         float *u) {
+static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *search, size_t queries,
+                         const char *const *text, float *u) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_context *ctx = search->ctx;
     const struct nvdp__query_map *query = search->of->query;
     struct nvdp_dataset *data = NULL;
     float *vectors = NULL;
@@ -295,10 +294,9 @@ static void give_hits(const struct nvdp_search *search, const struct scan *scan,
     }
 }
 
-nvdp_status nvdp_search_texts(struct nvdp_search *search, size_t queries, const char *const *query,
-                              size_t top, struct nvdp_hit *hit) {
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                              const char *const *query, size_t top, struct nvdp_hit *hit) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_context *ctx = search->ctx;
     const struct nvdp__embeddings_shape *shape = &search->of->shape;
     const size_t threads = (size_t)nvdp_context_threads(ctx), width = shape->samples * shape->dim;
     struct scan scan = {.of = search->of,
@@ -316,7 +314,7 @@ nvdp_status nvdp_search_texts(struct nvdp_search *search, size_t queries, const 
     if (!nvdp__mul(slots, scan.room, &size))
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "search: too many queries and hits");
     NVDP_TRY(NVDP__NEW(ctx, u, queries * shape->dim));
-    NVDP_TRY(embed(search, queries, query, u));
+    NVDP_TRY(embed(ctx, search, queries, query, u));
     scan.u = u;
     NVDP_TRY(NVDP__NEW(ctx, scan.best, size));
     NVDP_TRY(NVDP__NEW(ctx, scan.count, slots));

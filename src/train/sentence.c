@@ -73,18 +73,30 @@ static nvdp_status read_embedding(struct maker *maker) {
     return NVDP_OK;
 }
 
-/* Fails for a model of ours: its file would state a digest of weights, which can confirm a guess about the texts that
- * they were trained on. */
+/* Fails for the model of a run: its file would state a digest of weights, which can confirm a guess about the texts that
+ * they were trained on. Warns of a model that nvdp pretrained, which its owner may have made public. */
 static nvdp_status check_public(const struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    const char *model = maker->options->model;
     struct nvdp__lineage lineage = {0};
-    nvdp_status status = nvdp__lineage_read(maker->ctx, maker->options->model, &lineage);
-    const bool ours = status == NVDP_OK && json_array_size(lineage.list) > 0;
+    char *record = nvdp__join(maker->ctx, model, "../run.json");
+    NVDP_TRY(NVDP__MADE(record));
+    if (nvdp__exists(record))
+        NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
+                            "option {model}: %s: expected a public encoder, because whoever "
+                            "searches the file needs it; found the model of a run that was trained "
+                            "on texts",
+                            model));
+    NVDP_TRY(nvdp__lineage_read(maker->ctx, model, &lineage));
+    if (json_array_size(lineage.list) > 0)
+        nvdp__log(maker->ctx, NVDP_LOG_WARNING,
+                  "%s: nvdp trained this encoder on texts; whoever searches the file needs the "
+                  "encoder, and the file states a digest of its weights, so it must be public",
+                  model);
+cleanup:
     nvdp__lineage_release(&lineage);
-    if (!ours) return status;
-    return nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
-                      "option {model}: %s: expected a public encoder, because whoever searches the "
-                      "file needs it; found one that nvdp trained on texts",
-                      maker->options->model);
+    free(record);
+    return status;
 }
 
 static nvdp_status load_encoder(struct maker *maker) {

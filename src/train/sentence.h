@@ -18,7 +18,8 @@ struct nvdp__sentence_options {
 
 /* Makes the run, or, if the folder holds one, checks that it was made with the same options and from the same files.
  * NVDP_ERR_INPUT for too few public texts, and for an embedding that the method cannot compute (a pooling other than
- * mean or cls, dense layers, a prompt); NVDP_ERR_ARGUMENT for a run with other options. */
+ * mean or cls, dense layers, a prompt); NVDP_ERR_ARGUMENT for a run with other options, and for the model of a trained
+ * run as the encoder. */
 nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run);
 

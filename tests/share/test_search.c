@@ -126,7 +126,7 @@ static double *estimates(const struct place *p, const char *file, const char *qu
     const size_t n = s.info.texts;
     struct nvdp_hit *hit = calloc(n, sizeof *hit);
     double *made = calloc(n, sizeof *made);
-    cr_assert_eq(nvdp_search_texts(s.search, 1, &query, n, hit), NVDP_OK, "%s",
+    cr_assert_eq(nvdp_search_texts(p->ctx, s.search, 1, &query, n, hit), NVDP_OK, "%s",
                  nvdp_context_error(p->ctx));
     for (size_t k = 0; k < n; k++) {
         made[hit[k].text] = hit[k].estimate;
@@ -230,7 +230,8 @@ Test(search, formats_and_shards) {
         open_search(&p, file, &s);
         cr_expect_eq(s.info.texts, i == 4 ? 2 * TEXTS : TEXTS);
         cr_expect_eq(s.info.dim, 6);
-        cr_assert_eq(nvdp_search_texts(s.search, 1, (const char *const *)&query, 3, hit), NVDP_OK);
+        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, (const char *const *)&query, 3, hit),
+                     NVDP_OK);
         cr_expect_eq(hit[0].text % TEXTS, 6);
         cr_expect_eq(hit[0].id, 6);
         cr_expect_float_eq(hit[0].estimate, 1, .03);
@@ -252,10 +253,10 @@ Test(search, queries_and_threads) {
     for (size_t i = 0; i < 5; i++)
         query[i] = line_of(&p, 1 + 2 * i);
     open_search(&p, p.out, &s);
-    cr_assert_eq(nvdp_search_texts(s.search, 5, query, 4, together[0]), NVDP_OK);
+    cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 5, query, 4, together[0]), NVDP_OK);
     for (size_t i = 0; i < 5; i++) {
         cr_assert_eq(nvdp_context_set_threads(p.ctx, 1 + (int)i), NVDP_OK);
-        cr_assert_eq(nvdp_search_texts(s.search, 1, &query[i], 4, alone), NVDP_OK);
+        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, &query[i], 4, alone), NVDP_OK);
         for (size_t k = 0; k < 4; k++) {
             cr_expect_eq(alone[k].text, together[i][k].text);
             cr_expect_float_eq(alone[k].estimate, together[i][k].estimate, 1e-5);
@@ -383,10 +384,10 @@ Test(search, refuses_other_files_and_encoders) {
     EXPORT(&p, "clip-sequence", "4");
     open_search(&p, p.out, &s);
     static const char *const nothing[] = {"\t "};
-    cr_expect_eq(nvdp_search_texts(s.search, 1, nothing, 2, hit), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, 1, nothing, 2, hit), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(p.ctx), "expected a text with tokens");
-    cr_expect_eq(nvdp_search_texts(s.search, 0, nothing, 2, hit), NVDP_ERR_ARGUMENT);
-    cr_expect_eq(nvdp_search_texts(s.search, 1, nothing, 0, hit), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, 0, nothing, 2, hit), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, 1, nothing, 0, hit), NVDP_ERR_ARGUMENT);
     snprintf(sha, sizeof sha, "%s", s.info.sha256);
     close_search(&s);
 
