@@ -630,11 +630,12 @@ static nvdp_status name_labels(struct export *export) {
 static nvdp_status state_facts(struct export *export) {
     const struct options *options = export->options;
     struct nvdp__release_facts *facts = &export->facts;
+    const bool untrained = nvdp__method_row(export->run.model->info.method)->untrained;
     *facts = (struct nvdp__release_facts){
         .info = &export->run.model->info,
         .form = export->form,
-        .lambda_g = export->run.config.lambda_g,
-        .lambda_d = export->run.config.lambda_d,
+        .lambda_g = untrained ? NAN : export->run.config.lambda_g,
+        .lambda_d = untrained ? NAN : export->run.config.lambda_d,
         .texts = export->texts,
         .samples = options->samples,
         .labels = options->with_labels,
