@@ -179,7 +179,7 @@ const struct cli_command cli_command_search = {
         "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
         "    --input texts.tsv --out shared.h5\n"
         "  nvdp search shared.h5 --query 'how do I learn to swim?'\n"
-        "  nvdp search shared.h5 --queries questions.txt --top 100 --model models/minilm --json\n",
+        "  nvdp search shared.h5 --queries questions.txt --top 100 --json\n",
     .options = options,
     .run = run,
 };

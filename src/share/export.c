@@ -122,36 +122,38 @@ static const struct nvdp_option option_rows[] = {
      "clip-sequence or certified-epsilon; whoever guesses a text can check the guess, as far as "
      "the "
      "noise allows",
-     NULL, AT(model), .group = "An encoder without training:"},
+     NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
     {"center", NVDP_OPTION_TEXT, "FILE",
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
      "file "
      "states it: never give private texts",
-     NULL, AT(center)},
+     NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
     {"clip-sequence", NVDP_OPTION_REAL, "C",
-     "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip)},
+     "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
+     .traits = NVDP_TRAIT_BASIC},
     {"certified-epsilon", NVDP_OPTION_REAL, "E",
      "choose C such that all samples of a text together have epsilon E at delta 1e-5", "0",
-     AT(epsilon)},
+     AT(epsilon), .traits = NVDP_TRAIT_BASIC},
     {"reduce", NVDP_OPTION_INTEGER, "K",
      "keep only the K principal directions of the public texts; the file states them; 0: all", "0",
-     AT(reduce), .max = 65536},
+     AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
     {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
-     AT(text_column)},
+     AT(text_column), .traits = NVDP_TRAIT_BASIC},
 
     {"input", NVDP_OPTION_TEXT, "F.tsv",
      "file with the task's text columns to export (.tsv, .csv, .json, also .gz or .xz); -: "
      "standard "
      "input, as TSV",
-     NULL, AT(input), .group = "Texts:"},
+     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
-     NULL, AT(splits)},
+     NULL, AT(splits), .traits = NVDP_TRAIT_BASIC},
     NVDP__MOVED_DATA_ROW(AT(data)),
-    NVDP__LIMIT_ROW(AT(limit)),
+    NVDP__LIMIT_ROW(AT(limit), .traits = NVDP_TRAIT_BASIC),
 
     {"out", NVDP_OPTION_TEXT, "FILE.h5",
      "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
-     NULL, AT(out), .group = "Release:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+     NULL, AT(out),
+     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"model-out", NVDP_OPTION_TEXT, "DIR",
      "also write the public part of the model, from which readers can start", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
@@ -161,19 +163,19 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(model_id), .traits = NVDP_TRAIT_NO_EFFECT},
     {"samples", NVDP_OPTION_INTEGER, "S",
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
-     .min = 1, .max = 65536},
+     .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
     {"grid", NVDP_OPTION_CHOICE, "G",
      "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "
      "older readers",
      "fixed", AT(grid), .choices = grid_names},
-    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
-     AT(with_labels)},
+    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
+     .traits = NVDP_TRAIT_BASIC},
     {"card", NVDP_OPTION_TEXT, "README.md",
      "also write a dataset card with the statement and instructions to load the file", NULL,
-     AT(card), .traits = NVDP_TRAIT_NO_EFFECT},
+     AT(card), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     {"sign", NVDP_OPTION_TEXT, "KEYFILE",
      "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
-     AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+     AT(sign), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"ledger", NVDP_OPTION_TEXT, "FILE",
      "ledger that counts the samples of every text before they are drawn; created if missing; "
      "default RUN/ledger",
@@ -187,7 +189,7 @@ static const struct nvdp_option option_rows[] = {
     {"budget-samples", NVDP_OPTION_INTEGER, "N",
      "refuse the export if a text would have more than N samples in total in the ledger; 0: as "
      "many as the run was certified for, or else one",
-     "0", AT(budget.samples), .traits = NVDP_TRAIT_NO_EFFECT},
+     "0", AT(budget.samples), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     {"budget-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
      "0: the budget of the previous export",
@@ -200,7 +202,7 @@ static const struct nvdp_option option_rows[] = {
     {"publish-measured", NVDP_OPTION_FLAG, NULL,
      "write the privacy summary into the file; it is computed without noise, so it helps others to "
      "find out which texts these are",
-     NULL, AT(publish)},
+     NULL, AT(publish), .traits = NVDP_TRAIT_BASIC},
     NVDP__BDP_DELTA_ROW(AT(delta)),
     {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
      "1000", AT(measure_texts), .unit = "texts"},
@@ -210,7 +212,7 @@ static const struct nvdp_option option_rows[] = {
 static nvdp_status check_model(struct nvdp_context *ctx, const struct options *options) {
     if (options->model == NULL) {
         if (options->run == NULL)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "RUN or option {model} is needed");
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "a run, RUN, or option {model} is needed");
         if (options->center != NULL || options->clip != 0 || options->epsilon != 0 ||
             options->reduce != 0)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

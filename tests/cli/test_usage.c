@@ -217,7 +217,7 @@ Test(usage, short_help_names_groups_and_number_of_options) {
         program_release(&full);
         program_release(&help);
     }
-    cr_expect_eq(shortened, 4);
+    cr_expect_eq(shortened, 5);
 }
 
 Test(usage, short_help_has_the_options_that_most_runs_need) {
