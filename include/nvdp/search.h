@@ -11,7 +11,7 @@
  * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: the guess bound of the
  * file's statement limits this. Lengths are not in the file, so no search can filter by them.
  *
- * Experimental: later versions may change it. */
+ * Experimental: may change in any version. */
 #ifndef NVDP_SEARCH_H
 #define NVDP_SEARCH_H
 
@@ -34,7 +34,7 @@ struct nvdp_search_info {
     /** Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query. */
     double margin_all;
     char encoder[64]; /**< name of the encoder's folder, as the sender states it */
-    char sha256[65];  /**< of the encoder's weights */
+    char sha256[65];  /**< SHA-256 of the encoder's weights */
 };
 
 /** One hit. */

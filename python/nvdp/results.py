@@ -658,7 +658,7 @@ class SearchInfo(Result):
     encoder: str
     """Name of the encoder's folder, as the sender states it."""
     sha256: str
-    """Of the encoder's weights."""
+    """SHA-256 of the encoder's weights."""
 
 
 @dataclass(init=False, eq=False, repr=False)

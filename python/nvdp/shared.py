@@ -40,7 +40,7 @@ class SearchHits:
     deviation: float
     """Standard deviation of an estimate: 1/(C sqrt(S))."""
     margin: float
-    """Half the width of the 95 % interval of a text that was chosen beforehand, which a hit is not."""
+    """Half the width of the 95 % interval of a text that was chosen before the search, which a hit is not."""
     margin_all: float
     """Half the width of intervals that hold for all texts of the file together with 95 %, so also for the hits of one query."""
 

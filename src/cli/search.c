@@ -114,7 +114,7 @@ static void print(const struct nvdp_search_info *info, const struct queries *que
     nvdp__snprintf(
         text, sizeof text,
         "A cosine is an unbiased estimate, with standard deviation %.3f by the noise. The first "
-        "interval holds for a text that was chosen beforehand; a hit is the largest of %zu "
+        "interval holds for a text that was chosen before the search; a hit is the largest of %zu "
         "estimates, so only the interval of all texts holds for hits. Above: the probability that "
         "the hit is closer to the query than the text after the last hit, by the noise of these "
         "two "
