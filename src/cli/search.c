@@ -118,8 +118,9 @@ static void print(const struct nvdp_search_info *info, const struct queries *que
         "estimates, so only the interval of all texts holds for hits. Above: the probability that "
         "the hit is closer to the query than the text after the last hit, by the noise of these "
         "two "
-        "alone. The file has no lengths, so hits cannot be filtered by length. Whoever guesses a "
-        "text can check the guess by a search, as far as the noise allows.",
+        "alone; it ignores that hits are the largest of many. The file has no lengths, so hits "
+        "cannot be filtered by length. Whoever guesses a text can check the guess by a search, as "
+        "far as the noise allows.",
         info->deviation, info->texts);
     nvdp__print_wrapped(stdout, text);
 }
@@ -174,12 +175,11 @@ const struct cli_command cli_command_search = {
         "in the sender's input: the file has no texts, and no lengths to filter by. Whoever "
         "guesses "
         "a text can check the guess by a search, as far as the noise allows.",
-    .examples =
-        "Examples:\n"
-        "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
-        "    --input texts.tsv --out shared.h5\n"
-        "  nvdp search shared.h5 --query 'how do I learn to swim?'\n"
-        "  nvdp search shared.h5 --queries questions.txt --top 100 --json\n",
+    .examples = "Examples:\n"
+                "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
+                "    --input texts.tsv --out shared.h5\n"
+                "  nvdp search shared.h5 --query 'how do I learn to swim?'\n"
+                "  nvdp search shared.h5 --queries questions.txt --top 100 --json\n",
     .options = options,
     .run = run,
 };

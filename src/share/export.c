@@ -114,19 +114,16 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 static const struct nvdp_option option_rows[] = {
     {"run", NVDP_OPTION_TEXT, "RUN",
      "run directory; with --model the run to make or to use again, by default MODEL-sentence "
-     "beside "
-     "the file",
+     "beside the file",
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "release the sentence embedding of this public encoder, without training: needs center, and "
      "clip-sequence or certified-epsilon; whoever guesses a text can check the guess, as far as "
-     "the "
-     "noise allows",
+     "the noise allows",
      NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
     {"center", NVDP_OPTION_TEXT, "FILE",
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
-     "file "
-     "states it: never give private texts",
+     "file states it: never give private texts",
      NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
     {"clip-sequence", NVDP_OPTION_REAL, "C",
      "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
@@ -223,12 +220,19 @@ static nvdp_status check_model(struct nvdp_context *ctx, const struct options *o
     if (options->center == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {model} needs {center}, a file of public texts");
-    if (!(options->clip >= 0 && options->clip < 1e6 && options->epsilon >= 0) ||
+    if (!(options->clip >= 0 && options->clip < 1e6 && options->epsilon >= 0 &&
+          options->epsilon < 1e6) ||
         (options->clip > 0) == (options->epsilon > 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {model} needs exactly one of {clip-sequence} and "
                           "{certified-epsilon}, above 0; found %g and %g",
                           options->clip, options->epsilon);
+    if (options->input != NULL && nvdp__same_file(options->center, options->input))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {center}: expected public texts, found the file of {input}, %s; "
+                          "the shared file states the mean of the center's embeddings, which no "
+                          "noise protects",
+                          options->input);
     if (options->with_labels || options->splits != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {model} excludes {with-labels} and {split}, because the encoder "

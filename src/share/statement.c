@@ -180,8 +180,8 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
                  "Public, and covered by no number here: the number and order of the texts, their "
                  "row numbers and splits%s%s.\n",
                  facts->labels ? ", and their exact labels" : "",
-                 method->untrained ? ", and the mean of the embeddings of texts that the sender "
-                                     "named as public"
+                 method->untrained ? ", and numbers computed from texts that the sender named as "
+                                     "public"
                                    : "");
 }
 

@@ -242,7 +242,8 @@ static nvdp_status configure(struct maker *maker) {
         (struct nvdp__columns){.text_column = options->text_column, .regression = true};
     config->model = options->model;
     config->out = maker->run;
-    config->method = NVDP_METHOD_SENTENCE;
+    for (size_t i = 0; i < nvdp__method_count(); i++)
+        if (nvdp__method_row((enum nvdp_method)i)->untrained) config->method = (enum nvdp_method)i;
     config->max_length = maker->info.max_length;
     config->certified_releases = options->releases;
     config->certified_epsilon = options->epsilon;
@@ -286,7 +287,6 @@ static nvdp_status compare(struct maker *maker) {
     nvdp_status status = NVDP_OK;
     json_t *root = NULL, *value;
     const char *key;
-    NVDP_TRY(nvdp__outdir_check_ended(maker->ctx, maker->run));
     NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
     const json_t *found = json_object_get(root, RECORD);
     json_object_foreach(maker->record, key, value) {
@@ -314,12 +314,13 @@ static nvdp_status write_records(struct maker *maker) {
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     char *directory = nvdp__join(ctx, maker->run, "model");
+    DIR *lock = NULL;
     NVDP_TRY(NVDP__MADE(directory));
     options.bdp.delta = maker->config.certified_delta;
     options.bdp.releases = (int)maker->options->releases;
     NVDP_TRY(nvdp_model_limits(ctx, maker->model, &limits));
     NVDP_TRY(nvdp__certify(ctx, &limits, &options, &nvdp__remedies, &proven));
-    NVDP_TRY(nvdp__make_directory(ctx, maker->run));
+    NVDP_TRY(nvdp__outdir_lock(ctx, maker->run, &lock));
     NVDP_TRY(nvdp__run_json_write(
         ctx, maker->run, "run.json",
         json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
@@ -333,6 +334,7 @@ static nvdp_status write_records(struct maker *maker) {
                                             nvdp_method_name(maker->config.method), "certified",
                                             nvdp__certificate_summary(&proven))));
 cleanup:
+    nvdp__outdir_unlock(lock);
     free(directory);
     return status;
 }
@@ -351,10 +353,8 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     NVDP_TRY(configure(&maker));
     NVDP_TRY(count_empty(&maker));
     NVDP_TRY(identify(&maker));
-    if (exists) {
-        NVDP_TRY(compare(&maker));
-        goto cleanup;
-    }
+    if (exists) NVDP_TRY(compare(&maker));
+    if (exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK) goto cleanup;
     NVDP_TRY(measure_public(&maker));
     NVDP_TRY(build(&maker));
     NVDP_TRY(write_records(&maker));

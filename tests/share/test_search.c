@@ -308,6 +308,12 @@ Test(search, one_run_one_ledger) {
     REFUSED(&p, NVDP_ERR_ARGUMENT, "holds another run: expected clip_sequence", "clip-sequence",
             "5");
     REFUSED(&p, NVDP_ERR_ARGUMENT, "expected dim", "certified-epsilon", "8", "reduce", "3");
+    /* a run that was killed before its result is made again */
+    char *result = nvdp__join(p.ctx, p.run, "result.json");
+    cr_assert_eq(remove(result), 0);
+    REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
+    cr_expect(nvdp__exists(result));
+    free(result);
     /* the run by its folder, as a trained one */
     cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
     support_set(p.ctx, config, "run", p.run);
@@ -337,6 +343,7 @@ Test(search, refuses_bad_options) {
     support_write_text(few, "one text\nanother\nmore\n");
     REFUSED(&p, NVDP_ERR_INPUT, "expected at least 5 public texts, one more than", "clip-sequence",
             "3", "center", few, "reduce", "4");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "found the file of", "clip-sequence", "3", "center", p.input);
     cr_expect(nvdp__directory_empty(p.run)); /* nothing was made */
     struct nvdp__train_options options = task_config(&(struct task){{0}, {0}}, NVDP_METHOD_SENTENCE,
                                                      support_scratch_path("trained"));
