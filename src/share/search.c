@@ -5,8 +5,10 @@
 
 #include "base/f16.h"
 #include "base/file.h"
+#include "bert/weights.h"
 #include "mechanism/method.h"
 #include "tensor/vector.h"
+#include "text/sentence.h"
 #include "vib/sentence.h"
 #include <gsl/gsl_cdf.h>
 #include <math.h>
@@ -47,6 +49,25 @@ static nvdp_status find_model(struct nvdp_context *ctx, const char *name, char *
     return NVDP_OK;
 }
 
+/* Fails unless the folder has the weights from which the file was made. */
+static nvdp_status check_weights(struct nvdp_search *search, const char *model) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__weights *weights = NULL;
+    char found[NVDP__DIGEST_HEX];
+    NVDP_TRY(nvdp__model_folder(search->ctx, model));
+    NVDP_TRY(nvdp__weights_open(search->ctx, model, &weights));
+    NVDP_TRY(nvdp__weights_sha256(weights, found));
+    if (strcmp(found, search->of->query->sha256) != 0)
+        NVDP_TRY(
+            nvdp__fail(search->ctx, NVDP_ERR_INPUT,
+                       "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
+                       "%.64s, found %s; name it with {model}",
+                       model, search->of->query->encoder, search->of->query->sha256, found));
+cleanup:
+    nvdp__weights_close(weights);
+    return status;
+}
+
 static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__query_map *query = search->of->query;
@@ -55,20 +76,19 @@ static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
     char length[24], *found = NULL;
     nvdp__snprintf(length, sizeof length, "%zu", query->max_length);
     if (model == NULL) NVDP_TRY(find_model(search->ctx, query->encoder, &found));
+    if (model == NULL) model = found;
+    NVDP_TRY(check_weights(search, model));
     NVDP_TRY(nvdp_encoder_config_create(search->ctx, &config));
-    NVDP_TRY(nvdp_config_set(config, "model", model != NULL ? model : found));
+    NVDP_TRY(nvdp_config_set(config, "model", model));
     NVDP_TRY(nvdp_config_set(config, "pool", query->pool));
     NVDP_TRY(nvdp_config_set(config, "normalize", "no"));
     NVDP_TRY(nvdp_config_set(config, "max-length", length));
     NVDP_TRY(nvdp_encoder_load(search->ctx, config, &search->encoder));
     NVDP_TRY(nvdp_encoder_describe(search->encoder, &info));
-    if (strcmp(info.fingerprint, query->sha256) != 0 || info.vector_size != query->width)
-        NVDP_TRY(
-            nvdp__fail(search->ctx, NVDP_ERR_INPUT,
-                       "%s: expected the encoder of the file, '%.63s' of width %zu with weights "
-                       "of SHA-256 %.64s, found width %zu and %s; name it with {model}",
-                       model != NULL ? model : found, query->encoder, query->width, query->sha256,
-                       info.vector_size, info.fingerprint));
+    if (info.vector_size != query->width)
+        NVDP_TRY(nvdp__fail(search->ctx, NVDP_ERR_INPUT,
+                            "%s: expected vectors of width %zu, which the file states, found %zu",
+                            model, query->width, info.vector_size));
 cleanup:
     nvdp_config_free(config);
     free(found);
@@ -185,16 +205,17 @@ static void widen(const struct nvdp__embeddings *of, size_t first, size_t n, flo
 enum { LANES = 32 };
 
 NVDP__CLONES static float search_dot(size_t n, const float *a, const float *b) {
-    float lane[LANES] = {0}, sum = 0;
+    float lane[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (size_t k = 0; k < LANES; k++)
             lane[k] += a[i + k] * b[i + k];
     for (; i < n; i++)
         lane[i % LANES] += a[i] * b[i];
-    for (size_t k = 0; k < LANES; k++)
-        sum += lane[k];
-    return sum;
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0];
 }
 
 /* --- the best texts --- */
