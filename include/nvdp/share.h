@@ -70,6 +70,9 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * deviates are exact (Karney 2016). The sample is rounded once, onto a grid that is the same for every text
  * (Mironov, CCS 2012, explains why). Noise and unrounded samples are not kept.
  *
+ * With the option "model" it first makes the run "run" of method sentence, without training, unless that run exists: see
+ * nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center".
+ *
  * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
  * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to
  * identify others.

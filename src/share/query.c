@@ -63,30 +63,48 @@ static int value_of(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static nvdp_status read_array(const struct nvdp__release *release, const char *prefix, size_t n,
-                              float *to) {
+/* Finds an attribute of an array, which must have `count` numbers. */
+static nvdp_status find_chunk(const struct nvdp__release *release, const char *prefix, size_t chunk,
+                              size_t count, const char **digits) {
     char name[NAME_SIZE];
-    for (size_t i = 0; i < n; i += CHUNK) {
-        const size_t count = nvdp__min(n - i, CHUNK), mark = sizeof MARK - 1;
-        const char *text = NULL;
-        nvdp__snprintf(name, sizeof name, "%s_%zu", prefix, i / CHUNK);
-        NVDP_RETURN_IF_FAILED(nvdp__release_text(release, name, &text));
-        bool good = strncmp(text, MARK, mark) == 0 && strlen(text) == mark + DIGITS * count;
-        for (size_t k = 0; good && k < count; k++) {
-            int bits = 0;
-            for (int j = 0; j < DIGITS; j++) {
-                const int digit = value_of(text[mark + DIGITS * k + (size_t)j]);
-                good &= digit >= 0;
-                bits = bits << 4 | (digit & 15);
-            }
-            to[i + k] = nvdp__f16_to_float((uint16_t)bits);
-            good &= isfinite(to[i + k]);
+    const char *text = NULL;
+    const size_t mark = sizeof MARK - 1;
+    nvdp__snprintf(name, sizeof name, "%s_%zu", prefix, chunk);
+    NVDP_RETURN_IF_FAILED(nvdp__release_text(release, name, &text));
+    *digits = text + mark;
+    if (strncmp(text, MARK, mark) == 0 && strlen(text) == mark + DIGITS * count) return NVDP_OK;
+    return NVDP__BAD_FILE(
+        release,
+        "attribute '%s': expected %s and %zu numbers in float16, four hexadecimal "
+        "digits each, found other text",
+        name, MARK, count);
+}
+
+/* Reads n numbers. Looks for all attributes first, so that memory is bounded by the file's size. */
+static nvdp_status read_array(const struct nvdp__release *release, const char *prefix, size_t n,
+                              float **out) {
+    const char *digits = NULL;
+    for (size_t i = 0; i < n; i += CHUNK)
+        NVDP_RETURN_IF_FAILED(
+            find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, *out, n));
+    for (size_t i = 0; i < n; i++) {
+        int bits = 0;
+        bool good = true;
+        if (i % CHUNK == 0)
+            NVDP_RETURN_IF_FAILED(
+                find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
+        for (size_t j = 0; j < DIGITS; j++) {
+            const int digit = value_of(digits[DIGITS * (i % CHUNK) + j]);
+            good &= digit >= 0;
+            bits = bits << 4 | (digit & 15);
         }
-        if (!good)
+        (*out)[i] = nvdp__f16_to_float((uint16_t)bits);
+        if (!good || !isfinite((*out)[i]))
             return NVDP__BAD_FILE(release,
-                                  "attribute '%s': expected %s and %zu finite numbers in float16, "
-                                  "four hexadecimal digits each, found other text",
-                                  name, MARK, count);
+                                  "attribute '%s_%zu': expected finite numbers in float16, four "
+                                  "hexadecimal digits each, found '%.4s'",
+                                  prefix, i / CHUNK, digits + DIGITS * (i % CHUNK));
     }
     return NVDP_OK;
 }
@@ -134,12 +152,8 @@ nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
                            "attribute 'encoder_width': expected at least %zu, the width of the "
                            "vectors, found %zu",
                            dim, made->width));
-    NVDP_TRY(NVDP__NEW(release->ctx, made->center, made->width));
-    NVDP_TRY(read_array(release, "center", made->width, made->center));
-    if (dim < made->width) {
-        NVDP_TRY(NVDP__NEW(release->ctx, made->map, made->width * dim));
-        NVDP_TRY(read_array(release, "map", made->width * dim, made->map));
-    }
+    NVDP_TRY(read_array(release, "center", made->width, &made->center));
+    if (dim < made->width) NVDP_TRY(read_array(release, "map", made->width * dim, &made->map));
     NVDP__HAND_OVER(out, made);
 cleanup:
     if (made != NULL) nvdp__query_map_release(made);

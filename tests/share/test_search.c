@@ -417,6 +417,13 @@ Test(search, refuses_other_files_and_encoders) {
     cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(p.ctx), "'center_0'");
     change(p.out, "f17:", "f16:");
+    change(p.out, "f16:", "f16:g");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "expected finite numbers in float16");
+    change(p.out, "f16:g", "f16:7c00");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "found '7c00'");
+    change(p.out, "f16:7c00", "f16:1c00");
     change(p.out, "center_0", "centre_0");
     cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(p.ctx), "'center_0'");
