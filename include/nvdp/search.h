@@ -8,8 +8,8 @@
  * unbiased estimate of the cosine of v(x) and v(q). Its error is Gaussian with deviation 1/(C sqrt(S)), whatever the
  * width. A text without tokens has M = 0, and the cosine 0.
  *
- * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: the guess bound of the
- * file's statement limits this. Lengths are not in the file, so no search can filter by them.
+ * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: what is proven
+ * of the file, and nothing else, limits this. Lengths are not in the file, so no search can filter by them.
  *
  * Experimental: may change in any version. */
 #ifndef NVDP_SEARCH_H
