@@ -341,6 +341,10 @@ Test(usage, wrong_usage_exits_with_2_and_a_hint) {
     refused("privacy", "expected exactly one of RUN and --posteriors", "try nvdp privacy --help");
     refused("privacy run --posteriors f.h5", "expected exactly one of RUN and --posteriors",
             "try nvdp privacy --help");
+    refused("search f.h5", "expected exactly one of --query and --queries",
+            "try nvdp search --help");
+    refused("export --model m --out f.h5 --input t.tsv", "needs --center", "");
+    refused("export run --center c --out f.h5 --input t.tsv", "need --model", "");
     refused("reuse f.h5 --eval-labels l", "--eval-labels needs --eval-file",
             "try nvdp reuse --help");
 }
