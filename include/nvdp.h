@@ -148,6 +148,7 @@
 #include <nvdp/result.h>
 #include <nvdp/safetensors.h>
 #include <nvdp/sanitize.h>
+#include <nvdp/search.h>
 #include <nvdp/share.h>
 #include <nvdp/status.h>
 #include <nvdp/text_privacy.h>

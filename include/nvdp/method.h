@@ -22,7 +22,8 @@ enum nvdp_method {
     NVDP_METHOD_VIB_LEARNED, /**< as vib-fixed, with a trained scale per dimension (Eq. 10) */
     NVDP_METHOD_VTDP,        /**< one Gaussian per token, no weights (Eq. 8) */
     NVDP_METHOD_NVDP,        /**< NVIB: Gaussians with Dirichlet weights (Henderson & Fehr 2023) */
-    NVDP_METHOD_WORD /**< a sum of clipped word vectors with noise: private per word (docs/certified.md) */
+    NVDP_METHOD_WORD, /**< a sum of clipped word vectors with noise: private per word (docs/certified.md) */
+    NVDP_METHOD_SENTENCE /**< an encoder's own sentence embedding with noise, not trained (docs/vib.md) */
 };
 
 /** Pooling of the vectors of a text before the classifier. */
@@ -35,12 +36,12 @@ enum nvdp_pool {
 
 /** Returns a method's name in options and files.
  * @param method a method
- * @return "base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp" or "word"; "unknown" for any other value. Static text */
+ * @return "base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word" or "sentence"; "unknown" for any other value. Static text */
 const char *nvdp_method_name(enum nvdp_method method);
 
 /** Finds a method by name.
  * @param ctx  records an error; may be NULL
- * @param name "base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp" or "word"
+ * @param name "base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word" or "sentence"
  * @param out  set on success, else untouched
  * @return NVDP_OK, or NVDP_ERR_ARGUMENT for any other name; the message lists the methods */
 nvdp_status nvdp_method_find(struct nvdp_context *ctx, const char *name, enum nvdp_method *out);

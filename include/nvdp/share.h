@@ -67,13 +67,15 @@ struct nvdp_export_result {
     double receiver_epsilon;
     /** The same of all texts of a person; NaN: no receiver, or no person, is named. */
     double receiver_person_epsilon;
+    char run[1024]; /**< folder of the run, which this export may have made (option "model") */
 };
 
 /** Releases what a result holds.
  * @param result of an nvdp_export() that succeeded; NULL is allowed */
 void nvdp_export_result_free(struct nvdp_export_result *result);
 
-/** Creates the options of nvdp_export(): run; input or split; data, limit, out, model-out, samples, grid, card,
+/** Creates the options of nvdp_export(): run, or model (a public encoder without training, by the method sentence) with
+ * center, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit, out, model-out, samples, grid, card,
  * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, person,
  * person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx      outlives the configuration
@@ -89,6 +91,9 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * operating system: pi from a Dirichlet distribution, and z = mu + sigma eps (Henderson & Fehr 2023). Normal
  * deviates are exact (Karney 2016). The sample is rounded once, onto a grid that is the same for every text
  * (Mironov, CCS 2012, explains why). Noise and unrounded samples are not kept.
+ *
+ * With the option "model" it first makes the run "run" of method sentence, without training, unless that run exists: see
+ * nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center".
  *
  * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
  * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to

@@ -22,7 +22,7 @@ from .posteriors import Posteriors
 from .private_encoder import PrivateEncoder
 from .runs import Run, options, presets, result_fields, resume, sanitize, text_privacy, train
 from .sanitizer import Mechanism, Sanitizer
-from .shared import Shared, gate, verify
+from .shared import SearchHits, Shared, export_encoder, gate, verify
 from .shared import open as open
 from .tokenizer import Tokenizer
 from .training_options import TrainingOptions
@@ -30,7 +30,8 @@ from .training_options import TrainingOptions
 
 __version__: str = _text(_library.nvdp_version())
 __all__ = ["Accountant", "Encoder", "ExactLoss", "Mechanism", "NvdpError", "NvdpValueError", "Posteriors", "PrivateEncoder", "Record", "ReleaseFunction", "Run",
-           "Sanitizer", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "gate", "gdp_delta", "gdp_epsilon",
+           "Sanitizer", "SearchHits", "Shared", "Tokenizer", "TrainingOptions", "account", "audit", "bdp", "bdp_subsampled", "export_encoder", "gate", "gdp_delta",
+           "gdp_epsilon",
            "gdp_mu", "guess_attribute", "guess_bound", "guess_clip", "options", "presets", "renyi_dirichlet", "renyi_discrete", "renyi_epsilon", "renyi_gaussian", "renyi_laplace",
            "release_function", "renyi_probability_bound", "renyi_sequence_bound", "renyi_subsampled", "result_fields", "resume", "sanitize", "text_privacy", "train", "verify"]  # fmt: skip
 """Excludes nvdp.open, which would hide the built-in open."""

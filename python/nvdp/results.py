@@ -283,6 +283,8 @@ class ExportResult(Result):
     """Largest epsilon of a text for a single receiver, who does not see what others have; NaN: none is named."""
     receiver_person_epsilon: float
     """The same of all texts of a person; NaN: no receiver, or no person, is named."""
+    run: str
+    """Folder of the run, which this export may have made (option "model")."""
     privacy: Optional[Record]
     """The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts."""
 
@@ -670,6 +672,28 @@ class SanitizeResult(Result):
 
 
 @dataclass(init=False, eq=False, repr=False)
+class SearchInfo(Result):
+    """Properties of the estimates."""
+
+    texts: int
+    """N."""
+    dim: int
+    """P."""
+    clip: float
+    """C, the norm of all means."""
+    deviation: float
+    """1/(C sqrt(S)), the standard deviation of an estimate."""
+    margin: float
+    """Half the width of the 95 % interval of a text that was chosen without looking at the file."""
+    margin_all: float
+    """Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query."""
+    encoder: str
+    """Name of the encoder's folder, as the sender states it."""
+    sha256: str
+    """SHA-256 of the encoder's weights."""
+
+
+@dataclass(init=False, eq=False, repr=False)
 class SharedInfo(Result):
     """Content of a shared file."""
 
@@ -833,6 +857,7 @@ KINDS["struct nvdp_posterior_summary"] = PosteriorSummary
 KINDS["struct nvdp_sample_audit"] = SampleAudit
 KINDS["struct nvdp_sanitize_result"] = SanitizeResult
 KINDS["struct nvdp_sanitizer_info"] = SanitizerInfo
+KINDS["struct nvdp_search_info"] = SearchInfo
 KINDS["struct nvdp_shared_info"] = SharedInfo
 KINDS["struct nvdp_spread"] = Spread
 KINDS["struct nvdp_text_mechanism_info"] = TextMechanismInfo

@@ -7,18 +7,44 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import index
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._lib import Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, ffi, freed, lib, pointer, rebuild, record, result_of, text, view
+from ._lib import (
+    Context, NvdpError, NvdpValueError, Record, absolute, c_text, check_callback, ffi, freed, lib, pointer, rebuild, record, result_of, strings, text, text_list,
+    view,
+)  # fmt: skip
 from ._progress import Progress, showing
-from .results import Verification
+from .results import ExportResult, Verification
 
 _SPLITS = ("train", "dev", "test", "dev-mismatched", "test-mismatched")
+
+
+@dataclass(frozen=True, eq=False)
+class SearchHits:
+    """The hits of Shared.search: arrays [Q, k], a row per query and a column per rank."""
+
+    text: np.ndarray
+    """Indices of the texts in the file, int64."""
+    id: np.ndarray
+    """Their rows in the sender's input, int64."""
+    cosine: np.ndarray
+    """Unbiased estimates of the cosines of the centered embeddings, float64. The noise can take them beyond -1 and 1."""
+    above: np.ndarray
+    """Probabilities that a hit is closer to the query than the text after the last hit, by the noise of these two alone, with a flat
+    prior: they ignore that hits are the largest of many estimates."""
+    deviation: float
+    """Standard deviation of an estimate: 1/(C sqrt(S))."""
+    margin: float
+    """Half the width of the 95 % interval of a text that was chosen before the search, which a hit is not."""
+    margin_all: float
+    """Half the width of intervals that hold for all texts of the file together with 95 %, so also for the hits of one query."""
 
 
 class Shared:
@@ -40,6 +66,8 @@ class Shared:
         file = context.make("struct nvdp_shared", lib.nvdp_shared_free, lib.nvdp_shared_read, c_text(self.path, "path"))
         out = result_of("struct nvdp_shared_info")
         context.call(lib.nvdp_shared_describe, file, out)
+        self._file = file
+        self._searches: dict[str | None, Any] = {}
         info = record(out[0])
         self.texts: int = info.texts
         self.samples: int = info.samples
@@ -172,6 +200,30 @@ class Shared:
             raise NvdpValueError(f"split: expected {', '.join(_SPLITS)}, found {name!r}")
         return np.flatnonzero(self.split == _SPLITS.index(name))
 
+    def search(self, queries: str | Iterable[str], k: int = 10, *, model: str | PathLike[str] | None = None) -> SearchHits:
+        """Finds the k texts closest to each query, in a file of an encoder's own embedding (nvdp.export_encoder).
+
+        Queries are embedded without noise, with the encoder that the file names: model, or models/NAME in the working directory.
+        Several samples of a text are averaged. The file has no lengths to filter by. Whoever guesses a text can check the guess by a
+        search, as far as the noise allows.
+        """
+        texts = text_list([queries] if isinstance(queries, str) else queries, "queries", some=True)
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise NvdpValueError(f"k: expected a number of hits of at least 1, found {k!r}")
+        place = None if model is None else absolute(model, "model")
+        if place not in self._searches:
+            name = ffi.NULL if place is None else ffi.new("char[]", c_text(place, "model"))
+            self._searches[place] = self._context.make("struct nvdp_search", lib.nvdp_search_free, lib.nvdp_search_open, self._file, name)
+        search, info, count = self._searches[place], result_of("struct nvdp_search_info"), min(k, self.texts)
+        self._context.quick(lib.nvdp_search_describe, search, info)
+        found, (names, keep) = ffi.new("struct nvdp_hit[]", max(len(texts) * count, 1)), strings(texts)
+        self._context.call(lib.nvdp_search_texts, search, len(texts), names, k, found)
+        del keep
+        fields = np.dtype([("text", np.uint64), ("id", np.int64), ("estimate", np.float64), ("above", np.float64)])
+        hits = np.frombuffer(ffi.buffer(found), fields, len(texts) * count).reshape(len(texts), count)
+        return SearchHits(hits["text"].astype(np.int64), hits["id"].copy(), hits["estimate"].copy(), hits["above"].copy(), info.deviation, info.margin,
+                          info.margin_all)  # fmt: skip
+
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks the file for consistency: `holds`, the single checks, and `statement`, the statement of the file."""
         return verify(self.path, public_key)
@@ -293,6 +345,36 @@ def _from_bytes(name: str, content: bytes) -> Shared:
 def open(path: str | PathLike[str]) -> Shared:
     """Reads a file of kind embeddings/2 or /1 from `nvdp export`: HDF5, safetensors or Parquet, with the same arrays."""
     return Shared(path)
+
+
+def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5", *, model: str | PathLike[str], center: str | PathLike[str] | Iterable[str],
+                   clip_sequence: float = 0, certified_epsilon: float = 0, reduce: int = 0, run: str | PathLike[str] | None = None,
+                   threads: int | None = None, **options: Any) -> ExportResult:  # fmt: skip
+    """Writes a file of a public encoder's own sentence embeddings with noise, without training, as `nvdp export --model`.
+
+    model: folder of the encoder. center: public texts, or a file of them, one per line: the mean of their embeddings is subtracted, and
+    the file states it. clip_sequence: the norm C of all means, in standard deviations of the noise; or certified_epsilon, from which C
+    follows. reduce: number of principal directions of the public texts to keep; 0: all.
+    run: folder of the run, whose ledger counts the samples of each text; default: MODEL-sentence beside the file.
+    options and result as in Run.export(). Whoever guesses a text can check the guess with Shared.search(), as far as the noise allows.
+    """
+    context = Context()
+    context.set_threads(threads)
+    with tempfile.TemporaryDirectory() as folder:
+        source, public = Path(folder, "texts.jsonl"), Path(folder, "public.jsonl")
+        source.write_text("".join(json.dumps({"text": item}) + "\n" for item in text_list(texts, some=True)), "utf-8")
+        if not isinstance(center, (str, PathLike)):
+            public.write_text("".join(json.dumps({"text": item}) + "\n" for item in text_list(center, "center", some=True)), "utf-8")
+            center = public
+        given = {"model": absolute(model, "model"), "center": absolute(center, "center"), "out": absolute(out, "out"), "input": source,
+                 "clip_sequence": clip_sequence, "certified_epsilon": certified_epsilon, "reduce": reduce, **options}  # fmt: skip
+        if run is not None:
+            given["run"] = absolute(run, "run")
+        result = freed("struct nvdp_export_result")
+        context.call(lib.nvdp_export, context.config(lib.nvdp_export_config_create, given), result)
+    found = record(result[0])
+    found["privacy"] = context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
+    return found
 
 
 def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = None, *, ledger: str | PathLike[str] | None = None,

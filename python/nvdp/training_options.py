@@ -27,7 +27,7 @@ class Arguments(TypedDict, total=False):
     fold: Optional[int]
     from_base: Optional[Union[str, PathLike[str]]]
     base_epochs: Optional[int]
-    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word"]]
+    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word", "sentence"]]
     encoder: Optional[Literal["bert", "bilstm"]]
     lstm_hidden: Optional[int]
     dropout: Optional[Union[float, str]]
@@ -172,7 +172,7 @@ class TrainingOptions(Options):
     preset: Optional[Union[str, PathLike[str]]] = _row()
     """Set of values for options that are not given: certified (a proof over all texts), per-nat (a price per nat of divergence, no proof),
     pooled-gaussian, matrix-gaussian, or the path of a file in the format of config; an unknown name lists the presets."""
-    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word"]] = _row(default_value="nvdp")
+    method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word", "sentence"]] = _row(default_value="nvdp")
     """base, reg, vib-fixed, vib-learned, vtdp, nvdp or word. Default: nvdp."""
     encoder: Optional[Literal["bert", "bilstm"]] = _row(default_value="bert")
     """bert: the encoder of the model; bilstm: two layers of an LSTM in both directions over the model's word embeddings, which stay as they

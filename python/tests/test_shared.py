@@ -148,3 +148,39 @@ def test_gate_and_persons(run, tmp_path):
     with pytest.raises(nvdp.NvdpError, match="policy.json:2: unknown key 'chekcs'; did you mean 'checks'") as caught:
         nvdp.gate({"chekcs": []}, run)
     assert caught.value.status == "ERR_INPUT"
+def test_search(compact, tmp_path, monkeypatch):
+    """An encoder's own embedding is released and searched: rows of hits, intervals of the stated width, and clear refusals."""
+    rows = list(dict.fromkeys(texts_of(np.random.default_rng(2), 60)[0]))
+    found = nvdp.export_encoder(rows, tmp_path / "a.h5", model=compact, center=rows[::-1], clip_sequence=300, reduce=20, threads=1, measure_texts=0)
+    assert found.texts == len(rows) and found.run == str(tmp_path / f"{compact.name}-sentence") and "Whoever guesses a text" in found.statement
+    shared = nvdp.open(tmp_path / "a.h5")
+    assert shared.method == "sentence" and shared.dim == 20 and shared.verify().holds
+    hits = shared.search(rows[:5], 3, model=compact)
+    assert hits.text.shape == hits.id.shape == hits.cosine.shape == hits.above.shape == (5, 3) and hits.text.dtype == np.int64
+    np.testing.assert_array_equal(hits.text, hits.id)
+    np.testing.assert_allclose(hits.cosine[:, 0], 1, atol=0.03)
+    assert (np.diff(hits.cosine) <= 0).all() and (hits.above >= 0.5).all() and (hits.above <= 1).all()
+    assert hits.deviation == pytest.approx(1 / 300) and 1.95 < hits.margin * 300 < 1.97 and hits.margin_all > hits.margin
+    one = shared.search(rows[3], model=str(compact))
+    np.testing.assert_array_equal(one.text[0, :3], hits.text[3])
+    estimates = np.zeros(len(rows))
+    all_hits = shared.search(rows[3], 1000, model=compact)
+    estimates[all_hits.text[0]] = all_hits.cosine[0]
+    vector = shared.rows[hits.text[3, 0]]
+    assert all_hits.text.shape == (1, len(rows)) and np.linalg.norm(vector) / 300 == pytest.approx(1, abs=0.02)
+    with pytest.raises(nvdp.NvdpError, match="shared before"):
+        nvdp.export_encoder(rows[:1], tmp_path / "b.h5", model=compact, center=rows[::-1], clip_sequence=300, reduce=20, measure_texts=0)
+    with pytest.raises(nvdp.NvdpValueError, match="exactly one of clip_sequence and certified_epsilon"):
+        nvdp.export_encoder(rows, tmp_path / "c.h5", model=compact, center=rows)
+    with pytest.raises(nvdp.NvdpValueError, match="k: expected"):
+        shared.search(rows[0], 0, model=compact)
+    with pytest.raises(nvdp.NvdpValueError, match="text with tokens"):
+        shared.search("", model=compact)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(nvdp.NvdpError, match="name it with model"):
+        shared.search("a", model=None)
+
+
+def test_search_needs_an_encoder(shared, compact):
+    with pytest.raises(nvdp.NvdpValueError, match="states the encoder"):
+        shared.search("good", model=compact)

@@ -29,7 +29,7 @@ static int print(struct cli *cli, const struct nvdp_export_result *result) {
     if (result->spent_samples == 0)
         cli_row("ledger", "none: samples of these texts in other files are not counted");
     else
-        cli_row("ledger", "%s%s", ledger != NULL ? ledger : nvdp_config_get(config, "run"),
+        cli_row("ledger", "%s%s", ledger != NULL ? ledger : result->run,
                 ledger != NULL ? "" : "/ledger");
     cli_print_result(cli, "export", result);
     putchar('\n');
@@ -59,7 +59,7 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_export = {
     .name = "export",
     .summary = "write noisy embeddings to a file to give away",
-    .args = "RUN",
+    .args = "[RUN]",
     .description =
         "Draws samples of texts with randomness from the operating system and writes them to a "
         "file to give away. The file has nothing else that is derived from the texts. Prints what "
@@ -69,7 +69,9 @@ const struct cli_command cli_command_export = {
                 "  nvdp export run --input texts.tsv --out shared.h5\n"
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
                 "    --model-out shared-model\n"
-                "  nvdp export run --input texts.tsv --out again.h5 --budget-samples 2\n",
+                "  nvdp export run --input texts.tsv --out again.h5 --budget-samples 2\n"
+                "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
+                "    --input texts.tsv --out shared.h5\n",
     .create = nvdp_export_config_create,
     .takes_precision = true,
     .run = run,

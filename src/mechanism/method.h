@@ -22,6 +22,9 @@ struct nvdp__method {
     /* model_type of the only encoder that it takes, and of the one that runs layers over windows of
      * words; NULL: the model's own */
     const char *encoder, *window_encoder;
+    /* Has nothing to train and releases the encoder's own embedding: nvdp export makes its runs,
+     * training refuses it, and its files can be searched (train/sentence.h, share/search.c). */
+    bool untrained;
     bool (*single)(
         const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */
     /* Narrows the limits that follow from the configuration alone; NULL: none do. */

@@ -58,15 +58,21 @@ nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model 
 
 /* ---- remedies ---- */
 
-/* Lists the methods that add noise. */
+/* True for methods that add noise and can be trained. */
+static bool is_remedy(size_t method) {
+    return nvdp_method_is_private((enum nvdp_method)method) &&
+           !nvdp__method_row((enum nvdp_method)method)->untrained;
+}
+
+/* Lists these methods. */
 static void write_methods(char *out, size_t size) {
     struct nvdp__writer to = {.out = out, .size = size};
     size_t left = 0;
     for (size_t i = 0; i < nvdp__method_count(); i++)
-        left += nvdp_method_is_private((enum nvdp_method)i);
+        left += is_remedy(i);
     nvdp__append(&to, "--method ");
     for (size_t i = 0; i < nvdp__method_count(); i++)
-        if (nvdp_method_is_private((enum nvdp_method)i)) {
+        if (is_remedy(i)) {
             left--;
             nvdp__append(&to, "%s%s", nvdp_method_name((enum nvdp_method)i),
                          left > 1    ? ", "

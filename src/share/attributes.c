@@ -1,6 +1,7 @@
 /* Implements attribute lists, and lists the attributes of a release with their types and values. Export and the
  * formats write them; verify and describe read them. Read attributes.inc first: it is the table of all attributes. */
 #include "mechanism/method.h"
+#include "share/query.h"
 #include "share/release.h"
 
 #include "hdf5/hdf5.h"
@@ -133,7 +134,7 @@ enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
     };
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         if (strcmp(all[k].name, name) == 0) return all[k].type;
-    return NVDP__ATTRIBUTE_NONE;
+    return nvdp__query_attribute(name) ? NVDP__ATTRIBUTE_TEXT : NVDP__ATTRIBUTE_NONE;
 }
 
 struct row {
@@ -168,6 +169,8 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
+    static const struct nvdp__query_map no_query;
+    const struct nvdp__query_map *query = facts->query != NULL ? facts->query : &no_query;
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
     const struct row all[] = {
@@ -201,5 +204,5 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
             : a->type == NVDP__ATTRIBUTE_WHOLE ? nvdp__attributes_set_whole(list, a->name, a->whole)
                                                : nvdp__attributes_set_real(list, a->name, a->real));
     }
-    return NVDP_OK;
+    return facts->query != NULL ? nvdp__query_attributes(list, facts->query) : NVDP_OK;
 }

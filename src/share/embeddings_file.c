@@ -7,6 +7,7 @@
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "options/schema.h"
+#include "share/query.h"
 #include "share/release.h"
 #include <inttypes.h>
 #include <math.h>
@@ -157,6 +158,10 @@ static nvdp_status read_attributes(struct source *source) {
     to->row_index = !public && strcmp(row_index, "trained") == 0;
     NVDP_RETURN_IF_FAILED(read_string(source, "method", sizeof to->method, to->method));
     NVDP_RETURN_IF_FAILED(read_string(source, "task", sizeof to->task, to->task));
+    to->clip_sequence = INFINITY;
+    if (has(source, "clip_sequence"))
+        NVDP_RETURN_IF_FAILED(
+            nvdp__release_real(source->release, "clip_sequence", &to->clip_sequence));
     if (!has(source, "label_names")) return NVDP_OK;
     const char *names = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, "label_names", &names));
@@ -374,6 +379,7 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
     NVDP_TRY(NVDP__NEW(release->ctx, source.to, 1));
     NVDP_TRY(read_attributes(&source));
     NVDP_TRY(read_shape(&source));
+    NVDP_TRY(nvdp__query_read(release, source.to->shape.dim, &source.to->query));
     NVDP_TRY(copy(&source, release->offset, source.to->shape.texts * source.to->shape.samples + 1,
                   sizeof(int64_t), &source.to->offset));
     NVDP_TRY(check_offset(&source));
@@ -395,14 +401,12 @@ void nvdp__embeddings_free(struct nvdp__embeddings *embeddings) {
     free(embeddings->label_names);
     free(embeddings->split);
     free(embeddings->id);
+    if (embeddings->query != NULL) nvdp__query_map_release(embeddings->query);
+    free(embeddings->query);
     free(embeddings);
 }
 
 /* --- public functions --- */
-
-struct nvdp_shared {
-    struct nvdp__embeddings *of;
-};
 
 nvdp_status nvdp_shared_read(struct nvdp_context *ctx, const char *path, struct nvdp_shared **out) {
     struct nvdp_shared *shared = nvdp__calloc(ctx, 1, sizeof *shared);

@@ -8,6 +8,7 @@
 #include "hdf5/hdf5.h"
 #include <nvdp/method.h>
 #include <nvdp/posteriors.h>
+#include <nvdp/share.h>
 
 struct nvdp__embeddings_shape {
     size_t texts;   /* N */
@@ -52,6 +53,7 @@ nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
 
 /* --- reading --- */
 
+struct nvdp__query_map;
 struct nvdp__embeddings {
     struct nvdp__embeddings_shape shape;
     char method[32];
@@ -67,6 +69,8 @@ struct nvdp__embeddings {
     float *label;        /* [N], NaN for texts without a label; or NULL */
     int32_t *split;      /* [N] 0 train, 1 dev, 2 test; or NULL */
     int64_t *id;         /* [N] or NULL */
+    struct nvdp__query_map *query; /* for searchers; NULL: the file has none */
+    double clip_sequence;          /* INFINITY: none, or not stated */
 };
 
 /* Returns the size of a stored value of z in bytes. */
@@ -86,6 +90,10 @@ void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
 /* Converts values [first, first + count) of z to float, in row order. */
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
                              float *out);
+
+struct nvdp_shared {
+    struct nvdp__embeddings *of;
+};
 
 /* Finds the pool named "first", "mean" or "weighted".  Returns NVDP_POOL_AUTO for another name. */
 enum nvdp_pool nvdp__pool_find(const char *name);

@@ -19,6 +19,7 @@
 #include "text/tokenizer.h"
 #include "train/options.h"
 #include "train/run.h"
+#include "train/sentence.h"
 #include <inttypes.h>
 #include <math.h>
 #include <omp.h>
@@ -37,7 +38,11 @@ enum {
 };
 
 struct options {
-    const char *run;
+    const char *run;   /* owned by the export without a caller's RUN */
+    const char *model; /* makes the run, from the rest of this group; NULL: the run exists */
+    const char *center, *text_column;
+    double clip, epsilon;
+    size_t reduce;
     const char *input;  /* TSV with the task's text columns; NULL: `splits` of the task's data */
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the data folder of the training */
@@ -84,6 +89,8 @@ struct export {
     nvdp__text_hash *hash;      /* [N] hashes of the texts under the ledger's key */
     nvdp__text_hash *person;    /* [N] the same of the persons; NULL: none */
     nvdp__text_hash receiver;
+    char *made_run;             /* path of the run that this export makes or reuses; NULL: none */
+    struct nvdp__query_map query;
     struct nvdp__noise noise;
     struct nvdp__form form;      /* the form of the model's samples */
     struct nvdp_posteriors like; /* no rows: only the properties that all texts share */
@@ -110,21 +117,45 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 #define AT(member) NVDP_OPTION_AT(struct options, member)
 
 static const struct nvdp_option option_rows[] = {
-    NVDP__RUN_ROW(AT(run)),
+    {"run", NVDP_OPTION_TEXT, "RUN",
+     "run directory; with --model the run to make or to use again, by default MODEL-sentence "
+     "beside the file",
+     NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "release the sentence embedding of this public encoder, without training: needs center, and "
+     "clip-sequence or certified-epsilon; whoever guesses a text can check the guess, as far as "
+     "the noise allows",
+     NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
+    {"center", NVDP_OPTION_TEXT, "FILE",
+     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
+     "file states it: never give private texts",
+     NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
+    {"clip-sequence", NVDP_OPTION_REAL, "C",
+     "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
+     .traits = NVDP_TRAIT_BASIC},
+    {"certified-epsilon", NVDP_OPTION_REAL, "E",
+     "choose C such that all samples of a text together have epsilon E at delta 1e-5", "0",
+     AT(epsilon), .traits = NVDP_TRAIT_BASIC},
+    {"reduce", NVDP_OPTION_INTEGER, "K",
+     "keep only the K principal directions of the public texts; the file states them; 0: all", "0",
+     AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
+     AT(text_column), .traits = NVDP_TRAIT_BASIC},
 
     {"input", NVDP_OPTION_TEXT, "F.tsv",
      "file with the task's text columns to export (.tsv, .csv, .json, also .gz or .xz); -: "
      "standard "
      "input, as TSV",
-     NULL, AT(input), .group = "Texts:"},
+     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
-     NULL, AT(splits)},
+     NULL, AT(splits), .traits = NVDP_TRAIT_BASIC},
     NVDP__MOVED_DATA_ROW(AT(data)),
-    NVDP__LIMIT_ROW(AT(limit)),
+    NVDP__LIMIT_ROW(AT(limit), .traits = NVDP_TRAIT_BASIC),
 
     {"out", NVDP_OPTION_TEXT, "FILE.h5",
      "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
-     NULL, AT(out), .group = "Release:", .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+     NULL, AT(out),
+     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
     {"model-out", NVDP_OPTION_TEXT, "DIR",
      "also write the public part of the model, from which readers can start", NULL, AT(model_out),
      .traits = NVDP_TRAIT_NO_EFFECT},
@@ -134,19 +165,19 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(model_id), .traits = NVDP_TRAIT_NO_EFFECT},
     {"samples", NVDP_OPTION_INTEGER, "S",
      "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
-     .min = 1, .max = 65536},
+     .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
     {"grid", NVDP_OPTION_CHOICE, "G",
      "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "
      "older readers",
      "fixed", AT(grid), .choices = grid_names},
-    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL,
-     AT(with_labels)},
+    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
+     .traits = NVDP_TRAIT_BASIC},
     {"card", NVDP_OPTION_TEXT, "README.md",
      "also write a dataset card with the statement and instructions to load the file", NULL,
-     AT(card), .traits = NVDP_TRAIT_NO_EFFECT},
+     AT(card), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     {"sign", NVDP_OPTION_TEXT, "KEYFILE",
      "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
-     AT(sign), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+     AT(sign), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
     {"ledger", NVDP_OPTION_TEXT, "FILE",
      "ledger that counts the samples of every text before they are drawn; created if missing; "
      "default RUN/ledger",
@@ -160,7 +191,7 @@ static const struct nvdp_option option_rows[] = {
     {"budget-samples", NVDP_OPTION_INTEGER, "N",
      "refuse the export if a text would have more than N samples in total in the ledger; 0: as "
      "many as the run was certified for, or else one",
-     "0", AT(budget.samples), .traits = NVDP_TRAIT_NO_EFFECT},
+     "0", AT(budget.samples), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     {"budget-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
      "0: the budget of the previous export",
@@ -185,15 +216,50 @@ static const struct nvdp_option option_rows[] = {
     {"publish-measured", NVDP_OPTION_FLAG, NULL,
      "write the privacy summary into the file; it is computed without noise, so it helps others to "
      "find out which texts these are",
-     NULL, AT(publish)},
+     NULL, AT(publish), .traits = NVDP_TRAIT_BASIC},
     NVDP__BDP_DELTA_ROW(AT(delta)),
     {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
      "1000", AT(measure_texts), .unit = "texts"},
     {0},
 };
 
+static nvdp_status check_model(struct nvdp_context *ctx, const struct options *options) {
+    if (options->model == NULL) {
+        if (options->run == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "a run, RUN, or option {model} is needed");
+        if (options->center != NULL || options->clip != 0 || options->epsilon != 0 ||
+            options->reduce != 0)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "options {center}, {clip-sequence}, {certified-epsilon} and {reduce} "
+                              "need {model}; a trained run has its own");
+        return NVDP_OK;
+    }
+    if (options->center == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model} needs {center}, a file of public texts");
+    if (!(options->clip >= 0 && options->clip < 1e6 && options->epsilon >= 0 &&
+          options->epsilon < 1e6) ||
+        (options->clip > 0) == (options->epsilon > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model} needs exactly one of {clip-sequence} and "
+                          "{certified-epsilon}, above 0; found %g and %g",
+                          options->clip, options->epsilon);
+    if (options->input != NULL && nvdp__same_file(options->center, options->input))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {center}: expected public texts, found the file of {input}, %s; "
+                          "the shared file states the mean of the center's embeddings, which no "
+                          "noise protects",
+                          options->input);
+    if (options->with_labels || options->splits != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model} excludes {with-labels} and {split}, because the encoder "
+                          "has no task; use {input}");
+    return NVDP_OK;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
+    NVDP_RETURN_IF_FAILED(check_model(ctx, options));
     if (options->input == NULL && options->splits == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "input or splits: expected exactly one of these options, found neither");
@@ -271,6 +337,34 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
     return NVDP_OK;
 }
 
+/* Names the run of an encoder without training.  One default folder per encoder, and not per option, keeps the samples
+ * of a text in one ledger. */
+static nvdp_status name_run(struct export *export, struct options *options) {
+    if (options->run != NULL) return NVDP_OK;
+    char *model = realpath(options->model, NULL);
+    const char *name = model != NULL ? strrchr(model, '/') : NULL;
+    const char *slash = strrchr(options->out, '/');
+    options->run = export->made_run = nvdp__format(
+        export->ctx, "%.*s%s-sentence", slash != NULL ? (int)(slash + 1 - options->out) : 0,
+        options->out, name != NULL ? name + 1 : "model");
+    free(model);
+    return NVDP__MADE(export->made_run);
+}
+
+/* Makes that run, unless it exists. */
+static nvdp_status make_run(struct export *export, const struct options *options) {
+    if (options->model == NULL) return NVDP_OK;
+    const struct nvdp__sentence_options of = {.model = options->model,
+                                              .center = options->center,
+                                              .text_column = options->text_column,
+                                              .reduce = options->reduce,
+                                              .clip = options->clip,
+                                              .epsilon = options->epsilon,
+                                              .releases = options->samples,
+                                              .batch = options->batch};
+    return nvdp__sentence_run(export->ctx, &of, options->run);
+}
+
 /* Uses the ledger in the run's folder unless the caller names another. */
 static nvdp_status find_ledger(struct export *export, struct options *options) {
     struct nvdp_context *ctx = export->ctx;
@@ -325,6 +419,9 @@ static nvdp_status open_run(struct export *export) {
                           "train with another method",
                           export->options->run, nvdp_method_name(model->info.method));
     export->form = nvdp__model_form(model);
+    if (nvdp__method_row(model->info.method)->untrained)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__sentence_query_map(export->ctx, export->options->run, model, &export->query));
     if (export->options->model_out != NULL && !nvdp__method_row(model->info.method)->block)
         return nvdp__fail(
             export->ctx, NVDP_ERR_ARGUMENT,
@@ -573,11 +670,12 @@ static nvdp_status name_labels(struct export *export) {
 static nvdp_status state_facts(struct export *export) {
     const struct options *options = export->options;
     struct nvdp__release_facts *facts = &export->facts;
+    const bool untrained = nvdp__method_row(export->run.model->info.method)->untrained;
     *facts = (struct nvdp__release_facts){
         .info = &export->run.model->info,
         .form = export->form,
-        .lambda_g = export->run.config.lambda_g,
-        .lambda_d = export->run.config.lambda_d,
+        .lambda_g = untrained ? NAN : export->run.config.lambda_g,
+        .lambda_d = untrained ? NAN : export->run.config.lambda_d,
         .texts = export->texts,
         .samples = options->samples,
         .labels = options->with_labels,
@@ -588,6 +686,7 @@ static nvdp_status state_facts(struct export *export) {
         .delta = options->delta,
         .bound_order = 1.1,
         .counted = !options->no_ledger,
+        .query = export->query.center != NULL ? &export->query : NULL,
     };
     NVDP_RETURN_IF_FAILED(name_labels(export));
     NVDP_RETURN_IF_FAILED(read_promise(export, &facts->private_training));
@@ -1024,9 +1123,11 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (options.insecure) nvdp__warn_insecure_seed(ctx);
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     options.own_ledger = options.ledger != NULL;
+    NVDP_TRY(name_run(&export, &options));
     NVDP_TRY(find_ledger(&export, &options));
     NVDP_TRY(check_outputs(ctx, &options));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));
+    NVDP_TRY(make_run(&export, &options));
     NVDP_TRY(open_run(&export));
     NVDP_TRY(load_texts(&export));
     NVDP_TRY(plan(&export));
@@ -1072,6 +1173,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export.facts.guarantee);
         nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
                        nvdp__training_names[export.facts.training]);
+        nvdp__snprintf(result.run, sizeof result.run, "%s", options.run);
         NVDP__GIVE(out, &result);
         if (privacy != NULL) export.facts.privacy.pairs = NULL; /* the result owns it */
         privacy = NULL;
@@ -1092,6 +1194,8 @@ cleanup:
     free(export.first_row);
     free(export.ledger);
     free(export.ledger_key);
+    free(export.made_run);
+    nvdp__query_map_release(&export.query);
     free(export.hash);
     free(export.person);
     free(export.facts.label_names);

@@ -141,6 +141,7 @@ const struct nvdp_result_table nvdp__result_export = {
          "the same of all texts of a person",
          NVDP_RESULT_AT(struct nvdp_export_result, receiver_person_epsilon),
          .absent = NVDP_ABSENT_OMITTED, .present = has_receivers},
+        EXPORT(run, NULL, NVDP_SCOPE_FILE, 0, "folder of the run"),
         EXPORT(texts, "texts", NVDP_SCOPE_FILE, 0, "texts in the file", .label = "texts"),
         EXPORT(samples, "samples", NVDP_SCOPE_TEXT, 0, "samples of each text",
                .label = "samples of each"),

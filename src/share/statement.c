@@ -194,15 +194,19 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
+    const struct nvdp__method *method = nvdp__method_row(facts->info->method);
     nvdp__append(writer,
                  "Contents: %zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
                  facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
                  nvdp_method_name(facts->info->method));
     if (facts->form.single)
-        nvdp__append(writer, "A sample is one vector, whatever the length of the text%s.\n",
-                     nvdp__method_row(facts->info->method)->words
-                         ? "; a sum over words, it can tell long texts from short ones"
-                         : "");
+        nvdp__append(
+            writer, "A sample is one vector, whatever the length of the text%s.\n",
+            method->words ? "; a sum over words, it can tell long texts from short ones"
+            : method->untrained
+                ? ". Whoever guesses a text can compute its vector without noise, compare, "
+                  "and so check the guess, as far as the noise allows"
+                : "");
     else if (nvib->length_policy == NVDP_LENGTH_HIDDEN)
         nvdp__append(writer,
                      "Lengths are hidden up to %zu tokens, special tokens included; longer texts "
@@ -212,11 +216,14 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(writer, "Lengths are public.\n");
     nvdp__append(writer,
                  "Public, and covered by no number here: the number and order of the texts, their "
-                 "row numbers and splits%s%s.\n",
+                 "row numbers and splits%s%s%s.\n",
                  facts->labels ? ", and their exact labels" : "",
                  facts->spent.persons > 0
                      ? "; also the number of persons, and how many texts and samples one has"
-                     : "");
+                     : "",
+                 method->untrained ? "; also numbers computed from texts that the sender named as "
+                                     "public"
+                                   : "");
 }
 
 /* States what is proven of all texts of a person. */
@@ -283,6 +290,12 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 /* States that no number covers the training texts. */
 static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     nvdp__append(writer, "Not covered: what the encoder reveals about its training texts. ");
+    if (nvdp__method_row(facts->info->method)->untrained) {
+        nvdp__append(writer, "It was not trained for this file; what it was trained on before, and "
+                             "how privately, is not known here, and some of these texts may be "
+                             "among it.\n");
+        return;
+    }
     if (facts->training == NVDP__TRAINING_MAYBE)
         nvdp__append(writer, "It was trained on task %s, maybe on some of these texts. ",
                      facts->info->task.name);

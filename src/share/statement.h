@@ -15,6 +15,7 @@ enum nvdp__training {
 };
 extern const char *const nvdp__training_names[]; /* "maybe", "some", "all" */
 
+struct nvdp__query_map; /* share/query.h */
 /* Everything that a statement may say.  All of it is public. */
 struct nvdp__release_facts {
     const struct nvdp__model_info *info;
@@ -41,6 +42,7 @@ struct nvdp__release_facts {
     double delta;                       /* for the Bayesian accounting */
     double bound_order;                 /* order of the bound that a sequence clip gives */
     char created[32];                   /* ISO 8601, UTC */
+    const struct nvdp__query_map *query; /* for searchers; NULL: the method has none */
     struct nvdp_limits limits;          /* of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */
     struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */

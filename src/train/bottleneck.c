@@ -37,6 +37,10 @@ nvdp_status nvdp_bottleneck_resolve(struct nvdp_context *ctx, const struct nvdp_
             "option {method}: expected a method that reads hidden states, found %s, "
             "whose certificate per word needs texts that nvdp itself splits into words",
             nvdp_method_name(options.method));
+    if (nvdp__method_row(options.method)->untrained)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {method}: expected a method to train, found %s",
+                          nvdp_method_name(options.method));
     NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, &options));
     if (options.nvib.length == 0) options.nvib.length = options.max_length;
     NVDP_RETURN_IF_FAILED(nvdp__method_resolve(ctx, options.method, &encoder, &options.nvib));

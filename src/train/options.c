@@ -471,6 +471,11 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "option {base-epochs}: expected 0 with {method} %s, which takes only the "
                           "word embeddings of a model, found %zu",
                           nvdp_method_name(options->method), options->base_epochs);
+    if (nvdp__method_row(options->method)->untrained)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {method}: expected a method to train, found %s, which has no "
+                          "trained parameters; nvdp export {model} makes its runs",
+                          nvdp_method_name(options->method));
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
     NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));

@@ -16,6 +16,7 @@ static const char *const commands[] = {"pretrain", "train",    "eval",    "predi
                                        "sanitize", "export",   "reuse",   "sweep",   "report",
                                        "encode",   "tokenize", "account", "attack",  "audit",
                                        "explain",  "info",     "bench",   "verify",  "gate",
+                                       "search",
                                        "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
@@ -218,7 +219,7 @@ Test(usage, short_help_names_groups_and_number_of_options) {
         program_release(&full);
         program_release(&help);
     }
-    cr_expect_eq(shortened, 5); /* train, pretrain, sanitize, attack, privacy */
+    cr_expect_eq(shortened, 6); /* train, pretrain, sanitize, attack, privacy, export */
 }
 
 Test(usage, short_help_has_the_options_that_most_runs_need) {
@@ -342,6 +343,10 @@ Test(usage, wrong_usage_exits_with_2_and_a_hint) {
     refused("privacy", "expected exactly one of RUN and --posteriors", "try nvdp privacy --help");
     refused("privacy run --posteriors f.h5", "expected exactly one of RUN and --posteriors",
             "try nvdp privacy --help");
+    refused("search f.h5", "expected exactly one of --query and --queries",
+            "try nvdp search --help");
+    refused("export --model m --out f.h5 --input t.tsv", "needs --center", "");
+    refused("export run --center c --out f.h5 --input t.tsv", "need --model", "");
     refused("reuse f.h5 --eval-labels l", "--eval-labels needs --eval-file",
             "try nvdp reuse --help");
 }

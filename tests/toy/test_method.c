@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOY = NVDP_METHOD_WORD + 1 };
+enum { TOY = NVDP_METHOD_SENTENCE + 1 };
 
 static bool always(const struct nvdp__nvib_config *config) {
     (void)config;
@@ -46,7 +46,7 @@ Test(toy_method, is_found_and_described) {
     cr_expect_eq(info.methods, TOY + 1);
     cr_expect(info.is_private && !info.has_weights);
     cr_expect_eq(nvdp_method_find(ctx, "tory", &method), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "nvdp, word or toy");
+    support_contains(nvdp_context_error(ctx), "word, sentence or toy");
     cr_expect_eq(nvdp_method_describe(ctx, TOY + 1, &info), NVDP_ERR_ARGUMENT);
     cr_expect(report_is_gaussian("toy") && !report_is_reference("toy"));
     nvdp_context_free(ctx);

@@ -1,0 +1,82 @@
+/** @file search.h
+ * Search in a shared file of method sentence (nvdp_export() with the option "model"): ranks its texts by their similarity
+ * to a query.
+ *
+ * The searcher embeds the query without noise, with the encoder that the file names and the public center and principal
+ * directions that the file states. Let v(x) be the centered, projected embedding of a text and u the unit vector of v(q).
+ * The mean of a text's sample z is M(x) = C v(x)/|v(x)|, so z.u/C, averaged over the S samples of the text, is an
+ * unbiased estimate of the cosine of v(x) and v(q). Its error is Gaussian with deviation 1/(C sqrt(S)), whatever the
+ * width. A text without tokens has M = 0, and the cosine 0.
+ *
+ * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: what is proven
+ * of the file, and nothing else, limits this. Lengths are not in the file, so no search can filter by them.
+ *
+ * Experimental: may change in any version. */
+#ifndef NVDP_SEARCH_H
+#define NVDP_SEARCH_H
+
+#include <nvdp/share.h>
+
+NVDP_BEGIN_DECLS
+
+/** A file prepared for searches, with its encoder; opaque. Only one call at a time may use it. */
+struct nvdp_search;
+
+/** Properties of the estimates. */
+struct nvdp_search_info {
+    size_t struct_size; /**< NVDP_RESULT() sets it */
+    size_t texts;       /**< N */
+    size_t dim;         /**< p */
+    double clip;        /**< C, the norm of all means */
+    double deviation;   /**< 1/(C sqrt(S)), the standard deviation of an estimate */
+    /** Half the width of the 95 % interval of a text that was chosen without looking at the file. */
+    double margin;
+    /** Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query. */
+    double margin_all;
+    char encoder[64]; /**< name of the encoder's folder, as the sender states it */
+    char sha256[65];  /**< SHA-256 of the encoder's weights */
+};
+
+/** One hit. */
+struct nvdp_hit {
+    size_t text;     /**< index of the text in the file, from 0 */
+    int64_t id;      /**< its row in the sender's input */
+    double estimate; /**< unbiased estimate of the cosine; the noise can take it beyond -1 and 1 */
+    /** Phi((estimate - e) / (sqrt(2) deviation)), e the estimate of the text after the last hit: the probability that this
+     * text's cosine is above that text's, if both cosines had a flat prior and the noise alone were unknown. It ignores
+     * that hits are the largest of many estimates. 1 if no text comes after the last hit. */
+    double above;
+};
+
+/** Loads the encoder for a file.
+ * @param ctx      outlives the search
+ * @param shared   the file; outlives the search
+ * @param model    folder of the encoder; NULL: models/NAME or NAME in the working directory, NAME as the file states it
+ * @param[out] out the search; nvdp_search_free(); untouched on error
+ * @return NVDP_ERR_ARGUMENT for a file that was not made from an encoder's own embedding; NVDP_ERR_INPUT for an encoder
+ *         with other weights than the sender's; errors of nvdp_encoder_load() */
+nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                             const char *model, struct nvdp_search **out);
+/** Frees a search.
+ * @param search may be NULL */
+void nvdp_search_free(struct nvdp_search *search);
+/** Describes the estimates.
+ * @param search the search
+ * @param[in,out] out filled up to its struct_size
+ * @return NVDP_ERR_ARGUMENT for a struct without its size */
+nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_search_info *out);
+/** Finds the texts with the largest estimates for each query. Reads the vectors once for all queries: O(N p) memory
+ * traffic, O(N p Q) operations. Ties keep the order of the file. The hits do not depend on the number of threads.
+ * @param ctx     as in nvdp_search_open(); can cancel
+ * @param search  the search
+ * @param queries Q
+ * @param query   [Q] texts, UTF-8
+ * @param top     k, at least 1; a file of fewer texts has fewer hits
+ * @param hit     [Q, min(k, N)] hits of each query by decreasing estimate
+ * @return NVDP_ERR_ARGUMENT without queries, for k = 0, and for a query without tokens, whose mean is 0;
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                              const char *const *query, size_t top, struct nvdp_hit *hit);
+
+NVDP_END_DECLS
+#endif

@@ -1,0 +1,185 @@
+/* nvdp search: ranks the texts of a shared file by their similarity to queries. The library does the work. */
+#include "common.h"
+
+#include "base/file.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+    const char *query, *queries, *model;
+    int64_t top;
+};
+
+#define AT(field) NVDP_OPTION_AT(struct values, field)
+
+static const struct nvdp_option options[] = {
+    {"query", NVDP_OPTION_TEXT, "TEXT", "the query", NULL, AT(query)},
+    {"queries", NVDP_OPTION_TEXT, "F", "file of queries, one per line; -: standard input", NULL,
+     AT(queries)},
+    {"top", NVDP_OPTION_INTEGER, "K", "number of hits", "10", AT(top), .min = 1, .max = 1000000},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "folder of the encoder; its weights must be those that the file names; default: models/NAME, "
+     "NAME as in the file",
+     NULL, AT(model)},
+    {0}};
+
+struct queries {
+    char **text;
+    size_t count, capacity;
+};
+
+static void release(struct queries *queries) {
+    for (size_t i = 0; i < queries->count; i++)
+        free(queries->text[i]);
+    free(queries->text);
+}
+
+static nvdp_status add(struct cli *cli, struct queries *queries, const char *text, size_t size) {
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(cli->ctx, &queries->text, &queries->capacity,
+                                        queries->count + 1, sizeof *queries->text));
+    char *copy = nvdp__format(cli->ctx, "%.*s", (int)size, text);
+    if (copy == NULL) return NVDP_ERR_MEMORY;
+    queries->text[queries->count++] = copy;
+    return NVDP_OK;
+}
+
+static nvdp_status read_lines(struct cli *cli, const char *path, struct queries *queries) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    bool found = true;
+    NVDP_TRY(nvdp__lines_open(cli->ctx, path, &lines));
+    for (;;) {
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        if (!found) break;
+        if (strspn(line.text, " \t") == line.size)
+            NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
+                                "%s:%zu: expected a query, found an empty line", path, lines.line));
+        NVDP_TRY(add(cli, queries, line.text, line.size));
+    }
+    if (queries->count == 0)
+        NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
+                            "%s: expected one query per line, found no line", path));
+cleanup:
+    nvdp__lines_close(&lines);
+    return status;
+}
+
+static json_t *hits_json(const struct nvdp_search_info *info, size_t count,
+                         const struct nvdp_hit *hit) {
+    json_t *array = json_array();
+    for (size_t k = 0; k < count; k++)
+        json_array_append_new(
+            array, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
+                             (json_int_t)(k + 1), "text", (json_int_t)hit[k].text, "id",
+                             (json_int_t)hit[k].id, "cosine", cli_number(hit[k].estimate), "low",
+                             cli_number(hit[k].estimate - info->margin), "high",
+                             cli_number(hit[k].estimate + info->margin), "low_all",
+                             cli_number(hit[k].estimate - info->margin_all), "high_all",
+                             cli_number(hit[k].estimate + info->margin_all), "above",
+                             cli_number(hit[k].above)));
+    return array;
+}
+
+static json_t *to_json(const struct nvdp_search_info *info, const struct queries *queries,
+                       size_t count, const struct nvdp_hit *hit, const double seconds[2]) {
+    json_t *results = json_array();
+    for (size_t q = 0; q < queries->count; q++)
+        json_array_append_new(results, json_pack("{s:s, s:o}", "query", queries->text[q], "hits",
+                                                 hits_json(info, count, hit + q * count)));
+    return json_pack("{s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)info->texts,
+                     "dim", (json_int_t)info->dim, "encoder", info->encoder, "clip_sequence",
+                     cli_number(info->clip), "deviation", cli_number(info->deviation),
+                     "load_seconds", cli_number(seconds[0]), "search_seconds",
+                     cli_number(seconds[1]), "queries", results);
+}
+
+static void print(const struct nvdp_search_info *info, const struct queries *queries, size_t count,
+                  const struct nvdp_hit *hit, const double seconds[2]) {
+    for (size_t q = 0; q < queries->count; q++, hit += count) {
+        printf("%s%s\n", q > 0 ? "\n" : "", queries->text[q]);
+        puts("rank      text        id  cosine  95 % interval   of all texts    above");
+        for (size_t k = 0; k < count; k++)
+            nvdp__fprintf(
+                stdout, "%4zu %9zu %9lld  %6.3f  %6.3f to %6.3f  %6.3f to %6.3f  %5.1f %%\n", k + 1,
+                hit[k].text, (long long)hit[k].id, hit[k].estimate, hit[k].estimate - info->margin,
+                hit[k].estimate + info->margin, hit[k].estimate - info->margin_all,
+                hit[k].estimate + info->margin_all, 100 * hit[k].above);
+    }
+    putchar('\n');
+    cli_row("file", "%zu texts of width %zu, norm %g, encoder %s", info->texts, info->dim,
+            info->clip, info->encoder);
+    cli_row("time", "%.2f s to load file and encoder, %.3f s to search", seconds[0], seconds[1]);
+    char text[1200];
+    nvdp__snprintf(
+        text, sizeof text,
+        "A cosine is an unbiased estimate, with standard deviation %.3f by the noise. The first "
+        "interval holds for a text that was chosen before the search; a hit is the largest of %zu "
+        "estimates, so only the interval of all texts holds for hits. Above: the probability that "
+        "the hit is closer to the query than the text after the last hit, by the noise of these "
+        "two "
+        "alone; it ignores that hits are the largest of many. The file has no lengths, so hits "
+        "cannot be filtered by length. Whoever guesses a text can check the guess by a search, as "
+        "far as the noise allows.",
+        info->deviation, info->texts);
+    nvdp__print_wrapped(stdout, text);
+}
+
+static int search(struct cli *cli, const struct values *values, struct queries *queries,
+                  struct nvdp_shared **shared, struct nvdp_search **opened, struct nvdp_hit **hit) {
+    struct nvdp_search_info info = NVDP_RESULT(struct nvdp_search_info);
+    const double start = nvdp__now();
+    if (values->query != NULL)
+        CLI_DO(cli, add(cli, queries, values->query, strlen(values->query)));
+    else
+        CLI_DO(cli, read_lines(cli, values->queries, queries));
+    CLI_DO(cli, nvdp_shared_read(cli->ctx, cli->arg[0], shared));
+    CLI_DO(cli, nvdp_search_open(cli->ctx, *shared, values->model, opened));
+    CLI_DO(cli, nvdp_search_describe(*opened, &info));
+    const double loaded = nvdp__now();
+    const size_t count = nvdp__min((size_t)values->top, info.texts);
+    CLI_DO(cli, NVDP__NEW(cli->ctx, *hit, queries->count * nvdp__max(count, 1)));
+    CLI_DO(cli, nvdp_search_texts(cli->ctx, *opened, queries->count,
+                                  (const char *const *)queries->text, (size_t)values->top, *hit));
+    const double seconds[] = {loaded - start, nvdp__now() - loaded};
+    if (cli->json) return cli_print_json(cli, to_json(&info, queries, count, *hit, seconds));
+    print(&info, queries, count, *hit, seconds);
+    return CLI_SUCCESS;
+}
+
+static int run(struct cli *cli) {
+    struct values values = {.top = 10};
+    struct queries queries = {0};
+    struct nvdp_shared *shared = NULL;
+    struct nvdp_search *opened = NULL;
+    struct nvdp_hit *hit = NULL;
+    CLI_TRY(cli_begin(cli, &values));
+    if ((values.query == NULL) == (values.queries == NULL))
+        return cli_usage(cli, "expected exactly one of --query and --queries");
+    const int code = search(cli, &values, &queries, &shared, &opened, &hit);
+    free(hit);
+    nvdp_search_free(opened);
+    nvdp_shared_free(shared);
+    release(&queries);
+    return code;
+}
+
+const struct cli_command cli_command_search = {
+    .name = "search",
+    .summary = "rank the texts of a shared file by their similarity to a query",
+    .args = "FILE|DIR",
+    .description =
+        "Searches a file from nvdp export --model, or a folder with the files of one release. "
+        "Embeds the query without noise, with the encoder that the file names, and estimates its "
+        "cosine with each text; several samples of a text are averaged. Prints the row of each hit "
+        "in the sender's input: the file has no texts, and no lengths to filter by. Whoever "
+        "guesses "
+        "a text can check the guess by a search, as far as the noise allows.",
+    .examples = "Examples:\n"
+                "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
+                "    --input texts.tsv --out shared.h5\n"
+                "  nvdp search shared.h5 --query 'how do I learn to swim?'\n"
+                "  nvdp search shared.h5 --queries questions.txt --top 100 --json\n",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,362 @@
+/* Searches a shared file of method sentence (include/nvdp/search.h): queries, estimates of one block of texts, the best
+ * texts of each thread, hits. */
+#include "share/embeddings_file.h"
+#include "share/query.h"
+
+#include "base/f16.h"
+#include "base/file.h"
+#include "bert/weights.h"
+#include "mechanism/method.h"
+#include "tensor/vector.h"
+#include "text/sentence.h"
+#include "vib/sentence.h"
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <nvdp/encoder.h>
+#include <nvdp/search.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_FLOATS = 6144, BLOCKS_PER_CHECK = 1 << 16 };
+
+struct nvdp_search {
+    struct nvdp_context *ctx;
+    const struct nvdp__embeddings *of;
+    struct nvdp_encoder *encoder;
+    struct nvdp_search_info info;
+};
+
+/* --- opening --- */
+
+/* Finds the encoder's folder by the name in the file, which must be a plain name. */
+static nvdp_status find_model(struct nvdp_context *ctx, const char *name, char **out) {
+    const bool plain = name[0] != '\0' && name[0] != '.' && strchr(name, '/') == NULL;
+    char *found = plain ? nvdp__join(ctx, "models", name) : NULL;
+    if (found != NULL && !nvdp__is_directory(found)) {
+        free(found);
+        found = nvdp__strdup(ctx, name);
+    }
+    if (plain && found == NULL) return NVDP_ERR_MEMORY;
+    if (found == NULL || !nvdp__is_directory(found)) {
+        free(found);
+        return nvdp__fail(ctx, NVDP_ERR_IO,
+                          "the file's encoder, '%.63s': expected the folder models/%.63s, found "
+                          "none; name it with {model}",
+                          name, name);
+    }
+    *out = found;
+    return NVDP_OK;
+}
+
+/* Fails unless the folder has the weights from which the file was made. */
+static nvdp_status check_weights(struct nvdp_search *search, const char *model) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__weights *weights = NULL;
+    char found[NVDP__DIGEST_HEX];
+    NVDP_TRY(nvdp__model_folder(search->ctx, model));
+    NVDP_TRY(nvdp__weights_open(search->ctx, model, &weights));
+    NVDP_TRY(nvdp__weights_sha256(weights, found));
+    if (strcmp(found, search->of->query->sha256) != 0)
+        NVDP_TRY(
+            nvdp__fail(search->ctx, NVDP_ERR_INPUT,
+                       "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
+                       "%.64s, found %s; name it with {model}",
+                       model, search->of->query->encoder, search->of->query->sha256, found));
+cleanup:
+    nvdp__weights_close(weights);
+    return status;
+}
+
+static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__query_map *query = search->of->query;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_config *config = NULL;
+    char length[24], *found = NULL;
+    nvdp__snprintf(length, sizeof length, "%zu", query->max_length);
+    if (model == NULL) NVDP_TRY(find_model(search->ctx, query->encoder, &found));
+    if (model == NULL) model = found;
+    NVDP_TRY(check_weights(search, model));
+    NVDP_TRY(nvdp_encoder_config_create(search->ctx, &config));
+    NVDP_TRY(nvdp_config_set(config, "model", model));
+    NVDP_TRY(nvdp_config_set(config, "pool", query->pool));
+    NVDP_TRY(nvdp_config_set(config, "normalize", "no"));
+    NVDP_TRY(nvdp_config_set(config, "max-length", length));
+    NVDP_TRY(nvdp_encoder_load(search->ctx, config, &search->encoder));
+    NVDP_TRY(nvdp_encoder_describe(search->encoder, &info));
+    if (info.vector_size != query->width)
+        NVDP_TRY(nvdp__fail(search->ctx, NVDP_ERR_INPUT,
+                            "%s: expected vectors of width %zu, which the file states, found %zu",
+                            model, query->width, info.vector_size));
+cleanup:
+    nvdp_config_free(config);
+    free(found);
+    return status;
+}
+
+nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                             const char *model, struct nvdp_search **out) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__embeddings *of = shared->of;
+    const struct nvdp__method *method = nvdp__method_named(of->method);
+    struct nvdp_search *search = NULL;
+    if (of->query == NULL || method == NULL || !method->untrained)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "search: expected a file from nvdp export {model}, which states the "
+                          "encoder and the center that a query needs, found method '%s'%s",
+                          of->method, of->query == NULL ? " without them" : "");
+    const struct nvdp__embeddings_shape *shape = &of->shape;
+    if (!(of->clip_sequence > 0 && of->clip_sequence < 1e6) || shape->weights ||
+        shape->rows != shape->texts * shape->samples)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "search: expected one vector per sample and a clip_sequence above 0, "
+                          "found %zu vectors for %zu samples and clip_sequence %g",
+                          shape->rows, shape->texts * shape->samples, of->clip_sequence);
+    NVDP_TRY(NVDP__NEW(ctx, search, 1));
+    const double deviation = 1 / (of->clip_sequence * sqrt((double)shape->samples));
+    *search = (struct nvdp_search){.ctx = ctx, .of = of};
+    search->info = (struct nvdp_search_info){
+        .texts = shape->texts,
+        .dim = shape->dim,
+        .clip = of->clip_sequence,
+        .deviation = deviation,
+        .margin = deviation * gsl_cdf_ugaussian_Qinv(.025),
+        .margin_all =
+            deviation * gsl_cdf_ugaussian_Qinv(.025 / (double)nvdp__max(shape->texts, 1))};
+    nvdp__snprintf(search->info.encoder, sizeof search->info.encoder, "%s", of->query->encoder);
+    nvdp__snprintf(search->info.sha256, sizeof search->info.sha256, "%s", of->query->sha256);
+    NVDP_TRY(load_encoder(search, model));
+    NVDP__HAND_OVER(out, search);
+cleanup:
+    nvdp_search_free(search);
+    return status;
+}
+
+void nvdp_search_free(struct nvdp_search *search) {
+    if (search == NULL) return;
+    nvdp_encoder_free(search->encoder);
+    free(search);
+}
+
+nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_search_info *out) {
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(search->ctx, out));
+    struct nvdp_search_info info = search->info;
+    NVDP__GIVE(out, &info);
+    return NVDP_OK;
+}
+
+/* --- queries --- */
+
+/* Computes the unit vectors u [queries, p]. */
+static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *search, size_t queries,
+                         const char *const *text, float *u) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__query_map *query = search->of->query;
+    struct nvdp_dataset *data = NULL;
+    float *vectors = NULL;
+    NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(search->encoder),
+                                     query->max_length, queries, text, NULL, &data));
+    NVDP_TRY(NVDP__NEW(ctx, vectors, queries * query->width));
+    NVDP_TRY(nvdp_encoder_run(ctx, search->encoder, data, NULL, vectors));
+    for (size_t q = 0; q < queries; q++) {
+        float *v = u + q * query->dim;
+        bool there = data->offset[q + 1] - data->offset[q] > query->empty &&
+                     nvdp__sentence_direction(query->width, query->dim, query->center, query->map,
+                                              vectors + q * query->width, v);
+        for (size_t j = 0; j < query->dim; j++)
+            there &= isfinite(v[j]);
+        if (!there)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "query %zu: expected a text with tokens, found '%.100s', whose "
+                                "embedding is 0",
+                                q, text[q]));
+    }
+cleanup:
+    nvdp_dataset_free(data);
+    free(vectors);
+    return status;
+}
+
+/* --- estimates of a block --- */
+
+NVDP__CLONES static void search_widen(size_t n, const int32_t *from, float *to) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+NVDP__CLONES static void search_widen16(size_t n, const int16_t *from, float *to) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+/* Converts values to multiples of the step. */
+static void widen(const struct nvdp__embeddings *of, size_t first, size_t n, float *to) {
+    if (of->shape.grid == NVDP__H5_I32) {
+        search_widen(n, (const int32_t *)of->z + first, to);
+    } else if (of->shape.grid == NVDP__H5_I16) {
+        search_widen16(n, (const int16_t *)of->z + first, to);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            to[i] = nvdp__f16_to_float(((const uint16_t *)of->z)[first + i]);
+    }
+}
+
+enum { LANES = 32 };
+
+NVDP__CLONES static float search_dot(size_t n, const float *a, const float *b) {
+    float lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] += a[i + k] * b[i + k];
+    for (; i < n; i++)
+        lane[i % LANES] += a[i] * b[i];
+    for (size_t half = LANES / 2; half > 0; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            lane[k] += lane[k + half];
+    return lane[0];
+}
+
+/* --- the best texts --- */
+
+struct found {
+    float estimate; /* in steps, summed over samples */
+    size_t text;
+};
+
+/* True if a ranks before b. */
+static bool before(struct found a, struct found b) {
+    return a.estimate != b.estimate ? a.estimate > b.estimate : a.text < b.text;
+}
+
+static int by_rank(const void *a, const void *b) {
+    const struct found *one = a, *two = b;
+    return before(*one, *two) ? -1 : before(*two, *one);
+}
+
+/* A heap of the best texts, the worst of them first. */
+static void sink(struct found *heap, size_t n, size_t at) {
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && before(heap[child], heap[child + 1])) child++;
+        if (!before(heap[at], heap[child])) return;
+        const struct found other = heap[at];
+        heap[at] = heap[child];
+        heap[child] = other;
+    }
+}
+
+static void offer(struct found *heap, size_t *n, size_t room, struct found next) {
+    if (*n < room) {
+        heap[(*n)++] = next;
+        for (size_t at = *n / 2; *n == room && at-- > 0;)
+            sink(heap, room, at);
+    } else if (before(next, heap[0])) {
+        heap[0] = next;
+        sink(heap, room, 0);
+    }
+}
+
+struct scan {
+    const struct nvdp__embeddings *of;
+    size_t queries, room;
+    const float *u;     /* [queries, p] */
+    size_t block;       /* texts per block */
+    struct found *best; /* [threads, queries, room] */
+    size_t *count;      /* [threads, queries] */
+    float *values;      /* [threads, block, S, p] */
+};
+
+static void scan_block(const struct scan *scan, size_t first, size_t end, size_t thread) {
+    const struct nvdp__embeddings_shape *shape = &scan->of->shape;
+    const size_t p = shape->dim, samples = shape->samples, width = samples * p;
+    float *values = scan->values + thread * scan->block * width;
+    widen(scan->of, first * width, (end - first) * width, values);
+    for (size_t i = first; samples > 1 && i < end; i++) {
+        float *sum = values + (i - first) * width;
+        for (size_t s = 1; s < samples; s++)
+            for (size_t j = 0; j < p; j++)
+                sum[j] += sum[s * p + j];
+    }
+    for (size_t q = 0; q < scan->queries; q++) {
+        const size_t slot = thread * scan->queries + q;
+        for (size_t i = first; i < end; i++) {
+            const struct found next = {search_dot(p, values + (i - first) * width, scan->u + q * p),
+                                       i};
+            offer(scan->best + slot * scan->room, &scan->count[slot], scan->room, next);
+        }
+    }
+}
+
+/* --- hits --- */
+
+/* Merges the threads' best texts of a query into hits. */
+static void give_hits(const struct nvdp_search *search, const struct scan *scan, size_t q,
+                      size_t threads, struct found *merged, size_t top, struct nvdp_hit *hit) {
+    const struct nvdp__embeddings *of = search->of;
+    const struct nvdp__embeddings_shape *shape = &of->shape;
+    const double scale = (shape->grid == NVDP__H5_F16 ? 1 : of->z_step) /
+                         ((double)shape->samples * search->info.clip);
+    size_t n = 0;
+    for (size_t t = 0; t < threads; t++) {
+        const size_t slot = t * scan->queries + q;
+        memcpy(merged + n, scan->best + slot * scan->room, scan->count[slot] * sizeof *merged);
+        n += scan->count[slot];
+    }
+    qsort(merged, n, sizeof *merged, by_rank);
+    for (size_t k = 0; k < top; k++) {
+        const double gap =
+            n > top ? (double)merged[k].estimate - (double)merged[top].estimate : INFINITY;
+        hit[k] = (struct nvdp_hit){
+            .text = merged[k].text,
+            .id = of->id != NULL ? of->id[merged[k].text] : (int64_t)merged[k].text,
+            .estimate = merged[k].estimate * scale,
+            .above = gsl_cdf_ugaussian_P(gap * scale / (sqrt(2) * search->info.deviation))};
+    }
+}
+
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
+                              const char *const *query, size_t top, struct nvdp_hit *hit) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__embeddings_shape *shape = &search->of->shape;
+    const size_t threads = (size_t)nvdp_context_threads(ctx), width = shape->samples * shape->dim;
+    struct scan scan = {.of = search->of,
+                        .queries = queries,
+                        .room = nvdp__min(top, shape->texts) + 1,
+                        .block = nvdp__max(BLOCK_FLOATS / width, 1)};
+    struct found *merged = NULL;
+    float *u = NULL;
+    if (queries == 0 || top == 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "search: expected at least one query and one hit, found %zu and %zu",
+                          queries, top);
+    const size_t slots = threads * queries, blocks = (shape->texts + scan.block - 1) / scan.block;
+    size_t size;
+    if (!nvdp__mul(slots, scan.room, &size))
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "search: too many queries and hits");
+    NVDP_TRY(NVDP__NEW(ctx, u, queries * shape->dim));
+    NVDP_TRY(embed(ctx, search, queries, query, u));
+    scan.u = u;
+    NVDP_TRY(NVDP__NEW(ctx, scan.best, size));
+    NVDP_TRY(NVDP__NEW(ctx, scan.count, slots));
+    NVDP_TRY(NVDP__NEW(ctx, scan.values, threads * scan.block * width));
+    NVDP_TRY(NVDP__NEW(ctx, merged, threads * scan.room));
+    for (size_t begin = 0; begin < blocks; begin += BLOCKS_PER_CHECK) {
+        const size_t stop = nvdp__min(blocks, begin + BLOCKS_PER_CHECK);
+        NVDP_TRY(nvdp__check_cancelled(ctx, "search: cancelled"));
+#pragma omp parallel for num_threads((int)threads) schedule(static)
+        for (size_t b = begin; b < stop; b++)
+            scan_block(&scan, b * scan.block, nvdp__min(shape->texts, (b + 1) * scan.block),
+                       (size_t)omp_get_thread_num());
+    }
+    const size_t hits = nvdp__min(top, shape->texts);
+    for (size_t q = 0; q < queries; q++)
+        give_hits(search, &scan, q, threads, merged, hits, hit + q * hits);
+cleanup:
+    free(u);
+    free(scan.best);
+    free(scan.count);
+    free(scan.values);
+    free(merged);
+    return status;
+}

@@ -1,0 +1,416 @@
+/* Makes runs of method sentence (sentence.h): the mean m and the principal directions A of public texts' sentence
+ * embeddings become the parameters of the mechanism, in float16, so that a file can state them exactly.
+ *
+ * The order of this file: the embedding, public texts, parameters, records, the run. */
+#include "train/sentence.h"
+
+#include "base/f16.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/outdir.h"
+#include "bert/checkpoint.h"
+#include "bert/encode.h"
+#include "bert/weights.h"
+#include "job/job.h"
+#include "job/lineage.h"
+#include "mechanism/method.h"
+#include "rdp/options.h"
+#include "text/sentence.h"
+#include "text/task.h"
+#include "train/options.h"
+#include "vib/sentence.h"
+
+#include <math.h>
+#include <nvdp/encoder.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RECORD "sentence" /* key of run.json */
+
+struct maker {
+    struct nvdp_context *ctx;
+    const struct nvdp__sentence_options *options;
+    const char *run;
+    struct nvdp_bert_config bert;
+    struct nvdp__sentence sentence;
+    struct nvdp_encoder *encoder;
+    struct nvdp_encoder_info info;
+    struct nvdp__train_options config;
+    size_t width, dim, empty;
+    float *center, *map; /* [D], [p, D] */
+    struct nvdp_model *model;
+    json_t *record;
+};
+
+/* --- the embedding --- */
+
+static const char *pool_name(const struct maker *maker) {
+    return maker->sentence.pooling[0] == NVDP__POOLING_CLS ? "cls" : "mean";
+}
+
+/* Reads how the encoder makes its sentence embedding; a folder that does not state it has the mean. */
+static nvdp_status read_embedding(struct maker *maker) {
+    struct nvdp_context *ctx = maker->ctx;
+    const char *model = maker->options->model;
+    struct nvdp__sentence *sentence = &maker->sentence;
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, model, &maker->bert));
+    maker->width = maker->bert.hidden_size;
+    NVDP_RETURN_IF_FAILED(nvdp__sentence_read(ctx, model, true, maker->width, sentence));
+    if (sentence->poolings == 0) nvdp__sentence_pool(sentence, NVDP__POOLING_MEAN, maker->width);
+    bool dense = false;
+    for (size_t i = 0; i < sentence->steps; i++)
+        dense |= sentence->step[i].dense;
+    const bool known = sentence->poolings == 1 && (sentence->pooling[0] == NVDP__POOLING_MEAN ||
+                                                   sentence->pooling[0] == NVDP__POOLING_CLS);
+    char pooling[NVDP__POOLING_TEXT];
+    if (!known || dense || sentence->prompt != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a sentence embedding by pooling mean or cls, without dense "
+                          "layers and without a prompt, found pooling %s%s%s",
+                          model, nvdp__pooling_text(sentence, pooling),
+                          dense ? " and dense layers" : "",
+                          sentence->prompt != NULL ? " and a prompt" : "");
+    return NVDP_OK;
+}
+
+/* Fails for the model of a run: its file would state a digest of weights, which can confirm a guess about the texts that
+ * they were trained on. Warns of a model that nvdp pretrained, which its owner may have made public. */
+static nvdp_status check_public(const struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    const char *model = maker->options->model;
+    struct nvdp__lineage lineage = {0};
+    char *record = nvdp__join(maker->ctx, model, "../run.json");
+    NVDP_TRY(NVDP__MADE(record));
+    if (nvdp__exists(record))
+        NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
+                            "option {model}: %s: expected a public encoder, because whoever "
+                            "searches the file needs it; found the model of a run that was trained "
+                            "on texts",
+                            model));
+    NVDP_TRY(nvdp__lineage_read(maker->ctx, model, &lineage));
+    if (json_array_size(lineage.list) > 0)
+        nvdp__log(maker->ctx, NVDP_LOG_WARNING,
+                  "%s: nvdp trained this encoder on texts; whoever searches the file needs the "
+                  "encoder, and the file states a digest of its weights, so it must be public",
+                  model);
+cleanup:
+    nvdp__lineage_release(&lineage);
+    free(record);
+    return status;
+}
+
+static nvdp_status load_encoder(struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *config = NULL;
+    char batch[24];
+    nvdp__snprintf(batch, sizeof batch, "%zu", maker->options->batch);
+    NVDP_TRY(nvdp_encoder_config_create(maker->ctx, &config));
+    NVDP_TRY(nvdp_config_set(config, "model", maker->options->model));
+    NVDP_TRY(nvdp_config_set(config, "pool", pool_name(maker)));
+    NVDP_TRY(nvdp_config_set(config, "normalize", "no"));
+    NVDP_TRY(nvdp_config_set(config, "batch", batch));
+    NVDP_TRY(nvdp_encoder_load(maker->ctx, config, &maker->encoder));
+    maker->info.struct_size = sizeof maker->info;
+    NVDP_TRY(nvdp_encoder_describe(maker->encoder, &maker->info));
+cleanup:
+    nvdp_config_free(config);
+    return status;
+}
+
+/* --- public texts --- */
+
+static void round_f16(size_t n, float *values) {
+    for (size_t i = 0; i < n; i++)
+        values[i] = nvdp__f16_to_float(nvdp__f16_from_float(values[i]));
+}
+
+/* Gives the vectors [n, D] unit length and sets the center to their mean. */
+static nvdp_status find_center(struct maker *maker, size_t n, float *vectors) {
+    const size_t d = maker->width;
+    double *sum = nvdp__calloc(maker->ctx, d, sizeof *sum);
+    if (sum == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        float *x = vectors + i * d;
+        double square = 0;
+        for (size_t k = 0; k < d; k++)
+            square += (double)x[k] * x[k];
+        for (size_t k = 0; square > 0 && k < d; k++) {
+            x[k] = (float)(x[k] / sqrt(square));
+            sum[k] += x[k];
+        }
+    }
+    bool finite = true;
+    for (size_t k = 0; k < d; k++) {
+        maker->center[k] = (float)(sum[k] / (double)n);
+        finite &= isfinite(maker->center[k]);
+    }
+    free(sum);
+    round_f16(d, maker->center);
+    return finite ? NVDP_OK
+                  : nvdp__fail(maker->ctx, NVDP_ERR_NUMERIC,
+                               "option {center}: %s: expected finite embeddings, found others",
+                               maker->options->center);
+}
+
+/* Reads the public texts, and computes m and A. */
+static nvdp_status measure_public(struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = maker->ctx;
+    const struct nvdp__sentence_options *options = maker->options;
+    const struct nvdp__encode_limits limits = {.config = &maker->bert,
+                                               .max_length = maker->info.max_length,
+                                               .directory = options->model,
+                                               .text_column = options->text_column};
+    struct nvdp__encode_input input = {0};
+    float *vectors = NULL;
+    NVDP_TRY(nvdp__encode_input_read(ctx, options->center, &limits, &input));
+    const size_t n = input.data.count, d = maker->width, p = maker->dim;
+    const size_t fewest = p < d ? p + 1 : 2;
+    if (n < fewest)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "option {center}: %s: expected at least %zu public texts%s, found %zu",
+                            options->center, fewest, p < d ? ", one more than {reduce}" : "", n));
+    NVDP_TRY(NVDP__NEW(ctx, vectors, n * d));
+    NVDP_TRY(NVDP__NEW(ctx, maker->center, d));
+    NVDP_TRY(nvdp_encoder_run(ctx, maker->encoder, &input.data, NULL, vectors));
+    NVDP_TRY(find_center(maker, n, vectors));
+    if (p == d) goto cleanup;
+    NVDP_TRY(NVDP__NEW(ctx, maker->map, p * d));
+    NVDP_TRY(nvdp__pca_map(ctx, n, d, p, vectors, 0, maker->map));
+    round_f16(p * d, maker->map);
+cleanup:
+    nvdp__encode_input_release(&input);
+    free(vectors);
+    return status;
+}
+
+/* Counts the tokens of an empty text: the special ones. */
+static nvdp_status count_empty(struct maker *maker) {
+    struct nvdp_dataset *data = NULL;
+    static const char *const nothing[] = {""};
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(maker->ctx,
+                                                  nvdp_encoder_tokenizer(maker->encoder),
+                                                  maker->info.max_length, 1, nothing, NULL, &data));
+    maker->empty = data->offset[1];
+    nvdp_dataset_free(data);
+    return NVDP_OK;
+}
+
+/* --- parameters --- */
+
+static void set_parameter(struct nvdp_model *model, const char *name, size_t n, const float *from) {
+    const size_t index = nvdp__params_find(&model->params, name);
+    if (index != SIZE_MAX) nvdp__upload(&model->dev, n, from, nvdp__value(&model->params, index));
+}
+
+static nvdp_status build(struct maker *maker) {
+    struct nvdp_context *ctx = maker->ctx;
+    const struct nvdp__train_options *config = &maker->config;
+    struct nvdp__model_info info = {.bert = maker->bert,
+                                    .method = config->method,
+                                    .nvib = config->nvib,
+                                    .columns = config->columns,
+                                    .max_length = config->max_length,
+                                    .outputs = 1};
+    struct nvdp_dataset_config data = nvdp__dataset_config_default();
+    struct nvdp__layout layout;
+    data.task = NVDP_TASK_TSV;
+    nvdp__set_columns(&data, &config->columns);
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &data, &layout));
+    info.task = layout.task;
+    NVDP_RETURN_IF_FAILED(nvdp__model_build(ctx, &info, false, &maker->model));
+    struct nvdp_model *model = maker->model;
+    nvdp__model_initialise_head(model, 0);
+    NVDP_RETURN_IF_FAILED(nvdp__checkpoint_values(&model->dev, maker->options->model,
+                                                  &model->params, false, model->params.value));
+    const float empty = (float)maker->empty;
+    set_parameter(model, NVDP__SENTENCE_CENTER, maker->width, maker->center);
+    set_parameter(model, NVDP__SENTENCE_MAP, maker->dim * maker->width, maker->map);
+    set_parameter(model, NVDP__SENTENCE_EMPTY, 1, &empty);
+    return NVDP_OK;
+}
+
+/* --- records --- */
+
+/* Sets the options of the run, as run.json holds them. */
+static nvdp_status configure(struct maker *maker) {
+    const struct nvdp__sentence_options *options = maker->options;
+    struct nvdp__train_options *config = &maker->config;
+    *config = nvdp__train_defaults();
+    config->task = "tsv";
+    config->columns =
+        (struct nvdp__columns){.text_column = options->text_column, .regression = true};
+    config->model = options->model;
+    config->out = maker->run;
+    for (size_t i = 0; i < nvdp__method_count(); i++)
+        if (nvdp__method_row((enum nvdp_method)i)->untrained) config->method = (enum nvdp_method)i;
+    config->max_length = maker->info.max_length;
+    config->certified_releases = options->releases;
+    config->certified_epsilon = options->epsilon;
+    if (options->clip > 0) config->nvib.clip.sequence = options->clip;
+    config->nvib.stdev_tau = 1;
+    config->nvib.latent_dim = options->reduce;
+    config->nvib.length = config->max_length;
+    config->nvib.pool =
+        maker->sentence.pooling[0] == NVDP__POOLING_CLS ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
+    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(maker->ctx, config));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__method_resolve(maker->ctx, config->method, &maker->bert, &config->nvib));
+    maker->dim = config->nvib.latent_dim;
+    return NVDP_OK;
+}
+
+/* Builds the record that identifies a run. */
+static nvdp_status identify(struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = maker->ctx;
+    const struct nvdp__sentence_options *options = maker->options;
+    char center[NVDP__DIGEST_HEX], *path = realpath(options->model, NULL);
+    const char *slash = path != NULL ? strrchr(path, '/') : NULL;
+    NVDP_TRY(nvdp__file_sha256(ctx, options->center, center));
+    maker->record = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:f, s:I}", "encoder",
+        slash != NULL ? slash + 1 : options->model, "encoder_sha256", maker->info.fingerprint,
+        "pool", pool_name(maker), "max_length", (json_int_t)maker->info.max_length, "empty",
+        (json_int_t)maker->empty, "center_sha256", center, "text_column", options->text_column,
+        "dim", (json_int_t)maker->dim, "clip_sequence", maker->config.nvib.clip.sequence,
+        "releases", (json_int_t)options->releases);
+    if (maker->record == NULL)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
+cleanup:
+    free(path);
+    return status;
+}
+
+/* Compares the record of an existing run. */
+static nvdp_status compare(struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    json_t *root = NULL, *value;
+    const char *key;
+    NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
+    const json_t *found = json_object_get(root, RECORD);
+    json_object_foreach(maker->record, key, value) {
+        json_t *other = json_object_get(found, key);
+        if (json_equal(value, other)) continue;
+        char *a = json_dumps(value, JSON_ENCODE_ANY), *b = json_dumps(other, JSON_ENCODE_ANY);
+        status = nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
+                            "%s: the folder holds another run: expected %s %s, found %s; name "
+                            "another folder as RUN, whose ledger counts only its own samples, or "
+                            "use the options of this run",
+                            maker->run, key, a != NULL ? a : "", b != NULL ? b : "none");
+        free(a);
+        free(b);
+        break;
+    }
+cleanup:
+    json_decref(root);
+    return status;
+}
+
+static nvdp_status write_records(struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = maker->ctx;
+    struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
+    struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp__privacy_options options = nvdp__privacy_defaults();
+    char *directory = nvdp__join(ctx, maker->run, "model");
+    DIR *lock = NULL;
+    NVDP_TRY(NVDP__MADE(directory));
+    options.bdp.delta = maker->config.certified_delta;
+    options.bdp.releases = (int)maker->options->releases;
+    NVDP_TRY(nvdp_model_limits(ctx, maker->model, &limits));
+    NVDP_TRY(nvdp__certify(ctx, &limits, &options, &nvdp__remedies, &proven));
+    NVDP_TRY(nvdp__outdir_lock(ctx, maker->run, &lock));
+    NVDP_TRY(nvdp__run_json_write(
+        ctx, maker->run, "run.json",
+        json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
+                  nvdp__schema_json(&nvdp__train_schema, &maker->config), "software",
+                  nvdp__software_json(), "hardware", nvdp__hardware_json(ctx), "parameters",
+                  (json_int_t)0, "steps", (json_int_t)0, "created", nvdp__now_json(), RECORD,
+                  maker->record)));
+    NVDP_TRY(nvdp__model_save(maker->model, directory, maker->options->model));
+    NVDP_TRY(nvdp__run_json_write(ctx, maker->run, "result.json",
+                                  json_pack("{s:s, s:s, s:o}", "task", "tsv", "method",
+                                            nvdp_method_name(maker->config.method), "certified",
+                                            nvdp__certificate_summary(&proven))));
+cleanup:
+    nvdp__outdir_unlock(lock);
+    free(directory);
+    return status;
+}
+
+/* --- the run --- */
+
+nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
+                               const struct nvdp__sentence_options *options, const char *run) {
+    nvdp_status status = NVDP_OK;
+    struct maker maker = {.ctx = ctx, .options = options, .run = run};
+    const bool exists = !nvdp__directory_empty(run);
+    if (exists) NVDP_TRY(nvdp__outdir_check_run(ctx, run));
+    NVDP_TRY(read_embedding(&maker));
+    NVDP_TRY(check_public(&maker));
+    NVDP_TRY(load_encoder(&maker));
+    NVDP_TRY(configure(&maker));
+    NVDP_TRY(count_empty(&maker));
+    NVDP_TRY(identify(&maker));
+    if (exists) NVDP_TRY(compare(&maker));
+    if (exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK) goto cleanup;
+    NVDP_TRY(measure_public(&maker));
+    NVDP_TRY(build(&maker));
+    NVDP_TRY(write_records(&maker));
+cleanup:
+    nvdp_encoder_free(maker.encoder);
+    nvdp__sentence_release(&maker.sentence);
+    nvdp_model_free(maker.model);
+    json_decref(maker.record);
+    free(maker.center);
+    free(maker.map);
+    return status;
+}
+
+void nvdp__query_map_release(struct nvdp__query_map *map) {
+    free(map->center);
+    free(map->map);
+    *map = (struct nvdp__query_map){0};
+}
+
+static nvdp_status download(const struct nvdp_model *model, const char *name, size_t n,
+                            float **out) {
+    const size_t index = nvdp__params_find(&model->params, name);
+    if (index == SIZE_MAX) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(model->ctx, *out, n));
+    nvdp__download(&model->dev, n, nvdp__value(&model->params, index), *out);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
+                                     const struct nvdp_model *model, struct nvdp__query_map *out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__query_map made = {.max_length = model->info.max_length,
+                                   .width = model->info.bert.hidden_size,
+                                   .dim = model->info.nvib.latent_dim};
+    json_t *root = NULL;
+    int64_t empty = 0;
+    const char *encoder = NULL, *sha256 = NULL, *pool = NULL;
+    char *path = nvdp__join(ctx, run, "run.json");
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    const json_t *record = json_object_get(root, RECORD);
+    NVDP_TRY(nvdp__json_int_required(ctx, path, record, "empty", 0, 1 << 16, &empty));
+    NVDP_TRY(nvdp__json_string(ctx, path, record, "encoder", "", &encoder));
+    NVDP_TRY(nvdp__json_string(ctx, path, record, "encoder_sha256", "", &sha256));
+    NVDP_TRY(nvdp__json_string(ctx, path, record, "pool", "mean", &pool));
+    made.empty = (size_t)empty;
+    nvdp__snprintf(made.encoder, sizeof made.encoder, "%s", encoder);
+    nvdp__snprintf(made.sha256, sizeof made.sha256, "%s", sha256);
+    nvdp__snprintf(made.pool, sizeof made.pool, "%s", pool);
+    NVDP_TRY(download(model, NVDP__SENTENCE_CENTER, made.width, &made.center));
+    NVDP_TRY(download(model, NVDP__SENTENCE_MAP, made.dim * made.width, &made.map));
+    *out = made;
+    made = (struct nvdp__query_map){0};
+cleanup:
+    nvdp__query_map_release(&made);
+    json_decref(root);
+    free(path);
+    return status;
+}

@@ -1,0 +1,454 @@
+/* An encoder's own embedding, released without training, and searched: the file, the estimates, the refusals. */
+#include "base/file.h"
+#include "base/json.h"
+#include "share/embeddings_file.h"
+#include "tiny_task.h"
+#include <nvdp/search.h>
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COPIES = 2000, TEXTS = 14 };
+
+/* Folder of a public encoder, public texts, and a table with two texts, many times each, and an empty one. */
+struct place {
+    struct nvdp_context *ctx;
+    char model[600], center[512], input[512], out[600], run[512];
+};
+
+static void path(char to[512], const char *name) {
+    snprintf(to, 512, "%s", support_scratch_path(name));
+}
+
+/* The different texts of the task's train file: all as public ones, and the first TEXTS, or two with copies, as those
+ * to export. */
+static void write_texts(const struct task *task, const struct place *p, size_t copies) {
+    char *name = nvdp__format(p->ctx, "%s/train.tsv", task->data);
+    char *rows = support_read(name), *seen[TASK_TRAIN];
+    FILE *center = fopen(p->center, "w"), *input = fopen(p->input, "w");
+    size_t n = 0;
+    fputs("text\n", input);
+    strtok(rows, "\n"); /* the header */
+    for (char *row; (row = strtok(NULL, "\n")) != NULL;) {
+        bool again = false;
+        row[strcspn(row, "\t")] = '\0';
+        for (size_t i = 0; i < n; i++)
+            again |= strcmp(seen[i], row) == 0;
+        if (again) continue;
+        seen[n++] = row;
+        fprintf(center, "%s\n", row);
+        for (size_t k = 0; k < copies && n <= (copies > 1 ? 2 : TEXTS); k++)
+            fprintf(input, "%s\n", row);
+    }
+    cr_assert_geq(n, TEXTS);
+    fclose(center);
+    fclose(input);
+    free(rows);
+    free(name);
+}
+
+static void begin(struct place *p, size_t copies) {
+    p->ctx = support_context();
+    const struct task task = task_make(p->ctx);
+    snprintf(p->model, sizeof p->model, "%s", task.model);
+    path(p->center, "public.txt");
+    path(p->input, "texts.tsv");
+    snprintf(p->out, sizeof p->out, "%s", support_scratch_path("shared.h5"));
+    path(p->run, "sentence");
+    write_texts(&task, p, copies);
+}
+
+/* Exports with the options, pairs of names and values. */
+static nvdp_status export(const struct place *p, const char *const *options,
+                          struct nvdp_export_result *out) {
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_export_config_create(p->ctx, &config), NVDP_OK);
+    support_set(p->ctx, config, "model", p->model);
+    support_set(p->ctx, config, "center", p->center);
+    support_set(p->ctx, config, "input", p->input);
+    support_set(p->ctx, config, "out", p->out);
+    support_set(p->ctx, config, "run", p->run);
+    support_set(p->ctx, config, "measure-texts", "0");
+    for (size_t i = 0; options[i] != NULL; i += 2)
+        support_set(p->ctx, config, options[i], options[i + 1]);
+    const nvdp_status status = nvdp_export(p->ctx, config, out);
+    nvdp_config_free(config);
+    return status;
+}
+#define EXPORT(p, ...)                                                                             \
+    cr_assert_eq(export(p, (const char *const[]){__VA_ARGS__, NULL}, NULL), NVDP_OK, "%s",         \
+                 nvdp_context_error((p)->ctx))
+#define REFUSED(p, code, message, ...)                                                             \
+    do {                                                                                           \
+        cr_expect_eq(export(p, (const char *const[]){__VA_ARGS__, NULL}, NULL), code, "%s",        \
+                     nvdp_context_error((p)->ctx));                                                \
+        support_contains(nvdp_context_error((p)->ctx), message);                                   \
+    } while (0)
+
+/* The first line of the input behind its header. */
+static char *line_of(const struct place *p, size_t line) {
+    char *text = support_read(p->input), *row = strtok(text, "\n");
+    for (size_t i = 0; i < line; i++)
+        row = strtok(NULL, "\n");
+    row = strdup(row);
+    free(text);
+    return row;
+}
+
+struct searched {
+    struct nvdp_shared *shared;
+    struct nvdp_search *search;
+    struct nvdp_search_info info;
+};
+
+static void open_search(const struct place *p, const char *file, struct searched *s) {
+    *s = (struct searched){.info = NVDP_RESULT(struct nvdp_search_info)};
+    cr_assert_eq(nvdp_shared_read(p->ctx, file, &s->shared), NVDP_OK, "%s",
+                 nvdp_context_error(p->ctx));
+    cr_assert_eq(nvdp_search_open(p->ctx, s->shared, p->model, &s->search), NVDP_OK, "%s",
+                 nvdp_context_error(p->ctx));
+    cr_assert_eq(nvdp_search_describe(s->search, &s->info), NVDP_OK);
+}
+
+static void close_search(struct searched *s) {
+    nvdp_search_free(s->search);
+    nvdp_shared_free(s->shared);
+}
+
+/* Estimates of all texts, by their index. */
+static double *estimates(const struct place *p, const char *file, const char *query,
+                         struct nvdp_search_info *info) {
+    struct searched s;
+    open_search(p, file, &s);
+    const size_t n = s.info.texts;
+    struct nvdp_hit *hit = calloc(n, sizeof *hit);
+    double *made = calloc(n, sizeof *made);
+    cr_assert_eq(nvdp_search_texts(p->ctx, s.search, 1, &query, n, hit), NVDP_OK, "%s",
+                 nvdp_context_error(p->ctx));
+    for (size_t k = 0; k < n; k++) {
+        made[hit[k].text] = hit[k].estimate;
+        cr_assert_eq(hit[k].id, (int64_t)hit[k].text);
+        cr_assert(k == 0 || hit[k - 1].estimate >= hit[k].estimate);
+        cr_assert_eq(hit[k].above, 1); /* no text comes after the last hit */
+    }
+    *info = s.info;
+    free(hit);
+    close_search(&s);
+    return made;
+}
+
+/* Mean and spread of the estimates of n copies of a text are those that the theory states. A false alarm has
+ * probability 1e-5 at most in each check (4.5 standard errors). */
+static void check_copies(size_t n, const double *estimate, double cosine,
+                         const struct nvdp_search_info *info) {
+    double mean = 0, square = 0;
+    size_t covered = 0;
+    for (size_t i = 0; i < n; i++) {
+        mean += estimate[i] / (double)n;
+        square += (estimate[i] - cosine) * (estimate[i] - cosine) / (double)n;
+        covered += fabs(estimate[i] - cosine) <= info->margin;
+        cr_expect_leq(fabs(estimate[i] - cosine), info->margin_all * 1.35);
+    }
+    const double error = sqrt((double)n);
+    cr_expect_leq(fabs(mean - cosine), 4.5 * info->deviation / error + 1e-3, "%g, expected %g",
+                  mean, cosine);
+    cr_expect_leq(fabs(sqrt(square) / info->deviation - 1), 4.5 / sqrt(2) / error + 1e-3, "%g",
+                  sqrt(square) / info->deviation);
+    cr_expect_leq(fabs((double)covered / (double)n - .95), 4.5 * sqrt(.95 * .05) / error, "%zu",
+                  covered);
+}
+
+/* Estimates are unbiased with variance 1/(C^2 S), also after the reduction, for a text and its own query, whose cosine
+ * is 1, and for another text, whose cosine comes from a file with hardly any noise. */
+Test(search, unbiased_with_the_stated_variance) {
+    static const char *const cases[][3] = {{"3", "0", "1"}, {"3", "5", "1"}, {"2", "0", "4"}};
+    for (size_t k = 0; k < 3; k++) {
+        struct place p;
+        struct nvdp_search_info info, sharp;
+        begin(&p, COPIES);
+        char *query = line_of(&p, 1);
+        char run[512], name[] = "sharp0";
+        name[5] = (char)('0' + k);
+        path(run, name);
+        path(p.run, name + 1);
+        EXPORT(&p, "clip-sequence", cases[k][0], "reduce", cases[k][1], "samples", cases[k][2],
+               "insecure-seed", "11", "no-ledger", "true", "overwrite", "true");
+        double *found = estimates(&p, p.out, query, &info);
+        EXPORT(&p, "clip-sequence", "1000", "reduce", cases[k][1], "run", run, "overwrite", "true",
+               "no-ledger", "true");
+        double *exact = estimates(&p, p.out, query, &sharp);
+        cr_expect_float_eq(info.deviation, 1 / (atof(cases[k][0]) * sqrt(atof(cases[k][2]))),
+                           1e-12);
+        cr_expect_float_eq(info.margin, 1.959963984540054 * info.deviation, 1e-9);
+        cr_expect_float_eq(exact[0], 1, 6e-3); /* six deviations */
+        check_copies(COPIES, found, 1, &info);
+        double cosine = 0;
+        for (size_t i = 0; i < COPIES; i++)
+            cosine += exact[COPIES + i] / COPIES;
+        check_copies(COPIES, found + COPIES, cosine, &info);
+        free(found);
+        free(exact);
+        free(query);
+        nvdp_context_free(p.ctx);
+    }
+}
+
+/* Every format and a folder of shards give the same file content: verify accepts it, and the search finds a text by
+ * itself. The file states the caveat about guesses. */
+Test(search, formats_and_shards) {
+    static const char *const names[] = {"s.h5", "s.safetensors", "s.parquet"};
+    struct place p;
+    begin(&p, 1);
+    char *query = line_of(&p, 7);
+    char shards[512], id[] = "00000000000000000000000000000007";
+    path(shards, "shards");
+    cr_assert_eq(nvdp__make_directory(p.ctx, shards), NVDP_OK);
+    for (size_t i = 0; i < 5; i++) {
+        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+        struct searched s;
+        struct nvdp_hit hit[3];
+        const char *file = p.out;
+        if (i < 3) snprintf(p.out, sizeof p.out, "%s", support_scratch_path(names[i]));
+        if (i >= 3) snprintf(p.out, sizeof p.out, "%s/%zu.h5", shards, i);
+        EXPORT(&p, "clip-sequence", "200", "reduce", "6", "model-id", id, "budget-samples", "9",
+               "batch", i == 1 ? "3" : "32");
+        if (i == 3) continue;
+        if (i == 4) file = shards;
+        if (i < 3) {
+            cr_assert_eq(nvdp_verify(p.ctx, file, NULL, &found), NVDP_OK, "%s",
+                         nvdp_context_error(p.ctx));
+            for (size_t k = 0; k < found.checks; k++)
+                cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s",
+                              found.check[k].what, found.check[k].found);
+            support_contains(found.statement, "Whoever guesses a text can compute its vector");
+            support_contains(found.statement, "named as public");
+            support_lacks(found.statement, "It was trained on task");
+        }
+        open_search(&p, file, &s);
+        cr_expect_eq(s.info.texts, i == 4 ? 2 * TEXTS : TEXTS);
+        cr_expect_eq(s.info.dim, 6);
+        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, (const char *const *)&query, 3, hit),
+                     NVDP_OK);
+        cr_expect_eq(hit[0].text % TEXTS, 6);
+        cr_expect_eq(hit[0].id, 6);
+        cr_expect_float_eq(hit[0].estimate, 1, .03);
+        cr_expect(hit[0].above > .5 && hit[0].above <= 1);
+        close_search(&s);
+    }
+    free(query);
+    nvdp_context_free(p.ctx);
+}
+
+/* Many queries give the hits of single queries, with any number of threads. */
+Test(search, queries_and_threads) {
+    struct place p;
+    struct searched s;
+    const char *query[5];
+    struct nvdp_hit together[5][4], alone[4];
+    begin(&p, 1);
+    EXPORT(&p, "clip-sequence", "4");
+    for (size_t i = 0; i < 5; i++)
+        query[i] = line_of(&p, 1 + 2 * i);
+    open_search(&p, p.out, &s);
+    cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 5, query, 4, together[0]), NVDP_OK);
+    for (size_t i = 0; i < 5; i++) {
+        cr_assert_eq(nvdp_context_set_threads(p.ctx, 1 + (int)i), NVDP_OK);
+        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, &query[i], 4, alone), NVDP_OK);
+        for (size_t k = 0; k < 4; k++) {
+            cr_expect_eq(alone[k].text, together[i][k].text);
+            cr_expect_float_eq(alone[k].estimate, together[i][k].estimate, 1e-5);
+            const double gap = alone[k].estimate - alone[3].estimate;
+            cr_expect_geq(alone[k].above, .5 * erfc(-gap / (2 * s.info.deviation)) - 1e-6);
+        }
+        free((char *)query[i]);
+    }
+    close_search(&s);
+    nvdp_context_free(p.ctx);
+}
+
+/* A text without tokens has mean 0: its estimates have mean 0 for every query. */
+Test(search, empty_texts_have_mean_zero) {
+    struct place p;
+    struct nvdp_search_info info;
+    begin(&p, 1);
+    char *query = line_of(&p, 1);
+    FILE *input = fopen(p.input, "w");
+    fprintf(input, "text\tnote\n");
+    for (size_t i = 0; i < COPIES; i++)
+        fprintf(input, "\tnone\n");
+    fclose(input);
+    EXPORT(&p, "clip-sequence", "3", "insecure-seed", "5", "no-ledger", "true");
+    double *found = estimates(&p, p.out, query, &info);
+    check_copies(COPIES, found, 0, &info);
+    free(found);
+    free(query);
+    nvdp_context_free(p.ctx);
+}
+
+/* The run is a run: its ledger refuses a second sample, its guarantee is the certificate, and other options are refused. */
+Test(search, one_run_one_ledger) {
+    struct place p;
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_config *config = NULL;
+    begin(&p, 1);
+    cr_assert_eq(export(&p, (const char *const[]){"certified-epsilon", "8", NULL}, &made), NVDP_OK);
+    cr_expect_str_eq(made.run, p.run);
+    cr_expect(made.useful, "%s", made.guarantee);
+    support_contains(made.guarantee, "Proven: epsilon 8 at delta 1e-05");
+    cr_expect_leq(made.spent_epsilon, 8 * (1 + 1e-9));
+    nvdp_export_result_free(&made);
+    cr_assert_eq(nvdp_run_guarantee(p.ctx, p.run, &guarantee), NVDP_OK);
+    cr_expect_float_eq(guarantee.epsilon, 8, 1e-6);
+    snprintf(p.out, sizeof p.out, "%s", support_scratch_path("again.h5"));
+    REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "holds another run: expected clip_sequence", "clip-sequence",
+            "5");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "expected dim", "certified-epsilon", "8", "reduce", "3");
+    /* a run that was killed before its result is made again */
+    char *result = nvdp__join(p.ctx, p.run, "result.json");
+    cr_assert_eq(remove(result), 0);
+    REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
+    cr_expect(nvdp__exists(result));
+    free(result);
+    /* the run by its folder, as a trained one */
+    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "input", p.input);
+    support_set(p.ctx, config, "out", p.out);
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_STATE);
+    support_set(p.ctx, config, "budget-samples", "2");
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    nvdp_config_free(config);
+    nvdp_context_free(p.ctx);
+}
+
+Test(search, refuses_bad_options) {
+    struct place p;
+    begin(&p, 1);
+    char few[512];
+    path(few, "few.txt");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "reduce", "3");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "clip-sequence", "3",
+            "certified-epsilon", "8");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "excludes", "clip-sequence", "3", "with-labels", "true");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "latent_dim: expected at most 16", "clip-sequence", "3",
+            "reduce", "17");
+    support_write_text(few, "one text\n");
+    REFUSED(&p, NVDP_ERR_INPUT, "expected at least 2 public texts, found 1", "clip-sequence", "3",
+            "center", few);
+    support_write_text(few, "one text\nanother\nmore\n");
+    REFUSED(&p, NVDP_ERR_INPUT, "expected at least 5 public texts, one more than", "clip-sequence",
+            "3", "center", few, "reduce", "4");
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "found the file of", "clip-sequence", "3", "center", p.input);
+    cr_expect(nvdp__directory_empty(p.run)); /* nothing was made */
+    struct nvdp__train_options options = task_config(&(struct task){{0}, {0}}, NVDP_METHOD_SENTENCE,
+                                                     support_scratch_path("trained"));
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "task", "sst2");
+    support_set(p.ctx, config, "data", "none");
+    support_set(p.ctx, config, "model", p.model);
+    support_set(p.ctx, config, "out", options.out);
+    support_set(p.ctx, config, "method", "sentence");
+    cr_expect_eq(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "nvdp export --model");
+    nvdp_config_free(config);
+    nvdp_context_free(p.ctx);
+}
+
+/* Replaces text in an attribute of the same length. */
+static void change(const char *file, const char *from, const char *to) {
+    size_t size = 0;
+    FILE *stream = fopen(file, "rb+");
+    fseek(stream, 0, SEEK_END);
+    size = (size_t)ftell(stream);
+    char *bytes = malloc(size);
+    rewind(stream);
+    cr_assert_eq(fread(bytes, 1, size, stream), size);
+    char *at = memmem(bytes, size, from, strlen(from));
+    cr_assert_not_null(at, "%s", from);
+    memcpy(at, to, strlen(to));
+    rewind(stream);
+    fwrite(bytes, 1, size, stream);
+    fclose(stream);
+    free(bytes);
+}
+
+Test(search, refuses_other_files_and_encoders) {
+    struct place p;
+    struct nvdp_shared *shared = NULL;
+    struct nvdp_search *search = NULL;
+    struct searched s;
+    struct nvdp_hit hit[2];
+    begin(&p, 1);
+    const struct run_choice choice = {.method = NVDP_METHOD_VIB_FIXED, .epochs = 1};
+    char run[512], sha[65];
+    snprintf(run, sizeof run, "%s", task_run(p.ctx, "run", &choice, NULL));
+    EXPORT(&p, "clip-sequence", "4");
+    open_search(&p, p.out, &s);
+    static const char *const nothing[] = {"\t "};
+    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, 1, nothing, 2, hit), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "expected a text with tokens");
+    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, 0, nothing, 2, hit), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp_search_texts(p.ctx, s.search, 1, nothing, 0, hit), NVDP_ERR_ARGUMENT);
+    snprintf(sha, sizeof sha, "%s", s.info.sha256);
+    close_search(&s);
+
+    /* no folder of the encoder's name; other weights */
+    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
+    cr_expect_eq(nvdp_search_open(p.ctx, shared, NULL, &search), NVDP_ERR_IO);
+    support_contains(nvdp_context_error(p.ctx), "name it with");
+    nvdp_shared_free(shared);
+    char other[65];
+    snprintf(other, sizeof other, "%s", sha);
+    other[5] = other[5] == '0' ? '1' : '0';
+    change(p.out, sha, other);
+    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
+    cr_expect_eq(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "expected the encoder of the file");
+    nvdp_shared_free(shared);
+
+    /* a center that is no center, of another width, or missing */
+    change(p.out, "f16:", "f17:");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "'center_0'");
+    change(p.out, "f17:", "f16:");
+    change(p.out, "f16:", "f16:g");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "expected finite numbers in float16");
+    change(p.out, "f16:g", "f16:7c00");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "found '7c00'");
+    change(p.out, "f16:7c00", "f16:1c00");
+    change(p.out, "center_0", "centre_0");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "'center_0'");
+    change(p.out, "centre_0", "center_0");
+    change(p.out, "encoder_width", "encoder_wedth");
+    cr_expect_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_ERR_INPUT);
+
+    /* a trained run */
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", run);
+    support_set(p.ctx, config, "split", "dev");
+    support_set(p.ctx, config, "out", p.out);
+    support_set(p.ctx, config, "overwrite", "true");
+    cr_assert_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK);
+    nvdp_config_free(config);
+    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
+    cr_expect_eq(nvdp_search_open(p.ctx, shared, p.model, &search), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "found method 'vib-fixed' without them");
+    nvdp_shared_free(shared);
+
+    /* an encoder that nvdp trained: the file would state a digest of its weights */
+    const struct run_choice base = {.method = NVDP_METHOD_BASE, .epochs = 1};
+    snprintf(p.model, sizeof p.model, "%s/model", task_run(p.ctx, "base", &base, NULL));
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "expected a public encoder", "clip-sequence", "4", "overwrite",
+            "true", "run", support_scratch_path("other"));
+    nvdp_context_free(p.ctx);
+}
