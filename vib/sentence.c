@@ -57,9 +57,8 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
                           "latent_dim: expected at most %zu, the width of the embeddings, found "
                           "%zu",
                           bert->hidden_size, made.latent_dim);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
-                                bert->num_attention_heads));
+    NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
+                                                  bert->num_attention_heads));
     *config = made;
     return NVDP_OK;
 }

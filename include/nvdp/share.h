@@ -25,10 +25,10 @@ struct nvdp_persons {
     size_t persons;   /**< number of persons; 0: none is named, and all else is 0 or NaN */
     uint64_t texts;   /**< largest number of different texts of a person */
     uint64_t samples; /**< largest number of samples of all texts of a person */
-    double epsilon; /**< largest epsilon of all samples of a person; +inf: one has no proof */
-    double delta;   /**< delta of epsilon, 1e-5 */
-    double mu;      /**< its mu; +inf: a release is not Gaussian */
-    size_t guesses; /**< number of entries of `guess`; 0 if mu is not finite */
+    double epsilon;   /**< largest epsilon of all samples of a person; +inf: one has no proof */
+    double delta;     /**< delta of epsilon, 1e-5 */
+    double mu;        /**< its mu; +inf: a release is not Gaussian */
+    size_t guesses;   /**< number of entries of `guess`; 0 if mu is not finite */
     struct nvdp_guess guess[NVDP_GUESSES]; /**< upper bounds for any guess about a person */
 };
 
@@ -167,8 +167,8 @@ struct nvdp_verification {
     /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */
     char training_texts[8];
     struct nvdp_persons person; /**< as the file states it, by its sender's ledger */
-    uint64_t spent_samples;     /**< as in nvdp_export_result, as the file states it; 0: no ledger */
-    double spent_epsilon;       /**< as in nvdp_export_result; NaN: no ledger */
+    uint64_t spent_samples; /**< as in nvdp_export_result, as the file states it; 0: no ledger */
+    double spent_epsilon;   /**< as in nvdp_export_result; NaN: no ledger */
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
@@ -218,14 +218,14 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
 /** The sums of a ledger over all of its texts, persons and receivers. Members are maxima, which may belong to different
  * texts. */
 struct nvdp_ledger_summary {
-    size_t struct_size;         /**< NVDP_RESULT() sets it */
-    size_t releases;            /**< number of releases */
-    size_t texts;               /**< number of different texts */
-    uint64_t samples;           /**< largest number of samples of a text */
-    double epsilon;             /**< largest epsilon of all samples of a text; +inf: one has no proof */
-    double delta;               /**< delta of all epsilons, 1e-5 */
-    double budget_epsilon;      /**< budget of a text in force; 0: none */
-    double person_budget;       /**< budget of a person in force; 0: none */
+    size_t struct_size;    /**< NVDP_RESULT() sets it */
+    size_t releases;       /**< number of releases */
+    size_t texts;          /**< number of different texts */
+    uint64_t samples;      /**< largest number of samples of a text */
+    double epsilon;        /**< largest epsilon of all samples of a text; +inf: one has no proof */
+    double delta;          /**< delta of all epsilons, 1e-5 */
+    double budget_epsilon; /**< budget of a text in force; 0: none */
+    double person_budget;  /**< budget of a person in force; 0: none */
     struct nvdp_persons person; /**< all texts of a person together */
     size_t receivers;           /**< number of named receivers */
     uint64_t receiver_samples;  /**< largest number of samples of a text that one receiver has */

@@ -89,7 +89,7 @@ struct export {
     nvdp__text_hash *hash;      /* [N] hashes of the texts under the ledger's key */
     nvdp__text_hash *person;    /* [N] the same of the persons; NULL: none */
     nvdp__text_hash receiver;
-    char *made_run;             /* path of the run that this export makes or reuses; NULL: none */
+    char *made_run; /* path of the run that this export makes or reuses; NULL: none */
     struct nvdp__query_map query;
     struct nvdp__noise noise;
     struct nvdp__form form;      /* the form of the model's samples */

@@ -10,7 +10,7 @@
 
 /* --- sums --- */
 
-/* What bounds any two texts bounds two texts that differ in a word. */
+/* Returns mu of one sample per word. A bound for any two texts holds for two that differ in a word, too. */
 static double word_mu(const struct nvdp__ledger_record *record) {
     return record->word_mu > 0 ? fmin(record->word_mu, record->release->mu) : record->release->mu;
 }

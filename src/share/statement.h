@@ -43,7 +43,7 @@ struct nvdp__release_facts {
     double bound_order;                 /* order of the bound that a sequence clip gives */
     char created[32];                   /* ISO 8601, UTC */
     const struct nvdp__query_map *query; /* for searchers; NULL: the method has none */
-    struct nvdp_limits limits;          /* of the mechanism */
+    struct nvdp_limits limits;           /* of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */
     struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */
     char guesses[640];                   /* its guess bound in plain English; "": it has none */

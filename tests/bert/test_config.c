@@ -80,8 +80,9 @@ static const struct {
     const char *member;
     const char *part;
 } broken[] = {
-    {"\"model_type\": \"luke\"", "'model_type': expected bert, distilbert, roberta, bilstm, mpnet, "
-                                 "electra, xlm-roberta, modernbert, words or word-windows, found 'luke'"},
+    {"\"model_type\": \"luke\"",
+     "'model_type': expected bert, distilbert, roberta, bilstm, mpnet, "
+     "electra, xlm-roberta, modernbert, words or word-windows, found 'luke'"},
     {"\"model_type\": \"roberta\", \"max_position_embeddings\": 2",
      "'max_position_embeddings': expected more than 2"},
     {"\"model_type\": 3", "'model_type'"},

@@ -12,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const commands[] = {"pretrain", "train",    "eval",    "predict", "privacy",
-                                       "sanitize", "export",   "reuse",   "sweep",   "report",
-                                       "encode",   "tokenize", "account", "attack",  "audit",
-                                       "explain",  "info",     "bench",   "verify",  "gate",
-                                       "search",
-                                       "manual"};
+static const char *const commands[] = {
+    "pretrain", "train",  "eval",   "predict",  "privacy", "sanitize", "export", "reuse",
+    "sweep",    "report", "encode", "tokenize", "account", "attack",   "audit",  "explain",
+    "info",     "bench",  "verify", "gate",     "search",  "manual"};
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 /* Warns of an option without effect and reports a missing folder. */

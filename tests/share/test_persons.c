@@ -152,8 +152,9 @@ Test(persons, a_budget_refuses_before_anything_is_written) {
     cr_expect_eq(add(&book, (struct release){"dem", "PQR", .mu = 1}, &spent), NVDP_ERR_STATE);
     support_contains(nvdp_context_error(book.ctx),
                      "for all texts of a person together, found up to 8.386 ");
-    support_contains(nvdp_context_error(book.ctx),
-                     "1 of 3 persons exceed the budget. Nothing was drawn; --person-epsilon 8.386 ");
+    support_contains(
+        nvdp_context_error(book.ctx),
+        "1 of 3 persons exceed the budget. Nothing was drawn; --person-epsilon 8.386 ");
     /* also without names, for a text that the ledger gives to a person */
     cr_expect_eq(add(&book, (struct release){"a", NULL, .mu = 1}, &spent), NVDP_ERR_STATE);
     support_contains(nvdp_context_error(book.ctx), "1 of 2 persons exceed");

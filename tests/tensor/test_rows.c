@@ -23,9 +23,18 @@ static void check_embed(size_t rows, size_t dim) {
         dword[d] = test_copy(WORDS * dim, word);
         dposition[d] = test_copy(POSITIONS * dim, position);
         dtype[d] = test_copy(TYPES * dim, type);
-        struct nvdp__embedding tables = {ids, positions, types, word, position, type, NULL, NULL};
-        struct nvdp__embedding gradients = {ids,          positions, types, dword[d],
-                                            dposition[d], dtype[d],  NULL,  NULL};
+        struct nvdp__embedding tables = {.ids = ids,
+                                         .positions = positions,
+                                         .types = types,
+                                         .word = word,
+                                         .position = position,
+                                         .type = type};
+        struct nvdp__embedding gradients = {.ids = ids,
+                                            .positions = positions,
+                                            .types = types,
+                                            .word = dword[d],
+                                            .position = dposition[d],
+                                            .type = dtype[d]};
         op_embed_forward(&test_devices[d], &tables, nvdp__f32(rows, dim, y));
         op_embed_backward(&test_devices[d], &gradients, nvdp__f32(rows, dim, dy));
         test_close("y", rows * dim, y, y64, FLOAT_TOLERANCE);
