@@ -892,10 +892,10 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
           "no text of the file has exceeded the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
-    if (isfinite(worst.word_mu))
+    const double word = nvdp_gdp_epsilon(worst.word_mu, NVDP__LEDGER_DELTA);
+    if (word < worst.epsilon)
         check(v, NVDP_VERDICT_YES, "the ledger proves privacy per word, all releases together",
-              "epsilon %s at delta %g, for one word in place of another",
-              nvdp__bound(bound, nvdp_gdp_epsilon(worst.word_mu, NVDP__LEDGER_DELTA)),
+              "epsilon %s at delta %g, for one word in place of another", nvdp__bound(bound, word),
               NVDP__LEDGER_DELTA);
     if (worst.person_budget > 0) nvdp__snprintf(person, sizeof person, "%g", worst.person_budget);
     if (worst.persons > 0)

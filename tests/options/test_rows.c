@@ -40,6 +40,8 @@ static const struct {
 } differing[] = {
     {"batch", 4, "texts or windows; on those of a step results depend"},
     {"cache", 2, "pretraining keeps no states of frozen layers"},
+    {"certified-epsilon", 2, "of training, or of an encoder that is released without training"},
+    {"clip-sequence", 2, "a bound of the means, or the norm of all of them"},
     {"data", 3, "a run knows its task's folder, sanitized texts need the original ones"},
     {"delta", 3, "pseudo-counts of the prior, a statement's delta, that of a bound from below"},
     {"draws", 2, "noise that is averaged over, draws that measure a mechanism"},
@@ -53,7 +55,9 @@ static const struct {
     {"limit", 2, "texts, or windows"},
     {"lr", 2, "a reader's default follows from its width"},
     {"max-length", 2, "an encoder's default is its own, and a line can have another"},
-    {"model", 5, "a start, an attacked one, one to score, an encoder, a table of word vectors"},
+    {"model", 6,
+     "a start, an attacked one, one to score, an encoder, a released one, a table of word "
+     "vectors"},
     {"momentum", 2, "Muon's, which training has not"},
     {"optimizer", 2, "Muon, which training has not"},
     {"out", 7, "a folder or a file, and what it is called when it is not given"},
@@ -61,11 +65,13 @@ static const struct {
     {"pool", 2, "over samples, or over an encoder's states"},
     {"regression", 2, "only files of one's own say so when a model is trained"},
     {"releases", 2, "samples that are given away, or that an attacker knows to be of one text"},
+    {"run", 2, "an export without training makes its run"},
     {"samples", 3, "averaged predictions, released samples, trials of an attack"},
     {"seed", 2, "sanitized texts draw from the operating system, only analyses by a seed"},
     {"split", 2, "only a run has a validation part"},
     {"task", 2, "tokens of a text are privatized, words with tags are not"},
     {"text", 2, "text to train on, and held-out text"},
+    {"text-column", 2, "of a table of one's own, or of the texts that are released"},
 };
 enum { DIFFERING = sizeof differing / sizeof *differing };
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 enum { WORDS = 4, WIDTH = 3, TOKENS = 4 };
-enum { TOY = NVDP_MODEL_WORDS + 1, KIN }; /* the positions of their rows */
+enum { TOY = NVDP_MODEL_WORD_WINDOWS + 1, KIN }; /* the positions of their rows */
 
 /* Writes a folder with a toy's config.json and weights; tensor names lack the prefix, which is
  * optional. */
@@ -94,7 +94,7 @@ Test(encoder, its_configuration_is_checked) {
     cr_expect_eq(nvdp__bert_config_read_file(ctx, path, &read), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
                      "expected bert, distilbert, roberta, bilstm, mpnet, "
-                     "electra, xlm-roberta, modernbert, words, toy or kin");
+                     "electra, xlm-roberta, modernbert, words, word-windows, toy or kin");
     nvdp_context_free(ctx);
 }
 
