@@ -97,30 +97,39 @@ class Study:
         environment variable set it. The records keep only the last part of a path."""
         self.folder = os.path.dirname(os.path.abspath(file))
         self.name, self.title, self.inputs, self.tables = os.path.basename(self.folder), title, inputs, {}
+        self.makers = {}  # output -> the call of measure() that makes it
 
     def table(self, function):
         self.tables[function.__name__] = function
         return function
 
-    def measure(self, name, *arguments, hours=0.02, keep):
+    def measure(self, name, *arguments, hours=0.02, keep, again=False):
         """Runs nvdp with these arguments, once, and returns the stored numbers. keep lists the keys of its JSON output to store ("a.b" is b
         inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one
-        core."""
+        core. again: runs it even if its numbers are stored."""
+        texts = list(map(str, arguments))
+        out = texts[texts.index("--out") + 1] if "--out" in texts else None
+        self.makers[out] = lambda: self.measure(name, *arguments, hours=hours, keep=keep, again=True)
         short = {name: os.path.basename(str(getattr(self.options, name)).rstrip("/")) for name in self.inputs}
-        command = [str(argument).format(**vars(self.options)) for argument in arguments]
-        arguments = [str(argument).format(out="OUT", **short) for argument in arguments]
+        command = [text.format(**vars(self.options)) for text in texts]
         record = self.records.get(name)
-        if record is not None and record["arguments"] == arguments:
+        stored = [text.format(out="OUT", **short) for text in texts]
+        if record is not None and record["arguments"] == stored and not again:
             return {**record["values"], "cpu": record["cpu"]}
         if hours > self.options.hours:
             return Missing(hours)
-        self.resume(command, arguments)
+        for text in texts:  # an output that this needs may be gone, for example if the stored numbers are from another machine
+            if text != out and text in self.makers and not os.path.exists(text.format(**vars(self.options))):
+                made = self.makers[text]()
+                if isinstance(made, Missing):
+                    return Missing(made.hours + hours)
+        self.resume(command, stored)
         print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
         start = cpu_of_children()
         done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
                               stdout=subprocess.PIPE)
         values = {key: find(json.loads(done.stdout), key) for key in keep}
-        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values})
+        self.save(name, {"arguments": stored, "cpu": round(cpu_of_children() - start, 1), "values": values})
         return {**values, "cpu": self.records[name]["cpu"]}
 
     def resume(self, command, arguments):
