@@ -22,6 +22,7 @@ import json
 import os
 import resource
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -78,6 +79,11 @@ class Missing:
     def __getitem__(self, key):
         return self
 
+    def __sub__(self, other):
+        return self
+
+    __rsub__ = __sub__
+
     def __bool__(self):
         return False
 
@@ -97,6 +103,7 @@ class Study:
         environment variable set it. The records keep only the last part of a path."""
         self.folder = os.path.dirname(os.path.abspath(file))
         self.name, self.title, self.inputs, self.tables = os.path.basename(self.folder), title, inputs, {}
+        self.figures = {}  # file in the page's folder figures/ -> function that draws it to a path
         self.makers = {}  # output -> the call of measure() that makes it
 
     def table(self, function):
@@ -170,12 +177,16 @@ class Study:
         return "\n".join(lines + (["", made.note] if made.note else []))
 
     def page(self):
-        seconds = sum(record["cpu"] for record in self.records.values())
+        seconds, tables = sum(record["cpu"] for record in self.records.values()), [self.text(name) for name in self.tables]
         with open(self.options.page, "w", encoding="utf-8") as file:
             file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
             file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
                        "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
-            file.write("\n\n".join(self.text(name) for name in self.tables) + "\n")
+            file.write("\n\n".join(tables) + "\n")
+        for name, draw in self.figures.items():
+            path = os.path.join(os.path.dirname(self.options.page), "figures", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            draw(path)
 
     def main(self):
         parser = argparse.ArgumentParser(description=inspect.getdoc(sys.modules["__main__"]), formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -214,6 +225,14 @@ def cpu_of_children():
 
 
 def find(found, path):
+    """Returns the value at a path such as "a.b". In a list, a key stands for the element whose texts, joined by "-", it is."""
     for key in path.split("."):
-        found = found[key]
+        found = found[key] if isinstance(found, dict) else next(one for one in found if "-".join(v for v in one.values() if isinstance(v, str)) == key)
     return found
+
+
+def gnuplot(path, size, lines):
+    """Draws an SVG figure with these commands, if gnuplot is installed."""
+    start = ["set terminal svg enhanced size %s dynamic background rgb 'white' font 'sans,12'" % size, "set output '%s'" % path]
+    if shutil.which("gnuplot"):
+        subprocess.run(["gnuplot"], input="\n".join(start + lines) + "\n", text=True, check=True)
