@@ -1,6 +1,6 @@
 #!/bin/bash
 # Pages of experiments/results that a study of experiments/papers writes follow from its records: writes each again and compares.
-# Also measures with a stand-in for nvdp that prints {"changed": 1}, and checks that a measurement runs once, that other options
+# Also measures with a stand-in for nvdp that prints {"changed": 1, ...}, and checks that a measurement runs once, that other options
 # measure again, that a long one is left out, and that one whose output another needs runs again if the output is gone.
 # usage: papers.sh SOURCE SCRATCH
 set -euo pipefail
@@ -15,7 +15,7 @@ for study in experiments/papers/*/run.py; do
     diff -u "experiments/results/papers-$name.md" "$scratch/$name.md"
 done
 
-printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1}"\n' "$scratch" >"$scratch/nvdp"
+printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"
 chmod +x "$scratch/nvdp"
 cat >"$scratch/study/run.py" <<END
 """A study for tests.
@@ -30,7 +30,7 @@ study = Study(__file__, "Title", {"rows": (10, "rows")})
 def table1(study):
     "Table 1: one"
     few = study.measure("few", "sanitize", "--limit", "{rows}", keep=["changed"])["changed"]
-    long = study.measure("long", "sanitize", hours=2, keep=["changed"])["changed"]
+    long = study.measure("long", "sanitize", hours=2, keep=["changed", "scores.b.value"])["changed"]
     return Table(scale="Scale.", header=["", "ours"], rows=[["few", few], ["long", long]], verdict=verdict([few], lambda few: few == 1, "yes.", "no."))
 
 @study.table
@@ -53,6 +53,7 @@ grep -qx '| few | 1 |' "$scratch/page.md"
 measure table1 --rows 20 >/dev/null
 calls 2
 measure table1 --rows 20 --hours 3 | grep -x '| long | 1 |'
+grep -q '"scores.b.value": 8' "$scratch/study/records.json"
 calls 3
 measure page --rows 30
 grep -q '^| few | not run; ' "$scratch/page.md"
