@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, disagrees, mean, number, verdict  # noqa: E402
 
 study = Study(__file__, "Privacy-preserving BERT (Qu et al. 2021), table by table", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -157,11 +157,11 @@ def constrained(task, bert, bilstm, paper):
 
     def test(*_):
         if min(plain.values()) < .6 and task == "sst2":
-            return unknown("an encoder does not learn from so few texts.")
+            return disagrees("an encoder does not learn from so few texts, also without noise.")
         text = [ours[e, "text-to-text", 38] - ours[e, "token representation", 38] for e in MINUTES]
         loss = {e: plain[e] - ours[e, "token representation", 38] for e in MINUTES}
         if min(text) < 2 * error:
-            return unknown("text-to-text leads by %s (BERT) and %s (BiLSTM) at the largest eta; two standard errors are %s." % (*map(number, text), number(2 * error)))
+            return disagrees("this scale shows no difference: text-to-text leads by %s (BERT) and %s (BiLSTM) at the largest eta; two standard errors are %s." % (*map(number, text), number(2 * error)))
         return loss["bilstm"] < loss["bert"] - 2 * error
 
     return Table(
@@ -229,7 +229,8 @@ def adapted(noise, task, paper, wanted, note=""):
     return Table(
         scale=scale(task) + " %s tokens of pretraining (paper: 10^6 steps of 256 windows)." % number(study.options.steps * 32 * 64),
         header=["eta", "none, paper", "ours", "vanilla, paper", "ours", "prob, paper", "ours", "denoising, paper", "ours"], rows=rows, note=note,
-        verdict=verdict(gains, lambda *values: unknown("the objectives change the score by %s to %s, within two standard errors of a difference (%s)." % (
+        verdict=verdict(gains, lambda *values: disagrees(
+            "pretraining this short shows no effect: the objectives change the score by %s to %s, within two standard errors of a difference (%s)." % (
             number(min(values)), number(max(values)), number(2 * error))) if max(map(abs, values)) < 2 * error else min(values) > 0,
             "pretraining on privatized text gains with every objective.",
             "pretraining this short does not gain: the paper pretrains on about ten thousand times as many tokens."))

@@ -7,7 +7,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, disagrees, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, disagrees, mean, number, verdict  # noqa: E402
 
 study = Study(__file__, "SanText (Yue et al. 2021), table by table", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -173,8 +173,8 @@ def pretraining(task, texts, what, more=""):
         scale=scale("`%s`" % study.options.model, how["rows"], what) + " %s tokens of pretraining; %d dev texts for the defense rate. %s" % (
             number(study.options.steps * 32 * 64), study.options.texts, OFFSET % ("4, 5, 6", "12, 14, 16")),
         header=["epsilon (paper)", "original, paper", "ours", "pretrained, paper", "ours", "change of the defense rate, paper", "ours"], rows=rows,
-        verdict=verdict(gains + privacy, lambda *_: unknown(
-            "the gain is %s on average, with a standard error of %s from the texts alone; published is %s. The change of the defense rate, %s to %s, is small, as published.%s" % (
+        verdict=verdict(gains + privacy, lambda *_: disagrees(
+            "so little pretraining shows no gain: it is %s on average, with a standard error of %s from the texts alone; published is %s. The change of the defense rate, %s to %s, is small, as published.%s" % (
                 number(mean(gains)), number(error / 3 ** .5), number(mean([after - before for _, before, after, _ in PAPER3[task].values()])),
                 number(min(privacy)), number(max(privacy)), more))
             if abs(mean(gains)) < 2 * error / 3 ** .5 else mean(gains) > 0,
