@@ -223,7 +223,7 @@ def adapted(noise, task, paper, wanted, note=""):
             after = Missing(cost) if isinstance(done, Missing) else score(name, task, *options, model=model)
             row += [paper[ETAS[eta]][i + 1], after]
             if run:
-                gains += [value for value in (before, after) if isinstance(value, Missing)] or [after - before]
+                gains.append(after - before)
         rows.append(row)
     error = error_of_difference(task)
     return Table(

@@ -80,9 +80,10 @@ def privatized(task, mechanism, epsilon):
     _, _, _, tokens, dev, length = TASKS[task]
     options = noise(mechanism, epsilon) if epsilon else []
     name = "%s-%d" % (mechanism, epsilon) if epsilon else "plain"
-    hours = (tokens + dev) / 3600 * (1 if mechanism.startswith("laplace") else 0.7)
-    return [Missing(hours) if isinstance(options, Missing) else train(name, task, seed, hours, "--method", "base", "--freeze-layers", 5, "--max-length", length, "--batch", 32, "--epochs",
-            3, "--lr", 2e-4, *(["--token-noise", mechanism] if epsilon else []), *options) for seed in range(1, study.options.text_seeds + 1)]
+    whole = mechanism == "laplace"  # what reaches the first layer changes with the noise, so no layer can stay frozen
+    hours = (tokens + dev) / 3600 * (2 if whole else 1 if mechanism == "laplace-nearest" else 0.7)
+    return [Missing(hours) if isinstance(options, Missing) else train(name, task, seed, hours, "--method", "base", "--freeze-layers", 0 if whole else 5, "--max-length", length,
+            "--batch", 32, "--epochs", 3, "--lr", 1e-4 if whole else 2e-4, *(["--token-noise", mechanism] if epsilon else []), *options) for seed in range(1, study.options.text_seeds + 1)]
 
 
 def invert(mechanism, epsilon):
@@ -125,7 +126,7 @@ def table(task, epsilons=FEW):
     said = "at epsilon %s the scores of `word` are %s; those of text privatization at %d, where it proves as much for any two pieces, are at most %s." % (
         ", ".join(map(str, FEW)), ", ".join(map(number, low)), FEW[-1], number(max(high))) if not any(isinstance(value, Missing) for value in ends + low) else ""
     return Table(
-        scale="%s, %s; `%s`; `word`: %d seeds; privatized texts: %d seed%s, of a classifier whose last layer is fine-tuned. %s" % (
+        scale="%s, %s; `%s`; `word`: %d seeds; privatized texts: %d seed%s, of a classifier whose last layer is fine-tuned (all layers for `laplace`). %s" % (
             folder, "%s training texts" % number(study.options.rows) if rows else "all stored training texts", study.options.model, study.options.seeds,
             study.options.text_seeds, "s" * (study.options.text_seeds > 1), "Pearson's correlation." if metric == PEARSON else "Accuracy."),
         header=["method", "protects", *("epsilon %d" % epsilon for epsilon in epsilons)], rows=lines, verdict=verdict(ends + low, test, said + wanted, said + wanted))
