@@ -100,7 +100,7 @@ def cell(value, sd):
 
 
 PROTECTS = {"santext": "any piece, from any other", "santext-plus": "the rarest .9 of the pieces, from each other; the others not at all",
-            "laplace-nearest": "any piece, from any other", "laplace": "any piece, from any other"}
+            "laplace-nearest": "any piece but `[UNK]`, from any other", "laplace": "any piece, from any other"}
 
 
 def label(window):
