@@ -87,8 +87,8 @@ def privatized(task, mechanism, epsilon):
 
 
 def invert(mechanism, epsilon):
-    """Returns (success, guess without the output) of the best attacker who knows mechanism and token frequencies, on the dev texts of SST-2. Who sees
-    the noised vector finds at least as much as who sees the token nearest to it: one number for both."""
+    """Returns (success, guess without the output) of the best attacker who knows mechanism and token frequencies, on the dev texts of SST-2. An attacker who sees
+    the noised vector finds at least as much as one who sees the token nearest to it: one number for both."""
     mechanism = "laplace" if mechanism == "laplace-nearest" else mechanism
     options = noise(mechanism, epsilon)
     found = options if isinstance(options, Missing) else study.measure(
