@@ -197,15 +197,14 @@ for task, title in (("sst2-all", "SST-2 with all training texts"), ("mrpc", "MRP
 
 def draw(path):
     """Draws two panels: score over proven epsilon, and over what an attacker gains."""
-    curves = points()
-    if not any(curves.values()):
+    curves = {name: row for name, row in points().items() if row}
+    if not curves:
         return
     lines = ["set multiplot layout 1,2", "set grid lc rgb '#dddddd'", "set yrange [.45:.85]", "set ylabel 'accuracy on SST-2'", "set key top left opaque"]
-    for name, row in curves.items():
-        lines += ["$%s << end" % name.replace("-", "_").replace(", ", "_").replace(" ", "_"), *("%g %g %g %g" % point for point in row), "end"]
-    style = lambda columns: "plot " + ", ".join("$%s using %s with yerrorlines pt %d lw 1.5 lc rgb '%s' title '%s'" % (
-        name.replace("-", "_").replace(", ", "_").replace(" ", "_"), columns, index + 4, color, name) for index, (name, color) in enumerate(
-            zip(curves, ("#2060a0", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#5d6d7e"))) if curves[name])
+    for index, row in enumerate(curves.values()):
+        lines += ["$curve%d << end" % index, *("%g %g %g %g" % point for point in row), "end"]
+    style = lambda columns: "plot " + ", ".join("$curve%d using %s with yerrorlines pt %d lw 1.5 lc rgb '%s' title '%s'" % (index, columns, index + 4, color, name) for index, (
+        name, color) in enumerate(zip(curves, ("#2060a0", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#5d6d7e"))))
     gnuplot(path, "900,420", lines + ["set logscale x", "set xlabel 'proven epsilon, any word (piece) in place of any other'", "set xrange [.8:80]",
                                       "set xtics (1,2,4,8,16,32,64)", style("1:3:4"), "unset logscale x", "set xlabel 'how much more often an attacker names a word'",
                                       "set xrange [-.05:1]", "set xtics auto", style("2:3:4")])
