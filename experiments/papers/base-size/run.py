@@ -67,9 +67,9 @@ def certified(study, task):
 
 
 # name, methods, lambdas of nvdp, hours for one seed; each is a sweep of its own, so that the first can be done alone
-PUBLISHED = (("published-0.01-1", ["nvdp"], [0.01, 1], 0.3), ("published-0.001-0.1", ["nvdp"], [0.001, 0.1], 0.3),
+PUBLISHED = (*(("published-%g" % at, ["nvdp"], [at], 0.15) for at in (0.01, 1, 0.001, 0.1)),
              ("other-methods", [{"name": "vib-fixed", "method": "vib-fixed", "lambdas": [0.01, 0.1]}, {"name": "vib-learned", "method": "vib-learned", "lambdas": [0.01, 0.1]},
-                                   {"name": "vtdp", "method": "vtdp", "lambdas": [0.001, 0.01]}], [0.01], 0.6))
+                                {"name": "vtdp", "method": "vtdp", "lambdas": [0.001, 0.01]}], [0.01], 0.6))
 
 
 def published(study, task):
