@@ -10,7 +10,7 @@ import statistics
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from common import Missing, Study, Table, gnuplot, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, gnuplot, mean, number, verdict  # noqa: E402
 
 study = Study(__file__, "Proven privacy of every word: scores", {
     "glue": ("glue", "folder of GLUE's tasks"),
