@@ -117,6 +117,8 @@ def table(task, epsilons=FEW):
     lines = [[label(window), "any word, from any other", *(cell(*scores(row[epsilon], task)) for epsilon in epsilons)] for window, row in ours.items()]
     lines += [[PRIVATIZED[mechanism] + " (`%s`)" % mechanism, PROTECTS[mechanism], *(cell(*scores(row[epsilon], task)) for epsilon in epsilons)] for mechanism, row in theirs.items()]
     lines.append(["not privatized", "nothing", cell(*plain), *[""] * (len(epsilons) - 1)])
+    if metric == ACCURACY:
+        lines.append(["most frequent class", "everything", ours[0][FEW[0]][0]["test.majority"], *[""] * (len(epsilons) - 1)])
     low = [scores(ours[0][epsilon], task)[0] for epsilon in FEW]
     rivals = {mechanism: scores(theirs[mechanism][FEW[-1]], task)[0] for mechanism in PRIVATIZED if "plus" not in mechanism}
     high = [value for value in rivals.values() if not isinstance(value, Missing)] or [rivals["santext"]]
