@@ -184,7 +184,7 @@ def points():
 def equal():
     """Says what the methods score where the attacker gains at most .05."""
     best = {name: max(((score, epsilon) for epsilon, gain, score, _ in row if gain <= .05), default=None) for name, row in points().items()}
-    return "Where the attacker gains at most .05 over guessing without the sample, the best measured scores are: %s." % ", ".join(
+    return "The best measured scores with an attacker who gains at most .05 over guessing without the sample are: %s." % ", ".join(
         "`%s` %s (epsilon %d)" % (name, number(found[0]), found[1]) if found else "`%s` none" % name for name, found in best.items())
 
 
