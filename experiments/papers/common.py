@@ -22,6 +22,7 @@ import json
 import os
 import resource
 import shlex
+import shutil
 import statistics
 import subprocess
 import sys
@@ -78,6 +79,11 @@ class Missing:
     def __getitem__(self, key):
         return self
 
+    def __sub__(self, other):
+        return self
+
+    __rsub__ = __sub__
+
     def __bool__(self):
         return False
 
@@ -97,30 +103,40 @@ class Study:
         environment variable set it. The records keep only the last part of a path."""
         self.folder = os.path.dirname(os.path.abspath(file))
         self.name, self.title, self.inputs, self.tables = os.path.basename(self.folder), title, inputs, {}
+        self.figures = {}  # file in the page's folder figures/ -> function that draws it to a path
+        self.makers = {}  # output -> the call of measure() that makes it
 
     def table(self, function):
         self.tables[function.__name__] = function
         return function
 
-    def measure(self, name, *arguments, hours=0.02, keep):
+    def measure(self, name, *arguments, hours=0.02, keep, again=False):
         """Runs nvdp with these arguments, once, and returns the stored numbers. keep lists the keys of its JSON output to store ("a.b" is b
         inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one
-        core."""
+        core. again: runs it even if its numbers are stored."""
+        texts = list(map(str, arguments))
+        out = texts[texts.index("--out") + 1] if "--out" in texts else None
+        self.makers[out] = lambda: self.measure(name, *arguments, hours=hours, keep=keep, again=True)
         short = {name: os.path.basename(str(getattr(self.options, name)).rstrip("/")) for name in self.inputs}
-        command = [str(argument).format(**vars(self.options)) for argument in arguments]
-        arguments = [str(argument).format(out="OUT", **short) for argument in arguments]
+        command = [text.format(**vars(self.options)) for text in texts]
         record = self.records.get(name)
-        if record is not None and record["arguments"] == arguments:
+        stored = [text.format(out="OUT", **short) for text in texts]
+        if record is not None and record["arguments"] == stored and not again:
             return {**record["values"], "cpu": record["cpu"]}
         if hours > self.options.hours:
             return Missing(hours)
-        self.resume(command, arguments)
+        for text in texts:  # an output that this needs may be gone, for example if the stored numbers are from another machine
+            if text != out and text in self.makers and not os.path.exists(text.format(**vars(self.options))):
+                made = self.makers[text]()
+                if isinstance(made, Missing):
+                    return Missing(made.hours + hours)
+        self.resume(command, stored)
         print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
         start = cpu_of_children()
         done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
                               stdout=subprocess.PIPE)
         values = {key: find(json.loads(done.stdout), key) for key in keep}
-        self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": values})
+        self.save(name, {"arguments": stored, "cpu": round(cpu_of_children() - start, 1), "values": values})
         return {**values, "cpu": self.records[name]["cpu"]}
 
     def resume(self, command, arguments):
@@ -161,12 +177,16 @@ class Study:
         return "\n".join(lines + (["", made.note] if made.note else []))
 
     def page(self):
-        seconds = sum(record["cpu"] for record in self.records.values())
+        seconds, tables = sum(record["cpu"] for record in self.records.values()), [self.text(name) for name in self.tables]
         with open(self.options.page, "w", encoding="utf-8") as file:
             file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
             file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
                        "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
-            file.write("\n\n".join(self.text(name) for name in self.tables) + "\n")
+            file.write("\n\n".join(tables) + "\n")
+        for name, draw in self.figures.items():
+            path = os.path.join(os.path.dirname(self.options.page), "figures", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            draw(path)
 
     def main(self):
         parser = argparse.ArgumentParser(description=inspect.getdoc(sys.modules["__main__"]), formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -205,6 +225,14 @@ def cpu_of_children():
 
 
 def find(found, path):
+    """Returns the value at a path such as "a.b". In a list, a key stands for the element whose texts, joined by "-", it is."""
     for key in path.split("."):
-        found = found[key]
+        found = found[key] if isinstance(found, dict) else next(one for one in found if "-".join(v for v in one.values() if isinstance(v, str)) == key)
     return found
+
+
+def gnuplot(path, size, lines):
+    """Draws an SVG figure with these commands, if gnuplot is installed."""
+    start = ["set terminal svg enhanced size %s dynamic background rgb 'white' font 'sans,12'" % size, "set output '%s'" % path]
+    if shutil.which("gnuplot"):
+        subprocess.run(["gnuplot"], input="\n".join(start + lines) + "\n", text=True, check=True)

@@ -11,10 +11,9 @@ import csv
 import json
 import math
 import os
-import shutil
-import subprocess
 import sys
 
+from common import gnuplot
 from sweeps import RESULTS, first, page_table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -22,7 +21,7 @@ CSV = RESULTS + "/certified.csv"
 FIELDS = ("encoder", "task", "method", "epsilon", "clip", "seeds", "score", "sd", "base", "source")
 TASKS = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "qnli": "QNLI", "qqp": "QQP", "rte": "RTE"}
 STUDIES = {"minilm": "base-size", "mpnet": "base-size", "compact": "nvdp"}  # which measures an encoder
-ENCODERS = {"minilm": "all-MiniLM-L6-v2", "mpnet": "all-mpnet-base-v2", "compact": "models/compact"}
+ENCODERS = {"minilm": "all-MiniLM-L6-v2", "mpnet": "all-mpnet-base-v2", "compact": "models/compact, 3,000 training rows"}
 BEGIN, END = "<!-- decision.py writes from here -->\n", "<!-- decision.py writes to here -->\n"
 
 
@@ -147,8 +146,7 @@ def table(rows):
 
 def figure(rows):
     """Draws the scores of the first encoder, and the bound on a guess, over epsilon."""
-    path = RESULTS + "/figures/decision.svg"
-    script = ["set terminal svg enhanced size 760,460 dynamic background rgb 'white' font 'sans,12'", "set output '%s'" % path, "set logscale x",
+    script = ["set logscale x",
               "set xlabel 'certified epsilon at delta 1e-5 (further left is more private)'", "set ylabel 'percent'", "set xrange [1.8:110]", "set yrange [0:100]",
               "set xtics (2,4,8,16,32,'43' 42.8,92)", "set grid lc rgb '#dddddd'", "set key bottom right opaque", "$guess << end"]
     script += ["%g %g" % (epsilon, 100 * right_at_most(clip_of(epsilon))) for epsilon in (1.8, 2, 3, 4, 6, 8, 11, 16, 22, 32, 43, 60, 92, 110)] + ["end"]
@@ -160,8 +158,7 @@ def figure(rows):
         script.append("end")
         plots.append("$task%d using 1:2:3 with yerrorlines pt %d lw 1.5 lc rgb '%s' title '%s'" % (index, index + 4, color, task))
     script.append("plot " + ", ".join(plots))
-    if shutil.which("gnuplot"):
-        subprocess.run(["gnuplot"], input="\n".join(script) + "\n", text=True, check=True)
+    gnuplot(RESULTS + "/figures/decision.svg", "760,460", script)
 
 
 def page():

@@ -1,5 +1,7 @@
 """The decision table of experiments/results/README.md follows from certified.csv, that file from its sources, and epsilon from the clip."""
+import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,15 @@ def test_epsilon_of_a_clip_is_the_certificate_of_the_program(decision, clip, eps
     assert decision.epsilon_of(clip) == pytest.approx(epsilon, rel=2e-3)
     assert decision.clip_of(decision.epsilon_of(clip)) == pytest.approx(clip, rel=1e-9)
     assert decision.right_at_most(clip) == pytest.approx(right, abs=5e-5)
+
+
+def test_text_privatization_is_compared_at_the_epsilon_of_its_column():
+    """Expected: eta times the distance of the farthest pair of tokens is the epsilon in the record's name, and not above it."""
+    records = json.loads((PAPERS / "word" / "records.json").read_text(encoding="utf-8"))
+    farthest = records["farthest"]["values"]["ldp_epsilon"]
+    for name, record in records.items():
+        arguments = record["arguments"]
+        if "--eta" in arguments:
+            epsilon = int(re.search(r"-(\d+)(-\d+)?$" if name.startswith("train") else r"-(\d+)()$", name)[1])
+            proven = float(arguments[arguments.index("--eta") + 1]) * farthest
+            assert epsilon * (1 - 1e-4) < proven <= epsilon, name

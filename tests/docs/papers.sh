@@ -1,7 +1,7 @@
 #!/bin/bash
 # Pages of experiments/results that a study of experiments/papers writes follow from its records: writes each again and compares.
-# Also measures with a stand-in for nvdp that prints {"changed": 1}, and checks that a measurement runs once, that other options
-# measure again, and that a long one is left out.
+# Also measures with a stand-in for nvdp that prints {"changed": 1, ...}, and checks that a measurement runs once, that other options
+# measure again, that a long one is left out, and that one whose output another needs runs again if the output is gone.
 # usage: papers.sh SOURCE SCRATCH
 set -euo pipefail
 source=$1 scratch=$2
@@ -15,7 +15,7 @@ for study in experiments/papers/*/run.py; do
     diff -u "experiments/results/papers-$name.md" "$scratch/$name.md"
 done
 
-printf '#!/bin/sh\necho "$@" >>"%s/calls"\necho "{\\"changed\\": 1}"\n' "$scratch" >"$scratch/nvdp"
+printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"
 chmod +x "$scratch/nvdp"
 cat >"$scratch/study/run.py" <<END
 """A study for tests.
@@ -30,8 +30,15 @@ study = Study(__file__, "Title", {"rows": (10, "rows")})
 def table1(study):
     "Table 1: one"
     few = study.measure("few", "sanitize", "--limit", "{rows}", keep=["changed"])["changed"]
-    long = study.measure("long", "sanitize", hours=2, keep=["changed"])["changed"]
+    long = study.measure("long", "sanitize", hours=2, keep=["changed", "scores.b.value"])["changed"]
     return Table(scale="Scale.", header=["", "ours"], rows=[["few", few], ["long", long]], verdict=verdict([few], lambda few: few == 1, "yes.", "no."))
+
+@study.table
+def table2(study):
+    "Table 2: two, of what one made"
+    study.measure("made", "sanitize", "--out", "{out}/made", hours=1, keep=["changed"])
+    found = [study.measure("use/%d" % k, "sanitize", "--data", "{out}/made", "--rows", k, keep=["changed"])["changed"] for k in range(int(study.options.rows / 10))]
+    return Table(scale="Scale.", header=["", "ours"], rows=[["use", found[-1]]], verdict=verdict(found, lambda *_: True, "yes.", "no."))
 
 study.main()
 END
@@ -46,7 +53,19 @@ grep -qx '| few | 1 |' "$scratch/page.md"
 measure table1 --rows 20 >/dev/null
 calls 2
 measure table1 --rows 20 --hours 3 | grep -x '| long | 1 |'
+grep -q '"scores.b.value": 8' "$scratch/study/records.json"
 calls 3
 measure page --rows 30
 grep -q '^| few | not run; ' "$scratch/page.md"
 calls 3
+measure table2 --hours 1 | grep -x '| use | 1 |'
+calls 5
+measure table2 --rows 20 --hours 1 | grep -x '| use | 1 |'
+calls 6
+rm -r "$scratch/out/made"
+measure table2 --rows 20 | grep -x '| use | 1 |' # nothing is left to run, so nothing is made again
+calls 6
+measure table2 --rows 30 | grep -x '| use | not run; 1 hours estimated |'
+calls 6
+measure table2 --rows 30 --hours 1 | grep -x '| use | 1 |'
+calls 8

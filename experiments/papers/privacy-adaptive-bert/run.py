@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from common import Missing, Study, Table, mean, number, unknown, verdict  # noqa: E402
+from common import Missing, Study, Table, disagrees, mean, number, verdict  # noqa: E402
 
 study = Study(__file__, "Privacy-preserving BERT (Qu et al. 2021), table by table", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -33,9 +33,14 @@ def label(eta):
     return "%d (%d)" % (eta, ETAS[eta])
 
 
-def error_of_difference():
-    """Returns the standard error of a difference of two accuracies on 872 texts, for the means over the seeds."""
-    return (2 * .25 / 872 / study.options.seeds) ** .5
+def error_of_difference(task):
+    """Returns the standard error of a difference of two accuracies on the dev texts, for the means over the seeds."""
+    return (2 * .25 / {"sst2": 872, "qqp": 19702}[task] / study.options.seeds) ** .5
+
+
+def hours_of(encoder, task):
+    """Estimates a training."""
+    return MINUTES[encoder] * (study.options.rows / 2000 if task == "sst2" else 2.5 * study.options.pairs / 2000)
 
 
 def sentence():
@@ -46,19 +51,20 @@ def sentence():
 
 def score(name, task, *options, model="{model}", encoder="bert", rate=3e-4, hours=None):
     """Returns the accuracy of a classifier, mean over the seeds."""
-    found, few = [], task == "sst2"
+    found = []
     how = ["--encoder", "bilstm", "--lr", 1e-3, "--epochs", 6] if encoder == "bilstm" else ["--method", "base", "--lr", rate, "--epochs", 3]
-    hours = hours or MINUTES[encoder] * (study.options.rows / 2000 if few else 2.5 * study.options.pairs / 2000)
+    hours = hours or hours_of(encoder, task)
     for seed in range(1, study.options.seeds + 1):
         found.append(study.measure("train/%s-%s-%d" % (task, name, seed), "train", "--task", task, "--data", DATA[task], "--model", model, *how,
-                                   "--limit-train", "{rows}" if few else "{pairs}", "--max-length", 64, "--batch", 32, "--seed", seed, *options, "--out",
+                                   "--limit-train", "{rows}" if task == "sst2" else "{pairs}", "--max-length", 64, "--batch", 32, "--seed", seed, *options, "--out",
                                    "{out}/run-%s-%s-%d" % (task, name, seed), hours=hours, keep=["test.metrics.accuracy.mean"]))
     return mean([record["test.metrics.accuracy.mean"] for record in found])
 
 
-def scale():
-    return "`%s`, %s training texts of SST-2, %d seed%s; 3 epochs at rate 3e-4, BiLSTM 6 at 1e-3." % (
-        study.options.model, number(study.options.rows), study.options.seeds, "s" * (study.options.seeds > 1))
+def scale(task):
+    return "`%s`, %s, %d seed%s; 3 epochs at rate 3e-4, BiLSTM 6 at 1e-3." % (
+        study.options.model, "%s training texts of SST-2" % number(study.options.rows) if task == "sst2" else "%s training pairs of QQP" % number(study.options.pairs),
+        study.options.seeds, "s" * (study.options.seeds > 1))
 
 
 @study.table
@@ -147,19 +153,19 @@ def constrained(task, bert, bilstm, paper):
                                     for value in (published[i], ours[encoder, way, eta])])
     slow = [score("bert-%s-38-slow" % noise, task, "--token-noise", noise, "--eta", 38, rate=2e-5) for noise in NOISE.values()]
     rows.append([label(38) + ", rate 2e-5 as published", paper[175][0], slow[0], paper[175][1], slow[1], "", "", "", ""])
-    error = error_of_difference()
+    error = error_of_difference(task)
 
     def test(*_):
         if min(plain.values()) < .6 and task == "sst2":
-            return unknown("an encoder does not learn from so few texts.")
+            return disagrees("an encoder does not learn from so few texts, also without noise.")
         text = [ours[e, "text-to-text", 38] - ours[e, "token representation", 38] for e in MINUTES]
         loss = {e: plain[e] - ours[e, "token representation", 38] for e in MINUTES}
         if min(text) < 2 * error:
-            return unknown("text-to-text leads by %s (BERT) and %s (BiLSTM) at the largest eta; two standard errors are %s." % (*map(number, text), number(2 * error)))
+            return disagrees("this scale shows no difference: text-to-text leads by %s (BERT) and %s (BiLSTM) at the largest eta; two standard errors are %s." % (*map(number, text), number(2 * error)))
         return loss["bilstm"] < loss["bert"] - 2 * error
 
     return Table(
-        scale=scale() if task == "sst2" else "`%s`, %s training pairs." % (study.options.model, number(study.options.pairs)),
+        scale=scale(task),
         header=["eta", "BERT, token representation, paper", "ours", "BERT, text-to-text, paper", "ours", "BiLSTM, token representation, paper", "ours",
                 "BiLSTM, text-to-text, paper", "ours"],
         rows=rows,
@@ -179,7 +185,7 @@ def sequence(study):
     found = {eta: score("sequence-%d" % eta, "sst2", "--token-noise", "sequence-laplace", "--eta", eta, hours=0.008 * study.options.rows / 2000)
              for eta in (38, 175)}
     return Table(
-        scale=scale() + " The encoder is the user's and is not trained; pooler and classifier are.", header=["eta", "paper", "ours"],
+        scale=scale("sst2") + " The encoder is the user's and is not trained; pooler and classifier are.", header=["eta", "paper", "ours"],
         rows=[["without noise", .9289, plain], ["38", "", found[38]], ["175", "loses .30", found[175]]],
         verdict=verdict([plain, *found.values()], lambda plain, *noised: max(noised) < .56 and plain > .6,
                         "at the smallest noise of the paper the score is near guessing (.509).",
@@ -187,21 +193,26 @@ def sequence(study):
                         "that of BERT's 768 is 4.4."))
 
 
-PAPER6 = {50: (.5126, .5390, .5424, .5356), 75: (.5310, .5791, .5757, .6089), 100: (.5298, .6709, .6766, .7041), 125: (.5608, .7706, .7718, .7810),
-          150: (.5665, .8188, .8188, .8395), 175: (.5975, .8658, .8693, .8693)}
-PAPER7 = {50: (.4920, .5218, .5310, .5092), 75: (.5906, .5963, .5734, .5906), 100: (.7030, .7190, .7259, .7225), 125: (.8360, .8429, .8429, .8406),
-          150: (.8968, .9048, .9071, .9025), 175: (.9151, .9209, .9209, .9220)}
+PAPER6 = {"sst2": {50: (.5126, .5390, .5424, .5356), 75: (.5310, .5791, .5757, .6089), 100: (.5298, .6709, .6766, .7041),
+                   125: (.5608, .7706, .7718, .7810), 150: (.5665, .8188, .8188, .8395), 175: (.5975, .8658, .8693, .8693)},
+          "qqp": {50: (.6370, .6434, .6364, .6444), 75: (.6318, .6645, .6821, .7119), 100: (.6318, .7668, .7686, .7788),
+                  125: (.6318, .8200, .8219, .8249), 150: (.6447, .8520, .8520, .8523), 175: (.6354, .8698, .8688, .8691)}}
+PAPER7 = {"sst2": {50: (.4920, .5218, .5310, .5092), 75: (.5906, .5963, .5734, .5906), 100: (.7030, .7190, .7259, .7225),
+                   125: (.8360, .8429, .8429, .8406), 150: (.8968, .9048, .9071, .9025), 175: (.9151, .9209, .9209, .9220)},
+          "qqp": {50: (.6318, .6375, .6419, .6469), 75: (.6485, .6643, .6616, .6693), 100: (.7238, .7628, .7610, .7603),
+                  125: (.8274, .8346, .8362, .8351), 150: (.8759, .8790, .8801, .8791), 175: (.8976, .8997, .8994, .8990)}}
 
 
-def adapted(noise, paper, wanted, note):
+def adapted(noise, task, paper, wanted, note=""):
     """Makes Table 6 or 7: the encoder as it is and pretrained with each objective, at the etas `wanted`."""
     wanted = [int(eta) for eta in wanted.split(",")]
-    cost = study.options.steps / 100 * 0.02 + MINUTES["bert"] * study.options.rows / 2000
+    paper, training = paper[task], hours_of("bert", task)
+    cost = study.options.steps / 100 * 0.02 + training
     rows, gains = [], []
     for eta in ETAS:
         run = eta in wanted
         options = ["--token-noise", noise, "--eta", eta]
-        before = score("bert-%s-%d" % (noise, eta), "sst2", *options) if run else Missing(MINUTES["bert"] * study.options.rows / 2000)
+        before = score("bert-%s-%d" % (noise, eta), task, *options) if run else Missing(training)
         row = [label(eta), paper[ETAS[eta]][0], before]
         for i, objective in enumerate(OBJECTIVES):
             name = "%s-%s-%d" % (noise, objective, eta)
@@ -209,17 +220,17 @@ def adapted(noise, paper, wanted, note):
             done = study.measure("pretrain/" + name, "pretrain", "--init", "{model}", "--text", "{text}", "--privatize", noise, "--objective", objective, "--eta",
                                  eta, "--length", 64, "--batch", 32, "--steps", "{steps}", "--optimizer", "adamw", "--lr", 1e-4, "--out", model,
                                  hours=study.options.steps / 100 * 0.02, keep=["loss", "accuracy", "tokens"]) if run else Missing(cost)
-            after = Missing(cost) if isinstance(done, Missing) else score(name, "sst2", *options, model=model)
+            after = Missing(cost) if isinstance(done, Missing) else score(name, task, *options, model=model)
             row += [paper[ETAS[eta]][i + 1], after]
             if run:
-                gains += [value for value in (before, after) if isinstance(value, Missing)] or [after - before]
+                gains.append(after - before)
         rows.append(row)
-    error = error_of_difference()
+    error = error_of_difference(task)
     return Table(
-        scale=scale() + " %s tokens of pretraining (paper: 10^6 steps of 256 windows). QQP: not run; %.1f hours estimated per row with 10,000 pairs." % (
-            number(study.options.steps * 32 * 64), 4 * MINUTES["bert"] * 12.5),
+        scale=scale(task) + " %s tokens of pretraining (paper: 10^6 steps of 256 windows)." % number(study.options.steps * 32 * 64),
         header=["eta", "none, paper", "ours", "vanilla, paper", "ours", "prob, paper", "ours", "denoising, paper", "ours"], rows=rows, note=note,
-        verdict=verdict(gains, lambda *values: unknown("the objectives change the score by %s to %s, within two standard errors of a difference (%s)." % (
+        verdict=verdict(gains, lambda *values: disagrees(
+            "pretraining this short shows no effect: the objectives change the score by %s to %s, within two standard errors of a difference (%s)." % (
             number(min(values)), number(max(values)), number(2 * error))) if max(map(abs, values)) < 2 * error else min(values) > 0,
             "pretraining on privatized text gains with every objective.",
             "pretraining this short does not gain: the paper pretrains on about ten thousand times as many tokens."))
@@ -228,14 +239,26 @@ def adapted(noise, paper, wanted, note):
 @study.table
 def table6(study):
     """Table 6: privacy-adaptive pretraining, token representation, SST-2"""
-    return adapted("laplace", PAPER6, study.options.adapted,
+    return adapted("laplace", "sst2", PAPER6, study.options.adapted,
                    "With 20 million tokens and 10,000 training texts the gain is .04 to .07 at etas 27 and 38 ([text-privatization.md](text-privatization.md#privacy-adaptive-pretraining)).")
 
 
 @study.table
 def table7(study):
     """Table 7: privacy-adaptive pretraining, text-to-text, SST-2"""
-    return adapted("laplace-nearest", PAPER7, study.options.adapted_text, "Published gains at text-to-text are .002 to .023 where anything is learned.")
+    return adapted("laplace-nearest", "sst2", PAPER7, study.options.adapted_text, "Published gains at text-to-text are .002 to .023 where anything is learned.")
+
+
+@study.table
+def table6_qqp(study):
+    """Table 6: privacy-adaptive pretraining, token representation, QQP"""
+    return adapted("laplace", "qqp", PAPER6, study.options.adapted)
+
+
+@study.table
+def table7_qqp(study):
+    """Table 7: privacy-adaptive pretraining, text-to-text, QQP"""
+    return adapted("laplace-nearest", "qqp", PAPER7, study.options.adapted_text)
 
 
 @study.table
