@@ -1,7 +1,7 @@
 /* Method word: a text's sum of clipped word vectors, with Gaussian noise (rdp/word.h has the
  * certificate per word).
  *
- *     x_w = sum of the states of the word's pieces    from bert/words.c (r = 0) or word_windows.c (r > 0)
+ *     x_w = sum of the states of the word's pieces    from bert/words.c or, with layers, word_windows.c
  *     t_w = softplus(g . x_w + g_0) (A x_w + a)                       weight and vector
  *     v_w = c t_w min(1, 1/|t_w|)                                     the clip comes last: |v_w| <= c
  *     S   = sum of v_w over the words,   M = S min(1, C/|S|),   z = M + N(0, I)

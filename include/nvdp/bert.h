@@ -80,7 +80,7 @@ struct nvdp_bert_config {
     bool classifier_bias; /**< ModernBERT: the head's dense layer has a bias */
     bool classifier_mean; /**< ModernBERT: the head reads the mean of the states, not the first */
     size_t
-        window; /**< word-windows: words on either side of a word that its state depends on; 1 to 16 */
+        window; /**< word-windows: words on either side of a word that its state depends on; 0 to 16 */
     size_t window_positions;          /**< word-windows: positions of the layers */
     enum nvdp_model_type window_type; /**< word-windows: model type of the layers */
 };

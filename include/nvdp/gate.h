@@ -57,8 +57,8 @@ nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_gate_config_create()
  * @param out    the result, also if checks fail; untouched on error
- * @return NVDP_ERR_INPUT for a file that is no policy: the message names line and key; NVDP_ERR_ARGUMENT for a target
- *         that does not exist; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_INPUT for a file that is no policy: the message names line and key; NVDP_ERR_IO for a target
+ *         that does not exist; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config,
                       struct nvdp_gate_result *out);
 

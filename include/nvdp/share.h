@@ -17,8 +17,8 @@ NVDP_BEGIN_DECLS
 /** Size in bytes of a guarantee's line, including its NUL. */
 #define NVDP_GUARANTEE_SIZE 384
 
-/** All texts of a person together, by a ledger. The unit of privacy is everything that one person has in the files that
- * the ledger lists: each of these texts may be replaced by any other. Not hidden: how many texts a person has, and which
+/** All texts of a person together, by a ledger. The unit of privacy is everything that the files of the ledger name as one
+ * person's: each of these texts may be replaced by any other. Texts that no file names are missing. Not hidden: how many texts a person has, and which
  * rows of a file are theirs. A text without a person counts as a person of its own. Members are maxima, which may belong
  * to different persons. */
 struct nvdp_persons {

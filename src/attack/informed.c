@@ -55,7 +55,7 @@ struct informed {
     size_t *word, *first, *pieces; /* [longest] number in words; first token; tokens */
     size_t *element, *start;       /* [longest] of a word; [longest + 1] first tokens of elements */
     double *vector;                /* [longest, p] of the text's windows */
-    double *sum, *rest, *z;        /* S [p], S_0 [p], [seeds, p] means of samples minus M */
+    double *sum, *rest, *z;        /* S [p], S_0 [p], [seeds, p] means of samples */
     /* the current word: the candidates that are tried */
     size_t tried, *candidate;       /* number; [count], the most probable first */
     double *part;                   /* [tried, p] D_w */

@@ -37,6 +37,11 @@ static void release(struct queries *queries) {
 static nvdp_status add(struct cli *cli, struct queries *queries, const char *text, size_t size) {
     NVDP_RETURN_IF_FAILED(nvdp__reserve(cli->ctx, &queries->text, &queries->capacity,
                                         queries->count + 1, sizeof *queries->text));
+    json_t *utf8 = json_stringn(text, size);
+    json_decref(utf8);
+    if (utf8 == NULL)
+        return nvdp__fail(cli->ctx, NVDP_ERR_INPUT, "query %zu: expected UTF-8, found other bytes",
+                          queries->count + 1);
     char *copy = nvdp__format(cli->ctx, "%.*s", (int)size, text);
     if (copy == NULL) return NVDP_ERR_MEMORY;
     queries->text[queries->count++] = copy;

@@ -83,6 +83,7 @@ struct gate {
     bool is_run;
     struct measured *measured;
     size_t count, capacity;
+    char fault[NVDP__REASON]; /* of {shared} beside a run, which fails every check; "": none */
 };
 
 static nvdp_status parse(const struct gate *gate, char *text, json_t **out) {
@@ -240,9 +241,14 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_IO,
                             "%s: expected the ledger of the releases, found none", ledger));
     NVDP_TRY(nvdp_ledger_summarize(gate->ctx, ledger, gate->options.ledger_key, &found));
+    if (found.releases == 0)
+        NVDP_TRY(
+            nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s: expected releases, found none", ledger));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
+    if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0: none */
+    if (found.person_budget == 0) json_object_del(*out, "person_budget");
 cleanup:
     free(beside);
     return status;
@@ -250,12 +256,16 @@ cleanup:
 
 /* --- a shared file --- */
 
+/* Delta of the epsilons that a file states. */
+static const double FILE_DELTA = 1e-5;
+
 /* Names the first check of the file that fails. */
 static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
     for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
         if (found->check[i].verdict == NVDP_VERDICT_NO)
             nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails: %s: %s", found->check[i].what,
                            found->check[i].found);
+    if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
 }
 
 /* Returns what the file states of all samples of a text, or NULL with an error.  Other files of the sender's ledger
@@ -263,6 +273,8 @@ static void find_fault(const struct nvdp_verification *found, char fault[NVDP__R
 static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_verification *found,
                                     json_t **out) {
     const double delta = gate->policy.delta;
+    if (isnan(found->spent_epsilon))
+        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
     const bool more = found->spent_epsilon > found->epsilon * (1 + 1e-9); /* of other releases */
     double epsilon = more ? found->spent_epsilon : found->epsilon, mu = more ? NAN : found->mu;
     if (!isnan(mu) && found->certified && delta != found->delta)
@@ -291,20 +303,24 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
     NVDP_RETURN_IF_FAILED(nvdp_verify(gate->ctx, path, NULL, &found));
     find_fault(&found, fault);
     if (strcmp(source, "certificate") == 0) return file_certificate(gate, &found, out);
+    NVDP_RETURN_IF_FAILED(check_delta(gate, FILE_DELTA));
     if (strcmp(source, "ledger") != 0)
         return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, &found), out);
     if (isnan(found.spent_epsilon))
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
-    NVDP_RETURN_IF_FAILED(check_delta(gate, 1e-5));
     guess_persons(gate, &found.person);
     const struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
                                                .epsilon = found.spent_epsilon,
-                                               .delta = 1e-5,
+                                               .delta = FILE_DELTA,
                                                .samples = found.spent_samples,
                                                .person = found.person,
                                                .receiver_epsilon = NAN,
                                                .receiver_person_epsilon = NAN};
-    return made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out);
+    NVDP_RETURN_IF_FAILED(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out));
+    static const char *const unknown[] = {"releases", "texts", "budget_epsilon", "person_budget"};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        json_object_del(*out, unknown[i]); /* the file does not state them */
+    return NVDP_OK;
 }
 
 /* --- an attack --- */
@@ -388,6 +404,24 @@ static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gat
            (a->options == b->options || json_equal(a->options, b->options));
 }
 
+/* Takes the certificate of the run, or of the file given with {shared} if it proves less. */
+static nvdp_status measure_larger(const struct gate *gate, struct measured *to) {
+    json_t *file = NULL;
+    NVDP_RETURN_IF_FAILED(measure_certificate(gate, &to->result));
+    if (gate->options.shared == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(measure_file(gate, "certificate", to->fault, &file));
+    const json_t *mine = json_object_get(to->result, "epsilon"),
+                 *other = json_object_get(file, "epsilon");
+    if (json_is_number(mine) &&
+        !(json_is_number(other) && json_number_value(other) <= json_number_value(mine))) {
+        json_decref(to->result);
+        to->result = file;
+    } else {
+        json_decref(file);
+    }
+    return NVDP_OK;
+}
+
 static nvdp_status measure_source(const struct gate *gate, const struct nvdp__gate_check *check,
                                   struct measured *to) {
     const char *source = check->source;
@@ -402,7 +436,7 @@ static nvdp_status measure_source(const struct gate *gate, const struct nvdp__ga
         return measure_privacy(gate, needs_exact(gate), &to->result);
     if (!gate->is_run) return measure_file(gate, source, to->fault, &to->result);
     if (strcmp(source, "ledger") == 0) return measure_ledger(gate, &to->result);
-    return measure_certificate(gate, &to->result);
+    return measure_larger(gate, to);
 }
 
 /* Finds the result that a check needs, and measures it the first time.  A failure becomes the result's fault. */
@@ -464,7 +498,9 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
         smallest = check->number != NULL
                        ? nvdp__gate_score(measured->result, check->path, true, unused)
                        : nvdp__gate_number(measured->result, check->path, true, unused);
-    if (measured->fault[0] != '\0')
+    if (gate->fault[0] != '\0')
+        nvdp__snprintf(out->reason, sizeof out->reason, "%s", gate->fault);
+    else if (measured->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
     else if (out->reason[0] == '\0' && !isfinite(out->found))
         nvdp__snprintf(out->reason, sizeof out->reason, "expected a finite number, found %g",
@@ -514,6 +550,20 @@ static nvdp_status open_target(struct gate *gate) {
     return NVDP_OK;
 }
 
+/* Verifies the file given with {shared} beside a run. A fault, or a file that cannot be read, fails every check. */
+static nvdp_status verify_shared(struct gate *gate) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    if (!gate->is_run || gate->options.shared == NULL) return NVDP_OK;
+    const nvdp_status status = nvdp_verify(gate->ctx, gate->options.shared, NULL, &found);
+    if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
+    if (status != NVDP_OK)
+        nvdp__snprintf(gate->fault, sizeof gate->fault, "not measured: %s",
+                       nvdp_context_error(gate->ctx));
+    else
+        find_fault(&found, gate->fault);
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config,
                       struct nvdp_gate_result *out) {
     nvdp_status status = NVDP_OK;
@@ -523,6 +573,7 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &gate.options));
     NVDP_TRY(open_target(&gate));
     NVDP_TRY(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
+    NVDP_TRY(verify_shared(&gate));
     NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {
         struct nvdp_gate_check *check = &result.check[result.checks];

@@ -4,6 +4,7 @@
  * samples, memory for one batch, samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
+#include "bert/encode.h"
 #include "job/dp.h"
 #include "mechanism/method.h"
 #include "options/rows.h"
@@ -337,8 +338,8 @@ static nvdp_status check_places(struct nvdp_context *ctx, const struct options *
     return NVDP_OK;
 }
 
-/* Names the run of an encoder without training.  One default folder per encoder, and not per option, keeps the samples
- * of a text in one ledger. */
+/* Names the run of an encoder without training.  One default folder per encoder and folder of files, and not per option,
+ * keeps the samples of a text in one ledger as long as the files lie in one folder. */
 static nvdp_status name_run(struct export *export, struct options *options) {
     if (options->run != NULL) return NVDP_OK;
     char *model = realpath(options->model, NULL);
@@ -349,6 +350,63 @@ static nvdp_status name_run(struct export *export, struct options *options) {
         options->out, name != NULL ? name + 1 : "model");
     free(model);
     return NVDP__MADE(export->made_run);
+}
+
+typedef char text_digest[NVDP__DIGEST_HEX];
+
+static void hash_text(const struct nvdp_dataset *data, size_t i, text_digest hash) {
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_bytes(&digest, data->ids + data->offset[i],
+                       (data->offset[i + 1] - data->offset[i]) * sizeof *data->ids);
+    nvdp__digest_end(&digest, hash);
+}
+
+static int by_digest(const void *a, const void *b) {
+    return memcmp(a, b, NVDP__DIGEST_HEX);
+}
+
+/* Refuses a center most of whose texts are to be shared, and warns of any other text in both.  The file states the mean
+ * of the center's embeddings, which no noise protects. */
+static nvdp_status check_center(const struct export *export) {
+    static const char why[] =
+        "the file states the mean of the center's embeddings, which no noise protects";
+    nvdp_status status = NVDP_OK;
+    const struct options *options = export->options;
+    const struct nvdp__model_info *info = &export->run.model->info;
+    const struct nvdp__encode_limits limits = {.config = &info->bert,
+                                               .max_length = info->max_length,
+                                               .directory = options->model,
+                                               .text_column = options->text_column};
+    struct nvdp__encode_input center = {0};
+    text_digest *shared = NULL, hash;
+    size_t n = 0, both = 0;
+    if (options->model == NULL) return NVDP_OK;
+    NVDP_TRY(nvdp__encode_input_read(export->ctx, options->center, &limits, &center));
+    NVDP_TRY(NVDP__NEW(export->ctx, shared, export->texts));
+    for (size_t p = 0; p < export->parts; p++)
+        for (size_t i = 0; i < export->part[p].data->count; i++)
+            hash_text(export->part[p].data, i, shared[n++]);
+    qsort(shared, n, sizeof *shared, by_digest);
+    for (size_t i = 0; i < center.data.count; i++) {
+        hash_text(&center.data, i, hash);
+        both += bsearch(hash, shared, n, sizeof *shared, by_digest) != NULL;
+    }
+    if (2 * both > center.data.count)
+        NVDP_TRY(
+            nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                       "option {center}: %s: expected public texts, found %zu of %zu among the "
+                       "texts to share; %s",
+                       options->center, both, center.data.count, why));
+    if (both > 0)
+        nvdp__log(export->ctx, NVDP_LOG_WARNING,
+                  "%s: %zu of its %zu texts are among the texts to share; if they are not public, "
+                  "leave them out: %s",
+                  options->center, both, center.data.count, why);
+cleanup:
+    nvdp__encode_input_release(&center);
+    free(shared);
+    return status;
 }
 
 /* Makes that run, unless it exists. */
@@ -1130,6 +1188,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(make_run(&export, &options));
     NVDP_TRY(open_run(&export));
     NVDP_TRY(load_texts(&export));
+    NVDP_TRY(check_center(&export));
     NVDP_TRY(plan(&export));
     NVDP_TRY(state_facts(&export));
     NVDP_TRY(ask_ledger(&export));

@@ -465,7 +465,13 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
     struct nvdp__spent found = {0};
     size_t over = 0, persons = 0;
     const double budget = record->person_epsilon;
-    if (record->person != NULL || budget > 0)
+    if (record->person == NULL && budget > 0)
+        return FAIL(
+            ledger, STATE,
+            "the ledger has a budget of epsilon %g for all texts of a person: expected {person}, "
+            "the column that names the person of each text, found none. Nothing was drawn",
+            budget);
+    if (record->person != NULL)
         NVDP_RETURN_IF_FAILED(
             nvdp__spent_of_persons(&records, record, budget, &found, &over, &persons));
     if (over > 0) return refuse_persons(ledger, budget, over, persons, found.person_epsilon);

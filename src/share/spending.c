@@ -46,9 +46,19 @@ static int by_hash(const void *a, const void *b) {
     return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of its struct */
 }
 
+static int by_number(double a, double b) {
+    return (a > b) - (a < b);
+}
+
 static int by_spending(const void *a, const void *b) {
-    const struct nvdp__sum *one = a, *two = b;
-    return memcmp(&one->spending, &two->spending, sizeof one->spending);
+    const struct nvdp__spending *one = &((const struct nvdp__sum *)a)->spending,
+                                *two = &((const struct nvdp__sum *)b)->spending;
+    int order = (one->samples > two->samples) - (one->samples < two->samples);
+    if (order == 0) order = by_number(one->mu_square, two->mu_square);
+    if (order == 0) order = by_number(one->word_square, two->word_square);
+    for (size_t k = 0; order == 0 && k < NVDP__LEDGER_ORDERS; k++)
+        order = by_number(one->divergence[k], two->divergence[k]);
+    return order;
 }
 
 /* Sorts items that begin with a hash, and keeps one of each.  Returns their number. */

@@ -84,7 +84,8 @@ static void write_word_guesses(const void *facts, FILE *to) {
 }
 
 /* Sets the claim per word for all samples of a text that the ledger counts. Together they are Gaussian with this mu
- * (Dong, Roth & Su 2022), so two texts that differ in a word are at most as far apart as two means of that distance. */
+ * (Dong, Roth & Su 2022). Each release has a reference within half of its mu, which does not depend on the word: M_0, or
+ * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. */
 static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     struct nvdp_word_claim *word = &facts->word;
     char *text = NULL;
@@ -251,8 +252,10 @@ static void append_persons(struct nvdp__writer *writer, const struct nvdp__relea
                      100 * person.guess[i].baseline,
                      nvdp__share_bound(bound, person.guess[i].bound),
                      i + 1 < person.guesses ? "" : ", on average over persons and noise");
-    nvdp__append(writer, ". The sender named the persons; a text without a name counts as a person "
-                         "of its own.");
+    nvdp__append(writer,
+                 ". The sender named the persons. A text without a name counts as a person of "
+                 "its own: it is missing above if another person wrote it, unless a file "
+                 "of the ledger says so.");
 }
 
 /* Counts samples in other files, in other rows of this file, and by person. */

@@ -48,7 +48,7 @@ struct nvdp__release_facts {
     struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */
     char guesses[640];                   /* its guess bound in plain English; "": it has none */
     bool useful;                 /* set by nvdp__release_guarantee(), like the next members */
-    struct nvdp_word_claim word; /* per word, for all samples of a text that the ledger counts */
+    struct nvdp_word_claim word; /* per word, for the samples of one row and of earlier files */
     char word_guesses[640];      /* its guess bound in plain English; "": it has none */
     bool word_useful;            /* a useful guarantee per word */
     char guarantee[NVDP_GUARANTEE_SIZE];

@@ -463,6 +463,9 @@ static void check_count(struct verify *v) {
     const struct nvdp__spent *spent = &facts->spent;
     char epsilon[NVDP__BOUND_TEXT];
     const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
+    const struct nvdp_word_claim *word = &facts->certificate.word;
+    const bool words = !facts->certified || !word->holds || !has(v, "ledger_word_mu") ||
+                       spent->word_mu >= word->mu * (1 - 1e-6);
     if (!has(v, "ledger"))
         check(v, NVDP_VERDICT_OPEN, what, "the file does not state whether a ledger counts them");
     else if (!facts->counted)
@@ -470,7 +473,7 @@ static void check_count(struct verify *v) {
     else
         check(v,
               verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
-                         real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
+                         words && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
               what,
               "up to %" PRIu64
               " samples of a text, %zu of them in this file; epsilon %s at delta %g",
@@ -740,7 +743,8 @@ static nvdp_status check_content(struct verify *v) {
     return NVDP_OK;
 }
 
-/* Runs all checks of one file.  *epsilon: that of all samples of a text that the file counts. */
+/* Runs all checks of one file.  *epsilon: that of all samples of a text that the file counts, or per word if only this is
+ * useful. */
 static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
                                const unsigned char *wanted, struct nvdp_verification *out,
                                double *epsilon, size_t *texts) {
@@ -758,7 +762,9 @@ static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(check_signature(&v, wanted));
     NVDP_TRY(v.status);
     *texts = v.held != NULL ? v.held->shape.texts : 0;
-    *epsilon = v.facts.spent.seen_before > 0 ? v.facts.spent.epsilon : v.found.epsilon;
+    *epsilon = v.facts.word_useful && !v.facts.useful ? v.facts.word.epsilon
+               : v.facts.spent.seen_before > 0        ? v.facts.spent.epsilon
+                                                      : v.found.epsilon;
     *out = v.found;
 cleanup:
     nvdp__embeddings_free(v.held);
@@ -893,7 +899,7 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
     const double word = nvdp_gdp_epsilon(worst.word_mu, NVDP__LEDGER_DELTA);
-    if (word < worst.epsilon)
+    if (word < worst.epsilon && word <= NVDP_USEFUL_EPSILON)
         check(v, NVDP_VERDICT_YES, "the ledger proves privacy per word, all releases together",
               "epsilon %s at delta %g, for one word in place of another", nvdp__bound(bound, word),
               NVDP__LEDGER_DELTA);

@@ -277,13 +277,17 @@ static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config
         wanted = nvdp__encoder_find(how.layers > 0 ? method->window_encoder : method->encoder);
     if (row->over_words != NULL) {
         const size_t units = row->units != NULL ? row->units(bert) : 0;
-        if (wanted == row && (row->units == NULL || options->lstm_hidden == units)) return NVDP_OK;
+        const bool layers = how.layers == bert->num_hidden_layers || options->word_layers == 0;
+        if (wanted == row && layers && (row->units == NULL || options->lstm_hidden == units))
+            return NVDP_OK;
         if (row->units == NULL)
-            return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                              "%s: the model is %s: expected the method and the {word-window} that "
-                              "made it, found {method} %s and {word-window} %zu",
-                              options->model, row->title, nvdp_method_name(options->method),
-                              options->nvib.clip.window);
+            return nvdp__fail(
+                t->ctx, NVDP_ERR_INPUT,
+                "%s: the model is %s: expected the method, {word-window} and "
+                "{word-layers} that made it, found {method} %s, {word-window} %zu and "
+                "{word-layers} %zu",
+                options->model, row->title, nvdp_method_name(options->method), window,
+                options->word_layers);
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: the model is %s with %zu units per direction: expected {encoder} "
                           "%s {lstm-hidden} %zu",

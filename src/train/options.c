@@ -468,8 +468,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           encoder->names.type, options->freeze_layers);
     if (nvdp__method_row(options->method)->words && options->base_epochs > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {base-epochs}: expected 0 with {method} %s, which takes only the "
-                          "word embeddings of a model, found %zu",
+                          "option {base-epochs}: expected 0 with {method} %s, which takes the "
+                          "word embeddings or lower layers of a model, found %zu",
                           nvdp_method_name(options->method), options->base_epochs);
     if (nvdp__method_row(options->method)->untrained)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

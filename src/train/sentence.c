@@ -269,12 +269,11 @@ static nvdp_status identify(struct maker *maker) {
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     NVDP_TRY(nvdp__file_sha256(ctx, options->center, center));
     maker->record = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:f, s:I}", "encoder",
+        "{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:I, s:f}", "encoder",
         slash != NULL ? slash + 1 : options->model, "encoder_sha256", maker->info.fingerprint,
         "pool", pool_name(maker), "max_length", (json_int_t)maker->info.max_length, "empty",
         (json_int_t)maker->empty, "center_sha256", center, "text_column", options->text_column,
-        "dim", (json_int_t)maker->dim, "clip_sequence", maker->config.nvib.clip.sequence,
-        "releases", (json_int_t)options->releases);
+        "dim", (json_int_t)maker->dim, "clip_sequence", maker->config.nvib.clip.sequence);
     if (maker->record == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
 cleanup:

@@ -133,8 +133,9 @@ Test(gate, finds_numbers_by_path) {
 
 /* --- a run and a file --- */
 
-static struct nvdp_gate_result gated(struct nvdp_context *ctx, const char *policy,
-                                     const char *target) {
+/* `shared`: the file beside a run; NULL: none. */
+static struct nvdp_gate_result gated_with(struct nvdp_context *ctx, const char *policy,
+                                          const char *target, const char *shared) {
     struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
     struct nvdp_config *config = NULL;
     const char *path = support_scratch_path("policy.json");
@@ -142,9 +143,15 @@ static struct nvdp_gate_result gated(struct nvdp_context *ctx, const char *polic
     cr_assert_eq(nvdp_gate_config_create(ctx, &config), NVDP_OK);
     support_set(ctx, config, "policy", path);
     support_set(ctx, config, "target", target);
+    if (shared != NULL) support_set(ctx, config, "shared", shared);
     cr_assert_eq(nvdp_gate(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(config);
     return result;
+}
+
+static struct nvdp_gate_result gated(struct nvdp_context *ctx, const char *policy,
+                                     const char *target) {
+    return gated_with(ctx, policy, target, NULL);
 }
 
 static void is(const struct nvdp_gate_result *result, size_t i, bool pass, double found,
@@ -240,6 +247,31 @@ Test(gate, compares_a_run_and_its_file) {
     result = gated(ctx, both, shared);
     is(&result, 0, true, person, "");
     is(&result, 1, false, nvdp_gdp_epsilon(2, 1e-5), "expected at most 9");
+    nvdp_gate_result_free(&result);
+    /* beside a run, a file that proves less counts, and one that cannot be read fails every check */
+    result = gated_with(ctx, both, run, shared);
+    is(&result, 0, true, person, "");
+    nvdp_gate_result_free(&result);
+    result = gated_with(ctx, both, run, "missing.h5");
+    for (size_t i = 0; i < result.checks; i++)
+        is(&result, i, false, NAN, "not measured: missing.h5: ");
+    nvdp_gate_result_free(&result);
+    result = gated(ctx,
+                   "{\"delta\": 1e-9, \"checks\": [{\"measure\": \"verification.epsilon\", "
+                   "\"at_most\": 9}]}",
+                   shared);
+    is(&result, 0, false, NAN, "expected a delta of at least 1e-05");
+    nvdp_gate_result_free(&result);
+    nvdp_config_free(config);
+    /* without a ledger nobody knows how many samples there are */
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", support_scratch_path("uncounted.h5"));
+    support_set(ctx, config, "no-ledger", "true");
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    result = gated(ctx, both, support_scratch_path("uncounted.h5"));
+    is(&result, 0, false, NAN, "no ledger counts it");
     nvdp_gate_result_free(&result);
     nvdp_config_free(config);
     nvdp_context_free(ctx);

@@ -155,9 +155,9 @@ Test(persons, a_budget_refuses_before_anything_is_written) {
     support_contains(
         nvdp_context_error(book.ctx),
         "1 of 3 persons exceed the budget. Nothing was drawn; --person-epsilon 8.386 ");
-    /* also without names, for a text that the ledger gives to a person */
+    /* not without names, which would hide samples from a person's sum */
     cr_expect_eq(add(&book, (struct release){"a", NULL, .mu = 1}, &spent), NVDP_ERR_STATE);
-    support_contains(nvdp_context_error(book.ctx), "1 of 2 persons exceed");
+    support_contains(nvdp_context_error(book.ctx), "expected --person, the column");
     cr_assert_eq(stat(book.path, &after), 0);
     cr_expect_eq(before.st_size, after.st_size);
     cr_expect_eq(add(&book, (struct release){"x", "Q", .mu = INFINITY}, &spent), NVDP_ERR_STATE);

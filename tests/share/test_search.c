@@ -23,8 +23,8 @@ static void path(char to[512], const char *name) {
     snprintf(to, 512, "%s", support_scratch_path(name));
 }
 
-/* The different texts of the task's train file: all as public ones, and the first TEXTS, or two with copies, as those
- * to export. */
+/* The different texts of the task's train file: all, each twice in a row, as public ones, and the first TEXTS, or two
+ * with copies, as those to export. */
 static void write_texts(const struct task *task, const struct place *p, size_t copies) {
     char *name = nvdp__format(p->ctx, "%s/train.tsv", task->data);
     char *rows = support_read(name), *seen[TASK_TRAIN];
@@ -39,7 +39,7 @@ static void write_texts(const struct task *task, const struct place *p, size_t c
             again |= strcmp(seen[i], row) == 0;
         if (again) continue;
         seen[n++] = row;
-        fprintf(center, "%s\n", row);
+        fprintf(center, "%s %s\n", row, row);
         for (size_t k = 0; k < copies && n <= (copies > 1 ? 2 : TEXTS); k++)
             fprintf(input, "%s\n", row);
     }
@@ -304,6 +304,13 @@ Test(search, one_run_one_ledger) {
     cr_assert_eq(nvdp_run_guarantee(p.ctx, p.run, &guarantee), NVDP_OK);
     cr_expect_float_eq(guarantee.epsilon, 8, 1e-6);
     snprintf(p.out, sizeof p.out, "%s", support_scratch_path("again.h5"));
+    char *same = support_read(p.input), *center = support_read(p.center);
+    support_write_text(p.center, strchr(same, '\n') + 1);
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "found 14 of 14 among the texts to share", "certified-epsilon",
+            "8", "run", support_scratch_path("other"));
+    support_write_text(p.center, center);
+    free(same);
+    free(center);
     REFUSED(&p, NVDP_ERR_STATE, "shared before", "certified-epsilon", "8");
     REFUSED(&p, NVDP_ERR_ARGUMENT, "holds another run: expected clip_sequence", "clip-sequence",
             "5");

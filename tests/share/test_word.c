@@ -1,10 +1,14 @@
 /* A run of method word from training to a verified file: what is stated per word. */
+#include "share/statement.h"
 #include "tiny_task.h"
+
+#include <hdf5.h>
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void set(struct nvdp_config *config, const char *name, const char *value) {
     cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
@@ -104,6 +108,55 @@ static void release_and_verify(size_t window) {
     free((void *)config.model);
     free(folder);
     free(file);
+    nvdp_context_free(ctx);
+}
+
+/* A stated sum below that of the file itself is found. Files of one release may state different sums. */
+Test(word_release, the_sum_of_the_ledger_is_checked) {
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(support_scratch_path("word")), *folder = strdup(support_scratch_path("all")),
+         file[2][600];
+    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    task_train(ctx, &config);
+    cr_assert_eq(mkdir(folder, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        struct nvdp_config *options = NULL;
+        struct nvdp_export_result out = NVDP_RESULT(struct nvdp_export_result);
+        const char *input = support_scratch_path("texts.tsv");
+        support_write_text(input, i == 0 ? "sentence\tlabel\ngood\t1\nbad\t0\n"
+                                         : "sentence\tlabel\ngood\t1\ncat\t0\n");
+        snprintf(file[i], sizeof file[i], "%s/%d.h5", folder, i);
+        cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+        set(options, "run", run);
+        set(options, "input", input);
+        set(options, "out", file[i]);
+        set(options, "budget-samples", "9");
+        set(options, "model-id", "0123456789abcdef0123456789abcdef");
+        cr_assert_eq(nvdp_export(ctx, options, &out), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp_config_free(options);
+        nvdp_export_result_free(&out);
+    }
+    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds);
+    support_contains(found.guarantee, "Proven per word: epsilon 2.9"); /* of the second file */
+    const double small = 1e-6;
+    hid_t h5 = H5Fopen(file[1], H5F_ACC_RDWR, H5P_DEFAULT),
+          attribute = H5Aopen(h5, "ledger_word_mu", H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(attribute, H5T_NATIVE_DOUBLE, &small), 0);
+    H5Aclose(attribute);
+    H5Fclose(h5);
+    found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
+    cr_assert_eq(nvdp_verify(ctx, file[1], NULL, &found), NVDP_OK);
+    size_t wrong = 0;
+    for (size_t i = 0; i < found.checks; i++)
+        wrong += found.check[i].verdict == NVDP_VERDICT_NO &&
+                 strcmp(found.check[i].what, "the sender's ledger counts the file's samples") == 0;
+    cr_expect_eq(wrong, 1);
+    free((void *)config.data);
+    free((void *)config.model);
+    free(folder);
+    free(run);
     nvdp_context_free(ctx);
 }
 

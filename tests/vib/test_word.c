@@ -313,6 +313,68 @@ Test(word, a_state_depends_on_its_window_alone) {
     }
 }
 
+/* The states of a text of sizes at which attention and products take their fast paths and threads share the work, among
+ * so many others that its windows are in several runs of the layers. */
+static void states_of_many(int threads, size_t others, size_t place, float *states) {
+    enum { WIDE = 64, WORDS_OF_A_TEXT = 16 };
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_bert_config base = nvdp__bert_config_default();
+    const struct nvdp__over_words how = {.window = 2, .layers = 2};
+    struct nvdp__device dev;
+    struct nvdp__params params;
+    struct nvdp__bert bert;
+    struct nvdp__bert_cache cache;
+    struct nvdp__arena arena = {0};
+    struct nvdp__batch *batch = NULL;
+    const struct nvdp__pass pass = {0};
+    base.hidden_size = WIDE;
+    base.num_attention_heads = 4;
+    base.intermediate_size = 2 * WIDE;
+    base.vocab_size = PIECES;
+    const struct nvdp_bert_config config =
+        nvdp__encoder_find("word-windows")->over_words(&base, &how);
+    cr_assert_eq(nvdp_context_set_threads(ctx, threads), NVDP_OK);
+    cr_assert_eq(nvdp__bert_device(ctx, &config, &dev), NVDP_OK);
+    nvdp__params_init(&params, ctx);
+    cr_assert_eq(nvdp__bert_declare(&bert, &config, false, &params), NVDP_OK);
+    cr_assert_eq(nvdp__params_allocate(&params, false), NVDP_OK);
+    for (size_t i = 0; i < params.count; i++)
+        nvdp__params_normal(&dev, &params, i, 0.2, 7);
+    cr_assert_eq(nvdp__bert_cache_create(ctx, &bert, false, false, &cache), NVDP_OK);
+    const size_t texts = others + 1, tokens = texts * WORDS_OF_A_TEXT;
+    for (int part = 0; part < 2; part++) {
+        nvdp__bert_plan(&bert, &dev, tokens, texts, WORDS_OF_A_TEXT, &arena, &cache);
+        if (part == 0) cr_assert_eq(nvdp__arena_allocate(ctx, &arena), NVDP_OK);
+    }
+    cr_assert_eq(nvdp__batch_create(ctx, texts, WORDS_OF_A_TEXT, &batch), NVDP_OK);
+    nvdp__batch_clear(batch);
+    for (size_t t = 0; t < texts; t++) {
+        for (size_t k = 0; k < WORDS_OF_A_TEXT; k++)
+            nvdp__batch_put(batch, (int32_t)(t == place ? 7 * k % PIECES : (t + 3 * k) % PIECES));
+        nvdp__batch_end(batch, t);
+    }
+    nvdp__bert_forward(&bert, &dev, &params, batch, &pass, &cache);
+    memcpy(states, cache.hidden[config.num_hidden_layers] + place * WORDS_OF_A_TEXT * WIDE,
+           WORDS_OF_A_TEXT * WIDE * sizeof *states);
+    nvdp__batch_free(batch);
+    nvdp__bert_cache_release(&cache);
+    nvdp__bert_release(&bert);
+    nvdp__params_release(&params);
+    nvdp__arena_release(&arena);
+    nvdp__device_release(&dev);
+    nvdp_context_free(ctx);
+}
+
+Test(word, states_have_the_same_bits_among_many_texts) {
+    static float alone[1024], among[1024];
+    states_of_many(1, 0, 0, alone);
+    for (int threads = 1; threads <= 3; threads++)
+        for (size_t place = 0; place < 90; place += 29) {
+            states_of_many(threads, 90, place, among);
+            cr_expect_arr_eq(among, alone, sizeof alone, "%d threads, text %zu", threads, place);
+        }
+}
+
 Test(word, empty_texts_borders_and_pieces) {
     struct words w;
     double mean[4 * NUMBERS];
