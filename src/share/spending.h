@@ -1,8 +1,9 @@
 /* Adds up the records of a ledger: by text, by person and by receiver.
  *
  * A sample counts for the person whom its record names.  A record need not name one.  Then the sample counts for the text
- * as a person of its own, and for every person to whom any record gives the same text.  A text that no record names is
- * nobody else's: its samples are missing from the sum of whoever wrote it.  A record without a receiver counts for every receiver. */
+ * as a person of its own, and for every person to whom any record gives the same text.  A text without a name in any
+ * record counts for itself alone: the sum of the person who wrote it lacks its samples.  A record without a receiver
+ * counts for every receiver. */
 #ifndef NVDP_SRC_SHARE_SPENDING_H
 #define NVDP_SRC_SHARE_SPENDING_H
 
