@@ -77,7 +77,7 @@ static size_t distinct(void *items, size_t count, size_t size,
 static nvdp_status make_sums(struct nvdp_context *ctx, const nvdp__text_hash *hash, size_t count,
                              struct nvdp__sum **out) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, count));
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; hash != NULL && i < count; i++)
         memcpy((*out)[i].of, hash[i], NVDP__LEDGER_HASH);
     return NVDP_OK;
 }
@@ -205,7 +205,7 @@ static nvdp_status put_pair(struct list *list, const unsigned char *text,
 }
 
 static bool has_hash(const struct list *list, const unsigned char *hash) {
-    return list->count > 0 &&
+    return list->hash != NULL && list->count > 0 &&
            bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
 }
 
@@ -229,7 +229,7 @@ static nvdp_status collect_persons(const struct nvdp__records *records,
     alone->count = distinct(alone->hash, alone->count, sizeof *alone->hash, by_hash);
     persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
     *own = persons->count + alone->count;
-    for (size_t i = 0; i < alone->count; i++)
+    for (size_t i = 0; alone->hash != NULL && i < alone->count; i++)
         NVDP_RETURN_IF_FAILED(put_hash(persons, alone->hash[i]));
     for (size_t r = 0; r < all_of(records) && alone->count > 0; r++) {
         const struct nvdp__ledger_record *record = record_at(records, r);
@@ -246,7 +246,7 @@ static nvdp_status collect_persons(const struct nvdp__records *records,
 /* Collects the texts of these persons in all records. */
 static nvdp_status collect_pairs(const struct nvdp__records *records, const struct list *alone,
                                  const struct list *persons, struct list *pairs) {
-    for (size_t i = 0; i < alone->count; i++)
+    for (size_t i = 0; alone->hash != NULL && i < alone->count; i++)
         NVDP_RETURN_IF_FAILED(put_pair(pairs, alone->hash[i], alone->hash[i]));
     for (size_t r = 0; r < all_of(records); r++) {
         const struct nvdp__ledger_record *record = record_at(records, r);
@@ -315,6 +315,8 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
     *over = 0;
     NVDP_TRY(collect_persons(records, of, &alone, &persons, &spent->persons));
     NVDP_TRY(collect_pairs(records, &alone, &persons, &pairs));
+    *count = persons.count;
+    if (pairs.pair == NULL) goto cleanup; /* no texts */
     NVDP_TRY(make_sums(records->ctx, (const nvdp__text_hash *)persons.hash, persons.count, &sum));
     for (size_t k = 0; k < pairs.count; k++) {
         struct nvdp__sum *to =
@@ -325,7 +327,6 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
         if (counts(records, record_at(records, r)))
             add_record(record_at(records, r), &pairs, sum, persons.count);
     find_worst(sum, persons.count, budget, spent, over);
-    *count = persons.count;
 cleanup:
     free(alone.hash);
     free(persons.hash);
