@@ -151,7 +151,7 @@ def test_gate_and_persons(run, tmp_path):
 def test_search(compact, tmp_path, monkeypatch):
     """An encoder's own embedding is released and searched: rows of hits, intervals of the stated width, and clear refusals."""
     rows = list(dict.fromkeys(texts_of(np.random.default_rng(2), 60)[0]))
-    found = nvdp.export_encoder(rows, tmp_path / "a.h5", model=compact, center=rows[::-1], clip_sequence=300, reduce=20, threads=1, measure_texts=0)
+    found = nvdp.export_encoder(rows, tmp_path / "a.h5", model=compact, center=[f"{row} {row}" for row in rows], clip_sequence=300, reduce=20, threads=1, measure_texts=0)
     assert found.texts == len(rows) and found.run == str(tmp_path / f"{compact.name}-sentence") and "Whoever guesses a text" in found.statement
     shared = nvdp.open(tmp_path / "a.h5")
     assert shared.method == "sentence" and shared.dim == 20 and shared.verify().holds
@@ -169,9 +169,11 @@ def test_search(compact, tmp_path, monkeypatch):
     vector = shared.rows[hits.text[3, 0]]
     assert all_hits.text.shape == (1, len(rows)) and np.linalg.norm(vector) / 300 == pytest.approx(1, abs=0.02)
     with pytest.raises(nvdp.NvdpError, match="shared before"):
-        nvdp.export_encoder(rows[:1], tmp_path / "b.h5", model=compact, center=rows[::-1], clip_sequence=300, reduce=20, measure_texts=0)
+        nvdp.export_encoder(rows[:1], tmp_path / "b.h5", model=compact, center=[f"{row} {row}" for row in rows], clip_sequence=300, reduce=20, measure_texts=0)
+    with pytest.raises(nvdp.NvdpValueError, match="among the texts to share"):
+        nvdp.export_encoder(rows, tmp_path / "d.h5", run=tmp_path / "other", model=compact, center=rows, clip_sequence=300, measure_texts=0)
     with pytest.raises(nvdp.NvdpValueError, match="exactly one of clip_sequence and certified_epsilon"):
-        nvdp.export_encoder(rows, tmp_path / "c.h5", model=compact, center=rows)
+        nvdp.export_encoder(rows, tmp_path / "c.h5", model=compact, center=["a", "b"])
     with pytest.raises(nvdp.NvdpValueError, match="k: expected"):
         shared.search(rows[0], 0, model=compact)
     with pytest.raises(nvdp.NvdpValueError, match="text with tokens"):

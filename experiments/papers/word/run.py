@@ -154,7 +154,7 @@ def sst2(study):
 def attacker(study):
     """SST-2: how often an attacker names a word"""
     rows, bounds = [], []
-    for window in WINDOWS:
+    for window in WINDOWS[:1]:  # with windows, a candidate costs 4 r + 1 of them
         found = [attack("sst2", epsilon, window) for epsilon in EPSILONS]
         rows.append([label(window), *(value for value, _, _ in found), mean([prior for _, prior, _ in found])])
         rows.append(["proven at most", *(bound for _, _, bound in found), ""])
@@ -175,7 +175,7 @@ def points():
     """Returns curve -> [(epsilon, what the attacker gains, score, standard deviation)] of all settings of SST-2 that are measured."""
     curves = {}
     for epsilon in EPSILONS:
-        for window in WINDOWS:
+        for window in WINDOWS[:1]:
             curves.setdefault("word" + (", window %d" % window if window else ""), []).append((epsilon, attack("sst2", epsilon, window)[:2], scores(word("sst2", epsilon, window), "sst2")))
         for mechanism in PRIVATIZED:
             curves.setdefault(mechanism, []).append((epsilon, invert(mechanism, epsilon), scores(privatized("sst2", mechanism, epsilon), "sst2")))
