@@ -120,7 +120,8 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 static const struct nvdp_option option_rows[] = {
     {"run", NVDP_OPTION_TEXT, "RUN",
      "run directory; with --model the run to make or to use again, by default MODEL-sentence "
-     "beside the file",
+     "beside the file; name one run for all files of the same texts, because its ledger counts "
+     "them",
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "release the sentence embedding of this public encoder, without training: needs center, and "
