@@ -108,7 +108,7 @@ PROTECTS = {"santext": "any piece, from any other", "santext-plus": "the rarest 
 
 
 def label(window):
-    return "`word`" + (", windows of %d words on either side" % window if window else "")
+    return "`word`" + (", a window of %d on either side" % window if window else "")
 
 
 def table(task, epsilons=FEW):
