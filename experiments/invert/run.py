@@ -26,7 +26,7 @@ class Inversion(Study):
             file.write(text.replace("experiments/papers/", "experiments/"))
 
 
-study = Inversion(__file__, "What an attacker writes from a sample", {
+study = Inversion(__file__, "Texts recovered from samples", {
     "glue": ("glue", "folder of GLUE's tasks"),
     "model": ("models/minilm", "encoder"),
     "prior": ("models/compact", "masked language model of the attacker"),
@@ -73,7 +73,7 @@ def value(found, sees):
 
 @study.table
 def noiseless(study):
-    "Which share of a question does the attacker write from its sentence embedding, without noise?"
+    "How much of a question does the attacker recover from its sentence embedding without noise?"
     rows, known = [], []
     for pairs in PAIRS:
         public, attacked = questions(study, 1000, pairs), questions(study, 0, study.options.texts)
@@ -101,7 +101,7 @@ def train(study, name, *arguments):
 
 @study.table
 def mechanisms(study):
-    "What does the attacker write from samples?"
+    "How much of a text does the attacker recover from a sample?"
     certified = ["--method", "nvdp", "--from-base", "{out}/base", "--freeze-layers", 6, "--epochs", 3, "--weights", "constant", "--row-index", "trained",
                  "--lambda", 0, "--stdev-tau", 1, "--length-policy", "hidden", "--pool", "first", "--latent-dim", 32, "--lr-bottleneck", 2e-3, "--lr-head", 2e-3,
                  "--patience", 0]

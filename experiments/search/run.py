@@ -221,7 +221,7 @@ def qqp(study):
     return Table(scale="all-MiniLM-L6-v2, %d seeds of the noise, one sample per text; about 1,500 queries, so two standard errors over queries are at most .026." % study.options.seeds,
                  header=HEADER + ["prototype, recall", "prototype, both noised"], rows=rows,
                  verdict=verdict(measured, lambda *found: all(a > WANTED[clip] - .05 for a, clip in zip(found, CLIPS)),
-                                 "recall is at least that of the prototype less .05 for each C.", "recall is below the prototype's."),
+                                 "recall is at most .05 below that of the prototype at each C.", "recall is below the prototype's."),
                  note="One export and one search of the program at C 5: recall@10 %s, nDCG@10 %s." % (percent(program["recall"]), percent(program["ndcg"])))
 
 
