@@ -245,35 +245,6 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
     return NVDP_OK;
 }
 
-/* Makes a sorted key for each text from its tokens.  Two texts have the same key with probability 10^-19. */
-static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
-                             int64_t **out) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, data->count));
-    for (size_t i = 0; i < data->count; i++) {
-        uint64_t key = NVDP__FNV1A;
-        for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++)
-            key = nvdp__fnv1a(key, (uint64_t)data->ids[r]);
-        (*out)[i] = (int64_t)key;
-    }
-    qsort(*out, data->count, sizeof **out, nvdp__by_int64);
-    return NVDP_OK;
-}
-
-/* Counts the attacked texts that are also public. */
-static nvdp_status count_both(const struct nvdp__text_attack *a, size_t *both) {
-    nvdp_status status = NVDP_OK;
-    int64_t *known = NULL, *attacked = NULL;
-    NVDP_TRY(make_keys(a->ctx, a->known.data, &known));
-    NVDP_TRY(make_keys(a->ctx, a->attacked.data, &attacked));
-    for (size_t i = 0; i < a->attacked.data->count; i++)
-        *both += bsearch(&attacked[i], known, a->known.data->count, sizeof *known,
-                         nvdp__by_int64) != NULL;
-cleanup:
-    free(known);
-    free(attacked);
-    return status;
-}
-
 /* Restricts the split to the texts that the shared file contains. */
 static nvdp_status open_shared(struct nvdp__text_attack *a, struct nvdp__shared_texts *shared) {
     nvdp_status status = NVDP_OK;
@@ -303,7 +274,8 @@ void nvdp_text_attack_free(struct nvdp_text_attack *attack) {
 nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
                           struct nvdp_text_attack *out) {
     struct nvdp_text_attack made = {.struct_size = sizeof made};
-    NVDP_RETURN_IF_FAILED(count_both(a, &made.both));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__dataset_overlap(a->ctx, a->attacked.data, a->known.data, &made.both));
     nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
     made.texts = a->attacked.data->count;
     made.public_texts = a->known.data->count;

@@ -353,20 +353,6 @@ static nvdp_status name_run(struct export *export, struct options *options) {
     return NVDP__MADE(export->made_run);
 }
 
-typedef char text_digest[NVDP__DIGEST_HEX];
-
-static void hash_text(const struct nvdp_dataset *data, size_t i, text_digest hash) {
-    struct nvdp__digest digest;
-    nvdp__digest_begin(&digest);
-    nvdp__digest_bytes(&digest, data->ids + data->offset[i],
-                       (data->offset[i + 1] - data->offset[i]) * sizeof *data->ids);
-    nvdp__digest_end(&digest, hash);
-}
-
-static int by_digest(const void *a, const void *b) {
-    return memcmp(a, b, NVDP__DIGEST_HEX);
-}
-
 /* Refuses a center most of whose texts are to be shared, and warns of any other text in both.  The file states the mean
  * of the center's embeddings, which no noise protects. */
 static nvdp_status check_center(const struct export *export) {
@@ -380,19 +366,10 @@ static nvdp_status check_center(const struct export *export) {
                                                .directory = options->model,
                                                .text_column = options->text_column};
     struct nvdp__encode_input center = {0};
-    text_digest *shared = NULL, hash;
-    size_t n = 0, both = 0;
+    size_t both = 0;
     if (options->model == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__encode_input_read(export->ctx, options->center, &limits, &center));
-    NVDP_TRY(NVDP__NEW(export->ctx, shared, export->texts));
-    for (size_t p = 0; p < export->parts; p++)
-        for (size_t i = 0; i < export->part[p].data->count; i++)
-            hash_text(export->part[p].data, i, shared[n++]);
-    qsort(shared, n, sizeof *shared, by_digest);
-    for (size_t i = 0; i < center.data.count; i++) {
-        hash_text(&center.data, i, hash);
-        both += bsearch(hash, shared, n, sizeof *shared, by_digest) != NULL;
-    }
+    NVDP_TRY(nvdp__dataset_overlap(export->ctx, &center.data, export->part[0].data, &both));
     if (2 * both > center.data.count)
         NVDP_TRY(
             nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
@@ -406,7 +383,6 @@ static nvdp_status check_center(const struct export *export) {
                   options->center, both, center.data.count, why);
 cleanup:
     nvdp__encode_input_release(&center);
-    free(shared);
     return status;
 }
 

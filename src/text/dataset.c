@@ -596,3 +596,34 @@ nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size
     *dataset = part;
     return status;
 }
+
+/* ---- texts in both ---- */
+
+/* Makes a sorted key for each text from its tokens. */
+static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
+                             int64_t **out) {
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, data->count));
+    for (size_t i = 0; i < data->count; i++) {
+        uint64_t key = NVDP__FNV1A;
+        for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++)
+            key = nvdp__fnv1a(key, (uint64_t)data->ids[r]);
+        (*out)[i] = (int64_t)key;
+    }
+    qsort(*out, data->count, sizeof **out, nvdp__by_int64);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__dataset_overlap(struct nvdp_context *ctx, const struct nvdp_dataset *of,
+                                  const struct nvdp_dataset *among, size_t *count) {
+    nvdp_status status = NVDP_OK;
+    int64_t *key = NULL, *known = NULL;
+    *count = 0;
+    NVDP_TRY(make_keys(ctx, of, &key));
+    NVDP_TRY(make_keys(ctx, among, &known));
+    for (size_t i = 0; i < of->count; i++)
+        *count += bsearch(&key[i], known, among->count, sizeof *known, nvdp__by_int64) != NULL;
+cleanup:
+    free(key);
+    free(known);
+    return status;
+}

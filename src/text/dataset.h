@@ -81,6 +81,10 @@ nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size
 nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,
                               bool *chosen);
 
+/* Counts the texts of `of` whose tokens are those of a text of `among`, except with probability 10^-19. */
+nvdp_status nvdp__dataset_overlap(struct nvdp_context *ctx, const struct nvdp_dataset *of,
+                                  const struct nvdp_dataset *among, size_t *count);
+
 /* Like nvdp_dataset_load_file, for texts without labels: a label column may hold placeholders
  * (load.c). */
 nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
