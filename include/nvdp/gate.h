@@ -52,8 +52,8 @@ nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config
  * A check fails if its number cannot be measured, is not finite, or is beyond a limit; if an attack contradicts a proof;
  * or if an attack is too weak to show that anything is below an upper limit. Numbers are compared without rounding.
  *
- * Of a shared file alone only its own statements can be checked, as nvdp_verify() recomputes them; every other check
- * fails. All checks fail if nvdp_verify() finds a fault.
+ * nvdp_verify() checks the shared file once; if it finds a fault, every check fails. A shared file without its run shows
+ * only what it states, so checks of anything else fail.
  * @param ctx    reports progress, records messages, can cancel
  * @param config from nvdp_gate_config_create()
  * @param out    the result, also if checks fail; untouched on error

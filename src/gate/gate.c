@@ -83,7 +83,9 @@ struct gate {
     bool is_run;
     struct measured *measured;
     size_t count, capacity;
-    char fault[NVDP__REASON]; /* of {shared} beside a run, which fails every check; "": none */
+    /* the shared file: its checks, or why it could not be read; neither for a run without {shared} */
+    struct nvdp_verification file;
+    char unread[NVDP__REASON], fault[NVDP__REASON]; /* "": none */
 };
 
 static nvdp_status parse(const struct gate *gate, char *text, json_t **out) {
@@ -293,29 +295,33 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
                 out);
 }
 
+/* Returns the path of the shared file; NULL: there is none. */
+static const char *file_of(const struct gate *gate) {
+    return gate->is_run ? gate->options.shared : gate->options.target;
+}
+
 static nvdp_status measure_file(const struct gate *gate, const char *source, char *fault,
                                 json_t **out) {
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    const char *path = gate->is_run ? gate->options.shared : gate->options.target;
-    if (path == NULL)
+    const struct nvdp_verification *file = &gate->file;
+    if (file_of(gate) == NULL)
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "expected a shared file: name it in place of the run, or with {shared}");
-    NVDP_RETURN_IF_FAILED(nvdp_verify(gate->ctx, path, NULL, &found));
-    find_fault(&found, fault);
-    if (strcmp(source, "certificate") == 0) return file_certificate(gate, &found, out);
+    if (gate->unread[0] != '\0') return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->unread);
+    nvdp__snprintf(fault, NVDP__REASON, "%s", gate->fault);
+    if (strcmp(source, "certificate") == 0) return file_certificate(gate, file, out);
     NVDP_RETURN_IF_FAILED(check_delta(gate, FILE_DELTA));
     if (strcmp(source, "ledger") != 0)
-        return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, &found), out);
-    if (isnan(found.spent_epsilon))
+        return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, file), out);
+    if (isnan(file->spent_epsilon))
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
-    guess_persons(gate, &found.person);
-    const struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
-                                               .epsilon = found.spent_epsilon,
-                                               .delta = FILE_DELTA,
-                                               .samples = found.spent_samples,
-                                               .person = found.person,
-                                               .receiver_epsilon = NAN,
-                                               .receiver_person_epsilon = NAN};
+    struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
+                                         .epsilon = file->spent_epsilon,
+                                         .delta = FILE_DELTA,
+                                         .samples = file->spent_samples,
+                                         .person = file->person,
+                                         .receiver_epsilon = NAN,
+                                         .receiver_person_epsilon = NAN};
+    guess_persons(gate, &stated.person);
     NVDP_RETURN_IF_FAILED(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out));
     static const char *const unknown[] = {"releases", "texts", "budget_epsilon", "person_budget"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
@@ -498,7 +504,10 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
         smallest = check->number != NULL
                        ? nvdp__gate_score(measured->result, check->path, true, unused)
                        : nvdp__gate_number(measured->result, check->path, true, unused);
-    if (gate->fault[0] != '\0')
+    /* a file beside a run fails every check if it cannot be read or is wrong */
+    if (gate->is_run && gate->unread[0] != '\0')
+        nvdp__snprintf(out->reason, sizeof out->reason, "not measured: %s", gate->unread);
+    else if (gate->is_run && gate->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", gate->fault);
     else if (measured->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
@@ -550,17 +559,17 @@ static nvdp_status open_target(struct gate *gate) {
     return NVDP_OK;
 }
 
-/* Verifies the file given with {shared} beside a run. A fault, or a file that cannot be read, fails every check. */
-static nvdp_status verify_shared(struct gate *gate) {
-    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
-    if (!gate->is_run || gate->options.shared == NULL) return NVDP_OK;
-    const nvdp_status status = nvdp_verify(gate->ctx, gate->options.shared, NULL, &found);
+/* Verifies the shared file, once for all checks. */
+static nvdp_status verify_file(struct gate *gate) {
+    const char *path = file_of(gate);
+    if (path == NULL) return NVDP_OK;
+    gate->file.struct_size = sizeof gate->file;
+    const nvdp_status status = nvdp_verify(gate->ctx, path, NULL, &gate->file);
     if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
     if (status != NVDP_OK)
-        nvdp__snprintf(gate->fault, sizeof gate->fault, "not measured: %s",
-                       nvdp_context_error(gate->ctx));
+        nvdp__snprintf(gate->unread, sizeof gate->unread, "%s", nvdp_context_error(gate->ctx));
     else
-        find_fault(&found, gate->fault);
+        find_fault(&gate->file, gate->fault);
     return NVDP_OK;
 }
 
@@ -573,7 +582,7 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &gate.options));
     NVDP_TRY(open_target(&gate));
     NVDP_TRY(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
-    NVDP_TRY(verify_shared(&gate));
+    NVDP_TRY(verify_file(&gate));
     NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {
         struct nvdp_gate_check *check = &result.check[result.checks];

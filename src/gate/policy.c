@@ -45,8 +45,6 @@ struct reader {
     struct nvdp__policy *policy;
 };
 
-#define BAD(reader, key, ...) bad(reader, key, __VA_ARGS__)
-
 static __attribute__((format(printf, 3, 4))) nvdp_status
 bad(const struct reader *reader, const char *key, const char *format, ...) {
     char why[NVDP__REASON];
@@ -67,7 +65,7 @@ static nvdp_status check_keys(const struct reader *reader, const json_t *object,
         size_t i = 0;
         for (; known[i] != NULL && strcmp(known[i], key) != 0; i++)
             nvdp__guess(&guess, known[i]);
-        if (known[i] == NULL) return BAD(reader, key, "unknown key '%.64s'%s", key, guess.text);
+        if (known[i] == NULL) return bad(reader, key, "unknown key '%.64s'%s", key, guess.text);
     }
     return NVDP_OK;
 }
@@ -79,10 +77,10 @@ static nvdp_status read_number(const struct reader *reader, const json_t *object
     *out = fallback;
     if (value == NULL) return NVDP_OK;
     if (!json_is_number(value))
-        return BAD(reader, key, "%s: expected a number, found another type", key);
+        return bad(reader, key, "%s: expected a number, found another type", key);
     *out = json_number_value(value);
     if (!(*out >= min && *out <= max))
-        return BAD(reader, key, "%s: expected a number from %g to %g, found %g", key, min, max,
+        return bad(reader, key, "%s: expected a number from %g to %g, found %g", key, min, max,
                    *out);
     return NVDP_OK;
 }
@@ -92,7 +90,7 @@ static nvdp_status read_text(const struct reader *reader, const json_t *object, 
     const json_t *value = json_object_get(object, key);
     *out = json_string_value(value);
     if (value == NULL || (*out != NULL && **out != '\0')) return NVDP_OK;
-    return BAD(reader, key, "%s: expected a text that is not empty", key);
+    return bad(reader, key, "%s: expected a text that is not empty", key);
 }
 
 /* --- measures --- */
@@ -122,13 +120,13 @@ static nvdp_status read_baseline(const struct reader *reader, const json_t *obje
         read_number(reader, object, "baseline", NAN, 1e-300, 1 - 1e-16, baseline));
     NVDP_RETURN_IF_FAILED(read_number(reader, object, "texts", NAN, 2, 1e300, &texts));
     if (!isnan(*baseline) && !isnan(texts))
-        return BAD(reader, "texts", "expected either baseline or texts, found both");
+        return bad(reader, "texts", "expected either baseline or texts, found both");
     if (!isnan(texts)) *baseline = 1 / texts;
     if (isnan(*baseline)) return NVDP_OK;
     for (size_t i = 0; i < policy->baselines; i++)
         if (policy->baseline[i] == *baseline) return NVDP_OK;
     if (policy->baselines == NVDP_GUESSES)
-        return BAD(reader, NULL, "expected at most %d different baselines in a policy, found more",
+        return bad(reader, NULL, "expected at most %d different baselines in a policy, found more",
                    NVDP_GUESSES);
     policy->baseline[policy->baselines++] = *baseline;
     return NVDP_OK;
@@ -149,7 +147,7 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
     }
     const char *hole = strstr(path, BASELINE);
     if ((hole != NULL) != !isnan(baseline))
-        return BAD(reader,
+        return bad(reader,
                    hole != NULL                       ? "measure"
                    : json_object_get(object, "texts") ? "texts"
                                                       : "baseline",
@@ -171,7 +169,7 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
         if (path[length] == '.') nvdp__guess(&guess, sources[i]);
     }
     if (strlen(path) >= sizeof check->path || check->source == NULL)
-        return BAD(reader, "measure",
+        return bad(reader, "measure",
                    "unknown measure '%.64s'%s: expected a name such as certified_epsilon, or a "
                    "number of certificate, privacy, ledger or verification, such as "
                    "privacy.exact.worst",
@@ -196,7 +194,7 @@ static nvdp_status read_options(const struct reader *reader, const json_t *optio
     const char *key;
     json_t *value;
     if (!json_is_object(options))
-        return BAD(reader, "options", "options: expected an object, found another type");
+        return bad(reader, "options", "options: expected an object, found another type");
     NVDP_TRY(nvdp_attacks_config_create(reader->ctx, &config));
     json_object_foreach((json_t *)options, key, value) {
         struct nvdp__guess guess = {.word = key};
@@ -205,16 +203,16 @@ static nvdp_status read_options(const struct reader *reader, const json_t *optio
             nvdp__guess(&guess, *name);
         if (!takes(attack, key) || strcmp(key, "kind") == 0 || strcmp(key, "run") == 0 ||
             strcmp(key, "model") == 0)
-            NVDP_TRY(BAD(reader, "options", "options: attack %s has no option '%.64s'%s",
+            NVDP_TRY(bad(reader, "options", "options: attack %s has no option '%.64s'%s",
                          attack->name, key, guess.text));
         if (!nvdp__gate_option(value, sizeof text, text))
-            NVDP_TRY(BAD(reader, "options",
+            NVDP_TRY(bad(reader, "options",
                          "options: %.64s: expected a text, a number or true, found another type",
                          key));
         status = nvdp_config_set(config, key, text);
         if (status == NVDP_ERR_ARGUMENT) {
             nvdp__snprintf(text, sizeof text, "%s", nvdp_context_error(reader->ctx));
-            NVDP_TRY(BAD(reader, "options", "options: %s", text));
+            NVDP_TRY(bad(reader, "options", "options: %s", text));
         }
         NVDP_TRY(status);
     }
@@ -248,10 +246,10 @@ static nvdp_status read_attack(const struct reader *reader, const json_t *object
         nvdp__guess(&guess, check->attack.name);
         found = strcmp(check->attack.name, attack) == 0;
     }
-    if (!found) return BAD(reader, "attack", "unknown attack '%.64s'%s", attack, guess.text);
+    if (!found) return bad(reader, "attack", "unknown attack '%.64s'%s", attack, guess.text);
     NVDP_RETURN_IF_FAILED(read_text(reader, object, "number", &number));
     if (number == NULL || strlen(number) >= sizeof check->path)
-        return BAD(reader, number != NULL ? "number" : "attack",
+        return bad(reader, number != NULL ? "number" : "attack",
                    "attack %s: expected number, the name of a number of its result, such as "
                    "scores[observed=release,metric=accuracy].value",
                    attack);
@@ -275,7 +273,7 @@ static nvdp_status read_check(const struct reader *reader, const json_t *object,
                                             "attack",  "number",  "options",  NULL};
     const char *measure = NULL, *attack = NULL;
     if (!json_is_object(object))
-        return BAD(reader, NULL, "checks: expected an object per check, found another type");
+        return bad(reader, NULL, "checks: expected an object per check, found another type");
     const bool some = json_object_get(object, "measure") != NULL,
                other = json_object_get(object, "attack") != NULL;
     NVDP_RETURN_IF_FAILED(check_keys(reader, object,
@@ -285,7 +283,7 @@ static nvdp_status read_check(const struct reader *reader, const json_t *object,
     NVDP_RETURN_IF_FAILED(read_text(reader, object, "measure", &measure));
     NVDP_RETURN_IF_FAILED(read_text(reader, object, "attack", &attack));
     if ((measure != NULL) == (attack != NULL))
-        return BAD(reader, NULL, "expected either measure or attack, found %s",
+        return bad(reader, NULL, "expected either measure or attack, found %s",
                    measure != NULL ? "both" : "neither");
     check->line = line_of(reader->text, reader->item, NULL);
     NVDP_RETURN_IF_FAILED(
@@ -293,10 +291,10 @@ static nvdp_status read_check(const struct reader *reader, const json_t *object,
     NVDP_RETURN_IF_FAILED(
         read_number(reader, object, "at_least", NAN, -1e300, 1e300, &check->at_least));
     if (isnan(check->at_most) && isnan(check->at_least))
-        return BAD(reader, NULL, "%s: expected a limit, at_most or at_least, found neither",
+        return bad(reader, NULL, "%s: expected a limit, at_most or at_least, found neither",
                    measure != NULL ? measure : attack);
     if (check->at_least > check->at_most)
-        return BAD(reader, "at_least", "at_least: expected at most at_most, %g, found %g",
+        return bad(reader, "at_least", "at_least: expected at most at_most, %g, found %g",
                    check->at_most, check->at_least);
     return measure != NULL ? read_measure(reader, object, measure, check)
                            : read_attack(reader, object, attack, check);
@@ -313,11 +311,11 @@ static nvdp_status read_policy(struct reader *reader) {
         read_number(reader, policy->object, "delta", 1e-5, 1e-300, 1 - 1e-16, &policy->delta));
     NVDP_RETURN_IF_FAILED(read_number(reader, policy->object, "releases", 1, 1, 65536, &releases));
     if (releases != floor(releases))
-        return BAD(reader, "releases", "releases: expected a whole number, found %g", releases);
+        return bad(reader, "releases", "releases: expected a whole number, found %g", releases);
     policy->releases = (int)releases;
     const json_t *checks = json_object_get(policy->object, "checks");
     if (!json_is_array(checks) || json_array_size(checks) == 0)
-        return BAD(reader, checks != NULL ? "checks" : NULL,
+        return bad(reader, checks != NULL ? "checks" : NULL,
                    "checks: expected a list of at least one check, found %s",
                    checks == NULL          ? "no such key"
                    : json_is_array(checks) ? "an empty list"
