@@ -208,13 +208,8 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__sample *given, float **pooled) {
     struct sentence *sentence = self;
     (void)params;
-    if (given->dim != sentence->dim || given->texts > sentence->rows.max_texts ||
-        given->rows != given->texts)
-        return nvdp__fail(sentence->ctx, NVDP_ERR_ARGUMENT,
-                          "sample: expected one vector of width %zu for each of at most %zu texts, "
-                          "found %zu of width %zu for %zu",
-                          sentence->dim, sentence->rows.max_texts, given->rows, given->dim,
-                          given->texts);
+    NVDP_RETURN_IF_FAILED(
+        nvdp__sample_rows_check_single(sentence->ctx, &sentence->rows, sentence->dim, given));
     nvdp__copy(dev, given->rows * given->dim, given->z, sentence->z);
     *pooled = sentence->z;
     return NVDP_OK;

@@ -358,12 +358,7 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__sample *given, float **pooled) {
     struct word *word = self;
     (void)params;
-    if (given->dim != word->dim || given->texts > word->rows.max_texts ||
-        given->rows != given->texts)
-        return nvdp__fail(word->ctx, NVDP_ERR_ARGUMENT,
-                          "sample: expected one vector of width %zu for each of at most %zu texts, "
-                          "found width %zu and %zu vectors for %zu texts",
-                          word->dim, word->rows.max_texts, given->dim, given->rows, given->texts);
+    NVDP_RETURN_IF_FAILED(nvdp__sample_rows_check_single(word->ctx, &word->rows, word->dim, given));
     nvdp__copy(dev, given->rows * word->dim, given->z, word->pooled);
     *pooled = word->pooled;
     return NVDP_OK;

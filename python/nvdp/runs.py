@@ -27,6 +27,7 @@ from ._progress import Progress, showing
 from .posteriors import Posteriors
 from .results import Evaluation, ExportResult, Metric, ModelInfo, SanitizeResult, Scores, TrainingPrivacy, TrainResult
 from .sanitizer import text_mechanism
+from .shared import _export
 from .tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -810,10 +811,4 @@ class Run:
                     options.setdefault("with_labels", True)
             elif labels is not None or pairs is not None or persons is not None:
                 raise NvdpValueError("texts: expected texts with labels, pairs or persons, found none")
-            config = self._context.config(lib.nvdp_export_config_create, {"run": self.path, "out": absolute(out, "out"), **options})
-            result = freed("struct nvdp_export_result")
-            self._context.call(lib.nvdp_export, config, result)
-        found = record(result[0])
-        found["person"]["guess"] = found["person"]["guess"][: found["person"]["guesses"]]
-        found["privacy"] = self._context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
-        return found
+            return _export(self._context, {"run": self.path, "out": absolute(out, "out"), **options})

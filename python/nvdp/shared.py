@@ -370,9 +370,15 @@ def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5",
                  "clip_sequence": clip_sequence, "certified_epsilon": certified_epsilon, "reduce": reduce, **options}  # fmt: skip
         if run is not None:
             given["run"] = absolute(run, "run")
-        result = freed("struct nvdp_export_result")
-        context.call(lib.nvdp_export, context.config(lib.nvdp_export_config_create, given), result)
+        return _export(context, given)
+
+
+def _export(context: Context, options: dict[str, Any]) -> ExportResult:
+    """Runs nvdp_export() with these options."""
+    result = freed("struct nvdp_export_result")
+    context.call(lib.nvdp_export, context.config(lib.nvdp_export_config_create, options), result)
     found = record(result[0])
+    found["person"]["guess"] = found["person"]["guess"][: found["person"]["guesses"]]
     found["privacy"] = context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
     return found
 

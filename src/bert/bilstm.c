@@ -45,15 +45,14 @@ static size_t inputs_of(const struct nvdp__bert *bert, size_t layer) {
 /* Two layers of how->units per direction over the word embeddings of `from`. */
 static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
                                           const struct nvdp__over_words *how) {
-    /* positions have no vectors, so any length is possible */
-    enum { LAYERS = 2, LONGEST = 1 << 20 };
+    enum { LAYERS = 2 };
     struct nvdp_bert_config config = *from;
     config.model_type = NVDP_MODEL_BILSTM;
     config.embedding_size = nvdp__word_width(from);
     config.hidden_size = DIRECTIONS * how->units;
     config.num_hidden_layers = LAYERS;
-    config.max_position_embeddings = LONGEST;
-    config.type_vocab_size = 2; /* both types are treated alike */
+    config.max_position_embeddings = NVDP__ANY_LENGTH; /* positions have no vectors */
+    config.type_vocab_size = 2;                        /* both types are treated alike */
     return config;
 }
 

@@ -214,10 +214,8 @@ static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const j
     const char *found;
     NVDP_RETURN_IF_FAILED(
         nvdp__json_string(ctx, path, json, "model_type", nvdp__encoders[0]->names.type, &found));
-    for (int type = 0; nvdp__encoders[type] != NULL; type++) {
-        if (strcmp(found, nvdp__encoders[type]->names.type) != 0) continue;
-        config->model_type = (enum nvdp_model_type)type;
-        config->pad_token_id = nvdp__encoders[type]->pad_token_id;
+    if (nvdp__encoder_type(found, &config->model_type)) {
+        config->pad_token_id = nvdp__encoder_row(config->model_type)->pad_token_id;
         return NVDP_OK;
     }
     char list[NVDP__ENCODER_LIST];

@@ -35,9 +35,17 @@ const struct nvdp__encoder_row *nvdp__encoder_row(enum nvdp_model_type type) {
 }
 
 const struct nvdp__encoder_row *nvdp__encoder_find(const char *model_type) {
-    for (size_t i = 0; nvdp__encoders[i] != NULL; i++)
-        if (strcmp(nvdp__encoders[i]->names.type, model_type) == 0) return nvdp__encoders[i];
-    return NULL;
+    enum nvdp_model_type type;
+    return nvdp__encoder_type(model_type, &type) ? nvdp__encoders[type] : NULL;
+}
+
+bool nvdp__encoder_type(const char *model_type, enum nvdp_model_type *out) {
+    for (int i = 0; nvdp__encoders[i] != NULL; i++) {
+        if (strcmp(nvdp__encoders[i]->names.type, model_type) != 0) continue;
+        *out = (enum nvdp_model_type)i;
+        return true;
+    }
+    return false;
 }
 
 const struct nvdp__encoder_row *nvdp__encoder_choice(int choice) {

@@ -60,6 +60,9 @@ struct nvdp__encoder_pass {
                             const struct nvdp__pooler *pooler, float *d_pooled, float *d_last);
 };
 
+/* max_position_embeddings of an encoder without positions, which takes a text of any length. */
+enum { NVDP__ANY_LENGTH = 1 << 20 };
+
 /* The size of an encoder over the word embeddings of another model. Each row reads its own members. */
 struct nvdp__over_words {
     size_t units;          /* per direction */
@@ -143,6 +146,8 @@ extern const char *const nvdp__encoder_choices[];
 const struct nvdp__encoder_row *nvdp__encoder_row(enum nvdp_model_type type);
 /* The row of a model_type; NULL if the table has none. */
 const struct nvdp__encoder_row *nvdp__encoder_find(const char *model_type);
+/* Finds the type of a model_type. Returns false if the table has none. */
+bool nvdp__encoder_type(const char *model_type, enum nvdp_model_type *out);
 /* The row of a value of the option `encoder`; NULL: the model's own encoder. */
 const struct nvdp__encoder_row *nvdp__encoder_choice(int choice);
 enum { NVDP__ENCODER_LIST = 256 };

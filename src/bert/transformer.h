@@ -36,11 +36,13 @@ void nvdp__transformer_initialize_pooler(const struct nvdp__bert *bert,
 #define NVDP__BERT_KEYS                                                                            \
     { NVDP__BERT_KEY_NAMES }
 #define NVDP__UNTYPED_KEY_NAMES                                                                    \
+    [NVDP__KEY_POSITIONS] = "max_position_embeddings", NVDP__LAYER_KEY_NAMES
+/* Those without positions. */
+#define NVDP__LAYER_KEY_NAMES                                                                      \
     [NVDP__KEY_HIDDEN_SIZE] = "hidden_size", [NVDP__KEY_LAYERS] = "num_hidden_layers",             \
     [NVDP__KEY_HEADS] = "num_attention_heads",                                                     \
     [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size", [NVDP__KEY_VOCAB_SIZE] = "vocab_size",    \
-    [NVDP__KEY_POSITIONS] = "max_position_embeddings", [NVDP__KEY_NORM_EPS] = "layer_norm_eps",    \
-    [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",                                            \
+    [NVDP__KEY_NORM_EPS] = "layer_norm_eps", [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",   \
     [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",                                \
     [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range", [NVDP__KEY_ACTIVATION] = "hidden_act"
 

@@ -55,7 +55,6 @@ static size_t word_room(const struct nvdp_bert_config *config) {
 
 static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
                                           const struct nvdp__over_words *how) {
-    enum { LONGEST = 1 << 20 }; /* windows have positions, texts have none */
     struct nvdp_bert_config config = *from;
     config.model_type = NVDP_MODEL_WORD_WINDOWS;
     config.window = how->window;
@@ -63,13 +62,12 @@ static struct nvdp_bert_config over_words(const struct nvdp_bert_config *from,
     config.window_positions = from->max_position_embeddings;
     config.num_hidden_layers = nvdp__min(how->layers, from->num_hidden_layers);
     config.embedding_size = nvdp__word_width(from);
-    config.max_position_embeddings = LONGEST;
+    config.max_position_embeddings = NVDP__ANY_LENGTH; /* windows have positions, texts have none */
     return config;
 }
 
 static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const json_t *json,
                                struct nvdp_bert_config *config) {
-    const struct nvdp_bert_config text = over_words(config, &(struct nvdp__over_words){0});
     const char *type;
     int64_t window, positions;
     NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, json, "window", 0, WIDEST, &window));
@@ -78,12 +76,8 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
     NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "window_type", "bert", &type));
     config->window = (size_t)window;
     config->window_positions = (size_t)positions;
-    config->max_position_embeddings = text.max_position_embeddings;
-    for (int i = 0; nvdp__encoders[i] != NULL; i++) {
-        if (strcmp(nvdp__encoders[i]->names.type, type) != 0) continue;
-        config->window_type = (enum nvdp_model_type)i;
-        return NVDP_OK;
-    }
+    config->max_position_embeddings = NVDP__ANY_LENGTH;
+    if (nvdp__encoder_type(type, &config->window_type)) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "%s: 'window_type': expected a model type, found '%.100s'", path, type);
 }
@@ -345,18 +339,9 @@ const struct nvdp__encoder_row nvdp__encoder_word_windows = {
               .tagging = "WordWindowsForTokenClassification",
               .prefix = PREFIX,
               .classifier = "classifier"},
-    .key = {[NVDP__KEY_HIDDEN_SIZE] = "hidden_size",
-            [NVDP__KEY_LAYERS] = "num_hidden_layers",
-            [NVDP__KEY_HEADS] = "num_attention_heads",
-            [NVDP__KEY_INTERMEDIATE_SIZE] = "intermediate_size",
-            [NVDP__KEY_VOCAB_SIZE] = "vocab_size",
-            [NVDP__KEY_TYPES] = "type_vocab_size",
+    .key = {[NVDP__KEY_TYPES] = "type_vocab_size",
             [NVDP__KEY_EMBEDDING_SIZE] = "embedding_size",
-            [NVDP__KEY_NORM_EPS] = "layer_norm_eps",
-            [NVDP__KEY_HIDDEN_DROPOUT] = "hidden_dropout_prob",
-            [NVDP__KEY_ATTENTION_DROPOUT] = "attention_probs_dropout_prob",
-            [NVDP__KEY_INITIALIZER_RANGE] = "initializer_range",
-            [NVDP__KEY_ACTIVATION] = "hidden_act"},
+            NVDP__LAYER_KEY_NAMES},
     .bottleneck = true,
     .word_local = true,
     .over_words = over_words,

@@ -10,11 +10,10 @@ static const struct nvdp_bert_config *config_of(const struct nvdp__bert *bert) {
 
 /* Members that config.json does not have for this type. */
 static void complete(struct nvdp_bert_config *config) {
-    enum { LONGEST = 1 << 20 }; /* there are no positions, so any length is possible */
     config->model_type = NVDP_MODEL_WORDS;
     config->num_hidden_layers = 1; /* the table */
     config->num_attention_heads = 1;
-    config->max_position_embeddings = LONGEST;
+    config->max_position_embeddings = NVDP__ANY_LENGTH;
     config->type_vocab_size = 1;
 }
 

@@ -67,6 +67,17 @@ nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__
                          sizeof *layout->src);
 }
 
+nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
+                                           const struct nvdp__sample_rows *layout, size_t dim,
+                                           const struct nvdp__sample *given) {
+    if (given->dim == dim && given->texts <= layout->max_texts && given->rows == given->texts)
+        return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "sample: expected one vector of width %zu for each of at most %zu texts, "
+                      "found width %zu and %zu vectors for %zu texts",
+                      dim, layout->max_texts, given->dim, given->rows, given->texts);
+}
+
 nvdp_status nvdp__sample_rows_fill(struct nvdp_context *ctx, const struct nvdp__form *form,
                                    const struct nvdp__batch *batch,
                                    struct nvdp__sample_rows *layout) {

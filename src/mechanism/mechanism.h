@@ -99,6 +99,10 @@ struct nvdp__sample {
     const float *z;        /* [R, p] */
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
+/* NVDP_ERR_ARGUMENT unless a given sample has one vector of this width per text, and no more texts than the plan. */
+nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
+                                           const struct nvdp__sample_rows *layout, size_t dim,
+                                           const struct nvdp__sample *given);
 
 /* An encoded batch, the input of a mechanism. */
 struct nvdp__encoded {
