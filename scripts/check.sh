@@ -21,7 +21,7 @@ wording() {
     python3 scripts/prose.py || return 1
     git ls-files '*.c' '*.h' '*.inc' '*.md' '*.py' '*.sh' '*.cmake' | grep -v '^tests/golden/' |
         xargs codespell --quiet-level 3 --ignore-regex '\\[nt]' \
-            --ignore-words-list fpr,dout,nd,ot,te,ore,bu,ther,each,ody,lamda,modle,trian,arithmetics,extit,seach,occurences
+            --ignore-words-list fpr,dout,nd,ot,te,ore,bu,ther,each,ody,lamda,modle,trian,arithmetics,extit,seach,occurences,rouge
 }
 
 # These take as long as all other tests that train, so they are not part of `make test`.
