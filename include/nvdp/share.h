@@ -157,6 +157,10 @@ struct nvdp_verification {
     double delta; /**< its delta; NaN: none */
     /** Its mu for all samples of a text together; NaN: not a Gaussian mechanism. */
     double mu;
+    /** For any word in place of any other, at 1e-5: all samples of a text that the sender's ledger counts, in nats; +inf:
+     * nothing is proven per word. */
+    double word_epsilon;
+    double word_mu;                       /**< its mu; +inf: nothing is proven per word */
     size_t checks;                        /**< number of checks made */
     struct nvdp_check check[NVDP_CHECKS]; /**< the checks, in the order in which they were made */
     char statement

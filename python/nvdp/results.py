@@ -813,6 +813,11 @@ class Verification(Result):
     """Its delta; NaN: none."""
     mu: float
     """Its mu for all samples of a text together; NaN: not a Gaussian mechanism."""
+    word_epsilon: float
+    """For any word in place of any other, at 1e-5: all samples of a text that the sender's ledger counts, in nats; +inf: nothing is proven
+    per word."""
+    word_mu: float
+    """Its mu; +inf: nothing is proven per word."""
     checks: int
     """Number of checks made."""
     check: list[Check]

@@ -279,6 +279,8 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
     const bool more = found->spent_epsilon > found->epsilon * (1 + 1e-9); /* of other releases */
     double epsilon = more ? found->spent_epsilon : found->epsilon, mu = more ? NAN : found->mu;
+    const double word =
+        isfinite(found->word_mu) ? nvdp_gdp_epsilon(found->word_mu, delta) : INFINITY;
     if (!isnan(mu) && found->certified && delta != found->delta)
         epsilon = nvdp_gdp_epsilon(mu, delta);
     else if (found->certified)
@@ -290,8 +292,9 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
                                                  nvdp_guess_bound(b, mu / 2, 1, 0)));
     }
     return made(gate,
-                json_pack("{s:o, s:f, s:o}", "epsilon", nvdp__json_number(epsilon), "delta", delta,
-                          "guess", guesses),
+                json_pack("{s:o, s:f, s:o, s:{s:o}}", "epsilon", nvdp__json_number(epsilon),
+                          "delta", delta, "guess", guesses, "word", "epsilon",
+                          nvdp__json_number(word)),
                 out);
 }
 
@@ -410,21 +413,27 @@ static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gat
            (a->options == b->options || json_equal(a->options, b->options));
 }
 
-/* Takes the certificate of the run, or of the file given with {shared} if it proves less. */
+/* Returns true unless the number of `other` is at most that of `mine`. */
+static bool proves_less(const json_t *other, const json_t *mine, const char *path) {
+    char reason[NVDP__REASON];
+    return !(nvdp__gate_number(other, path, false, reason) <=
+             nvdp__gate_number(mine, path, false, reason));
+}
+
+/* Takes the certificate of the run, or of the file given with {shared} if it proves less, and the same per word. */
 static nvdp_status measure_larger(const struct gate *gate, struct measured *to) {
     json_t *file = NULL;
     NVDP_RETURN_IF_FAILED(measure_certificate(gate, &to->result));
     if (gate->options.shared == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(measure_file(gate, "certificate", to->fault, &file));
-    const json_t *mine = json_object_get(to->result, "epsilon"),
-                 *other = json_object_get(file, "epsilon");
-    if (json_is_number(mine) &&
-        !(json_is_number(other) && json_number_value(other) <= json_number_value(mine))) {
+    if (proves_less(file, to->result, "epsilon")) {
         json_decref(to->result);
-        to->result = file;
-    } else {
-        json_decref(file);
+        to->result = json_incref(file);
+    } else if (json_is_object(json_object_get(to->result, "word")) &&
+               proves_less(file, to->result, "word.epsilon")) {
+        json_object_set(to->result, "word", json_object_get(file, "word"));
     }
+    json_decref(file);
     return NVDP_OK;
 }
 

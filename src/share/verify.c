@@ -66,6 +66,8 @@ static struct nvdp_verification nothing_found(void) {
                                       .epsilon = INFINITY,
                                       .delta = NAN,
                                       .mu = NAN,
+                                      .word_epsilon = INFINITY,
+                                      .word_mu = INFINITY,
                                       .spent_epsilon = NAN};
 }
 
@@ -761,6 +763,10 @@ static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
     if (v.held != NULL) NVDP_TRY(check_content(&v));
     NVDP_TRY(check_signature(&v, wanted));
     NVDP_TRY(v.status);
+    if (v.facts.word.holds) {
+        v.found.word_mu = v.facts.word.mu;
+        v.found.word_epsilon = nvdp_gdp_epsilon(v.found.word_mu, NVDP__LEDGER_DELTA);
+    }
     *texts = v.held != NULL ? v.held->shape.texts : 0;
     *epsilon = v.facts.word_useful && !v.facts.useful ? v.facts.word.epsilon
                : v.facts.spent.seen_before > 0        ? v.facts.spent.epsilon
@@ -825,6 +831,10 @@ static void take_sums(struct nvdp_verification *to, const struct nvdp_verificati
     if (first || of->person.persons == 0 ||
         (to->person.persons > 0 && of->person.epsilon > to->person.epsilon))
         to->person = of->person;
+    if (first || of->word_mu > to->word_mu) {
+        to->word_mu = of->word_mu;
+        to->word_epsilon = of->word_epsilon;
+    }
 }
 
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,

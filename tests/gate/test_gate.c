@@ -277,6 +277,54 @@ Test(gate, compares_a_run_and_its_file) {
     nvdp_context_free(ctx);
 }
 
+/* Per word, the samples of a file and all that its ledger counts are compared, not those of the run alone. */
+Test(gate, compares_the_proof_per_word) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_WORD, .latent_dim = 2, .epochs = 1, .clip_word = 0.25};
+    static const char policy[] = "{\"checks\": [{\"measure\": \"word_epsilon\", \"at_most\": 2}]}";
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    char run[512], shared[512];
+    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
+    const char *input = support_scratch_path("texts.tsv");
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad cat\t0\n");
+    struct nvdp_gate_result result = gated(ctx, policy, run);
+    const double one = result.check[0].found; /* the clip is a little above .25, for rounding */
+    is(&result, 0, true, NAN, "");
+    cr_expect(one >= nvdp_gdp_epsilon(.5, 1e-5) && one < 1.0001 * nvdp_gdp_epsilon(.5, 1e-5));
+    nvdp_gate_result_free(&result);
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", shared);
+    support_set(ctx, config, "samples", "2");
+    support_set(ctx, config, "budget-samples", "2");
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const double two = nvdp_gdp_epsilon(sqrt(2) * nvdp_gdp_mu(one, 1e-5), 1e-5); /* 2.9 */
+    result = gated(ctx, policy, shared);
+    is(&result, 0, false, two, "expected at most 2");
+    nvdp_gate_result_free(&result);
+    result = gated_with(ctx, policy, run, shared);
+    is(&result, 0, false, two, "expected at most 2");
+    nvdp_gate_result_free(&result);
+    nvdp_config_free(config);
+    /* a file of another method proves nothing per word */
+    static const struct run_choice other = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    snprintf(run, sizeof run, "%s", task_run(ctx, "other", &other, NULL));
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", support_scratch_path("b.h5"));
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    result = gated(ctx, policy, support_scratch_path("b.h5"));
+    is(&result, 0, false, NAN, "expected a finite number, found inf");
+    nvdp_gate_result_free(&result);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
 /* A number that is not finite fails, and so does everything of a run without noise. */
 Test(gate, what_is_not_proven_fails) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1};

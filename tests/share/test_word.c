@@ -69,6 +69,8 @@ static void release_and_verify(size_t window) {
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
+    cr_expect_float_eq(found.word_mu, guarantee.word.mu, 1e-6);
+    cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(guarantee.word.mu, 1e-5), 1e-4);
 
     /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
     exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
@@ -89,6 +91,8 @@ static void release_and_verify(size_t window) {
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds, "%s", found.statement);
+    cr_expect_float_eq(found.word_mu, sqrt(samples) * guarantee.word.mu, 1e-6);
+    cr_expect_float_eq(found.word_epsilon, all, 1e-4);
 
     /* After a file whose noise can be removed nothing is proven of all together. */
     for (int secure = 0; secure < 2; secure++) {
@@ -103,6 +107,7 @@ static void release_and_verify(size_t window) {
         found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
         cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
         cr_expect_eq(found.holds, secure != 0, "%s", found.statement);
+        cr_expect_eq(found.word_epsilon, INFINITY);
     }
     free((void *)config.data);
     free((void *)config.model);

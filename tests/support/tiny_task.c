@@ -159,6 +159,10 @@ const char *task_run(struct nvdp_context *ctx, const char *name, const struct ru
         config.lambda_g = implied.lambda_g;
         config.lambda_d = implied.lambda_d;
     }
+    if (choice->clip_word > 0) {
+        config.nvib.clip.word = choice->clip_word;
+        config.nvib.stdev_tau = 1;
+    }
     config.nvib.vib.vtdp_pool = choice->vtdp_pool;
     config.epochs = choice->epochs;
     config.overwrite = true;

@@ -43,6 +43,7 @@ struct run_choice {
     size_t epochs;     /* 1 if the weights do not matter */
     enum nvdp__vtdp_pool vtdp_pool;
     double clip_sequence; /* 0: none; otherwise weights are constant and rows have their index */
+    double clip_word;     /* 0: none */
 };
 /* Makes the task and trains as chosen, replacing an earlier run. Returns the run's folder,
  * `name` under the scratch directory, and sets *accuracy unless it is NULL. */
