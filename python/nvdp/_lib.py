@@ -606,7 +606,7 @@ def chunks(columns: list[Iterator[Any]], size: int, name: str) -> Iterator[list[
     while True:
         found = [list(islice(column, size)) for column in columns]
         if len({len(part) for part in found}) > 1:
-            raise NvdpValueError(f"labels, pairs: expected as many as texts, found {' and '.join(str(len(part)) for part in found)} in the last part")
+            raise NvdpValueError(f"labels, pairs, persons: expected as many as texts, found {' and '.join(str(len(part)) for part in found)} in the last part")
         if not found[0]:
             return
         yield found

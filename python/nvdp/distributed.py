@@ -28,12 +28,12 @@ from ._lib import (
     Context, NvdpError, NvdpValueError, absolute, c_text, ffi, from_json, lib, owned_text, rebuild, text_pairs,
 )  # fmt: skip
 from .results import Verification
-from .runs import Run
+from .runs import PERSON, Run
 from .shared import verify
 
 _BUSY, _WAIT = "another process has held it", 3600  # the ledger's lock, in seconds
 _OWN = ("input", "split", "splits", "data", "limit", "out", "model_id", "model_out", "card", "overwrite", "no_ledger", "ledger", "ledger_key",
-        "insecure_seed", "with_labels")  # fmt: skip
+        "insecure_seed", "with_labels", "person")  # fmt: skip
 _ABSENT: Any = object()
 
 
@@ -83,7 +83,7 @@ class ReleaseFunction:
     run, out: the run, and the folder of the shards, which all workers reach under these paths. id: of the release, 32 digits.
     """
 
-    def __init__(self, run: Run, out: Path, id: str, key: str, columns: tuple[str, str | None, str | None], ledger: tuple[str, str],
+    def __init__(self, run: Run, out: Path, id: str, key: str, columns: tuple[str, str | None, str | None, str | None], ledger: tuple[str, str],
                  options: Mapping[str, Any]):  # fmt: skip
         self.run, self.out, self.id = run, out, id
         self._key, self._columns, self._ledger, self._options = key, columns, ledger, dict(options)
@@ -121,15 +121,15 @@ class ReleaseFunction:
         if kind == "frame" and partition_info is _ABSENT:
             raise NvdpValueError("partition_info: expected the number of the partition for a DataFrame, found none; give map_partitions "
                                  "meta=release.meta (Dask), or map_batches another batch_format than pandas (Ray)")  # fmt: skip
-        text, label, pair = self._columns
+        text, *others = self._columns
         texts = _column(rows, text)
         if partition_info is None or not len(texts):
             return self._table(kind, [])
         number = partition_info.get("number") if isinstance(partition_info, Mapping) else None
-        labels, pairs = (None if name is None else _column(rows, name) for name in (label, pair))
-        shard = self.out / self._name(number, texts, pairs, labels)
+        labels, pairs, persons = (None if name is None else _column(rows, name) for name in others)
+        shard = self.out / self._name(number, texts, pairs, labels, *([] if persons is None else [persons]))
         if not shard.exists():
-            self._release(shard, texts, pairs, labels)
+            self._release(shard, texts, pairs, labels, persons)
         samples, epsilon, found = self._read(shard)
         if found != len(texts):
             raise NvdpError(f"{shard}: expected the {len(texts)} texts of its partition, found {found}", "ERR_INPUT")
@@ -141,18 +141,17 @@ class ReleaseFunction:
         digest.update(json.dumps([number, *columns], default=str).encode())
         return f"part-{'' if number is None else f'{number:06d}-'}{digest.hexdigest()}.h5"
 
-    def _release(self, shard: Path, texts: Any, pairs: Any, labels: Any) -> None:
+    def _release(self, shard: Path, texts: Any, pairs: Any, labels: Any, persons: Any) -> None:
         with _no_file() as source:
-            self.run._write(source, *text_pairs(texts, pairs, some=True), labels)
-            self._count_and_draw(shard, source, labels is not None)
+            self.run._write(source, *text_pairs(texts, pairs, some=True), labels, persons)
+            self._count_and_draw(shard, source, with_labels=labels is not None, **({} if persons is None else {"person": PERSON}))
 
-    def _count_and_draw(self, shard: Path, source: Path, with_labels: bool) -> None:
+    def _count_and_draw(self, shard: Path, source: Path, **columns: Any) -> None:
         ledger, ledger_key = self._ledger
         end = time.monotonic() + _WAIT
         while True:
             try:
-                self.run.export(None, shard, input=source, with_labels=with_labels, ledger=ledger, ledger_key=ledger_key, model_id=self.id,
-                                **self._options)  # fmt: skip
+                self.run.export(None, shard, input=source, ledger=ledger, ledger_key=ledger_key, model_id=self.id, **columns, **self._options)
                 return
             except NvdpError as reason:
                 if shard.exists():  # another worker had the same partition: its samples were counted twice
@@ -178,12 +177,13 @@ class ReleaseFunction:
 
 
 def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *, text: str = "text", label: str | None = None,
-                     pair: str | None = None, ledger: str | PathLike[str] | None = None, ledger_key: str | PathLike[str] | None = None,
+                     pair: str | None = None, person: str | None = None, ledger: str | PathLike[str] | None = None, ledger_key: str | PathLike[str] | None = None,
                      threads: int | None = None, **options: Any) -> ReleaseFunction:  # fmt: skip
     """Returns a function of a partition of texts that releases it into a file of the folder `out`; ReleaseFunction says how.
 
     run: a finished run. out: the folder. All workers must reach both, and the ledger, under the same paths.
-    text, label, pair: columns of the partitions; labels are written to the files if a column is named.
+    text, label, pair, person: columns of the partitions; labels are written to the files if a column is named, and the ledger adds
+        up all texts of a person, whose names are in no file.
     ledger, ledger_key: as of Run.export; one ledger for all partitions, RUN/ledger by default.
     threads: per worker; None: all processors of its machine.
     options: of Run.export, for each partition: samples, budget_samples (samples per text, over all its rows and tries), sign,
@@ -207,4 +207,4 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
     key, model = _secret(beside, f"{secrets.token_hex(32)} {run.info.fingerprint}").split()
     if model != run.info.fingerprint:
         raise NvdpValueError(f"{folder}: expected a new folder or a release of the run {run.path}, found a release of another model")
-    return ReleaseFunction(run, folder, id, key, (text, label, pair), (str(book), secret), options)
+    return ReleaseFunction(run, folder, id, key, (text, label, pair, person), (str(book), secret), options)

@@ -156,7 +156,7 @@ class PrivateEncoder:
         """Gives away `samples` random samples of each text: draws them, counts them in the ledger, and returns them as a shared file.
 
         out: the file: .h5, .safetensors or .parquet; None: a temporary one, which lasts as long as the result (Shared.save keeps it).
-        labels: written to the file if given. options: budget_samples, sign, card, overwrite ... (Run.export).
+        labels: written to the file if given. options: persons, budget_samples, sign, card, overwrite ... (Run.export).
         Raises ERR_STATE, before anything is drawn, for a text without samples left in its budget.
         """
         kept = _Folder() if out is None else None
@@ -166,8 +166,8 @@ class PrivateEncoder:
         return Shared(path)._keep(kept)
 
     def release_shards(self, texts: Iterable[str], folder: str | PathLike[str], *, pairs: Iterable[str] | None = None,
-                       labels: Iterable[Any] | None = None, shard_size: int = 65536, first_shard: int = 0, ending: str = "h5",
-                       show_progress_bar: bool | None = None, **options: Any) -> list[Path]:  # fmt: skip
+                       labels: Iterable[Any] | None = None, persons: Iterable[str | None] | None = None, shard_size: int = 65536,
+                       first_shard: int = 0, ending: str = "h5", show_progress_bar: bool | None = None, **options: Any) -> list[Path]:  # fmt: skip
         """Gives away one sample per text of any iterable, a generator too, in files of `shard_size` texts: FOLDER/shard-00000.h5 ...
         Returns the files. Memory: one shard of texts and vectors. All shards are counted in one ledger.
 
@@ -176,18 +176,16 @@ class PrivateEncoder:
         If a shard is refused, the shards before it are complete; `first_shard` is the number of the next, for the texts that are left.
         options: samples, budget_samples, sign ... (release).
         """
-        columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for part, name in ((labels, "labels"), (pairs, "pairs"))
-                                                     if part is not None)]  # fmt: skip
+        parts = {name: part for name, part in (("labels", labels), ("pairs", pairs), ("persons", persons)) if part is not None}
+        columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for name, part in parts.items())]
         options.setdefault("model_id", secrets.token_hex(16))  # links the files of one release
         place = Path(absolute(folder, "folder"))
         made: list[Path] = []
         place.mkdir(parents=True, exist_ok=True)
         for number, chunk in enumerate(chunks(columns, shard_size, "shard_size"), first_shard):
-            more = iter(chunk[1:])
             path = place / f"shard-{number:05d}.{ending.lstrip('.')}"
             try:
-                self.release(chunk[0], path, labels=next(more) if labels is not None else None, pairs=next(more) if pairs is not None else None,
-                             show_progress_bar=show_progress_bar, **options)  # fmt: skip
+                self.release(chunk[0], path, show_progress_bar=show_progress_bar, **dict(zip(parts, chunk[1:])), **options)
             except NvdpError as reason:
                 raise type(reason)(f"{path}: {reason}; released before: {len(made)} shards", reason.status) from None
             made.append(path)

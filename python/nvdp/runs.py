@@ -184,7 +184,7 @@ def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tu
     return found, kinds.pop() if kinds else str
 
 
-_PERSON = "nvdp-person"  # the column of the persons
+PERSON = "nvdp-person"  # the column of the persons
 
 
 def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None, pairs: Sequence[str] | None,
@@ -198,7 +198,7 @@ def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None,
             if labels is not None:
                 row[names[2]] = labels[i] if regression else str(labels[i])
             if persons is not None:
-                row[_PERSON] = persons[i]
+                row[PERSON] = persons[i]
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
@@ -806,7 +806,7 @@ class Run:
                 self._write(source, *text_pairs(texts, pairs, some=True), labels, persons)
                 options.update(input=source)
                 if persons is not None:
-                    options.update(person=_PERSON)
+                    options.update(person=PERSON)
                 if labels is not None:
                     options.setdefault("with_labels", True)
             elif labels is not None or pairs is not None or persons is not None:

@@ -50,6 +50,17 @@ def test_each_partition_once(release):
     assert "3 shards" in repr(release)
 
 
+def test_persons_add_up_over_partitions(certified, tmp_path):
+    release = nvdp.release_function(certified, tmp_path / "shards", person="author", ledger=tmp_path / "ledger", threads=1)
+    for first in 0, 6:
+        release(partition(first) | {"author": ["ann"] * 5 + ["bob"]}, {"number": first // 6})
+    person = release.verify().person
+    assert (person.persons, person.texts) == (2, 10) and person.epsilon > 8
+    assert b"ann" not in b"".join(path.read_bytes() for path in release.shards)
+    with pytest.raises(nvdp.NvdpValueError, match="author: expected a column"):
+        release(partition(12), {"number": 2})
+
+
 def test_counted_but_not_written(certified, tmp_path):
     """A worker that was killed between the two: refused, or counted again within a budget."""
     release = nvdp.release_function(certified, tmp_path / "shards", ledger=tmp_path / "ledger", threads=1)

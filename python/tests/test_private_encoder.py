@@ -144,11 +144,13 @@ def test_streams(fitted, tmp_path):
     with pytest.raises(nvdp.NvdpError, match=r"shard-00001.h5: .*shared before.*; released before: 1 shards") as caught:
         fitted.release_shards(fresh(2) + texts, tmp_path / "more", shard_size=2)
     assert caught.value.status == "ERR_STATE" and [one.name for one in (tmp_path / "more").iterdir()] == ["shard-00000.h5"]
+    paths = fitted.release_shards(fresh(4), tmp_path / "persons", shard_size=2, persons=["ann", "ann", "ann", None])
+    assert nvdp.open(paths[1]).verify().person.texts == 3  # ann's texts of both shards
     texts, asked[:] = fresh(6), []
     rows = fitted.encode_iter(stream(), chunk_size=2)
     assert next(rows).shape == (fitted.dim,) and len(asked) == 2  # no more than a chunk is read
     assert len(list(rows)) == 5
-    with pytest.raises(ValueError, match="labels, pairs: expected as many"):
+    with pytest.raises(ValueError, match="labels, pairs, persons: expected as many"):
         fitted.release_shards(fresh(2), tmp_path / "wrong", labels=["pos"])
     for wrong in "one text", {"a": 1}, 5:
         with pytest.raises(TypeError, match="expected a list of str"):
