@@ -7,7 +7,7 @@ def unit(vectors):
 
 
 def laplace(shape, rate, rng):
-    """Draws vectors of density proportional to exp(-rate |z|): a uniform direction times a Gamma(width, 1/rate) length (Feyisetan et al. 2020, 2.6)."""
+    """Draws vectors of density proportional to exp(-rate |z|): a uniform direction times a Gamma(width, 1/rate) length (Feyisetan et al. 2020)."""
     direction = unit(rng.standard_normal(shape, np.float32))
     return direction * rng.gamma(shape[-1], 1 / rate, shape[:-1] + (1,)).astype(np.float32)
 

@@ -4,7 +4,7 @@ from noise import squared
 
 NAME, DELTA = "Dropout", 1e-5
 CLAIM = "a regularizer that is sometimes used as a defense; no epsilon"
-READ = "paper"
+READ = "no text: the code is the definition"
 FINDING = ("A number that is kept is the text's number times a constant, and zero stays zero: two texts have disjoint sets of samples, so epsilon is infinite. With normal factors the "
            "noise shrinks with the number, so the loss of two texts has no bound either")
 STRENGTHS = {"p .5": dict(p=.5, normal=False), "p .9": dict(p=.9, normal=False), "normal factors, deviation 1": dict(p=.5, normal=True),

@@ -1,13 +1,13 @@
 """Quantization: every number is rounded to 8 bits of the vector's largest number, or to its sign.
 
-Seputis et al. 2025 (arXiv 2507.07700) report that 8 bits disturb one inversion model and keep the retrieval; they promise no epsilon."""
+A study of inversion from 2025 (arXiv 2507.07700) reports that 8 bits disturb one inversion model and keep the retrieval; it promises no epsilon."""
 import numpy as np
 from noise import squared
 
 NAME, FIXED = "Quantization", True
 CLAIM = "a lightweight defense against one inversion model; no epsilon"
-READ = "abstract of arXiv 2507.07700"
-FINDING = "There is no noise, as with truncation: epsilon is infinite. Eight bits keep all that a text's words and its name need, and signs most of it"
+READ = "public summaries of arXiv 2507.07700"
+FINDING = "There is no noise, as with truncation: epsilon is infinite. Eight bits lose nothing that these attackers need, and signs lose little"
 STRENGTHS = {"8 bits": dict(bits=8), "signs": dict(bits=1)}
 
 

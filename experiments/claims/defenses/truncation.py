@@ -3,7 +3,7 @@ from noise import squared
 
 NAME, FIXED = "Truncation", True
 CLAIM = "smaller vectors; no epsilon"
-READ = "abstract of arXiv 2205.13147"
+READ = "no text: the code is the definition (arXiv 2205.13147 trains embeddings for it)"
 FINDING = "There is no noise, so two texts whose samples differ are told apart with certainty: epsilon is infinite, and the audit shows as much as its samples can"
 STRENGTHS = {"%d dimensions" % k: dict(k=k) for k in (128, 32, 8)}
 
