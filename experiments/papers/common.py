@@ -24,6 +24,7 @@ import resource
 import shlex
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 
@@ -102,7 +103,9 @@ class Study:
         """inputs: name -> (default, meaning) of a folder, file or number that commands use as {name}; an option and, in capitals, an
         environment variable set it. The records keep only the last part of a path."""
         self.folder = os.path.dirname(os.path.abspath(file))
-        self.name, self.title, self.inputs, self.tables = os.path.basename(self.folder), title, inputs, {}
+        parent, name = self.folder.split(os.sep)[-2:]
+        self.place = "papers/" + name if parent == "papers" else name  # the folder in experiments/
+        self.title, self.inputs, self.tables = title, inputs, {}
         self.figures = {}  # file in the page's folder figures/ -> function that draws it to a path
         self.makers = {}  # output -> the call of measure() that makes it
 
@@ -131,13 +134,34 @@ class Study:
                 if isinstance(made, Missing):
                     return Missing(made.hours + hours)
         self.resume(command, stored)
-        print("%s: %s" % (name, shlex.join(command)), file=sys.stderr, flush=True)
+        print(name + ":", end=" ", file=sys.stderr)
         start = cpu_of_children()
-        done = subprocess.run(["nice", self.options.nvdp, *command, "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
-                              stdout=subprocess.PIPE)
-        values = {key: find(json.loads(done.stdout), key) for key in keep}
+        found = self.run(*command)
+        values = {key: find(found, key) for key in keep}
         self.save(name, {"arguments": stored, "cpu": round(cpu_of_children() - start, 1), "values": values})
         return {**values, "cpu": self.records[name]["cpu"]}
+
+    def run(self, *command, statuses=(0,)):
+        """Runs nvdp and returns its JSON output. statuses: exit statuses that come with an output."""
+        texts = list(map(str, command))
+        print(shlex.join(texts), file=sys.stderr, flush=True)
+        full = ["nice", self.options.nvdp, *texts, "--threads", str(self.options.threads), "--quiet", "--json"]
+        done = subprocess.run(full, check=False, stdout=subprocess.PIPE)
+        if done.returncode not in statuses:
+            raise subprocess.CalledProcessError(done.returncode, full)
+        return json.loads(done.stdout)
+
+    def once(self, name, arguments, hours, work):
+        """Returns the numbers that work() computes, which are stored with these arguments like those of measure()."""
+        record = self.records.get(name)
+        if record is not None and record["arguments"] == arguments:
+            return record["values"]
+        if hours > self.options.hours:
+            return Missing(hours)
+        start = sum(os.times()[:4])
+        values = work()
+        self.save(name, {"arguments": arguments, "cpu": round(sum(os.times()[:4]) - start, 1), "values": values})
+        return values
 
     def resume(self, command, arguments):
         """Turns a command whose output folder holds an unfinished run with the same arguments into one that continues the run."""
@@ -173,15 +197,15 @@ class Study:
         lines = ["## " + inspect.getdoc(function), "", made.verdict, ""]
         lines += ["| " + " | ".join(map(number, row)) + " |" for row in [made.header, list(map(alignment, zip(*made.rows))) or ["---"] * len(made.header),
                                                                          *made.rows]]
-        lines += ["", made.scale, "", "    experiments/papers/%s/run.py %s" % (self.name, name)]
+        lines += ["", made.scale, "", "    experiments/%s/run.py %s" % (self.place, name)]
         return "\n".join(lines + (["", made.note] if made.note else []))
 
     def page(self):
         seconds, tables = sum(record["cpu"] for record in self.records.values()), [self.text(name) for name in self.tables]
         with open(self.options.page, "w", encoding="utf-8") as file:
             file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
-            file.write("`experiments/papers/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
-                       "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.name, seconds / 60))
+            file.write("`experiments/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
+                       "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.place, seconds / 60))
             file.write("\n\n".join(tables) + "\n")
         for name, draw in self.figures.items():
             path = os.path.join(os.path.dirname(self.options.page), "figures", name)
@@ -195,9 +219,9 @@ class Study:
         parser.add_argument("--nvdp", default=os.environ.get("NVDP", "build/release/nvdp"))
         parser.add_argument("--hours", type=float, default=0.1, help="skips measurements that are estimated to take longer (default %(default)s)")
         parser.add_argument("--threads", type=int, default=1)
-        parser.add_argument("--out", default="out/papers/" + self.name, help="folder of runs and models (default %(default)s)")
+        parser.add_argument("--out", default="out/" + self.place, help="folder of runs and models (default %(default)s)")
         parser.add_argument("--records", default=self.folder + "/records.json", help="the stored numbers (default: beside the script)")
-        parser.add_argument("--page", default="experiments/results/papers-%s.md" % self.name, help="(default %(default)s)")
+        parser.add_argument("--page", default="experiments/results/%s.md" % self.place.replace("/", "-"), help="(default %(default)s)")
         for name, (default, meaning) in self.inputs.items():
             parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=type(default)(os.environ.get(name.upper(), default)),
                                 help=meaning + " (default %(default)s)")
@@ -217,6 +241,19 @@ def read(path):
         return None
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def vectors(path):
+    """Reads the vectors of a shared file (.safetensors) with one vector per text."""
+    import numpy as np
+
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        z = json.loads(file.read(size))["z"]
+        file.seek(8 + size + z["data_offsets"][0])
+        kind = {"I16": np.int16, "I32": np.int32}[z["dtype"]]
+        values = np.frombuffer(file.read(z["data_offsets"][1] - z["data_offsets"][0]), kind)
+    return values.reshape(z["shape"][0], -1).astype(np.float32)
 
 
 def cpu_of_children():

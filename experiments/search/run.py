@@ -12,13 +12,11 @@ import csv
 import json
 import math
 import os
-import shlex
 import struct
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, number, unknown, verdict
+from common import Missing, Study, Table, number, unknown, vectors, verdict
 
 CLIPS = (3, 5, 8, 12)
 CLEAN = 1000  # noise of a thousandth of the norm: as good as none
@@ -31,29 +29,7 @@ TASKS = {"qqp": ("QQP", "question1", "question2", "is_duplicate", 1, 4000), "sts
 
 
 class SearchStudy(Study):
-    """A study outside the folder of papers."""
-
-    def main(self):
-        for option, value in (("--page", "experiments/results/search.md"), ("--out", "out/search")):
-            if option not in sys.argv:
-                sys.argv += [option, value]
-        super().main()
-
-    def text(self, name):
-        return super().text(name).replace("experiments/papers/", "experiments/")
-
-    def page(self):
-        super().page()
-        with open(self.options.page, encoding="utf-8") as file:
-            text = file.read().replace("experiments/papers/", "experiments/")
-        with open(self.options.page, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def run(self, *command):
-        print(shlex.join(map(str, command)), file=sys.stderr, flush=True)
-        done = subprocess.run(["nice", self.options.nvdp, *map(str, command), "--threads", str(self.options.threads), "--quiet", "--json"], check=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL if command[0] == "export" else None)
-        return json.loads(done.stdout)
+    """A study that also runs and reads exports and searches."""
 
     def found(self, task, clip, reduce=0, both=False):
         """Returns the mean recall and ndcg over the seeds of the noise, computed once."""
@@ -61,16 +37,7 @@ class SearchStudy(Study):
         return self.once(name, [self.options.seeds], 0.05, lambda: self.simulate(task, clip, reduce, both))
 
     def once(self, name, arguments, hours, work):
-        arguments = [os.path.basename(self.options.model), PUBLIC, *arguments]
-        record = self.records.get(name)
-        if record is not None and record["arguments"] == arguments:
-            return record["values"]
-        if hours > self.options.hours:
-            return Missing(hours)
-        start = sum(os.times()[:4])
-        values = work()
-        self.save(name, {"arguments": arguments, "cpu": round(sum(os.times()[:4]) - start, 1), "values": values})
-        return values
+        return super().once(name, [os.path.basename(self.options.model), PUBLIC, *arguments], hours, work)
 
     def export(self, task, texts, clip, reduce=0):
         out = "%s/%s-%g-%d-%s.safetensors" % (self.options.out, task, clip, reduce, texts)
@@ -145,19 +112,6 @@ def prepare(options, task):
 def scores(ranks):
     found = [rank for rank in ranks if rank is not None and rank <= TOP]
     return {"queries": len(ranks), "recall": len(found) / len(ranks), "ndcg": sum(1 / math.log2(1 + rank) for rank in found) / len(ranks)}
-
-
-def vectors(path):
-    """Reads the vectors of a file with one vector per text."""
-    import numpy as np
-
-    with open(path, "rb") as file:
-        size = struct.unpack("<Q", file.read(8))[0]
-        z = json.loads(file.read(size))["z"]
-        file.seek(8 + size + z["data_offsets"][0])
-        kind = {"I16": np.int16, "I32": np.int32}[z["dtype"]]
-        values = np.frombuffer(file.read(z["data_offsets"][1] - z["data_offsets"][0]), kind)
-    return values.reshape(z["shape"][0], -1).astype(np.float32)
 
 
 def principal(path, width):
