@@ -233,7 +233,9 @@ enum nvdp_text_attacker {
     X(WORDS_F1, "words, F1")                                                                       \
     X(EXACT, "exact match")                                                                        \
     X(ENTITY_RECALL, "entities, recall")                                                           \
-    X(COSINE, "cosine")
+    X(COSINE, "cosine")                                                                            \
+    X(TPR_PERCENT, "TPR at FPR 1 %")                                                               \
+    X(TPR_PERMILLE, "TPR at FPR 0.1 %")
 
 /** Kind of a score. Metrics keep their numbers; new ones are added at the end. */
 enum nvdp_text_metric {

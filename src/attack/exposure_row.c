@@ -100,7 +100,7 @@ static const struct nvdp_result_table guesses_table = {
         ROW(nvdp_audit_guesses, correct, "canaries", -1, "right guesses", .label = "right"),
         {0}}};
 
-static const struct nvdp_result_table audit_table = {
+const struct nvdp_result_table nvdp__result_canary_audit = {
     .name = "audit", .help = "audit of the canaries",
     .rows = (const struct nvdp_result_row[]){
         ROW(nvdp_canary_audit, canaries, "canaries", 0, "number of canaries"),
@@ -122,7 +122,7 @@ const struct nvdp_result_table nvdp__result_exposure = {
         {"groups", NVDP_RESULT_LIST, .help = "secrets of one kind", AT(group), .indirect = true, .of = &group_table, .label = "",
          NVDP_RESULT_LENGTH(struct nvdp_exposures, groups)},
         ROW(nvdp_exposures, upper, "nats", -1, "epsilon of the accountant", .print = print_accountant),
-        {"audit", NVDP_RESULT_TABLE, .help = "audit of the canaries", AT(audit), .present = has_canaries, .of = &audit_table},
+        {"audit", NVDP_RESULT_TABLE, .help = "audit of the canaries", AT(audit), .present = has_canaries, .of = &nvdp__result_canary_audit},
         {"secrets", NVDP_RESULT_LIST, .help = "the secrets", AT(secret), .indirect = true, .of = &secret_table,
          NVDP_RESULT_LENGTH(struct nvdp_exposures, secrets)},
         {0}},
