@@ -24,6 +24,16 @@ static bool has_audit(const void *found) {
     return ((const struct nvdp__membership *)found)->audit.canaries > 0;
 }
 
+static void print_audit(const void *of, struct nvdp_result_lines *to) {
+    const struct nvdp__membership *found = of;
+    const struct nvdp_canary_audit *audit = &found->audit;
+    if (!has_audit(found)) return;
+    nvdp_result_line(to, "shown",
+                     "epsilon >= %.3f at delta %g, mu >= %.3f; proven at most %.4g and %.4g",
+                     fmax(audit->epsilon, audit->curve_epsilon), audit->delta, audit->mu,
+                     found->epsilon, found->mu);
+}
+
 /* clang-format off */
 #define ROW(member, unit, better, ...) \
     NVDP_RESULT_ROW(struct nvdp__membership, member, unit, NVDP_SCOPE_RUN, better, __VA_ARGS__)
@@ -43,7 +53,7 @@ const struct nvdp_result_table nvdp__result_membership = {
         SCORES("both", NVDP_RESULT_COUNT, both, "attacked texts that are also public"),
         SCORES("weak", NVDP_RESULT_FLAG, weak, "nothing is found without noise"),
         SCORES("holds", NVDP_RESULT_FLAG, holds, "no score exceeds its bound"),
-        ROW(delta, NULL, 0, "delta of the epsilons"),
+        ROW(delta, NULL, 0, "delta of the epsilons", .print = print_audit),
         ROW(epsilon, "nats", -1, "proven epsilon at delta"),
         ROW(mu, NULL, -1, "proven mu of Gaussian differential privacy"),
         {"proven_tpr", NVDP_RESULT_REAL, .help = "proven upper bounds of the TPR at FPR 1 % and 0.1 %", .array = NVDP__MEMBERSHIP_RATES,
@@ -52,6 +62,9 @@ const struct nvdp_result_table nvdp__result_membership = {
          NVDP_RESULT_AT(struct nvdp__membership, scores.score), NVDP_RESULT_LENGTH(struct nvdp__membership, scores.scores)},
         {"audit", NVDP_RESULT_TABLE, .help = "audit of the coins that chose which texts are shared",
          NVDP_RESULT_AT(struct nvdp__membership, audit), .present = has_audit, .of = &nvdp__result_canary_audit},
+        {0}},
+    .views = (const struct nvdp_result_view[]){
+        {"terminal", .keys = (const struct nvdp_result_key[]){{.row = "audit", .absent = NVDP_ABSENT_HIDDEN}, {0}}},
         {0}}};
 /* clang-format on */
 
@@ -103,13 +116,17 @@ static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to
 static void verdict(const struct nvdp__attacked *attacked, const void *of,
                     struct nvdp__writer *say) {
     const struct nvdp__membership *found = of;
+    const struct nvdp_canary_audit *audit = &found->audit;
+    const double shown = fmax(audit->epsilon, audit->curve_epsilon);
     nvdp__learner_verdict(attacked, &found->scores, say);
-    if (say->used > 0 || !has_audit(found) || found->audit.epsilon <= found->epsilon) return;
-    nvdp__append(say,
-                 "%s: VIOLATION: the coins that chose the shared texts show epsilon >= %.4g at "
-                 "delta %g with confidence %g %%, but at most %.4g is proven",
-                 attacked->name, found->audit.epsilon, found->delta, 100 * found->audit.confidence,
-                 found->epsilon);
+    if (say->used > 0 || !has_audit(found) || (shown <= found->epsilon && audit->mu <= found->mu))
+        return;
+    nvdp__append(
+        say,
+        "%s: VIOLATION: the coins that chose the shared texts show epsilon >= %.4g at "
+        "delta %g or mu >= %.4g with confidence %g %%, but at most %.4g and %.4g are proven",
+        attacked->name, shown, found->delta, audit->mu, 100 * audit->confidence, found->epsilon,
+        found->mu);
 }
 
 static const char *const row_options[] = {NVDP__ATTACK_RUN_OPTIONS,
