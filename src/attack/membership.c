@@ -24,16 +24,6 @@ static bool has_audit(const void *found) {
     return ((const struct nvdp__membership *)found)->audit.canaries > 0;
 }
 
-static void print_audit(const void *of, struct nvdp_result_lines *to) {
-    const struct nvdp__membership *found = of;
-    const struct nvdp_canary_audit *audit = &found->audit;
-    if (!has_audit(found)) return;
-    nvdp_result_line(to, "shown",
-                     "epsilon >= %.3f at delta %g, mu >= %.3f; proven at most %.4g and %.4g",
-                     fmax(audit->epsilon, audit->curve_epsilon), audit->delta, audit->mu,
-                     found->epsilon, found->mu);
-}
-
 /* clang-format off */
 #define ROW(member, unit, better, ...) \
     NVDP_RESULT_ROW(struct nvdp__membership, member, unit, NVDP_SCOPE_RUN, better, __VA_ARGS__)
@@ -53,7 +43,7 @@ const struct nvdp_result_table nvdp__result_membership = {
         SCORES("both", NVDP_RESULT_COUNT, both, "attacked texts that are also public"),
         SCORES("weak", NVDP_RESULT_FLAG, weak, "nothing is found without noise"),
         SCORES("holds", NVDP_RESULT_FLAG, holds, "no score exceeds its bound"),
-        ROW(delta, NULL, 0, "delta of the epsilons", .print = print_audit),
+        ROW(delta, NULL, 0, "delta of the epsilons"),
         ROW(epsilon, "nats", -1, "proven epsilon at delta"),
         ROW(mu, NULL, -1, "proven mu of Gaussian differential privacy"),
         {"proven_tpr", NVDP_RESULT_REAL, .help = "proven upper bounds of the TPR at FPR 1 % and 0.1 %", .array = NVDP__MEMBERSHIP_RATES,
@@ -109,6 +99,13 @@ static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to
                             100 * nvdp__membership_rates[i], found->others);
             break;
         }
+    if (has_audit(found))
+        nvdp__print_row(
+            to, "shown",
+            "epsilon >= %.3f at delta %g (proven: at most %.4g), mu >= %.3f (%.4g), by the "
+            "coins that chose the texts of the file",
+            fmax(found->audit.epsilon, found->audit.curve_epsilon), found->delta, found->epsilon,
+            found->audit.mu, found->mu);
     putc('\n', to);
 }
 

@@ -77,6 +77,12 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
                                     const struct nvdp__candidates *in,
                                     const struct nvdp__candidates *out,
                                     const struct nvdp__candidates *background, double *replaced);
+/* Lists the texts of `data` that occur once in it and not in `besides` (NULL: none); with `first`, also the first of
+ * several equal ones.  In a random order; free(*out). */
+nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
+                                  const struct nvdp_dataset *data,
+                                  const struct nvdp_dataset *besides, bool first, size_t **out,
+                                  size_t *count);
 nvdp_status nvdp__membership_file(const struct nvdp__attacked *attacked,
                                   struct nvdp__membership *out);
 nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,

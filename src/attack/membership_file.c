@@ -216,11 +216,10 @@ static int by_key(const void *x, const void *y) {
     return order != 0 ? order : (a->text > b->text) - (a->text < b->text);
 }
 
-/* Lists the texts of `data` that occur once in it and not in `besides` (NULL: none); with `first`, also the first of
- * several equal ones.  In a random order. */
-static nvdp_status list_texts(struct nvdp_context *ctx, uint64_t seed,
-                              const struct nvdp_dataset *data, const struct nvdp_dataset *besides,
-                              bool first, size_t **out, size_t *count) {
+nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
+                                  const struct nvdp_dataset *data,
+                                  const struct nvdp_dataset *besides, bool first, size_t **out,
+                                  size_t *count) {
     nvdp_status status = NVDP_OK;
     struct keyed *key = NULL, *other = NULL;
     size_t *made = NULL, n = 0;
@@ -277,7 +276,7 @@ static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, siz
     struct nvdp__stream coin = nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE, 3, 0);
     const struct nvdp_posteriors *set = a->attacked.set;
     size_t *text = NULL, n;
-    NVDP_TRY(list_texts(ctx, a->options->seed, a->attacked.data, NULL, true, &text, &n));
+    NVDP_TRY(nvdp__membership_list(ctx, a->options->seed, a->attacked.data, NULL, true, &text, &n));
     *repeated = a->attacked.data->count - n;
     if (n < 2 * FEWEST)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -310,8 +309,8 @@ static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size
     const uint64_t seed = a->options->seed;
     const struct nvdp_dataset *data = a->attacked.data;
     size_t *in = NULL, *public_ = NULL, n, publics;
-    NVDP_TRY(list_texts(ctx, seed, data, NULL, false, &in, &n));
-    NVDP_TRY(list_texts(ctx, seed, a->known.data, data, true, &public_, &publics));
+    NVDP_TRY(nvdp__membership_list(ctx, seed, data, NULL, false, &in, &n));
+    NVDP_TRY(nvdp__membership_list(ctx, seed, a->known.data, data, true, &public_, &publics));
     *repeated = data->count - n;
     if (n < FEWEST || publics < 2 * FEWEST)
         NVDP_TRY(nvdp__fail(

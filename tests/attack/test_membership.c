@@ -337,3 +337,141 @@ Test(membership, of_a_shared_file) {
     free(run);
     nvdp_context_free(ctx);
 }
+
+/* --- training --- */
+
+enum { MEMORIZED = 120 };
+
+/* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
+static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double dp_noise,
+                      enum nvdp_protocol protocol) {
+    struct task task = task_make(ctx);
+    const struct nvdp__noise noise = {.seed = 3};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    const char *data = support_keep(strdup(support_scratch_path(learnable ? "learn" : "memorize")));
+    char *run = support_keep(strdup(support_scratch_path(name))), path[600];
+    static const char *const splits[] = {"train", "dev"};
+    mkdir(data, 0777);
+    for (size_t s = 0; s < 2; s++) {
+        snprintf(path, sizeof path, "%s/%s.tsv", data, splits[s]);
+        FILE *file = fopen(path, "w");
+        fprintf(file, "sentence\tlabel\n");
+        for (size_t i = 0; i < (s == 0 ? MEMORIZED : 24); i++) {
+            static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
+                                                "sea",  "red", "blue", "one", "two"};
+            const size_t last = nvdp__stream_below(&stream, 2),
+                         coin = nvdp__stream_below(&stream, 2);
+            for (size_t k = 0; k < 6; k++)
+                fprintf(file, "%s ", words[2 + nvdp__stream_below(&stream, 8)]);
+            fprintf(file, "%s\t%zu\n", words[last], learnable ? 1 - last : coin);
+        }
+        fclose(file);
+    }
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, run);
+    config.data = data;
+    config.epochs = learnable ? 4 : dp_noise > 0 ? 2 : 14;
+    config.batch = 2;
+    config.adamw.lr = 5e-3;
+    config.holdout = .3;
+    config.protocol = protocol;
+    config.select = NVDP__SELECT_LAST;
+    config.dropout = config.classifier_dropout = 0;
+    config.eval_draws = 1;
+    config.overwrite = true;
+    if (dp_noise > 0) {
+        config.dp.noise = dp_noise;
+        config.dp.batch = 8;
+        config.dp.insecure_seed = 5;
+    }
+    task_train(ctx, &config);
+    return run;
+}
+
+/* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
+Test(membership, of_memorized_texts) {
+    struct nvdp_context *ctx = support_context();
+    char *run = train_on(ctx, "overfit", false, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    json_t *report = NULL;
+    static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
+    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_empty(verdict);
+    cr_expect_eq(json_integer_value(json_object_get(report, "members")), 84);
+    cr_expect_eq(json_integer_value(json_object_get(report, "others")), 36);
+    cr_expect_gt(number(report, "loss", "AUC", "interval"), .55, "%g",
+                 number(report, "loss", "AUC", "value"));
+    cr_expect_gt(number(report, "shadows", "AUC", "value"), .55, "%g",
+                 number(report, "shadows", "AUC", "value"));
+    cr_expect(isnan(number(report, "loss", "AUC", "bound")) ||
+              number(report, "loss", "AUC", "bound") == 0);
+    const double first = number(report, "shadows", "AUC", "value");
+    free(verdict);
+    json_decref(report);
+    char path[600];
+    snprintf(path, sizeof path, "%s.shadows/3/result.json", run);
+    char *before = support_read(path);
+    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK);
+    char *after = support_read(path);
+    cr_expect_str_eq(before, after);
+    cr_expect_eq(number(report, "shadows", "AUC", "value"), first);
+    free(before);
+    free(after);
+    free(verdict);
+    json_decref(report);
+
+    /* a folder of other runs; options that do not fit */
+    static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
+    cr_expect_eq(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shadows: expected 0 or at least 2, found 1");
+    char *other = train_on(ctx, "overfit.shadows/2", true, 0, NVDP_PROTOCOL_HOLDOUT);
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "2: expected shadow run of");
+    static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
+    cr_expect_eq(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shared: expected no file");
+    char *dev = train_on(ctx, "dev", true, 0, NVDP_PROTOCOL_DEV);
+    cr_expect_eq(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shadows: expected a run whose train file");
+    nvdp_context_free(ctx);
+}
+
+/* A label that generalizes tells nothing: the interval contains .5, for held-out texts and for others. */
+Test(membership, of_texts_that_generalize) {
+    struct nvdp_context *ctx = support_context();
+    for (int dev = 0; dev < 2; dev++) {
+        char *verdict = NULL, *run = train_on(ctx, "general", true, 0,
+                                              dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
+        json_t *report = NULL;
+        static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
+        cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_eq(json_integer_value(json_object_get(report, "members")), 22);
+        cr_expect_eq(json_integer_value(json_object_get(report, "others")), 22);
+        cr_expect_lt(number(report, "loss", "AUC", "interval"), .5);
+        cr_expect_gt(number(report, "loss", "AUC", "value"), .3);
+        free(verdict);
+        json_decref(report);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Private training: the accountant's bound stands beside each score, and is not exceeded. */
+Test(membership, of_private_training) {
+    struct nvdp_context *ctx = support_context();
+    char *run = train_on(ctx, "private", false, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    json_t *report = NULL;
+    static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
+    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_empty(verdict, "%s", verdict);
+    cr_expect_gt(json_number_value(json_object_get(report, "epsilon")), 0);
+    static const char *const observed[] = {"loss", "shadows"};
+    for (size_t i = 0; i < 2; i++) {
+        const double bound = number(report, observed[i], "AUC", "bound");
+        cr_expect(bound > .5 && bound < 1, "%g", bound);
+        cr_expect_leq(number(report, observed[i], "AUC", "interval"), bound);
+    }
+    free(verdict);
+    json_decref(report);
+    nvdp_context_free(ctx);
+}
