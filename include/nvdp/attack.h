@@ -207,7 +207,8 @@ enum nvdp_text_attacker {
 /** Metrics of attackers that learn from public texts, with their names: X(name, text) is expanded once per metric. "first" and
  * "among ten" are the shares of tokens named first or among the first ten, "rare" those of rare tokens, "set" the set of a text's
  * tokens. "nearest" is NVDP_ATTACKER_NEAREST on the same samples, "over nearest" the difference to it. From BLEU-4 on a
- * guessed text is compared with the true one; "cosine" is that of their vectors without noise. */
+ * guessed text is compared with the true one; "cosine" is that of their vectors without noise. "TPR" and "FPR" are the
+ * rates of texts that are called members, of members and of others. */
 #define NVDP_TEXT_METRIC_MAP(X)                                                                    \
     X(FIRST, "first")                                                                              \
     X(AMONG_TEN, "among ten")                                                                      \
@@ -233,7 +234,9 @@ enum nvdp_text_attacker {
     X(WORDS_F1, "words, F1")                                                                       \
     X(EXACT, "exact match")                                                                        \
     X(ENTITY_RECALL, "entities, recall")                                                           \
-    X(COSINE, "cosine")
+    X(COSINE, "cosine")                                                                            \
+    X(TPR_PERCENT, "TPR at FPR 1 %")                                                               \
+    X(TPR_PERMILLE, "TPR at FPR 0.1 %")
 
 /** Kind of a score. Metrics keep their numbers; new ones are added at the end. */
 enum nvdp_text_metric {
@@ -251,7 +254,8 @@ const char *nvdp_text_metric_name(enum nvdp_text_metric metric);
 /** One score of an attacker. */
 struct nvdp_text_score {
     /** "release": samples, drawn or from a file; "states": the same without noise; "prior": no observation, or
-     * for invert, samples of other texts; "reference", for informed: a sample of the text without the word. */
+     * for invert, samples of other texts; "reference", for informed: a sample of the text without the word; for
+     * membership "replaced": a file with a public text in the text's place, "loss" and "shadows": of training. */
     char observed[16];
     enum nvdp_text_metric metric; /**< kind of score */
     double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */
@@ -289,7 +293,7 @@ struct nvdp_text_attack {
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,
  * seeds, prior, beam, releases (for nearest, language and informed), shared; tokens, steps, attacked,
- * public-posteriors, encoder, surrogate, aligned (for invert).
+ * public-posteriors, encoder, surrogate, aligned (for invert); members, shadows, shadow-runs (for membership).
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */

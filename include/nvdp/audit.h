@@ -42,6 +42,36 @@ double nvdp_audit_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct,
 double nvdp_audit_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
                           double confidence);
 
+/** Computes a lower bound of epsilon at a delta, as nvdp_audit_epsilon() does, from the whole curve of an (epsilon,
+ * delta)-private mechanism (Mahloujifar, Melis & Chaudhuri 2024). The larger of both bounds holds with the same
+ * confidence, because both increase with `correct`. O(r).
+ * @param canaries   m
+ * @param guesses    r <= m
+ * @param correct    v <= r
+ * @param delta      [0, 1]
+ * @param confidence (0, 1)
+ * @return >= 0; 0 if nothing is shown; NaN for arguments out of range */
+double nvdp_audit_curve_epsilon(uint64_t canaries, uint64_t guesses, uint64_t correct, double delta,
+                                double confidence);
+
+/** Computes a lower bound of mu: with this confidence, the mechanism is not mu'-Gaussian differentially private for
+ * any mu' below it (Dong, Roth & Su 2022), by the same theorem. Only for a mechanism whose curve is Gaussian this is
+ * also a lower bound of epsilon: nvdp_gdp_epsilon(). O(r).
+ * @param canaries   m
+ * @param guesses    r <= m
+ * @param correct    v <= r
+ * @param confidence (0, 1)
+ * @return >= 0; 0 if nothing is shown; NaN for arguments out of range */
+double nvdp_audit_mu(uint64_t canaries, uint64_t guesses, uint64_t correct, double confidence);
+
+/** Bounds the probability of v or more correct guesses under a mu-Gaussian differentially private mechanism. O(r).
+ * @param canaries m
+ * @param guesses  r <= m, chosen before the coins are known
+ * @param correct  v <= r
+ * @param mu       >= 0
+ * @return at most 1, at least 1e-300; NaN for arguments out of range */
+double nvdp_audit_mu_p_value(uint64_t canaries, uint64_t guesses, uint64_t correct, double mu);
+
 /** Numbers of guesses, and the resulting bound. */
 struct nvdp_audit_guesses {
     uint64_t in;      /**< canaries with the largest scores, guessed to be in the training set */
@@ -64,7 +94,8 @@ struct nvdp_canary_audit {
     double auc;                                     /**< area under the ROC curve of the scores */
     size_t ways;                                    /**< number of ways tried */
     struct nvdp_audit_guesses way[NVDP_AUDIT_WAYS]; /**< [ways] */
-    double reserved[2];                             /**< 0 */
+    double curve_epsilon; /**< largest nvdp_audit_curve_epsilon(), for any mechanism, at the same confidence */
+    double mu;            /**< largest nvdp_audit_mu(), at the same confidence */
 };
 
 /** Audits scored canaries. Guesses that the `in` canaries with the largest scores were in the training set, and that

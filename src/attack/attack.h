@@ -62,6 +62,9 @@ extern const char nvdp__attack_kind_help[];
 #define NVDP__ATTACK_RUN_OPTIONS NVDP__ATTACK_OPTIONS, "run", "split", "data", "limit", "batch"
 #define NVDP__ATTACK_POSTERIORS_OPTIONS NVDP__ATTACK_RUN_OPTIONS, "posteriors", "releases"
 
+/* The table of struct nvdp_canary_audit (exposure_row.c). */
+extern const struct nvdp_result_table nvdp__result_canary_audit;
+
 bool nvdp__attack_takes(const struct nvdp__attack *attack, const char *option);
 
 /* Reports a share of right guesses above its proven bound.  Writes nothing if it is not above, or nothing is proven. */

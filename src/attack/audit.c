@@ -126,9 +126,15 @@ nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const
     made.ways = given ? 1 : NVDP_AUDIT_WAYS;
     for (size_t i = 0; i < made.ways; i++) {
         const size_t each = canaries >> (NVDP_AUDIT_WAYS - i);
-        made.way[i] = guess(canaries, canary, given ? in : each, given ? not_in : each, delta,
-                            1 - (1 - confidence) / (double)made.ways);
+        const double level = 1 - (1 - confidence) / (double)made.ways;
+        made.way[i] =
+            guess(canaries, canary, given ? in : each, given ? not_in : each, delta, level);
         made.epsilon = fmax(made.epsilon, made.way[i].epsilon);
+        const uint64_t guesses = made.way[i].in + made.way[i].out;
+        made.curve_epsilon =
+            fmax(made.curve_epsilon,
+                 nvdp_audit_curve_epsilon(canaries, guesses, made.way[i].correct, delta, level));
+        made.mu = fmax(made.mu, nvdp_audit_mu(canaries, guesses, made.way[i].correct, level));
     }
     NVDP__GIVE(out, &made);
 cleanup:

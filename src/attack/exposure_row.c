@@ -36,6 +36,19 @@ static void print_shown(const void *result, struct nvdp_result_lines *to) {
                      a->canaries, a->included, a->auc);
 }
 
+/* The bound that the curve of a mechanism gives for any mechanism, and for one whose curve is Gaussian. */
+static double gaussian_epsilon(const void *result) {
+    const struct nvdp_canary_audit *a = result;
+    return a->delta > 0 && a->delta < 1 ? nvdp_gdp_epsilon(a->mu, a->delta) : NAN;
+}
+
+static void print_curve(const void *result, struct nvdp_result_lines *to) {
+    const struct nvdp_canary_audit *a = result;
+    nvdp_result_line(to, "by the curve",
+                     "epsilon >= %.3f; mu >= %.3f, so if the curve is Gaussian, epsilon >= %.3f",
+                     a->curve_epsilon, a->mu, gaussian_epsilon(a));
+}
+
 static void print_accountant(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_exposures *found = result;
     char text[NVDP__BOUND_TEXT];
@@ -100,7 +113,7 @@ static const struct nvdp_result_table guesses_table = {
         ROW(nvdp_audit_guesses, correct, "canaries", -1, "right guesses", .label = "right"),
         {0}}};
 
-static const struct nvdp_result_table audit_table = {
+const struct nvdp_result_table nvdp__result_canary_audit = {
     .name = "audit", .help = "audit of the canaries",
     .rows = (const struct nvdp_result_row[]){
         ROW(nvdp_canary_audit, canaries, "canaries", 0, "number of canaries"),
@@ -108,6 +121,10 @@ static const struct nvdp_result_table audit_table = {
         ROW(nvdp_canary_audit, delta, NULL, 0, "delta of all epsilons"),
         ROW(nvdp_canary_audit, confidence, NULL, 0, "simultaneous confidence of the guesses"),
         ROW(nvdp_canary_audit, epsilon, "nats", -1, "largest lower bound", .print = print_shown),
+        ROW(nvdp_canary_audit, curve_epsilon, "nats", -1, "lower bound from the whole curve", .print = print_curve),
+        ROW(nvdp_canary_audit, mu, NULL, -1, "lower bound of mu of Gaussian differential privacy"),
+        {"gaussian_epsilon", NVDP_RESULT_REAL, .unit = "nats", .scope = NVDP_SCOPE_MODEL, .better = -1,
+         .help = "lower bound of epsilon if the curve is Gaussian", .real = gaussian_epsilon},
         ROW(nvdp_canary_audit, auc, NULL, -1, "area under the ROC curve of the scores"),
         {"guesses", NVDP_RESULT_LIST, .help = "ways to guess", .label = "", .of = &guesses_table,
          NVDP_RESULT_AT(struct nvdp_canary_audit, way), NVDP_RESULT_LENGTH(struct nvdp_canary_audit, ways)},
@@ -122,7 +139,7 @@ const struct nvdp_result_table nvdp__result_exposure = {
         {"groups", NVDP_RESULT_LIST, .help = "secrets of one kind", AT(group), .indirect = true, .of = &group_table, .label = "",
          NVDP_RESULT_LENGTH(struct nvdp_exposures, groups)},
         ROW(nvdp_exposures, upper, "nats", -1, "epsilon of the accountant", .print = print_accountant),
-        {"audit", NVDP_RESULT_TABLE, .help = "audit of the canaries", AT(audit), .present = has_canaries, .of = &audit_table},
+        {"audit", NVDP_RESULT_TABLE, .help = "audit of the canaries", AT(audit), .present = has_canaries, .of = &nvdp__result_canary_audit},
         {"secrets", NVDP_RESULT_LIST, .help = "the secrets", AT(secret), .indirect = true, .of = &secret_table,
          NVDP_RESULT_LENGTH(struct nvdp_exposures, secrets)},
         {0}},
@@ -142,11 +159,12 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                           struct nvdp__writer *say) {
     const struct nvdp_exposures *found = of;
     const struct nvdp_canary_audit *a = &found->audit;
-    if (a->canaries == 0 || a->epsilon <= found->upper) return;
+    const double shown = fmax(a->epsilon, a->curve_epsilon);
+    if (a->canaries == 0 || shown <= found->upper) return;
     nvdp__append(say,
                  "%s: VIOLATION: the canaries show epsilon >= %.4g at delta %g with confidence %g "
                  "%%, but the accountant guarantees at most %.4g",
-                 attacked->name, a->epsilon, a->delta, 100 * a->confidence, found->upper);
+                 attacked->name, shown, a->delta, 100 * a->confidence, found->upper);
 }
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {

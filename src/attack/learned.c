@@ -45,7 +45,7 @@ static const char *metric_name(int metric) {
     return nvdp_text_metric_name((enum nvdp_text_metric)metric);
 }
 
-static const struct nvdp_result_table score_table = {
+const struct nvdp_result_table nvdp__result_text_score = {
     .name = "score", .help = "a score of an attacker", .size = sizeof(struct nvdp_text_score),
     .rows = (const struct nvdp_result_row[]){
         ROW(nvdp_text_score, observed, NULL, 0, "what the attacker sees", .label = "sees"),
@@ -68,7 +68,7 @@ const struct nvdp_result_table nvdp__result_text_attack = {
         ROW(nvdp_text_attack, seeds, NULL, 0, "number of times that noise was drawn"),
         ROW(nvdp_text_attack, weak, NULL, 0, "nothing is found without noise"),
         ROW(nvdp_text_attack, holds, NULL, 0, "no score exceeds its bound"),
-        {"scores", NVDP_RESULT_LIST, .help = "the scores", .label = "", .indirect = true, .of = &score_table,
+        {"scores", NVDP_RESULT_LIST, .help = "the scores", .label = "", .indirect = true, .of = &nvdp__result_text_score,
          NVDP_RESULT_AT(struct nvdp_text_attack, score), NVDP_RESULT_LENGTH(struct nvdp_text_attack, scores)},
         {0}}};
 /* clang-format on */

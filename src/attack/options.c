@@ -110,12 +110,16 @@ nvdp_status nvdp_attack_config_create(struct nvdp_context *ctx, struct nvdp_conf
 #undef AT
 #define AT(member) NVDP_OPTION_AT(struct nvdp__text_attack_options, member)
 
+const char *const nvdp__members_of[] = {
+    [NVDP__MEMBERS_SHARED] = "shared", [NVDP__MEMBERS_TRAINING] = "training", NULL};
+
 static const struct nvdp_option text_options[] = {
     NVDP__SEED_ROW(AT(seed)),
     {"public", NVDP_OPTION_TEXT, "FILE",
      "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
      "as TSV); they must not be the attacked texts; --input is the same",
-     NULL, AT(known), .group = "Kinds nearest, token, language, informed, bag, attribute, invert:",
+     NULL, AT(known),
+     .group = "Kinds nearest, token, language, informed, bag, attribute, invert, membership:",
      .traits = NVDP_TRAIT_BASIC},
     {"input", NVDP_OPTION_TEXT, "FILE", "another name of --public",
      .sets = (const char *const[]){"public", NULL}, .traits = NVDP_TRAIT_HIDDEN},
@@ -131,12 +135,13 @@ static const struct nvdp_option text_options[] = {
      NULL, AT(prior), .group = "Kinds language, informed, invert:", .traits = NVDP_TRAIT_BASIC},
     {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
      .unit = "texts", .min = 1, .max = 64, .group = "Kinds language, invert:"},
-    RELEASES_ROW("Kinds pair, reidentify, nearest, language, informed:"),
+    RELEASES_ROW("Kinds pair, reidentify, nearest, language, informed, membership:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
      "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
      "newly drawn ones",
      NULL, AT(shared),
-     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert:",
+     .group = "Kinds reidentify, nearest, token, language, informed, bag, attribute, invert, "
+              "membership:",
      .traits = NVDP_TRAIT_BASIC},
     {"tokens", NVDP_OPTION_INTEGER, "N", "tokens of a text that are guessed; the rest is cut off",
      "32", AT(tokens), .unit = "tokens", .min = 2, .max = 510, .group = "Kind invert:"},
@@ -160,6 +165,18 @@ static const struct nvdp_option text_options[] = {
     {"aligned", NVDP_OPTION_INTEGER, "N",
      "public texts whose samples the attacker without the encoder has", "1000", AT(aligned),
      .unit = "texts", .min = 20, .max = 1e6},
+    {"members", NVDP_OPTION_CHOICE, "OF",
+     "texts that the attacker looks for: shared (their samples are in a file) or training (the run "
+     "was trained on them)",
+     "shared", AT(members), .choices = nvdp__members_of,
+     .group = "Kind membership:", .traits = NVDP_TRAIT_BASIC},
+    {"shadows", NVDP_OPTION_INTEGER, "K",
+     "for training: train K runs like this one on random halves of its train file, and compare the "
+     "loss of a text in runs with and without it; 0: none",
+     "0", AT(shadows), .unit = "runs", .max = 256},
+    {"shadow-runs", NVDP_OPTION_TEXT, "DIR",
+     "folder of these runs, which are continued or used again; default: RUN.shadows", NULL,
+     AT(shadow_runs)},
     {0},
 };
 static const struct nvdp__section text_section = {.row = text_options};

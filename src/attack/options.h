@@ -42,7 +42,13 @@ struct nvdp__text_attack_options {
     const char *encoder;           /* directory of the encoder that made them; NULL: not known */
     const char *surrogate; /* encoder of an attacker without the victim's; NULL: it has that */
     size_t aligned;        /* its pairs of texts and samples */
+    /* of membership */
+    int members; /* enum nvdp__members */
+    size_t shadows;
+    const char *shadow_runs; /* NULL: RUN.shadows */
 };
+enum nvdp__members { NVDP__MEMBERS_SHARED, NVDP__MEMBERS_TRAINING };
+extern const char *const nvdp__members_of[];
 extern const struct nvdp__schema nvdp__text_attack_schema;
 
 #endif

@@ -116,6 +116,10 @@ void nvdp__shared_take(const void *of, size_t i, size_t sample, size_t vectors, 
         log_pi[r] = (double)file->log_pi[first + r];
 }
 
+struct nvdp__sample_source nvdp__shared_source(const struct nvdp__shared_texts *s) {
+    return (struct nvdp__sample_source){nvdp__shared_take, s, end_of(s->file)};
+}
+
 /* --- checks --- */
 
 /* Returns the next text with the same number of rows, or i if there is none. */
@@ -161,7 +165,7 @@ static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_pos
     struct nvdp__evidence evidence[BLOCK] = {0};
     const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 1};
     const struct nvdp__sample_source drawn = {nvdp__linkage_draw, &release, -INFINITY},
-                                     shared = {nvdp__shared_take, s, end_of(s->file)};
+                                     shared = nvdp__shared_source(s);
     const size_t rows = nvdp__linkage_rows(set, 0, NULL);
     const size_t samples = nvdp__min(s->file->shape.samples, MAX_SAMPLES);
     double want, found, n;
@@ -244,7 +248,7 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
         set = present;
     }
     NVDP_TRY(nvdp__shared_check(ctx, set, &shared));
-    const struct nvdp__sample_source source = {nvdp__shared_take, &shared, end_of(shared.file)};
+    const struct nvdp__sample_source source = nvdp__shared_source(&shared);
     NVDP_TRY(nvdp__linkage(ctx, set, &source, releases,
                            shared.file->shape.samples / (size_t)releases, &made));
     NVDP__GIVE(out, &made);

@@ -10,10 +10,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *const observed_names[] = {[NVDP__OBSERVED_RELEASE] = "release",
-                                             [NVDP__OBSERVED_STATES] = "states",
-                                             [NVDP__OBSERVED_PRIOR] = "prior",
-                                             [NVDP__OBSERVED_REFERENCE] = "reference"};
+static const char *const observed_names[] = {
+    [NVDP__OBSERVED_RELEASE] = "release",   [NVDP__OBSERVED_STATES] = "states",
+    [NVDP__OBSERVED_PRIOR] = "prior",       [NVDP__OBSERVED_REFERENCE] = "reference",
+    [NVDP__OBSERVED_REPLACED] = "replaced", [NVDP__OBSERVED_LOSS] = "loss",
+    [NVDP__OBSERVED_SHADOWS] = "shadows"};
 
 /* --- samples --- */
 
@@ -246,9 +247,10 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
 }
 
 /* Restricts the split to the texts that the shared file contains. */
-static nvdp_status open_shared(struct nvdp__text_attack *a, struct nvdp__shared_texts *shared) {
+static nvdp_status open_shared(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset *all = a->run.dataset, *there = NULL;
+    struct nvdp__shared_texts *shared = &a->file;
     size_t *row = NULL, n = 0;
     if (a->options->shared == NULL) return NVDP_OK;
     shared->releases = (size_t)a->options->releases;
@@ -290,35 +292,47 @@ nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
     return NVDP_OK;
 }
 
+nvdp_status nvdp__text_attack_open(struct nvdp_context *ctx, const struct nvdp__attack *attack,
+                                   const char *name, const struct nvdp_config *config,
+                                   struct nvdp__text_attack *a) {
+    struct nvdp__run_options run;
+    a->ctx = ctx;
+    a->options = &a->given;
+    a->known.first_key = UINT64_C(1) << 40;
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &a->given));
+    NVDP_RETURN_IF_FAILED(check(ctx, attack, name, &a->given));
+    NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(ctx, &run, &a->run));
+    NVDP_RETURN_IF_FAILED(open_shared(a));
+    a->attacked.data = a->run.dataset;
+    NVDP_RETURN_IF_FAILED(open_known(a, &run));
+    NVDP_RETURN_IF_FAILED(
+        nvdp_model_posteriors(ctx, a->run.model, a->attacked.data, run.batch, &a->attacked.set));
+    if (a->attacked.shared != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__shared_check(ctx, a->attacked.set, &a->file));
+    return nvdp_model_posteriors(ctx, a->run.model, a->known.data, run.batch, &a->known.set);
+}
+
+void nvdp__text_attack_close(struct nvdp__text_attack *a) {
+    nvdp_posteriors_free(a->known.set);
+    nvdp_posteriors_free(a->attacked.set);
+    nvdp_dataset_free(a->known.data);
+    nvdp__shared_release(&a->file);
+    nvdp__run_close(&a->run);
+    free(a->score);
+}
+
 nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
                         const char *name, const struct nvdp_config *config,
                         struct nvdp_text_attack *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp__text_attack_options options;
-    struct nvdp__run_options run;
-    struct nvdp__text_attack a = {
-        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    struct nvdp__shared_texts shared = {0};
+    struct nvdp__text_attack a = {0};
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &options));
-    NVDP_TRY(check(ctx, attack, name, &options));
-    NVDP_TRY(nvdp__run_open_bottleneck(ctx, &run, &a.run));
-    NVDP_TRY(open_shared(&a, &shared));
-    a.attacked.data = a.run.dataset;
-    NVDP_TRY(open_known(&a, &run));
-    NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.attacked.data, run.batch, &a.attacked.set));
-    if (a.attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a.attacked.set, &shared));
-    NVDP_TRY(nvdp_model_posteriors(ctx, a.run.model, a.known.data, run.batch, &a.known.set));
+    NVDP_TRY(nvdp__text_attack_open(ctx, attack, name, config, &a));
     NVDP_TRY(attack->learn(&a));
     NVDP_TRY(nvdp__learned(&a, name, out));
 cleanup:
-    nvdp_posteriors_free(a.known.set);
-    nvdp_posteriors_free(a.attacked.set);
-    nvdp_dataset_free(a.known.data);
-    nvdp__shared_release(&shared);
-    nvdp__run_close(&a.run);
-    free(a.score);
+    nvdp__text_attack_close(&a);
     return status;
 }
 

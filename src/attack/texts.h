@@ -39,6 +39,7 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
 /* Copies a sample of the file, for struct nvdp__sample_source.  `shared` is a struct nvdp__shared_texts. */
 void nvdp__shared_take(const void *shared, size_t i, size_t sample, size_t vectors, double *z,
                        double *log_pi);
+struct nvdp__sample_source nvdp__shared_source(const struct nvdp__shared_texts *shared);
 void nvdp__shared_release(struct nvdp__shared_texts *shared);
 
 /* ---- the attackers that learn from public texts ---- */
@@ -48,7 +49,10 @@ enum nvdp__observed {
     NVDP__OBSERVED_STATES,
     NVDP__OBSERVED_PRIOR,
     NVDP__OBSERVEDS,
-    NVDP__OBSERVED_REFERENCE = NVDP__OBSERVEDS /* informed.c: the text without the guessed word */
+    NVDP__OBSERVED_REFERENCE = NVDP__OBSERVEDS, /* informed.c: the text without the guessed word */
+    NVDP__OBSERVED_REPLACED,                    /* membership.h: these and the next two */
+    NVDP__OBSERVED_LOSS,
+    NVDP__OBSERVED_SHADOWS
 };
 
 /* Texts and their posteriors. */
@@ -62,6 +66,8 @@ struct nvdp__texts {
 struct nvdp__text_attack {
     struct nvdp_context *ctx;
     const struct nvdp__text_attack_options *options;
+    struct nvdp__text_attack_options given; /* `options` of an opened attack */
+    struct nvdp__shared_texts file;         /* `attacked.shared` of an opened attack */
     struct nvdp__run run;
     struct nvdp__texts known, attacked;
     double weight[NVDP__OBSERVEDS]; /* of the language model */
@@ -112,6 +118,7 @@ void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *found
 void nvdp__learner_verdict(const struct nvdp__attacked *attacked, const void *found,
                            struct nvdp__writer *say);
 void nvdp__learner_release(void *found);
+extern const struct nvdp_result_table nvdp__result_text_score;
 /* Ends the row of a learning attacker, after .learn, .attacker and .options.  An attacker whose options include
  * `releases` reads several samples of a text; with `prior` it also uses a language model. */
 #define NVDP__LEARNER .target = NVDP_ATTACK_RUN, .run = nvdp__learner_run, NVDP__LEARNER_RESULT
@@ -124,6 +131,12 @@ void nvdp__learner_release(void *found);
 nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
                         const char *name, const struct nvdp_config *config,
                         struct nvdp_text_attack *out);
+/* The parts of nvdp__learn before and after the row's `learn`: opens run, texts, posteriors and shared file.  `a` is
+ * zero before; close it even after a failure. */
+nvdp_status nvdp__text_attack_open(struct nvdp_context *ctx, const struct nvdp__attack *attack,
+                                   const char *name, const struct nvdp_config *config,
+                                   struct nvdp__text_attack *a);
+void nvdp__text_attack_close(struct nvdp__text_attack *a);
 /* Fills the result from the scores, which it takes, and the texts. */
 nvdp_status nvdp__learned(struct nvdp__text_attack *attack, const char *name,
                           struct nvdp_text_attack *out);

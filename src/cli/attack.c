@@ -94,6 +94,9 @@ const struct cli_command cli_command_attack = {
         "sample among all texts, by likelihood. --kind nearest, token, language, informed, bag, "
         "attribute, invert: "
         "what an attacker who has public texts to learn from reads from samples (docs/attacks.md). "
+        "--kind membership: whether texts are among those of a shared file (a likelihood ratio "
+        "against public texts), or with --members training among those that the run was trained on "
+        "(by their loss, and by shadow runs). "
         "The exit status is 1 if an attack shows more than is guaranteed.",
     .examples = "Examples:\n"
                 "  nvdp pretrain --text private.txt --init bert --plant secrets.json \\\n"
@@ -107,6 +110,8 @@ const struct cli_command cli_command_attack = {
                 "  nvdp attack run --kind nearest --public SST-2/train.tsv --shared shared.h5\n"
                 "  nvdp attack run --kind language --public SST-2/train.tsv \\\n"
                 "    --prior models/compact\n"
+                "  nvdp attack run --kind membership --public SST-2/train.tsv\n"
+                "  nvdp attack run --kind membership --members training --shadows 4\n"
                 "  nvdp attack run --kind invert --public SST-2/train.tsv \\\n"
                 "    --prior models/compact\n"
                 "  nvdp attack --kind invert --posteriors models/minilm --public public.txt \\\n"

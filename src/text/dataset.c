@@ -599,16 +599,19 @@ nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size
 
 /* ---- texts in both ---- */
 
+int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i) {
+    uint64_t key = NVDP__FNV1A;
+    for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++)
+        key = nvdp__fnv1a(key, (uint64_t)data->ids[r]);
+    return (int64_t)key;
+}
+
 /* Makes a sorted key for each text from its tokens. */
 static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
                              int64_t **out) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, data->count));
-    for (size_t i = 0; i < data->count; i++) {
-        uint64_t key = NVDP__FNV1A;
-        for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++)
-            key = nvdp__fnv1a(key, (uint64_t)data->ids[r]);
-        (*out)[i] = (int64_t)key;
-    }
+    for (size_t i = 0; i < data->count; i++)
+        (*out)[i] = nvdp__dataset_key(data, i);
     qsort(*out, data->count, sizeof **out, nvdp__by_int64);
     return NVDP_OK;
 }

@@ -81,6 +81,8 @@ nvdp_status nvdp__dataset_keep_fold(struct nvdp_context *ctx, size_t folds, size
 nvdp_status nvdp__sample_rows(struct nvdp_context *ctx, uint64_t seed, size_t count, size_t n,
                               bool *chosen);
 
+/* Returns a key of text i's tokens.  Texts with other tokens have another key, except with probability 10^-19. */
+int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i);
 /* Counts the texts of `of` whose tokens are those of a text of `among`, except with probability 10^-19. */
 nvdp_status nvdp__dataset_overlap(struct nvdp_context *ctx, const struct nvdp_dataset *of,
                                   const struct nvdp_dataset *among, size_t *count);

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp/audit.h>
+#include <nvdp/rdp.h>
 
 static double choose(int n, int k) {
     double c = 1;
@@ -158,4 +159,133 @@ Test(audit, canaries_are_guessed_by_their_scores) {
                  NVDP_ERR_ARGUMENT);
     cr_expect_eq(memcmp(&same, &audit, sizeof same), 0, "untouched on error");
     nvdp_context_free(ctx);
+}
+
+/* --- the whole curve (audit_curve.c) --- */
+
+static double normal_cdf(double x) {
+    return erfc(-x * M_SQRT1_2) / 2;
+}
+
+/* A Gaussian mechanism with a number of its own for each of n canaries: no attacker who guesses all of them has more
+ * than c right with a larger probability than the binomial one.  For one canary the bound is exact. */
+Test(curve, bounds_all_guesses_of_a_gaussian) {
+    static const double mus[] = {0, .3, 1, 2.5};
+    for (size_t k = 0; k < 4; k++) {
+        const double q = normal_cdf(mus[k] / 2);
+        cr_expect_float_eq(nvdp_audit_mu_p_value(1, 1, 1, mus[k]), q, 1e-6);
+        for (int n = 1; n <= 12; n++)
+            for (int c = 0; c <= n; c++) {
+                const double p =
+                    nvdp_audit_mu_p_value((uint64_t)n, (uint64_t)n, (uint64_t)c, mus[k]);
+                cr_expect_geq(p, tail(n, c, q) * (1 - 1e-6), "%g %d %d: %g", mus[k], n, c, p);
+            }
+    }
+    cr_expect(isnan(nvdp_audit_mu_p_value(5, 6, 1, 1)) && isnan(nvdp_audit_mu_p_value(5, 4, 5, 1)));
+    cr_expect(isnan(nvdp_audit_mu_p_value(5, 4, 1, -1)) && isnan(nvdp_audit_mu(5, 4, 1, 1)));
+    cr_expect(isnan(nvdp_audit_curve_epsilon(5, 4, 1, 2, .95)));
+    cr_expect_eq(nvdp_audit_mu(5, 4, 0, .95), 0);
+    cr_expect_eq(nvdp_audit_mu(0, 0, 0, .95), 0);
+}
+
+/* Runs `runs` audits of a Gaussian mechanism that adds the number +-mu/2 of each canary to noise. */
+static void simulate(struct nvdp_context *ctx, double mu, size_t m, size_t in, size_t runs,
+                     struct nvdp_canary_audit *found) {
+    const struct nvdp__noise noise = {.seed = 17};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, m);
+    double *score = calloc(m, sizeof *score);
+    unsigned char *included = calloc(m, 1);
+    for (size_t run = 0; run < runs; run++) {
+        for (size_t i = 0; i < m; i++) {
+            included[i] = (unsigned char)nvdp__stream_below(&stream, 2);
+            score[i] = (included[i] ? mu / 2 : -mu / 2) + nvdp__stream_normal(&stream);
+        }
+        found[run] = (struct nvdp_canary_audit)NVDP_RESULT(struct nvdp_canary_audit);
+        cr_assert_eq(nvdp_audit_canaries(ctx, m, score, included, in, in, 1e-5, .95, &found[run]),
+                     NVDP_OK);
+    }
+    free(score);
+    free(included);
+}
+
+/* With abstention: the share of runs with c or more right of the four surest guesses is at most the bound, up to 4.4
+ * standard deviations. */
+Test(curve, bounds_the_surest_guesses) {
+    struct nvdp_context *ctx = support_context();
+    enum { AUDITS = 4000 };
+    struct nvdp_canary_audit *found = calloc(AUDITS, sizeof *found);
+    for (int strong = 0; strong < 2; strong++) {
+        const double mu = strong ? 1.5 : .5;
+        simulate(ctx, mu, 20, 2, AUDITS, found);
+        for (uint64_t c = 1; c <= 4; c++) {
+            size_t hits = 0;
+            for (size_t run = 0; run < AUDITS; run++)
+                hits += found[run].way[0].correct >= c;
+            const double p = nvdp_audit_mu_p_value(20, 4, c, mu);
+            cr_expect_leq((double)hits / AUDITS, p + 4.4 * sqrt(p * (1 - p) / AUDITS) + 1e-12,
+                          "%g %d: %g", mu, (int)c, p);
+        }
+    }
+    free(found);
+    nvdp_context_free(ctx);
+}
+
+/* The lower bounds exceed the truth in at most 5 % of runs: if it were exactly 5 %, 12 or more of 100 would occur by
+ * chance in one of 200 cases. */
+Test(curve, covers_the_truth) {
+    struct nvdp_context *ctx = support_context();
+    enum { AUDITS = 100 };
+    struct nvdp_canary_audit found[AUDITS];
+    static const double mus[] = {0, .5, 1, 3};
+    for (size_t k = 0; k < 4; k++) {
+        size_t above = 0, epsilons = 0;
+        double mean = 0;
+        simulate(ctx, mus[k], 400, 0, AUDITS, found);
+        for (size_t run = 0; run < AUDITS; run++) {
+            above += found[run].mu > mus[k];
+            epsilons += found[run].curve_epsilon > nvdp_gdp_epsilon(mus[k], 1e-5);
+            mean += found[run].mu / AUDITS;
+        }
+        cr_expect_leq(above, 11, "%g: %zu", mus[k], above);
+        cr_expect_leq(epsilons, 11, "%g: %zu", mus[k], epsilons);
+        if (mus[k] >= 1) cr_expect_geq(mean, .2 * mus[k], "%g: %g", mus[k], mean);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* For Gaussian mechanisms the curve shows more than the theorem for (epsilon, delta): expected numbers of right
+ * guesses, and never more than the truth. */
+Test(curve, shows_more_than_epsilon_and_delta) {
+    static const uint64_t sizes[] = {100, 1000, 10000};
+    static const double mus[] = {.5, 1, 2, 4};
+    for (size_t s = 0; s < 3; s++)
+        for (size_t k = 0; k < 4; k++) {
+            const uint64_t m = sizes[s];
+            const uint64_t right = (uint64_t)((double)m * normal_cdf(mus[k] / 2));
+            const double plain = nvdp_audit_epsilon(m, m, right, 1e-5, .95);
+            const double mu = nvdp_audit_mu(m, m, right, .95);
+            const double shown = nvdp_gdp_epsilon(mu, 1e-5);
+            if (plain > .1)
+                cr_expect_gt(shown, 1.2 * plain, "%zu %g: %g, %g", (size_t)m, mus[k], shown, plain);
+            cr_expect_leq(mu, mus[k]);
+        }
+}
+
+/* For one (epsilon, delta): without delta the other theorem is exact, and this one shows at most 3 % less; with delta
+ * and many canaries it shows more, and it is the only one that shows anything. */
+Test(curve, of_epsilon_and_delta) {
+    static const uint64_t cases[][3] = {
+        {10000, 10000, 8000}, {1000, 1000, 800}, {1000, 100, 100}, {10000, 100, 95}, {7, 7, 7}};
+    for (size_t c = 0; c < 5; c++) {
+        const uint64_t m = cases[c][0], n = cases[c][1], right = cases[c][2];
+        const double plain = nvdp_audit_epsilon(m, n, right, 0, .95);
+        const double curve = nvdp_audit_curve_epsilon(m, n, right, 0, .95);
+        cr_expect(curve <= plain * (1 + 1e-8) && curve >= .97 * plain, "%zu: %g, %g", c, curve,
+                  plain);
+        cr_expect_geq(nvdp_audit_curve_epsilon(m, n, right, 1e-3, .95),
+                      nvdp_audit_epsilon(m, n, right, 1e-3, .95), "%zu", c);
+    }
+    cr_expect_gt(nvdp_audit_curve_epsilon(100000, 100, 100, 1e-5, .95), 3.4);
+    cr_expect_lt(nvdp_audit_epsilon(100000, 100, 100, 1e-5, .95), 1);
+    cr_expect_eq(nvdp_audit_curve_epsilon(1000, 1000, 1000, 1, .95), 0);
 }

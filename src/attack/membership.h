@@ -1,0 +1,91 @@
+/* Membership: was a text among those whose samples were shared, or that a model was trained on?
+ *
+ * Scores of texts are in membership_file.c and membership_training.c; membership_roc.c compares them, with what is
+ * proven; membership.c has the row in the table of attacks. */
+#ifndef NVDP_SRC_ATTACK_MEMBERSHIP_H
+#define NVDP_SRC_ATTACK_MEMBERSHIP_H
+
+#include "attack/texts.h"
+#include <nvdp/certificate.h>
+
+/* ---- membership_roc.c ---- */
+
+/* An upper bound of the true positive rate (TPR) of every test by its false positive rate (FPR): the smallest of
+ *
+ *     Phi(Phi^-1(FPR) + mu) + slack,        e^epsilon FPR + delta    for each point. */
+struct nvdp__tradeoff {
+    double mu, slack; /* mu INFINITY: proves nothing */
+    size_t points;
+    double epsilon[2 * NVDP_EXACT_POINTS], delta[2 * NVDP_EXACT_POINTS];
+};
+/* Adds that a mechanism is (epsilon, delta)-private in both directions: then also TPR <= 1 - e^-epsilon (1 - delta -
+ * FPR).  Ignores epsilons that are not finite, and points without room. */
+void nvdp__tradeoff_add(struct nvdp__tradeoff *proven, double epsilon, double delta);
+bool nvdp__tradeoff_proves(const struct nvdp__tradeoff *proven);
+double nvdp__tradeoff_tpr(const struct nvdp__tradeoff *proven, double fpr);
+/* Bounds the area under the ROC curve, and (TPR + 1 - FPR)/2 of the best test. */
+double nvdp__tradeoff_auc(const struct nvdp__tradeoff *proven);
+double nvdp__tradeoff_accuracy(const struct nvdp__tradeoff *proven);
+
+/* The false positive rates at which true positive rates are measured. */
+enum { NVDP__MEMBERSHIP_RATES = 2 };
+extern const double nvdp__membership_rates[NVDP__MEMBERSHIP_RATES];
+
+/* Adds AUC, balanced accuracy and the TPR at each rate, for tests that call texts with large scores members.  Both
+ * arrays must be in an order that is independent of their scores.  `proven` NULL: no bound applies. */
+nvdp_status nvdp__add_roc(struct nvdp__text_attack *attack, enum nvdp__observed observed,
+                          size_t members, const double *in, size_t others, const double *out,
+                          const struct nvdp__tradeoff *proven);
+
+/* ---- the result ---- */
+
+struct nvdp__membership {
+    struct nvdp_text_attack scores; /* begins with the size of the whole */
+    int of;                         /* option members */
+    size_t members, others;         /* texts that are scored */
+    size_t repeated;                /* texts that were left out because they occur more than once */
+    size_t shadows;                 /* shadow runs; 0: none */
+    double epsilon, delta, mu;      /* what is proven; +inf: nothing */
+    double tpr[NVDP__MEMBERSHIP_RATES]; /* proven upper bounds; NaN: none */
+    struct nvdp_canary_audit audit;     /* its `canaries` is 0: none */
+};
+/* Sets the members epsilon to tpr. */
+void nvdp__membership_proven(const struct nvdp__tradeoff *proven, double epsilon, double delta,
+                             struct nvdp__membership *out);
+
+/* ---- membership_file.c, membership_training.c ---- */
+
+/* Texts of one set of posteriors, and their scores. */
+struct nvdp__candidates {
+    const struct nvdp_posteriors *set;
+    size_t n;
+    size_t *text;  /* [n] */
+    double *score; /* [n] */
+};
+/* The samples of a file: `releases` of each of n texts. */
+struct nvdp__sampled_file {
+    const struct nvdp_posteriors *set;
+    const struct nvdp__sample_source *source;
+    int releases;
+    size_t n;
+    const size_t *text; /* [n] */
+    uint64_t seed;      /* of the samples that replace others */
+};
+/* Scores candidates by the samples of a file (membership_file.c).  `replaced` [in->n] NULL: not wanted; else the
+ * score of each text of `in`, which must be in the file, with a public text in its place. */
+nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp__sampled_file *file,
+                                    const struct nvdp__candidates *in,
+                                    const struct nvdp__candidates *out,
+                                    const struct nvdp__candidates *background, double *replaced);
+/* Lists the texts of `data` that occur once in it and not in `besides` (NULL: none); with `first`, also the first of
+ * several equal ones.  In a random order; free(*out). */
+nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
+                                  const struct nvdp_dataset *data,
+                                  const struct nvdp_dataset *besides, bool first, size_t **out,
+                                  size_t *count);
+nvdp_status nvdp__membership_file(const struct nvdp__attacked *attacked,
+                                  struct nvdp__membership *out);
+nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,
+                                      struct nvdp__membership *out);
+
+#endif

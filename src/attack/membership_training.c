@@ -1,0 +1,460 @@
+/* Was a model trained on this text?  The order: losses, texts, shadow runs, their scores, what is proven, the attack.
+ *
+ * Two attackers have the run's model and its labelled texts:
+ *
+ *     loss       a text with a small loss was trained on (Yeom et al. 2018);
+ *     shadows    the online likelihood ratio attack (Carlini et al. 2022): K runs with the same options are trained on
+ *                random halves of the train file.  The logit phi = log(p/(1 - p)) of the text's own label, p =
+ *                e^-loss, is taken as normal, with a mean for the runs that saw the text and one for the others:
+ *
+ *                score  =  log N(phi; mean_in, v_in (1 + 1/n_in)) - log N(phi; mean_out, v_out (1 + 1/n_out))
+ *
+ *                K is small, so the variances v are pooled over texts, and 1/n counts the error of a mean of n runs.
+ *                A text that all shadow runs saw, or none, gets the other mean from the mean difference of all texts.
+ *
+ * The texts that were not trained on are the run's own held-out texts, which a random choice left out of the same
+ * file.  Other texts (--public, or dev.tsv of a run that holds none out) may differ without any model. */
+#include "attack/membership.h"
+#include "base/file.h"
+#include "base/random.h"
+
+#include <math.h>
+#include <nvdp/train.h>
+#include <stdlib.h>
+
+enum { FEWEST = 20, GROUPS = 2 };
+
+/* --- losses --- */
+
+/* Returns -log softmax of one class. */
+static double cross_entropy(size_t classes, const float *output, size_t label) {
+    double others = 0;
+    for (size_t c = 0; c < classes; c++)
+        if (c != label) others += exp((double)output[c] - (double)output[label]);
+    return log1p(others);
+}
+
+/* Returns the loss of text i from the outputs of its rows, and moves *row behind them: cross entropy, for tags its mean
+ * over words, for scores the squared error. */
+static double loss_of(const struct nvdp_dataset *data, size_t classes, size_t i,
+                      const float *outputs, size_t *row) {
+    double sum = 0, words = 0;
+    if (data->task->regression) {
+        const double off = (double)outputs[(*row)++] - (double)data->label[i];
+        return off * off;
+    }
+    if (data->tag == NULL)
+        return cross_entropy(classes, outputs + (*row)++ * classes, (size_t)data->label[i]);
+    for (size_t k = data->offset[i]; k < data->offset[i + 1]; k++) {
+        if (data->tag[k] == NVDP_TAG_NONE) continue;
+        const float *output = outputs + (*row)++ * classes;
+        if (data->tag[k] < 0 || (size_t)data->tag[k] >= classes) continue;
+        sum += cross_entropy(classes, output, (size_t)data->tag[k]);
+        words++;
+    }
+    return words > 0 ? sum / words : 0;
+}
+
+/* log(p/(1 - p)) for p = e^-loss; losses below float's resolution count as such. */
+static double logit(double loss) {
+    const double kept = fmax(loss, 1e-9);
+    return -kept - log(-expm1(-kept));
+}
+
+struct measured {
+    struct nvdp_dataset *data;
+    double *loss, *phi; /* [count] means over draws of the noise */
+};
+
+/* Computes losses and logits of all texts by a model. */
+static nvdp_status measure(struct nvdp_context *ctx, struct nvdp_model *model, size_t batch,
+                           uint64_t seed, size_t draws, const struct measured *m) {
+    nvdp_status status = NVDP_OK;
+    const size_t classes = model->info.outputs, rows = nvdp__dataset_outputs(m->data);
+    float *outputs = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, outputs, draws * rows * classes));
+    NVDP_TRY(nvdp__model_predict(model, m->data, batch, seed, 0, draws, outputs));
+    memset(m->loss, 0, m->data->count * sizeof *m->loss);
+    memset(m->phi, 0, m->data->count * sizeof *m->phi);
+    for (size_t draw = 0; draw < draws; draw++)
+        for (size_t i = 0, row = 0; i < m->data->count; i++) {
+            const double loss = loss_of(m->data, classes, i, outputs + draw * rows * classes, &row);
+            m->loss[i] += loss / (double)draws;
+            m->phi[i] += logit(loss) / (double)draws;
+        }
+cleanup:
+    free(outputs);
+    return status;
+}
+
+/* --- texts --- */
+
+struct training {
+    struct nvdp_context *ctx;
+    const char *name;
+    struct nvdp__text_attack_options options;
+    struct nvdp__run_options where;
+    struct nvdp__run run; /* its dataset: all texts of the train file that it read */
+    bool held;            /* the others are its held-out texts */
+    size_t draws;
+    struct measured group[GROUPS]; /* members, others */
+};
+
+static void close_training(struct training *t) {
+    for (size_t g = 0; g < GROUPS; g++) {
+        nvdp_dataset_free(t->group[g].data);
+        free(t->group[g].loss);
+        free(t->group[g].phi);
+    }
+    nvdp__run_close(&t->run);
+}
+
+/* Takes the texts of `from` that occur in it once and not in `besides`, in a random order. */
+static nvdp_status take(struct training *t, const struct nvdp_dataset *from,
+                        const struct nvdp_dataset *besides, struct measured *to) {
+    size_t *row = NULL, n;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__membership_list(t->ctx, t->options.seed, from, besides, false, &row, &n));
+    if (t->where.limit > 0) n = nvdp__min(n, t->where.limit);
+    nvdp_status status = nvdp_dataset_select(t->ctx, from, n, row, &to->data);
+    free(row);
+    if (status == NVDP_OK) status = NVDP__NEW(t->ctx, to->loss, n + 1);
+    if (status == NVDP_OK) status = NVDP__NEW(t->ctx, to->phi, n + 1);
+    return status;
+}
+
+/* Reads the texts of --public, or of the dev file. */
+static nvdp_status load_others(struct training *t, struct nvdp_dataset **out) {
+    struct nvdp_dataset_config config = nvdp__run_dataset_config(&t->run, t->where.data);
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(t->run.model);
+    if (t->options.known == NULL)
+        return nvdp_dataset_load(t->ctx, tokenizer, &config, NVDP_SPLIT_DEV, out);
+    config.limit = t->options.known_limit;
+    config.limit_seed = t->options.seed;
+    return nvdp_dataset_load_file(t->ctx, tokenizer, &config, t->options.known, out);
+}
+
+static nvdp_status divide(struct training *t) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *train = NULL, *others = NULL;
+    const bool holdout = t->run.config.protocol == NVDP_PROTOCOL_HOLDOUT;
+    t->held = holdout && t->options.known == NULL;
+    if (holdout)
+        NVDP_TRY(nvdp__train_holdout(t->ctx, &t->run.config, t->run.dataset, &train, &others));
+    if (!t->held) {
+        nvdp_dataset_free(others);
+        others = NULL;
+        NVDP_TRY(load_others(t, &others));
+    }
+    if (!nvdp__dataset_labeled(others))
+        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                            "%s: expected texts with labels, whose losses are compared, found none",
+                            t->options.known != NULL ? t->options.known : t->run.config.data));
+    const struct nvdp_dataset *trained = train != NULL ? train : t->run.dataset;
+    NVDP_TRY(take(t, trained, others, &t->group[0]));
+    NVDP_TRY(take(t, others, trained, &t->group[1]));
+    if (t->group[0].data->count < FEWEST || t->group[1].data->count < FEWEST)
+        NVDP_TRY(nvdp__fail(
+            t->ctx, NVDP_ERR_INPUT,
+            "membership: expected at least %d texts that the run was trained on, and %d others "
+            "(held out, of the dev file or {public}), each only once, found %zu and %zu",
+            FEWEST, FEWEST, t->group[0].data->count, t->group[1].data->count));
+cleanup:
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(others);
+    return status;
+}
+
+/* --- shadow runs --- */
+
+/* Returns the options of shadow run k, from 1: those of the run, with a seed of its own, which draws its texts.  Half
+ * of all texts are trained on. */
+static struct nvdp__train_options shadow_options(const struct training *t, const char *out,
+                                                 size_t k) {
+    struct nvdp__train_options made = t->run.config;
+    const double texts = (double)t->run.dataset->count;
+    made.out = out;
+    made.resume = NULL;
+    made.overwrite = false;
+    made.seed = t->run.config.seed + k;
+    made.limit_train =
+        (size_t)nvdp__min((size_t)(texts / 2 / (1 - made.holdout) + .5), t->run.dataset->count);
+    if (t->where.data != NULL) made.data = t->where.data;
+    return made;
+}
+
+static nvdp_status check_shadows(const struct training *t) {
+    const struct nvdp__train_options *run = &t->run.config;
+    if (t->held && run->limit_train == 0 && run->folds == 0) return NVDP_OK;
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_ARGUMENT,
+        "shadows: expected a run whose train file has all its texts, those that it "
+        "held out too: a run with {protocol} holdout and without {limit-train} and "
+        "{folds}, attacked without {public}; train such a run, or leave {shadows} out");
+}
+
+/* Fails if DIR is a run with other options than a shadow run has. */
+static nvdp_status check_shadow(const struct training *t,
+                                const struct nvdp__train_options *wanted) {
+    struct nvdp__train_options found;
+    json_t *owner = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, wanted->out, &found, &owner));
+    const bool same = found.seed == wanted->seed && found.limit_train == wanted->limit_train &&
+                      found.method == wanted->method && found.epochs == wanted->epochs &&
+                      nvdp__same_file(found.data, wanted->data);
+    json_decref(owner);
+    if (same) return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                      "%s: expected shadow run of %s (seed %llu, %zu texts), found another run; "
+                      "remove it, or name another folder with {shadow-runs}",
+                      wanted->out, t->name, (unsigned long long)wanted->seed, wanted->limit_train);
+}
+
+/* Trains the run, or what is left of it. */
+static nvdp_status train_shadow(const struct training *t, struct nvdp__train_options *options) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    char *begun = nvdp__join(t->ctx, options->out, "run.json");
+    char *ended = nvdp__join(t->ctx, options->out, "result.json");
+    if (begun == NULL || ended == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (nvdp__exists(begun)) {
+        NVDP_TRY(check_shadow(t, options));
+        options->resume = options->out;
+    }
+    if (!nvdp__exists(ended)) NVDP_TRY(nvdp__train(t->ctx, options, &result));
+cleanup:
+    nvdp_train_result_free(&result);
+    free(begun);
+    free(ended);
+    return status;
+}
+
+static nvdp_status train_shadows(const struct training *t, const char *folder) {
+    nvdp_status status = NVDP_OK;
+    const double start = nvdp__now();
+    const size_t all = t->options.shadows;
+    char *out = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, folder));
+    for (size_t k = 1; k <= all && status == NVDP_OK; k++) {
+        out = nvdp__format(t->ctx, "%s/%zu", folder, k);
+        if (out == NULL) return NVDP_ERR_MEMORY;
+        const double spent = nvdp__now() - start;
+        char left[64] = "";
+        if (k > 1)
+            nvdp__snprintf(left, sizeof left, "; about %.0f s are left for all",
+                           spent / (double)(k - 1) * (double)(all - k + 1));
+        nvdp__log(t->ctx, NVDP_LOG_INFO, "shadow run %zu of %zu: %s%s", k, all, out, left);
+        struct nvdp__train_options options = shadow_options(t, out, k);
+        status = train_shadow(t, &options);
+        free(out);
+    }
+    return status;
+}
+
+/* --- scores by shadow runs --- */
+
+/* Sums over the shadow runs that did not see a text (0), and that saw it (1). */
+struct sums {
+    double n[2], sum[2], square[2];
+};
+
+/* Marks the texts of a group that a shadow run was trained on. */
+static nvdp_status find_seen(const struct training *t, const struct nvdp__run *shadow,
+                             const struct nvdp_dataset *data, bool *seen) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *train = NULL, *held = NULL;
+    NVDP_TRY(nvdp__train_holdout(t->ctx, &shadow->config, shadow->dataset, &train, &held));
+    for (size_t i = 0; i < data->count; i++)
+        seen[i] = bsearch(&data->index[i], train->index, train->count, sizeof *train->index,
+                          nvdp__by_int64) != NULL; /* in the file's order */
+cleanup:
+    nvdp_dataset_free(train);
+    nvdp_dataset_free(held);
+    return status;
+}
+
+/* Adds the logits of one shadow run. */
+static nvdp_status add_shadow(struct training *t, const char *out,
+                              struct sums *const sums[GROUPS]) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__run shadow = {0};
+    struct nvdp__run_options options = t->where;
+    struct measured m = {0};
+    bool *seen = NULL;
+    const size_t most = nvdp__max(t->group[0].data->count, t->group[1].data->count);
+    options.run = out;
+    options.limit = 0;
+    NVDP_TRY(NVDP__NEW(t->ctx, m.loss, most));
+    NVDP_TRY(NVDP__NEW(t->ctx, m.phi, most));
+    NVDP_TRY(NVDP__NEW(t->ctx, seen, most));
+    NVDP_TRY(nvdp__run_open(t->ctx, &options, &shadow));
+    for (size_t g = 0; g < GROUPS; g++) {
+        m.data = t->group[g].data;
+        NVDP_TRY(find_seen(t, &shadow, m.data, seen));
+        NVDP_TRY(measure(t->ctx, shadow.model, t->where.batch, t->options.seed, t->draws, &m));
+        for (size_t i = 0; i < m.data->count; i++) {
+            sums[g][i].n[seen[i]]++;
+            sums[g][i].sum[seen[i]] += m.phi[i];
+            sums[g][i].square[seen[i]] += m.phi[i] * m.phi[i];
+        }
+    }
+cleanup:
+    nvdp__run_close(&shadow);
+    free(m.loss);
+    free(m.phi);
+    free(seen);
+    return status;
+}
+
+static double log_normal(double x, double mean, double variance) {
+    return -((x - mean) * (x - mean) / variance + log(variance)) / 2;
+}
+
+/* Replaces the losses of all texts by minus their scores. */
+static nvdp_status score_by_shadows(struct training *t, struct sums *const sums[GROUPS]) {
+    double difference = 0, pairs = 0, rest[2] = {0, 0}, freedom[2] = {0, 0}, variance[2];
+    for (size_t g = 0; g < GROUPS; g++)
+        for (size_t i = 0; i < t->group[g].data->count; i++) {
+            const struct sums *s = &sums[g][i];
+            for (size_t in = 0; in < 2; in++) {
+                if (s->n[in] < 2) continue;
+                rest[in] += fmax(0, s->square[in] - s->sum[in] * s->sum[in] / s->n[in]);
+                freedom[in] += s->n[in] - 1;
+            }
+            if (s->n[0] == 0 || s->n[1] == 0) continue;
+            difference += s->sum[1] / s->n[1] - s->sum[0] / s->n[0];
+            pairs++;
+        }
+    if (pairs == 0 || !(rest[0] > 0) || !(rest[1] > 0))
+        return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
+                          "shadows: expected texts that some of the runs saw and others did not, "
+                          "with logits that "
+                          "vary, found none; take more {shadows}");
+    for (size_t in = 0; in < 2; in++)
+        variance[in] = rest[in] / freedom[in];
+    for (size_t g = 0; g < GROUPS; g++)
+        for (size_t i = 0; i < t->group[g].data->count; i++) {
+            const struct sums *s = &sums[g][i];
+            double density[2];
+            for (size_t in = 0; in < 2; in++) {
+                const bool own = s->n[in] > 0;
+                const double n = s->n[own ? in : !in], mean = s->sum[own ? in : !in] / n;
+                const double shift = own ? 0 : in ? difference / pairs : -difference / pairs;
+                density[in] =
+                    log_normal(t->group[g].phi[i], mean + shift, variance[in] * (1 + 1 / n));
+            }
+            t->group[g].loss[i] = density[0] - density[1];
+        }
+    return NVDP_OK;
+}
+
+static nvdp_status attack_by_shadows(struct training *t) {
+    nvdp_status status = NVDP_OK;
+    struct sums *sums[GROUPS] = {NULL, NULL};
+    char *folder = t->options.shadow_runs != NULL ? nvdp__strdup(t->ctx, t->options.shadow_runs)
+                                                  : nvdp__format(t->ctx, "%s.shadows", t->name);
+    NVDP_TRY(NVDP__MADE(folder));
+    for (size_t g = 0; g < GROUPS; g++)
+        NVDP_TRY(NVDP__NEW(t->ctx, sums[g], t->group[g].data->count));
+    NVDP_TRY(train_shadows(t, folder));
+    for (size_t k = 1; k <= t->options.shadows; k++) {
+        char *out = nvdp__format(t->ctx, "%s/%zu", folder, k);
+        NVDP_TRY(NVDP__MADE(out));
+        status = add_shadow(t, out, sums);
+        free(out);
+        NVDP_TRY(status);
+    }
+    NVDP_TRY(score_by_shadows(t, sums));
+cleanup:
+    for (size_t g = 0; g < GROUPS; g++)
+        free(sums[g]);
+    free(folder);
+    return status;
+}
+
+/* --- what is proven --- */
+
+/* For a text that is in the training set, or nothing in its place: the accountant's guarantee. */
+static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven,
+                         struct nvdp__membership *out) {
+    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    *proven = (struct nvdp__tradeoff){.mu = INFINITY};
+    nvdp__membership_proven(proven, INFINITY, NAN, out);
+    NVDP_RETURN_IF_FAILED(nvdp_training_privacy(t->ctx, t->name, &training, NULL));
+    if (training.account != NULL) {
+        proven->mu = training.risk->mu;
+        proven->slack = training.account->delta;
+        nvdp__tradeoff_add(proven, training.account->pld_epsilon, training.account->delta);
+        nvdp__membership_proven(proven, training.account->pld_epsilon, training.account->delta,
+                                out);
+    }
+    nvdp_training_privacy_free(&training);
+    return NVDP_OK;
+}
+
+/* --- the attack --- */
+
+static nvdp_status open_training(const struct nvdp__attacked *attacked, struct training *t) {
+    const struct nvdp_config *config = attacked->config;
+    struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(t->ctx, config, &nvdp__run_schema, &t->where));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__config_open(t->ctx, config, &nvdp__text_attack_schema, &t->options));
+    struct nvdp__run_options whole = t->where;
+    t->name = t->where.run;
+    if (t->options.shared != NULL)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "shared: expected no file, because {members} is training, found %s",
+                          t->options.shared);
+    t->where.split = whole.split = "train";
+    whole.limit = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__run_open(t->ctx, &whole, &t->run));
+    if (t->run.model->noise != NULL)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a run that reads its texts as they are, found one with "
+                          "{token-noise} or {representations}",
+                          t->name);
+    if (t->options.shadows > 0 && t->options.shadows < 2)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT, "shadows: expected 0 or at least 2, found 1");
+    NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->run.model, &limits));
+    t->draws = limits.noise ? t->options.seeds : 1;
+    NVDP_RETURN_IF_FAILED(divide(t));
+    return t->options.shadows > 0 ? check_shadows(t) : NVDP_OK;
+}
+
+static nvdp_status add_scores(struct training *t, struct nvdp__text_attack *a,
+                              enum nvdp__observed observed, const struct nvdp__tradeoff *proven) {
+    for (size_t g = 0; g < GROUPS; g++) /* members have small losses */
+        for (size_t i = 0; i < t->group[g].data->count; i++)
+            t->group[g].loss[i] *= -1;
+    return nvdp__add_roc(a, observed, t->group[0].data->count, t->group[0].loss,
+                         t->group[1].data->count, t->group[1].loss, proven);
+}
+
+nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,
+                                      struct nvdp__membership *out) {
+    nvdp_status status = NVDP_OK;
+    struct training t = {.ctx = attacked->ctx};
+    struct nvdp__text_attack a = {.ctx = attacked->ctx, .options = &t.options};
+    struct nvdp__tradeoff proven;
+    NVDP_TRY(open_training(attacked, &t));
+    a.attacked.data = t.group[0].data;
+    a.known.data = t.group[1].data;
+    NVDP_TRY(prove(&t, &proven, out));
+    out->members = a.attacked.data->count;
+    out->others = a.known.data->count;
+    out->shadows = t.options.shadows;
+    for (size_t g = 0; g < GROUPS; g++)
+        NVDP_TRY(measure(t.ctx, t.run.model, t.where.batch, t.options.seed, t.draws, &t.group[g]));
+    NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_LOSS, t.held ? &proven : NULL));
+    if (t.options.shadows > 0) {
+        NVDP_TRY(attack_by_shadows(&t));
+        NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_SHADOWS, &proven));
+    }
+    NVDP_TRY(nvdp__learned(&a, attacked->kind, &out->scores));
+    out->scores.weak = false; /* there is no control without noise */
+cleanup:
+    free(a.score);
+    close_training(&t);
+    return status;
+}

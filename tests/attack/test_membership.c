@@ -1,0 +1,477 @@
+/* Tests membership: a mechanism whose curve is known, one that reveals nothing, runs, files and training.  Seeds are
+ * fixed; comments state the false-alarm rates. */
+#include "attack/membership.h"
+#include "base/random.h"
+#include "tiny_task.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <nvdp/share.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static double phi(double x) {
+    return erfc(-x * M_SQRT1_2) / 2;
+}
+
+static const struct nvdp_text_score *score_of(const struct nvdp_text_score *score, size_t n,
+                                              const char *observed, enum nvdp_text_metric metric) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(score[i].observed, observed) == 0 && score[i].metric == metric) return &score[i];
+    cr_assert_fail("no %s of %s", nvdp_text_metric_name(metric), observed);
+    return NULL;
+}
+
+/* Compares two sets of scores; free the attack's scores. */
+static struct nvdp__text_attack compare(struct nvdp_context *ctx, size_t members, const double *in,
+                                        size_t others, const double *out,
+                                        const struct nvdp__tradeoff *proven) {
+    struct nvdp__text_attack a = {.ctx = ctx};
+    cr_assert_eq(nvdp__add_roc(&a, NVDP__OBSERVED_RELEASE, members, in, others, out, proven),
+                 NVDP_OK);
+    return a;
+}
+
+/* --- what is proven --- */
+
+/* Pure epsilon: the best test guesses right with probability e^eps/(1 + e^eps), and its curve has one corner. */
+Test(tradeoff, of_pure_epsilon_has_one_corner) {
+    const double epsilon = 1.3, right = exp(epsilon) / (1 + exp(epsilon));
+    struct nvdp__tradeoff proven = {.mu = INFINITY};
+    cr_expect(!nvdp__tradeoff_proves(&proven));
+    cr_expect_eq(nvdp__tradeoff_tpr(&proven, .1), 1);
+    nvdp__tradeoff_add(&proven, INFINITY, 0);
+    cr_expect(!nvdp__tradeoff_proves(&proven));
+    nvdp__tradeoff_add(&proven, epsilon, 0);
+    cr_expect(nvdp__tradeoff_proves(&proven));
+    cr_expect_float_eq(nvdp__tradeoff_tpr(&proven, .01), exp(epsilon) * .01, 1e-12);
+    cr_expect_float_eq(nvdp__tradeoff_tpr(&proven, .9), 1 - exp(-epsilon) * .1, 1e-12);
+    cr_expect(nvdp__tradeoff_auc(&proven) >= right && nvdp__tradeoff_auc(&proven) < right + 1e-4);
+    cr_expect(nvdp__tradeoff_accuracy(&proven) >= right &&
+              nvdp__tradeoff_accuracy(&proven) < right + 1e-4);
+}
+
+/* The sums over cells are above the closed forms, by less than 1e-4. */
+Test(tradeoff, of_a_gaussian) {
+    const struct nvdp__tradeoff exact = {.mu = 1.5}, with_slack = {.mu = 1.5, .slack = 1e-12};
+    cr_expect_float_eq(nvdp__tradeoff_auc(&exact), phi(1.5 / M_SQRT2), 1e-12);
+    cr_expect_float_eq(nvdp__tradeoff_accuracy(&exact), phi(.75), 1e-12);
+    const double more = nvdp__tradeoff_auc(&with_slack) - nvdp__tradeoff_auc(&exact),
+                 better = nvdp__tradeoff_accuracy(&with_slack) - nvdp__tradeoff_accuracy(&exact);
+    cr_expect(more >= 0 && more < 1e-4, "%g", more);
+    cr_expect(better >= 0 && better < 1e-4, "%g", better);
+}
+
+/* --- scores --- */
+
+enum { TRIALS = 4000 };
+
+/* Makes two texts of one number each: 0 and `mu`, with noise of variance 1. */
+static struct nvdp_posteriors *two(struct nvdp_context *ctx, double mu) {
+    struct nvdp_posteriors *set = NULL;
+    cr_assert_eq(nvdp_posteriors_create(ctx, 2, 2, 1, false, &set), NVDP_OK);
+    set->offset[1] = 1;
+    set->offset[2] = 2;
+    set->mu[1] = mu;
+    return set;
+}
+
+/* A file of one text at mu, or of a text at 0 in its place.  The likelihood ratio is increasing in z, so AUC =
+ * Phi(mu/sqrt 2) and TPR = Phi(Phi^-1(FPR) + mu): the curve that is proven is attained.  Tolerances are 4.4 standard
+ * deviations. */
+Test(membership, of_one_gaussian_has_a_closed_form) {
+    struct nvdp_context *ctx = support_context();
+    static const double mus[] = {0, .5, 2};
+    double *in = support_keep(calloc(TRIALS, sizeof *in)), *out = support_keep(calloc(TRIALS, 8));
+    for (size_t c = 0; c < 3; c++) {
+        const double mu = mus[c];
+        struct nvdp_posteriors *set = two(ctx, mu);
+        size_t zero = 0, one = 1;
+        double score, other, background;
+        const struct nvdp__candidates texts[] = {
+            {set, 1, &one, &score}, {set, 1, &zero, &other}, {set, 1, &zero, &background}};
+        for (uint64_t k = 0; k < TRIALS; k++) {
+            const struct nvdp__sampler sampler = {.posteriors = set, .noise.seed = k + 1};
+            const struct nvdp__sample_source source = {nvdp__linkage_draw, &sampler, -INFINITY};
+            const struct nvdp__sampled_file file = {set, &source, 1, 1, &one, k + TRIALS + 1};
+            cr_assert_eq(
+                nvdp__membership_scores(ctx, &file, &texts[0], &texts[1], &texts[2], &out[k]),
+                NVDP_OK);
+            in[k] = score;
+            cr_assert_eq(other, 0, "the background's own text"); /* p = q */
+        }
+        const struct nvdp__tradeoff proven = {.mu = mu};
+        struct nvdp__text_attack a = compare(ctx, TRIALS, in, TRIALS, out, &proven);
+        const struct nvdp_text_score *auc =
+            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_AUC);
+        cr_expect_float_eq(auc->value, phi(mu / M_SQRT2), 4.4 * .0065, "%g: %g", mu, auc->value);
+        cr_expect_float_eq(auc->bound, phi(mu / M_SQRT2), 1e-9);
+        cr_expect_lt(auc->interval.high - auc->interval.low, .027);
+        const struct nvdp_text_score *tpr =
+            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_TPR_PERCENT);
+        const double want = mu == 0 ? .01 : phi(-2.3263478740408408 + mu);
+        cr_expect(tpr->interval.low < want + .02 && tpr->interval.high > want - .02, "%g: %g", mu,
+                  tpr->value);
+        cr_expect(tpr->baseline > .01 && tpr->baseline < .0137, "%g", tpr->baseline);
+        cr_expect_leq(tpr->interval.low, tpr->bound);
+        const struct nvdp_text_score *right =
+            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_ACCURACY);
+        cr_expect_float_eq(right->value, phi(mu / 2), 4.4 * .008, "%g: %g", mu, right->value);
+        free(a.score);
+        nvdp_posteriors_free(set);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Scores that know nothing: AUC .5 is in 95 % of the intervals, and nothing exceeds what is proven of no information
+ * more often than the intervals fail.  Of 300 draws, fewer than 270 or more than 8 % would occur by chance in one of
+ * 10^4 cases. */
+Test(membership, of_no_information_is_chance) {
+    struct nvdp_context *ctx = support_context();
+    enum { DRAWS = 300, N = 200 };
+    const struct nvdp__tradeoff nothing = {.mu = 0};
+    const struct nvdp__noise noise = {.seed = 4};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    double in[N], out[N];
+    size_t covered = 0, above[4] = {0};
+    for (int draw = 0; draw < DRAWS; draw++) {
+        for (size_t i = 0; i < N; i++) {
+            in[i] = nvdp__stream_normal(&stream);
+            out[i] = nvdp__stream_normal(&stream);
+        }
+        struct nvdp__text_attack a = compare(ctx, N, in, N, out, &nothing);
+        covered += a.score[0].interval.low <= .5 && a.score[0].interval.high >= .5;
+        for (size_t k = 0; k < 3; k++)
+            above[k] += a.score[k].interval.low > a.score[k].bound;
+        cr_expect(isnan(a.score[3].value) && isnan(a.score[3].bound)); /* 200 texts: no .1 % */
+        free(a.score);
+    }
+    cr_expect(covered >= 270, "%zu", covered);
+    for (size_t k = 0; k < 3; k++)
+        cr_expect_leq(above[k], 24, "%zu: %zu", k, above[k]);
+    nvdp_context_free(ctx);
+}
+
+/* Ties count half; without an error the interval is that of a share. */
+Test(membership, of_perfect_and_equal_scores) {
+    struct nvdp_context *ctx = support_context();
+    double in[50], out[50];
+    for (size_t i = 0; i < 50; i++) {
+        in[i] = 1;
+        out[i] = 0;
+    }
+    struct nvdp__text_attack a = compare(ctx, 50, in, 50, out, NULL);
+    cr_expect_eq(a.score[0].value, 1);
+    cr_expect_float_eq(a.score[0].interval.low, pow(.025, 1. / 50), 1e-9);
+    cr_expect_eq(a.score[1].value, 1);
+    cr_expect(isnan(a.score[0].bound) && isnan(a.score[2].value));
+    free(a.score);
+    a = compare(ctx, 50, out, 50, out, NULL);
+    cr_expect_eq(a.score[0].value, .5);
+    cr_expect_eq(a.score[1].value, .5);
+    free(a.score);
+    nvdp_context_free(ctx);
+}
+
+/* --- runs and files --- */
+
+/* Runs the attack; *report is its JSON, *verdict its verdict (json_decref(), free()). */
+static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char *const (*option)[2],
+                          size_t n, json_t **report, char **verdict) {
+    struct nvdp_config *config = NULL;
+    struct nvdp_attack_result *result = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "kind", "membership");
+    support_set(ctx, config, "run", run);
+    for (size_t i = 0; i < n; i++)
+        support_set(ctx, config, option[i][0], option[i][1]);
+    const nvdp_status status = nvdp_attack(ctx, config, &result);
+    nvdp_config_free(config);
+    if (status != NVDP_OK) return status;
+    cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+    *report = json_loads(text, 0, NULL);
+    free(text);
+    cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+    support_contains(text, "TPR at FPR 1 %");
+    free(text);
+    cr_assert_eq(nvdp_attack_verdict(ctx, result, verdict), NVDP_OK);
+    nvdp_attack_free(result);
+    return NVDP_OK;
+}
+
+/* A number of a score in the report. */
+static double number(const json_t *report, const char *observed, const char *metric,
+                     const char *key) {
+    const json_t *scores = json_object_get(report, "scores"), *score;
+    size_t i;
+    json_array_foreach(scores, i, score) {
+        if (strcmp(json_string_value(json_object_get(score, "observed")), observed) != 0 ||
+            strcmp(json_string_value(json_object_get(score, "metric")), metric) != 0)
+            continue;
+        const json_t *value = json_object_get(score, key);
+        return json_is_array(value) ? json_number_value(json_array_get(value, 0))
+                                    : json_number_value(value);
+    }
+    cr_assert_fail("no %s of %s", metric, observed);
+    return NAN;
+}
+
+/* Writes n different texts of seven words, from `first` on, to a file of the task. */
+static char *write_different(const char *name, size_t first, size_t n) {
+    static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
+                                        "sea",  "red", "blue", "one", "two"};
+    char *path = support_keep(strdup(support_scratch_path(name)));
+    FILE *file = fopen(path, "w");
+    fprintf(file, "sentence\tlabel\n");
+    for (size_t i = first; i < first + n; i++) {
+        for (size_t k = 0, digits = i * 7919 % 1000000; k < 6; k++, digits /= 10)
+            fprintf(file, "%s ", words[digits % 10]);
+        fprintf(file, "%s\t%zu\n", words[i % 2], i % 2);
+    }
+    fclose(file);
+    return path;
+}
+
+static const struct run_choice certified = {.method = NVDP_METHOD_NVDP,
+                                            .query = 0,
+                                            .policy = NVDP_LENGTH_HIDDEN,
+                                            .epochs = 1,
+                                            .clip_sequence = 8};
+
+/* A certified run, with pairs that a coin decides: with 400 samples each the texts are found, with one sample and a
+ * tiny clip they are not. */
+Test(membership, of_a_certified_run) {
+    struct nvdp_context *ctx = support_context();
+    char *verdict = NULL;
+    json_t *report = NULL;
+    double found[2];
+    for (int small = 0; small < 2; small++) {
+        struct run_choice choice = certified;
+        choice.clip_sequence = small ? .05 : 8;
+        char *run = strdup(task_run(ctx, small ? "small" : "run", &choice, NULL));
+        const char *data = support_keep(strdup(support_scratch_path("many")));
+        if (!small) mkdir(data, 0777);
+        write_different("many/dev.tsv", 0, 400);
+        const char *known = write_different("public.tsv", 1000, 300);
+        const char *const option[][2] = {
+            {"data", data}, {"public", known}, {"releases", small ? "1" : "400"}};
+        cr_assert_eq(attack(ctx, run, option, 3, &report, &verdict), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_str_empty(verdict, "%s", verdict);
+        cr_expect_eq(json_integer_value(json_object_get(report, "members")), 200);
+        cr_expect_eq(json_integer_value(json_object_get(report, "others")), 200);
+        cr_expect_float_eq(json_number_value(json_object_get(report, "mu")), small ? .1 : 320,
+                           1e-9);
+        found[small] = number(report, "release", "AUC", "value");
+        cr_expect_leq(number(report, "release", "AUC", "interval"),
+                      number(report, "release", "AUC", "bound"));
+        cr_expect_gt(number(report, "states", "AUC", "value"), .9);
+        const json_t *audit = json_object_get(report, "audit");
+        cr_expect_eq(json_integer_value(json_object_get(audit, "canaries")), 200);
+        cr_expect_leq(json_number_value(json_object_get(audit, "epsilon")),
+                      json_number_value(json_object_get(report, "epsilon")));
+        free(verdict);
+        json_decref(report);
+        free(run);
+    }
+    cr_expect(found[1] > .4 && found[1] < .6, "%g", found[1]);
+    cr_expect_gt(found[0], .8, "%g", found[0]);
+    nvdp_context_free(ctx);
+}
+
+/* A given file: its texts are found among public ones; each is compared with a public text in its place, which is
+ * bounded.  Refused: no public texts, few of them, methods without samples, options that do not fit. */
+Test(membership, of_a_shared_file) {
+    struct nvdp_context *ctx = support_context();
+    struct run_choice choice = certified;
+    char *verdict = NULL, *run = strdup(task_run(ctx, "run", &choice, NULL));
+    const char *data = support_keep(strdup(support_scratch_path("many"))),
+               *file = support_keep(strdup(support_scratch_path("shared.h5")));
+    json_t *report = NULL;
+    struct nvdp_config *config = NULL;
+    mkdir(data, 0777);
+    write_different("many/dev.tsv", 0, 60);
+    const char *known = write_different("public.tsv", 30, 300); /* half of the texts are public */
+    const char *const export[][2] = {
+        {"run", run},       {"data", data},         {"split", "dev"},       {"out", file},
+        {"samples", "100"}, {"measure-texts", "2"}, {"insecure-seed", "7"}, {"no-ledger", "true"}};
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof export / sizeof *export; i++)
+        support_set(ctx, config, export[i][0], export[i][1]);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    const char *const option[][2] = {
+        {"data", data}, {"shared", file}, {"public", known}, {"releases", "100"}};
+    cr_assert_eq(attack(ctx, run, option, 4, &report, &verdict), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_empty(verdict, "%s", verdict);
+    cr_expect_eq(json_integer_value(json_object_get(report, "members")), 60);
+    cr_expect_eq(json_integer_value(json_object_get(report, "others")), 135);
+    cr_expect_eq(json_integer_value(json_object_get(report, "both")), 30);
+    cr_expect_gt(number(report, "release", "AUC", "value"), .8);
+    cr_expect_gt(number(report, "replaced", "AUC", "value"), .8);
+    cr_expect_leq(number(report, "replaced", "AUC", "interval"),
+                  number(report, "replaced", "AUC", "bound"));
+    cr_expect(!json_is_object(json_object_get(report, "audit")));
+    free(verdict);
+    json_decref(report);
+
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "public: expected a file");
+    const char *const few[][2] = {
+        {"data", data}, {"shared", file}, {"public", write_different("few.tsv", 10, 60)}};
+    cr_expect_eq(attack(ctx, run, few, 3, &report, &verdict), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx),
+                     "40 different public texts that are not in it, found 60 and 10");
+    write_different("many/dev.tsv", 0, 30);
+    const char *const small[][2] = {{"data", data}, {"public", known}};
+    cr_expect_eq(attack(ctx, run, small, 2, &report, &verdict), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "expected at least 40 different texts");
+    choice.method = NVDP_METHOD_BASE;
+    choice.clip_sequence = 0;
+    const char *base = task_run(ctx, "base", &choice, NULL);
+    cr_expect_eq(attack(ctx, base, small, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "base");
+    free(run);
+    nvdp_context_free(ctx);
+}
+
+/* --- training --- */
+
+enum { MEMORIZED = 120 };
+
+/* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
+static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double dp_noise,
+                      enum nvdp_protocol protocol) {
+    struct task task = task_make(ctx);
+    const struct nvdp__noise noise = {.seed = 3};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    const char *data = support_keep(strdup(support_scratch_path(learnable ? "learn" : "memorize")));
+    char *run = support_keep(strdup(support_scratch_path(name))), path[600];
+    static const char *const splits[] = {"train", "dev"};
+    mkdir(data, 0777);
+    for (size_t s = 0; s < 2; s++) {
+        snprintf(path, sizeof path, "%s/%s.tsv", data, splits[s]);
+        FILE *file = fopen(path, "w");
+        fprintf(file, "sentence\tlabel\n");
+        for (size_t i = 0; i < (s == 0 ? MEMORIZED : 24); i++) {
+            static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
+                                                "sea",  "red", "blue", "one", "two"};
+            const size_t last = nvdp__stream_below(&stream, 2),
+                         coin = nvdp__stream_below(&stream, 2);
+            for (size_t k = 0; k < 6; k++)
+                fprintf(file, "%s ", words[2 + nvdp__stream_below(&stream, 8)]);
+            fprintf(file, "%s\t%zu\n", words[last], learnable ? 1 - last : coin);
+        }
+        fclose(file);
+    }
+    struct nvdp__train_options config = task_config(&task, NVDP_METHOD_BASE, run);
+    config.data = data;
+    config.epochs = learnable ? 4 : dp_noise > 0 ? 2 : 14;
+    config.batch = 2;
+    config.adamw.lr = 5e-3;
+    config.holdout = .3;
+    config.protocol = protocol;
+    config.select = NVDP__SELECT_LAST;
+    config.dropout = config.classifier_dropout = 0;
+    config.eval_draws = 1;
+    config.overwrite = true;
+    if (dp_noise > 0) {
+        config.dp.noise = dp_noise;
+        config.dp.batch = 8;
+        config.dp.insecure_seed = 5;
+    }
+    task_train(ctx, &config);
+    return run;
+}
+
+/* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
+Test(membership, of_memorized_texts) {
+    struct nvdp_context *ctx = support_context();
+    char *run = train_on(ctx, "overfit", false, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    json_t *report = NULL;
+    static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
+    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_empty(verdict);
+    cr_expect_eq(json_integer_value(json_object_get(report, "members")), 84);
+    cr_expect_eq(json_integer_value(json_object_get(report, "others")), 36);
+    cr_expect_gt(number(report, "loss", "AUC", "interval"), .55, "%g",
+                 number(report, "loss", "AUC", "value"));
+    cr_expect_gt(number(report, "shadows", "AUC", "value"), .55, "%g",
+                 number(report, "shadows", "AUC", "value"));
+    cr_expect(isnan(number(report, "loss", "AUC", "bound")) ||
+              number(report, "loss", "AUC", "bound") == 0);
+    const double first = number(report, "shadows", "AUC", "value");
+    free(verdict);
+    json_decref(report);
+    char path[600];
+    snprintf(path, sizeof path, "%s.shadows/3/result.json", run);
+    char *before = support_read(path);
+    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK);
+    char *after = support_read(path);
+    cr_expect_str_eq(before, after);
+    cr_expect_eq(number(report, "shadows", "AUC", "value"), first);
+    free(before);
+    free(after);
+    free(verdict);
+    json_decref(report);
+
+    /* a folder of other runs; options that do not fit */
+    static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
+    cr_expect_eq(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shadows: expected 0 or at least 2, found 1");
+    char *other = train_on(ctx, "overfit.shadows/2", true, 0, NVDP_PROTOCOL_HOLDOUT);
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "2: expected shadow run of");
+    static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
+    cr_expect_eq(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shared: expected no file");
+    char *dev = train_on(ctx, "dev", true, 0, NVDP_PROTOCOL_DEV);
+    cr_expect_eq(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shadows: expected a run whose train file");
+    nvdp_context_free(ctx);
+}
+
+/* A label that generalizes tells nothing: the interval contains .5, for held-out texts and for others. */
+Test(membership, of_texts_that_generalize) {
+    struct nvdp_context *ctx = support_context();
+    for (int dev = 0; dev < 2; dev++) {
+        char *verdict = NULL, *run = train_on(ctx, "general", true, 0,
+                                              dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
+        json_t *report = NULL;
+        static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
+        cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_eq(json_integer_value(json_object_get(report, "members")), 22);
+        cr_expect_eq(json_integer_value(json_object_get(report, "others")), 22);
+        cr_expect_lt(number(report, "loss", "AUC", "interval"), .5);
+        cr_expect_gt(number(report, "loss", "AUC", "value"), .3);
+        free(verdict);
+        json_decref(report);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Private training: the accountant's bound stands beside each score, and is not exceeded. */
+Test(membership, of_private_training) {
+    struct nvdp_context *ctx = support_context();
+    char *run = train_on(ctx, "private", false, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    json_t *report = NULL;
+    static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
+    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_str_empty(verdict, "%s", verdict);
+    cr_expect_gt(json_number_value(json_object_get(report, "epsilon")), 0);
+    static const char *const observed[] = {"loss", "shadows"};
+    for (size_t i = 0; i < 2; i++) {
+        const double bound = number(report, observed[i], "AUC", "bound");
+        cr_expect(bound > .5 && bound < 1, "%g", bound);
+        cr_expect_leq(number(report, observed[i], "AUC", "interval"), bound);
+    }
+    free(verdict);
+    json_decref(report);
+    nvdp_context_free(ctx);
+}
