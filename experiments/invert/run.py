@@ -31,7 +31,7 @@ study = Inversion(__file__, "Texts recovered from samples", {
     "model": ("models/minilm", "encoder"),
     "prior": ("models/compact", "masked language model of the attacker"),
     "texts": (40, "attacked texts"),
-    "steps": (100, "training steps of the attacker; the read-out of words needs none"),
+    "steps": (60, "training steps of the attacker; the read-out of words needs none"),
     "search": (8, "rounds in which guesses are changed"),
 })
 METRICS = ("words, F1", "BLEU-4", "ROUGE-L", "exact match", "cosine")
@@ -72,7 +72,7 @@ def questions(study, public, count):
 def invert(study, name, pairs, models, *arguments):
     """Attacks; trains `models` models (a step takes twice as long with a vector per token)."""
     return study.measure(name, "attack", "--kind", "invert", "--prior", "{prior}", "--public-limit", pairs, "--steps", "{steps}", "--search", "{search}", "--seeds", 1,
-                         "--beam", 8, *arguments, hours=models * STEP_HOURS * int(study.options.steps) * (models - 1) + PAIR_HOURS * pairs,
+                         *arguments, hours=models * STEP_HOURS * int(study.options.steps) * (models - 1) + PAIR_HOURS * pairs,
                          keep=["scores", "weak", "holds", "texts"])
 
 

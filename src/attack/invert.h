@@ -27,6 +27,7 @@ struct nvdp__piece_reader {
     size_t inputs, pieces;
     float *map;             /* [pieces, inputs] */
     double *rate, *mean;    /* [pieces] mean numbers in public texts; [inputs] */
+    double least;           /* rate of pieces that these do not have */
     double *gram, *product; /* two of [inputs, inputs], [pieces, inputs] */
 };
 

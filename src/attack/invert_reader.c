@@ -65,6 +65,7 @@ static void sum_up(struct nvdp__inverter *v, const struct nvdp__sight *sight, si
                (int)p);
     for (size_t k = 0; k < r->pieces; k++)
         r->rate[k] /= (double)n;
+    r->least = .5 / (double)n;
 }
 
 /* Sets the map for a penalty. */
