@@ -2,9 +2,10 @@
 """Measures what an attacker writes from a sample: `nvdp attack --kind invert`.
 
 A masked language model (models/compact) reads a sample beside the text, learns public texts with their samples, and writes the texts of other
-samples; a linear map reads words off the sample; guesses are changed as long as their own vectors come closer to the sample. The rounds look at the cosine alone: where
-different texts have similar vectors, guesses can become less like the text. Scores are means over the attacked texts, with 95 % intervals; beside each is the same model with samples of other texts. If the score
-without noise is not clearly above it, the attacker is too weak and shows nothing about the mechanism."""
+samples; a linear map reads words off the sample; guesses are changed as long as their own vectors come closer to the sample. The rounds look at the
+cosine alone: where different texts have similar vectors, guesses can become less like the text. Scores are means over the attacked texts, with 95 %
+intervals; beside each is the same model with samples of other texts. If the score without noise is not clearly above it, the attacker is too weak and
+shows nothing about the mechanism."""
 import csv
 import os
 import sys
