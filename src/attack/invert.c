@@ -19,25 +19,13 @@
 
 enum { GROUP = 8, MIN_PUBLIC = 20, SPECIALS = 2, MAX_LENGTH = 512 };
 
-/* Texts as strings, one after the other. */
-struct strings {
-    char *text;
-    size_t used, capacity;
-    size_t *start; /* [n] */
-};
-
 struct attack {
     struct nvdp__inverter inverter;
     const struct nvdp_tokenizer *tokenizer; /* of the attack's data sets */
-    struct nvdp_encoder *encoder;           /* NULL: the run's model, or none */
-    size_t batch;                           /* texts per pass of the run's model */
-    struct strings strings;                 /* of a group's candidates */
-    const char **text;                      /* [GROUP * beam] */
-    int32_t *ids;                           /* [GROUP * beam, length] */
-    struct nvdp__written *written;          /* [GROUP * beam] */
-    float *seen, *true_;                    /* [rows, inputs] a sample; the vectors of its text */
-    struct nvdp__texts guesses;             /* a group's candidates */
-    struct nvdp__text_counts *count;        /* [seeds, texts] */
+    struct nvdp__judge judge;
+    int32_t *ids;                    /* [GROUP * beam, length] */
+    struct nvdp__written *written;   /* [GROUP * beam] */
+    struct nvdp__text_counts *count; /* [seeds, texts] */
     struct nvdp__meter meter;
     size_t done, draws[NVDP__OBSERVEDS];
     bool aligned; /* the attack's texts have mapped samples, and these their own ones: */
@@ -45,23 +33,11 @@ struct attack {
     struct nvdp__alignment alignment;
 };
 
-static void release_guesses(struct attack *t) {
-    nvdp_dataset_free(t->guesses.data);
-    nvdp_posteriors_free(t->guesses.set);
-    t->guesses = (struct nvdp__texts){0};
-}
-
 static void release(struct attack *t) {
     nvdp__inverter_release(&t->inverter);
-    nvdp_encoder_free(t->encoder);
-    release_guesses(t);
-    free(t->strings.text);
-    free(t->strings.start);
-    free(t->text);
+    nvdp__judge_release(&t->judge);
     free(t->ids);
     free(t->written);
-    free(t->seen);
-    free(t->true_);
     free(t->count);
     nvdp__alignment_release(&t->alignment);
 }
@@ -73,42 +49,16 @@ static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const i
                        uint64_t key[NVDP__TEXT_WORDS]) {
     size_t words = 0;
     for (size_t k = 0; k < n; k++) {
-        const char *piece = nvdp_tokenizer_piece(tokenizer, id[k]);
-        const bool continues = strncmp(piece, "##", 2) == 0 && words > 0;
-        if (id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
-            id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
-            continue;
+        bool continues = words > 0;
+        const char *piece = nvdp__letters(tokenizer, id[k], &continues);
+        if (piece == NULL) continue;
         if (!continues && words == NVDP__TEXT_WORDS) break;
         uint64_t hash = continues ? key[--words] : NVDP__FNV1A;
-        for (piece += continues ? 2 : 0; *piece != '\0'; piece++)
+        for (; *piece != '\0'; piece++)
             hash = nvdp__fnv1a(hash, (unsigned char)*piece);
         key[words++] = hash;
     }
     return words;
-}
-
-/* Appends a text: its words, separated by blanks. */
-static nvdp_status spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
-                         const int32_t *id, const char *prompt, struct strings *to) {
-    size_t need = to->used + (prompt != NULL ? strlen(prompt) : 0) + 1;
-    for (size_t k = 0; k < n; k++)
-        need += strlen(nvdp_tokenizer_piece(tokenizer, id[k])) + 1;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
-    char *at = to->text + to->used;
-    if (prompt != NULL) at = stpcpy(at, prompt);
-    const char *first = at;
-    for (size_t k = 0; k < n; k++) {
-        const char *piece = nvdp_tokenizer_piece(tokenizer, id[k]);
-        const bool continues = strncmp(piece, "##", 2) == 0 && at > first;
-        if (id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
-            id[k] == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
-            continue;
-        if (!continues && at > first) *at++ = ' ';
-        at = stpcpy(at, piece + (continues ? 2 : 0));
-    }
-    *at++ = '\0';
-    to->used = (size_t)(at - to->text);
-    return NVDP_OK;
 }
 
 /* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
@@ -117,14 +67,14 @@ static nvdp_status reread(struct nvdp_context *ctx, const struct nvdp_tokenizer 
                           const struct nvdp_tokenizer *to, size_t length,
                           struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
-    struct strings all = {0};
+    struct nvdp__guess_strings all = {0};
     const char **text = NULL;
     NVDP_TRY(NVDP__NEW(ctx, all.start, data->count));
     NVDP_TRY(NVDP__NEW(ctx, text, data->count));
     for (size_t i = 0; i < data->count; i++) {
         all.start[i] = all.used;
-        NVDP_TRY(spell(ctx, from, data->offset[i + 1] - data->offset[i],
-                       data->ids + data->offset[i], prompt, &all));
+        NVDP_TRY(nvdp__spell(ctx, from, data->offset[i + 1] - data->offset[i],
+                             data->ids + data->offset[i], prompt, &all));
     }
     for (size_t i = 0; i < data->count; i++)
         text[i] = all.text + all.start[i];
@@ -137,10 +87,6 @@ cleanup:
 }
 
 /* --- the victim's vectors of guesses --- */
-
-static bool has_encoder(const struct attack *t) {
-    return t->encoder != NULL || t->inverter.attack->run.model != NULL;
-}
 
 /* Opens the encoder of a directory with its pooling. */
 static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
@@ -161,101 +107,7 @@ cleanup:
     return status;
 }
 
-/* Makes a set with one vector per text and almost no noise. */
-static nvdp_status set_of(struct nvdp_context *ctx, size_t n, size_t dim,
-                          struct nvdp_posteriors **out) {
-    struct nvdp_posteriors *made = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, n, n, dim, false, &made));
-    for (size_t i = 0; i <= n; i++)
-        made->offset[i] = i;
-    for (size_t k = 0; k < n * dim; k++)
-        made->logvar[k] = -300;
-    *out = made;
-    return NVDP_OK;
-}
-
-/* Computes the vectors of texts in the encoder's tokens. */
-static nvdp_status encode(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
-                          const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    struct nvdp_posteriors *made = NULL;
-    float *vector = NULL;
-    NVDP_TRY(nvdp_encoder_describe(encoder, &info));
-    NVDP_TRY(NVDP__NEW(ctx, vector, data->count * info.vector_size));
-    NVDP_TRY(nvdp_encoder_run(ctx, encoder, data, NULL, vector));
-    NVDP_TRY(set_of(ctx, data->count, info.vector_size, &made));
-    for (size_t k = 0; k < data->count * info.vector_size; k++)
-        made->mu[k] = (double)vector[k];
-    NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_posteriors_free(made);
-    free(vector);
-    return status;
-}
-
-/* Sets t->guesses to the candidates of a group with their vectors. */
-static nvdp_status embed(struct attack *t, size_t n) {
-    struct nvdp__text_attack *a = t->inverter.attack;
-    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    struct strings *all = &t->strings;
-    if (t->encoder != NULL) NVDP_RETURN_IF_FAILED(nvdp_encoder_describe(t->encoder, &info));
-    const struct nvdp_tokenizer *tokenizer = t->encoder != NULL
-                                                 ? nvdp_encoder_tokenizer(t->encoder)
-                                                 : nvdp_model_tokenizer(a->run.model);
-    const size_t length = t->encoder != NULL ? info.max_length : a->run.model->info.max_length;
-    all->used = 0;
-    for (size_t b = 0; b < n; b++) {
-        all->start[b] = all->used;
-        NVDP_RETURN_IF_FAILED(spell(a->ctx, t->inverter.tokenizer, t->written[b].n,
-                                    t->written[b].id, info.prompt, all));
-    }
-    for (size_t b = 0; b < n; b++)
-        t->text[b] = all->text + all->start[b];
-    release_guesses(t);
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
-                                                  n, t->text, NULL, &t->guesses.data));
-    if (t->encoder != NULL) return encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
-    return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, t->batch, &t->guesses.set);
-}
-
-/* Returns the cosine of a sample's vectors, one after the other, and those of a guess; missing vectors are 0. */
-static double cosine(struct attack *t, size_t rows, const float *x, size_t guess) {
-    struct nvdp__inverter *v = &t->inverter;
-    const struct nvdp__sight sight = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
-    const size_t dim = v->attack->known.set->dim, others = nvdp__inverter_rows(v, &sight, guess);
-    double product = 0, length[2] = {0};
-    nvdp__inverter_observe(v, &sight, guess, v->host);
-    for (size_t r = 0; r < nvdp__max(rows, others); r++)
-        for (size_t d = 0; d < dim; d++) {
-            const double a = r < rows ? (double)x[r * v->inputs + d] : 0;
-            const double b = r < others ? (double)v->host[r * v->inputs + d] : 0;
-            product += a * b;
-            length[0] += a * a;
-            length[1] += b * b;
-        }
-    return length[0] > 0 && length[1] > 0 ? product / sqrt(length[0] * length[1]) : 0;
-}
-
 /* --- the guesses of a group --- */
-
-/* Returns the index of the candidate that the attacker names. */
-static size_t choose(struct attack *t, const struct nvdp__sight *sight, size_t text, size_t first) {
-    struct nvdp__inverter *v = &t->inverter;
-    const size_t beam = v->attack->options->beam;
-    const bool embeds = has_encoder(t);
-    const size_t rows = nvdp__inverter_rows(v, sight, text);
-    size_t best = first;
-    double most = -INFINITY;
-    if (embeds) nvdp__inverter_observe(v, sight, text, t->seen);
-    for (size_t b = first; b < first + beam; b++) {
-        const double score = embeds ? cosine(t, rows, t->seen, b) : t->written[b].score;
-        if (!(score > most)) continue;
-        most = score;
-        best = b;
-    }
-    return best;
-}
 
 /* Counts the words of entities in a text with tags that the guess has. */
 static void count_entities(const struct attack *t, size_t text, size_t m, const uint64_t *guess,
@@ -284,23 +136,28 @@ static void count_entities(const struct attack *t, size_t text, size_t m, const 
 static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight, size_t first,
                                size_t n, struct nvdp__text_counts *count) {
     struct nvdp__inverter *v = &t->inverter;
-    const size_t beam = v->attack->options->beam;
-    const struct nvdp__sight states = {sight->corpus, NVDP__OBSERVED_STATES, 0, 0};
+    const bool known = nvdp__judge_embeds(&t->judge);
     NVDP_RETURN_IF_FAILED(nvdp__inverter_write(v, sight, first, n, t->ids, t->written));
-    if (has_encoder(t)) NVDP_RETURN_IF_FAILED(embed(t, n * beam));
+    if (known) NVDP_RETURN_IF_FAILED(nvdp__judge_search(&t->judge, sight, first, n, t->written));
+    for (size_t i = 0; i < n; i++) { /* the first one: only of equal scores */
+        struct nvdp__written *own = t->written + i * v->attack->options->beam;
+        for (size_t b = 1; b < v->attack->options->beam; b++)
+            if (own[b].score > own[0].score) own[0] = own[b];
+        t->written[i] = own[0];
+    }
+    if (known && !t->aligned) /* a mapped sample is not the text's vector */
+        NVDP_RETURN_IF_FAILED(nvdp__judge_compare(&t->judge, sight->corpus, first, n, t->written));
     for (size_t i = 0; i < n; i++) {
         uint64_t text[NVDP__TEXT_WORDS], guess[NVDP__TEXT_WORDS];
+        const struct nvdp__written *best = &t->written[i];
         const size_t at = v->attacked->offset[first + i];
-        const size_t best = choose(t, sight, first + i, i * beam);
         const size_t words = words_of(v->tokenizer, v->attacked->offset[first + i + 1] - at,
                                       v->attacked->ids + at, text);
-        const size_t guessed =
-            words_of(v->tokenizer, t->written[best].n, t->written[best].id, guess);
+        const size_t guessed = words_of(v->tokenizer, best->n, best->id, guess);
         count[i] = nvdp__text_compare(words, text, guessed, guess);
         count_entities(t, first + i, guessed, guess, &count[i]);
-        if (!has_encoder(t) || t->aligned) continue; /* a mapped sample is not the text's vector */
-        nvdp__inverter_observe(v, &states, first + i, t->true_);
-        count[i].cosine = cosine(t, nvdp__inverter_rows(v, &states, first + i), t->true_, best);
+        if (!known || t->aligned) continue;
+        count[i].cosine = best->score;
         count[i].cosines = 1;
     }
     return NVDP_OK;
@@ -356,14 +213,14 @@ static nvdp_status open_surrogate(struct attack *t) {
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp_posteriors *own[2] = {NULL};
     struct nvdp_dataset *data = NULL;
-    nvdp_encoder_free(t->encoder);
-    t->encoder = NULL;
-    NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->encoder));
+    nvdp_encoder_free(t->judge.encoder);
+    t->judge.encoder = NULL;
+    NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->judge.encoder));
     NVDP_TRY(reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
-                    nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
-                    &data));
-    NVDP_TRY(encode(a->ctx, t->encoder, data, &own[0]));
-    NVDP_TRY(set_of(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
+                    nvdp_encoder_tokenizer(t->judge.encoder),
+                    nvdp__min(info.max_length, MAX_LENGTH), &data));
+    NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, data, &own[0]));
+    NVDP_TRY(nvdp__vectors_create(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
     NVDP_TRY(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
                                     info.vector_size, &t->alignment));
     t->known = a->known;
@@ -463,12 +320,9 @@ static nvdp_status reserve(struct attack *t) {
     NVDP_RETURN_IF_FAILED(reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer,
                                  v->length, &v->attacked));
     NVDP_RETURN_IF_FAILED(nvdp__inverter_reserve(v));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->strings.start, candidates));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->text, candidates));
+    NVDP_RETURN_IF_FAILED(nvdp__judge_create(&t->judge, GROUP));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->ids, candidates * v->length));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->written, candidates));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->seen, v->rows * v->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->true_, v->rows * v->inputs));
     return NVDP__NEW(a->ctx, t->count, a->options->seeds * a->attacked.set->texts);
 }
 
@@ -494,8 +348,8 @@ static nvdp_status attack_texts(struct attack *t, bool exact) {
 
 static nvdp_status attack_run(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
-    struct attack t = {
-        .inverter.attack = a, .tokenizer = nvdp_model_tokenizer(a->run.model), .batch = 32};
+    struct attack t = {.inverter.attack = a, .tokenizer = nvdp_model_tokenizer(a->run.model)};
+    t.judge.inverter = &t.inverter;
     NVDP_TRY(nvdp__wordpiece_only(a->ctx, t.tokenizer));
     NVDP_TRY(nvdp__inverter_open(&t.inverter));
     NVDP_TRY(attack_texts(&t, false));
@@ -567,7 +421,7 @@ static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size
     size_t shape[2], *row = NULL;
     if (ends(path, ".npy")) {
         NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
-        NVDP_TRY(set_of(ctx, shape[0], shape[1], &all));
+        NVDP_TRY(nvdp__vectors_create(ctx, shape[0], shape[1], &all));
         memcpy(all->mu, value, shape[0] * shape[1] * sizeof *value);
     } else
         NVDP_TRY(nvdp_posteriors_read(ctx, path, &all));
@@ -620,15 +474,15 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
         NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
         goto cleanup;
     }
-    NVDP_TRY(nvdp_encoder_describe(t->encoder, &info));
+    NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
     if (tagged)
         NVDP_TRY(reread(a->ctx, t->tokenizer, out->data, info.prompt,
-                        nvdp_encoder_tokenizer(t->encoder), nvdp__min(info.max_length, MAX_LENGTH),
-                        &encoded));
+                        nvdp_encoder_tokenizer(t->judge.encoder),
+                        nvdp__min(info.max_length, MAX_LENGTH), &encoded));
     else
         NVDP_TRY(read_texts(a->ctx, path, directory, info.max_length, info.prompt, limit, o->seed,
                             &all, &encoded));
-    NVDP_TRY(encode(a->ctx, t->encoder, encoded, &out->set));
+    NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, encoded, &out->set));
 cleanup:
     nvdp_dataset_free(encoded);
     return status;
@@ -667,7 +521,7 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
     struct nvdp__text_attack_options options;
     struct nvdp__text_attack a = {
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
-    struct attack t = {.inverter.attack = &a};
+    struct attack t = {.inverter.attack = &a, .judge.inverter = &t.inverter};
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
     const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
@@ -676,7 +530,7 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
     NVDP_TRY(check_given(&a, vectors, directory));
     NVDP_TRY(nvdp__inverter_open(&t.inverter));
     t.tokenizer = t.inverter.tokenizer;
-    if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.encoder));
+    if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.judge.encoder));
     NVDP_TRY(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
     NVDP_TRY(open_given(&t, options.known,
                         options.public_posteriors != NULL ? options.public_posteriors : vectors,
@@ -746,9 +600,19 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
                            : nvdp__learner_run(attacked, found);
 }
 
-static const char *const options[] = {
-    NVDP__LEARNER_OPTIONS, "prior",   "beam",      "tokens",  "steps", "posteriors", "attacked",
-    "public-posteriors",   "encoder", "surrogate", "aligned", NULL};
+static const char *const options[] = {NVDP__LEARNER_OPTIONS,
+                                      "prior",
+                                      "beam",
+                                      "tokens",
+                                      "search",
+                                      "steps",
+                                      "posteriors",
+                                      "attacked",
+                                      "public-posteriors",
+                                      "encoder",
+                                      "surrogate",
+                                      "aligned",
+                                      NULL};
 
 const struct nvdp__attack nvdp__attack_row_invert = {.target = NVDP_ATTACK_POSTERIORS,
                                                      .opens = true,

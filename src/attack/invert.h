@@ -9,6 +9,7 @@
 #define NVDP_SRC_ATTACK_INVERT_H
 
 #include "attack/texts.h"
+#include "bert/encode.h"
 #include "job/optimizer.h"
 #include "pretrain/evaluate.h"
 
@@ -19,6 +20,15 @@ struct nvdp__sight {
     enum nvdp__observed observed;
     uint64_t seed;
     uint32_t draw;
+};
+
+/* Reads the numbers of pieces off mean vectors. */
+struct nvdp__piece_reader {
+    size_t inputs, pieces;
+    float *map;             /* [pieces, inputs] */
+    double *rate, *mean;    /* [pieces] mean numbers in public texts; [inputs] */
+    double least;           /* rate of pieces that these do not have */
+    double *gram, *product; /* two of [inputs, inputs], [pieces, inputs] */
 };
 
 /* Set to zero before use, then `attack`. */
@@ -48,6 +58,7 @@ struct nvdp__inverter {
     double *z, *log_pi;  /* of one sample */
     int64_t *order;
     unsigned char *ordinary; /* [vocabulary] pieces that a text may have */
+    struct nvdp__piece_reader reader;
 };
 
 /* ---- invert_model.c ---- */
@@ -63,6 +74,9 @@ size_t nvdp__inverter_rows(const struct nvdp__inverter *inverter, const struct n
 /* Computes these vectors [rows, inputs], not standardized. */
 void nvdp__inverter_observe(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
                             size_t i, float *x);
+/* Computes the mean of these vectors, standardized. */
+void nvdp__inverter_mean(struct nvdp__inverter *inverter, const struct nvdp__sight *sight, size_t i,
+                         float *mean);
 /* Returns the number of steps of one training. */
 size_t nvdp__inverter_steps(const struct nvdp__inverter *inverter);
 /* Trains from the pretrained weights; `done` counts steps for the meter. */
@@ -79,6 +93,18 @@ void nvdp__inverter_ask(struct nvdp__inverter *inverter, size_t row, int32_t lab
 nvdp_status nvdp__inverter_run(struct nvdp__inverter *inverter, const struct nvdp__pass *pass,
                                struct nvdp__pretrain_losses *losses);
 
+/* ---- invert_reader.c: words that are read off a sample without the model ---- */
+
+nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, size_t inputs, size_t pieces,
+                                      struct nvdp__piece_reader *out);
+void nvdp__piece_reader_release(struct nvdp__piece_reader *reader);
+/* Learns inverter->reader from the public texts. */
+nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *inverter,
+                                   const struct nvdp__sight *sight);
+/* Computes numbers of pieces [n, pieces] for differences of mean vectors [n, inputs]. */
+void nvdp__piece_reader_read(const struct nvdp__piece_reader *reader, size_t n, const float *x,
+                             float *out);
+
 /* ---- invert_decode.c ---- */
 
 /* A candidate text and its mean log likelihood per token. */
@@ -94,7 +120,61 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *inverter, const struct n
                                  size_t first, size_t n, int32_t *ids,
                                  struct nvdp__written *written);
 
+/* Fills the masks of `beam` candidates for each of n texts with drawn tokens.  `read` [n * beam, pieces]: the expected
+ * numbers of pieces.  Other rounds draw other tokens. */
+nvdp_status nvdp__inverter_fill(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
+                                size_t first, size_t n, size_t round, float *read,
+                                struct nvdp__written *written);
+
+/* ---- invert_search.c ---- */
+
+/* Texts, one after the other. */
+struct nvdp__guess_strings {
+    char *text;
+    size_t used, capacity;
+    size_t *start; /* [n] */
+};
+/* Returns the letters of a piece, NULL for [CLS] and [SEP].  *continues is false at a text's beginning; it becomes true
+ * if the piece continues a word. */
+const char *nvdp__letters(const struct nvdp_tokenizer *tokenizer, int32_t id, bool *continues);
+/* Appends a text: its words, separated by blanks. */
+nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
+                        const int32_t *id, const char *prompt, struct nvdp__guess_strings *to);
+/* Makes a set with one vector per text and almost no noise. */
+nvdp_status nvdp__vectors_create(struct nvdp_context *ctx, size_t n, size_t dim,
+                                 struct nvdp_posteriors **out);
+/* Computes the vectors of texts in the encoder's tokens. */
+nvdp_status nvdp__vectors_encode(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
+                                 const struct nvdp_dataset *data, struct nvdp_posteriors **out);
+
+/* Compares guesses with samples by the vectors of the victim's encoder.  Set to zero before use, then `inverter` and
+ * `encoder`. */
+struct nvdp__judge {
+    struct nvdp__inverter *inverter;
+    struct nvdp_encoder *encoder;       /* NULL: the run's model, or none */
+    struct nvdp__guess_strings strings; /* the guesses */
+    const char **text;
+    struct nvdp__texts guesses;
+    float *seen, *mean; /* of texts: all vectors; mean vectors of texts, candidates, trials */
+    float *read;        /* [candidates, pieces] */
+    int32_t *ids;       /* [candidates, length] of trials */
+    struct nvdp__written *trial;
+};
+/* Allocates for groups of this many texts, after nvdp__inverter_reserve(). */
+nvdp_status nvdp__judge_create(struct nvdp__judge *judge, size_t group);
+void nvdp__judge_release(struct nvdp__judge *judge);
+bool nvdp__judge_embeds(const struct nvdp__judge *judge); /* there is an encoder */
+/* Improves `beam` candidates for each of n texts; their scores become cosines to the samples. */
+nvdp_status nvdp__judge_search(struct nvdp__judge *judge, const struct nvdp__sight *sight,
+                               size_t first, size_t n, struct nvdp__written *written);
+/* Sets the scores of one guess for each of n texts to the cosines to the texts' own vectors. */
+nvdp_status nvdp__judge_compare(struct nvdp__judge *judge, const struct nvdp__texts *corpus,
+                                size_t first, size_t n, struct nvdp__written *written);
+
 /* ---- invert_align.c: without the victim's encoder ---- */
+
+/* Factorizes gram + penalty tr(gram)/n I (lower triangles [n, n]); false if it is not positive definite. */
+bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *factor);
 
 struct nvdp__alignment {
     size_t pairs, from, to; /* dimensions of samples and of the attacker's encoder */

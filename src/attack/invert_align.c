@@ -41,15 +41,15 @@ void nvdp__alignment_release(struct nvdp__alignment *a) {
     *a = (struct nvdp__alignment){0};
 }
 
-/* Replaces the lower triangle of the positive definite `gram` by its Cholesky factor. */
-static bool factorize(size_t n, double *gram) {
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = j; i < n; i++)
-            gram[i * n + j] -= cblas_ddot((int)j, gram + i * n, 1, gram + j * n, 1);
-        if (!(gram[j * n + j] > 0)) return false;
-        cblas_dscal((int)(n - j), 1 / sqrt(gram[j * n + j]), gram + j * n + j, (int)n);
-    }
-    return true;
+bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *factor) {
+    double trace = 0;
+    size_t failed;
+    memcpy(factor, gram, n * n * sizeof *factor);
+    for (size_t d = 0; d < n; d++)
+        trace += gram[d * n + d];
+    for (size_t d = 0; d < n; d++)
+        factor[d * n + d] += fmax(penalty * trace / (double)n, 1e-300);
+    return nvdp__cholesky(n, factor, &failed);
 }
 
 /* Centers `count` rows of x by their mean, and the others too. */
@@ -65,14 +65,8 @@ static void center(size_t rows, size_t count, size_t dim, double *x, double *mea
 static double fit(struct nvdp__alignment *a, size_t learned, double penalty, double *map,
                   double *error) {
     const int p = (int)a->from, q = (int)a->to;
-    double trace = 0, sum = 0;
-    double *factor = a->gram + a->from * a->from;
-    memcpy(factor, a->gram, a->from * a->from * sizeof *factor);
-    for (size_t d = 0; d < a->from; d++)
-        trace += a->gram[d * a->from + d];
-    for (size_t d = 0; d < a->from; d++)
-        factor[d * a->from + d] += fmax(penalty * trace / (double)a->from, 1e-300);
-    if (!factorize(a->from, factor)) return INFINITY;
+    double *factor = a->gram + a->from * a->from, sum = 0;
+    if (!nvdp__ridge_factor(a->from, a->gram, penalty, factor)) return INFINITY;
     memcpy(map, a->product, a->from * a->to * sizeof *map);
     cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, p, q, 1, factor,
                 p, map, q);

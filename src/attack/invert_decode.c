@@ -27,6 +27,8 @@ struct writer {
     double *log_p;               /* [texts * beam, length] */
     double *length;              /* [texts, length] log p of each number of tokens */
     bool *asked;                 /* [length] places of a candidate */
+    float *read;                 /* [texts * beam, pieces] expected numbers */
+    size_t round;                /* of the search; 0: none */
 };
 
 /* --- lengths --- */
@@ -101,24 +103,42 @@ static void choose_lengths(struct writer *w, size_t i) {
 
 /* --- rounds --- */
 
+/* Weights below this share of the others' sum are not drawn. */
+static const double MIN_WEIGHT = 1e-6;
+/* Numbers of pieces below this share of their mean are noise. */
+static const double FLOOR = .02;
+
+/* Power of the model's probability.  Chosen on questions: powers of .3 to .5 named more words than 1. */
+static const double POWER = .3;
+
+/* Returns the weight of a piece: the number that is expected in the text, times how much likelier than anywhere the
+ * model finds it here. */
+static double weigh(const struct nvdp__piece_reader *reader, const float *read, size_t k, float p) {
+    const double rate = fmax(reader->rate[k], reader->least);
+    return fmax((double)read[k], FLOOR * rate) * pow((double)p / rate, POWER);
+}
+
 /* Names the token of an answer: the likeliest piece, or with `stream` one that is drawn (Gumbel's trick). */
-static int32_t name(const struct nvdp__inverter *v, const float *weight,
+static int32_t name(const struct nvdp__inverter *v, const float *given, const float *read,
                     struct nvdp__stream *stream, double *log_p) {
     const size_t pieces = nvdp_tokenizer_size(v->tokenizer);
-    double sum = 0, best = -INFINITY;
+    double sum = 0, best = -INFINITY, likely = 0;
     size_t found = 0;
     for (size_t k = 0; k < pieces; k++) {
         if (!v->ordinary[k]) continue;
-        sum += (double)weight[k];
+        const double weight = weigh(&v->reader, read, k, given[k]);
+        sum += weight;
+        if (stream != NULL && weight < sum * MIN_WEIGHT) continue; /* it is hardly ever drawn */
         const double draw = stream == NULL
-                                ? (double)weight[k]
-                                : log(fmax((double)weight[k], (double)FLT_MIN)) -
+                                ? weight
+                                : log(fmax(weight, (double)FLT_MIN)) -
                                       log(-log(fmax(nvdp__stream_uniform(stream), DBL_MIN)));
         if (!(draw > best)) continue;
         best = draw;
         found = k;
+        likely = weight;
     }
-    *log_p = log(fmax((double)weight[found], (double)FLT_MIN) / fmax(sum, (double)FLT_MIN));
+    *log_p = log(fmax(likely, (double)FLT_MIN) / fmax(sum, (double)FLT_MIN));
     return (int32_t)found;
 }
 
@@ -142,6 +162,14 @@ struct request {
     double log_p;
 };
 
+/* Adds the numbers of a candidate's pieces that are not masked. */
+static void count(const struct nvdp__inverter *v, const struct candidate *c, float times,
+                  float *read) {
+    const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
+    for (size_t k = 0; k < c->n; k++)
+        if (c->id[k] != mask) read[c->id[k]] += times;
+}
+
 /* Asks for n tokens at once, at most model.heads.block, whose candidates follow each other. */
 static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request *request) {
     static const struct nvdp__pass pass = {.training = false};
@@ -158,29 +186,33 @@ static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request 
     NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
     for (size_t k = 0; k < n; k++) {
         const struct candidate *c = &w->candidate[request[k].candidate];
-        const size_t draw = request[k].candidate % w->beam * v->length + request[k].place;
+        const size_t draw = w->round * w->beam + request[k].candidate % w->beam;
         struct nvdp__stream stream =
-            nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE, (uint32_t)draw, c->text);
-        request[k].id = name(v, v->model.heads.logits + k * v->bert.vocab_size,
+            nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE,
+                              (uint32_t)(draw * v->length + request[k].place), c->text);
+        float *read = w->read + request[k].candidate * v->bert.vocab_size;
+        if (k == 0 || request[k].candidate != request[k - 1].candidate) count(v, c, -1, read);
+        request[k].id = name(v, v->model.heads.logits + k * v->bert.vocab_size, read,
                              c->sampled && round == 0 ? &stream : NULL, &request[k].log_p);
+        read[request[k].id]--;
+        if (k + 1 < n && request[k].candidate == request[k + 1].candidate) continue;
+        count(v, c, 1, read);
+        for (size_t j = k + 1; j-- > 0 && request[j].candidate == request[k].candidate;)
+            read[request[j].id]++;
     }
     return nvdp__check_cancelled(v->attack->ctx, "attack: cancelled");
 }
 
-static nvdp_status run_round(struct writer *w, size_t round, struct request *request) {
+/* Predicts the masked tokens of all candidates. */
+static nvdp_status fill(struct writer *w, size_t round, struct request *request) {
     const struct nvdp__inverter *v = w->inverter;
     const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
     const size_t block = v->model.heads.block;
     size_t n = 0, from = 0, texts = 0;
-    for (size_t b = 0; b < w->texts * w->beam; b++) {
-        struct candidate *c = &w->candidate[b];
-        mark(c, round, w->asked);
-        for (size_t k = 0; k < c->n; k++) {
-            if (!w->asked[k]) continue;
-            request[n++] = (struct request){.candidate = b, .place = k};
-            c->id[k] = mask;
-        }
-    }
+    for (size_t b = 0; b < w->texts * w->beam; b++)
+        for (size_t k = 0; k < w->candidate[b].n; k++)
+            if (w->candidate[b].id[k] == mask)
+                request[n++] = (struct request){.candidate = b, .place = k};
     /* each batch has at most `block` answers and TOGETHER candidates */
     for (size_t k = 0; k <= n; k++) {
         const bool opens = k == from || k == n || request[k].candidate != request[k - 1].candidate;
@@ -199,28 +231,109 @@ static nvdp_status run_round(struct writer *w, size_t round, struct request *req
     return NVDP_OK;
 }
 
+static nvdp_status run_round(struct writer *w, size_t round, struct request *request) {
+    const struct nvdp__inverter *v = w->inverter;
+    for (size_t b = 0; b < w->texts * w->beam; b++) {
+        struct candidate *c = &w->candidate[b];
+        mark(c, round, w->asked);
+        for (size_t k = 0; k < c->n; k++)
+            if (w->asked[k]) c->id[k] = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
+    }
+    return fill(w, round, request);
+}
+
 /* --- texts --- */
+
+/* Reads the numbers of pieces off the samples of n texts, for each of `beam` candidates. */
+static nvdp_status read_samples(struct writer *w) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__inverter *v = w->inverter;
+    const struct nvdp__piece_reader *r = &v->reader;
+    float *x = NULL;
+    NVDP_TRY(NVDP__NEW(v->attack->ctx, x, r->inputs));
+    for (size_t i = 0; i < w->texts; i++) {
+        float *read = w->read + i * w->beam * r->pieces;
+        nvdp__inverter_mean(v, w->sight, w->first + i, x);
+        for (size_t d = 0; d < r->inputs; d++)
+            x[d] -= (float)r->mean[d];
+        nvdp__piece_reader_read(r, 1, x, read);
+        for (size_t k = 0; k < r->pieces; k++)
+            read[k] += (float)r->rate[k];
+        for (size_t b = 1; b < w->beam; b++)
+            memcpy(read + b * r->pieces, read, r->pieces * sizeof *read);
+    }
+cleanup:
+    free(x);
+    return status;
+}
+
+static void release(struct writer *w) {
+    free(w->candidate);
+    free(w->log_p);
+    free(w->length);
+    free(w->asked);
+}
+
+/* Allocates candidates whose tokens are in `ids`. */
+static nvdp_status reserve(struct writer *w, struct request **request) {
+    struct nvdp_context *ctx = w->inverter->attack->ctx;
+    const size_t all = w->texts * w->beam, length = w->inverter->length;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, w->candidate, all));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, w->log_p, all * length));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *request, all * length));
+    for (size_t b = 0; b < all; b++)
+        w->candidate[b].log_p = w->log_p + b * length;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__inverter_fill(struct nvdp__inverter *v, const struct nvdp__sight *sight,
+                                size_t first, size_t n, size_t round, float *read,
+                                struct nvdp__written *written) {
+    nvdp_status status = NVDP_OK;
+    struct writer w = {.inverter = v,
+                       .sight = sight,
+                       .first = first,
+                       .texts = n,
+                       .beam = v->attack->options->beam,
+                       .read = read,
+                       .round = round};
+    struct request *request = NULL;
+    NVDP_TRY(reserve(&w, &request));
+    for (size_t b = 0; b < n * w.beam; b++) {
+        w.candidate[b].text = first + b / w.beam;
+        w.candidate[b].n = written[b].n;
+        w.candidate[b].id = written[b].id;
+        w.candidate[b].sampled = true;
+    }
+    NVDP_TRY(fill(&w, 0, request));
+cleanup:
+    release(&w);
+    free(request);
+    return status;
+}
 
 nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__sight *sight,
                                  size_t first, size_t n, int32_t *ids,
                                  struct nvdp__written *written) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = v->attack->ctx;
-    struct writer w = {v, sight, first, n, v->attack->options->beam, NULL, NULL, NULL, NULL};
+    struct writer w = {.inverter = v,
+                       .sight = sight,
+                       .first = first,
+                       .texts = n,
+                       .beam = v->attack->options->beam};
     struct request *request = NULL;
     const size_t all = n * w.beam;
-    NVDP_TRY(NVDP__NEW(ctx, w.candidate, all));
-    NVDP_TRY(NVDP__NEW(ctx, w.log_p, all * v->length));
+    NVDP_TRY(reserve(&w, &request));
     NVDP_TRY(NVDP__NEW(ctx, w.length, n * v->length));
     NVDP_TRY(NVDP__NEW(ctx, w.asked, v->length));
-    NVDP_TRY(NVDP__NEW(ctx, request, all * v->length));
+    NVDP_TRY(NVDP__NEW(ctx, w.read, all * v->bert.vocab_size));
+    NVDP_TRY(read_samples(&w));
     if (v->guess_length) NVDP_TRY(guess_lengths(&w));
     for (size_t i = 0; i < n; i++)
         choose_lengths(&w, i);
-    for (size_t b = 0; b < all; b++) {
+    for (size_t b = 0; b < all; b++)
         w.candidate[b].id = ids + b * v->length;
-        w.candidate[b].log_p = w.log_p + b * v->length;
-    }
     for (size_t round = 0; round < ROUNDS; round++)
         NVDP_TRY(run_round(&w, round, request));
     for (size_t b = 0; b < all; b++) {
@@ -231,10 +344,8 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__si
         written[b] = (struct nvdp__written){c->n, c->id, sum / (double)nvdp__max(c->n, 1)};
     }
 cleanup:
-    free(w.candidate);
-    free(w.log_p);
-    free(w.length);
-    free(w.asked);
+    release(&w);
+    free(w.read);
     free(request);
     return status;
 }

@@ -61,6 +61,7 @@ void nvdp__inverter_release(struct nvdp__inverter *v) {
     free(v->z);
     free(v->order);
     free(v->ordinary);
+    nvdp__piece_reader_release(&v->reader);
 }
 
 /* The lengths are public if every sample has as many vectors as its text has tokens. */
@@ -151,6 +152,8 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->place, tokens + vectors * v->spread));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->z, max_rows * (p + 1)));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->order, v->known->count));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, &v->reader));
     v->scale = v->shift + v->inputs;
     v->at = v->place + tokens;
     v->log_pi = v->z + max_rows * p;
@@ -179,6 +182,18 @@ void nvdp__inverter_observe(struct nvdp__inverter *v, const struct nvdp__sight *
             if (prior > 0) share += exp(v->log_pi[k]);
         }
         if (prior > 0) to[p] = (float)fmax(log(share), MIN_LOG_WEIGHT);
+    }
+}
+
+void nvdp__inverter_mean(struct nvdp__inverter *v, const struct nvdp__sight *sight, size_t i,
+                         float *mean) {
+    const size_t rows = nvdp__inverter_rows(v, sight, i);
+    nvdp__inverter_observe(v, sight, i, v->host);
+    for (size_t d = 0; d < v->inputs; d++) {
+        double sum = 0;
+        for (size_t r = 0; r < rows; r++)
+            sum += (double)v->host[r * v->inputs + d] - v->shift[d];
+        mean[d] = (float)(sum * v->scale[d] / (double)nvdp__max(rows, 1));
     }
 }
 
@@ -348,7 +363,7 @@ static nvdp_status begin(struct nvdp__inverter *v, const struct nvdp__sight *sig
         NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(v->attack->ctx, params[k], &v->optimizer[k]));
     }
     standardize(v, sight);
-    return NVDP_OK;
+    return nvdp__piece_reader_fit(v, sight);
 }
 
 size_t nvdp__inverter_steps(const struct nvdp__inverter *v) {

@@ -145,6 +145,9 @@ static const struct nvdp_option text_options[] = {
      .traits = NVDP_TRAIT_BASIC},
     {"tokens", NVDP_OPTION_INTEGER, "N", "tokens of a text that are guessed; the rest is cut off",
      "32", AT(tokens), .unit = "tokens", .min = 2, .max = 510, .group = "Kind invert:"},
+    {"search", NVDP_OPTION_INTEGER, "N",
+     "rounds in which candidates are changed, if the encoder is known", "24", AT(search),
+     .unit = "rounds", .max = 1e6},
     {"steps", NVDP_OPTION_INTEGER, "N",
      "training steps of 32 public texts, for each of the models that are compared; 0: three "
      "epochs, at least 1,000",

@@ -42,6 +42,7 @@ struct nvdp__text_attack_options {
     const char *encoder;           /* directory of the encoder that made them; NULL: not known */
     const char *surrogate; /* encoder of an attacker without the victim's; NULL: it has that */
     size_t aligned;        /* its pairs of texts and samples */
+    size_t search;         /* rounds */
     /* of membership */
     int members; /* enum nvdp__members */
     size_t shadows;

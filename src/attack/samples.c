@@ -1,6 +1,7 @@
 /* Audits any mechanism by its samples (nvdp/audit.h): fits scores to a third of the samples, chooses a test on
  * another sixth, and measures its error rates on the remaining half.  The order: samples, scores, test. */
 #include "attack/audit.h"
+#include "attack/texts.h"
 #include "base/random.h"
 #include "options/result.h"
 #include "options/schema.h"
@@ -125,26 +126,23 @@ static nvdp_status factorize(struct work *work, const double *cov, size_t rows, 
     const size_t d = work->dim;
     const double a = (double)d / (double)(rows + d);
     double trace = 0;
+    size_t failed;
     for (size_t i = 0; i < d; i++)
         trace += cov[i * d + i];
     const double floor =
         a * fmax(trace / (double)d, 1e-12); /* positive even for a mechanism without noise */
     *log_det = 0;
-    for (size_t j = 0; j < d; j++) {
-        for (size_t i = j; i < d; i++)
-            l[i * d + j] = (1 - a) * cov[i * d + j] + (i == j ? floor : 0) -
-                           cblas_ddot((int)j, l + i * d, 1, l + j * d, 1);
-        if (!(l[j * d + j] > 0))
-            return nvdp__fail(work->ctx, NVDP_ERR_NUMERIC,
-                              "samples: expected samples that a normal density fits, but dimension "
-                              "%zu is constant or not finite",
-                              j);
-        const double root = sqrt(l[j * d + j]);
-        cblas_dscal((int)(d - j), 1 / root, l + j * d + j, (int)d);
-        *log_det += log(root);
-        NVDP_RETURN_IF_FAILED(check_cancelled(work->ctx));
-    }
-    return NVDP_OK;
+    for (size_t i = 0; i < d; i++)
+        for (size_t j = 0; j <= i; j++)
+            l[i * d + j] = (1 - a) * cov[i * d + j] + (i == j ? floor : 0);
+    if (!nvdp__cholesky(d, l, &failed))
+        return nvdp__fail(work->ctx, NVDP_ERR_NUMERIC,
+                          "samples: expected samples that a normal density fits, but dimension "
+                          "%zu is constant or not finite",
+                          failed);
+    for (size_t j = 0; j < d; j++)
+        *log_det += log(l[j * d + j]);
+    return check_cancelled(work->ctx);
 }
 
 static nvdp_status fit(struct work *work) {

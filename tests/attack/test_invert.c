@@ -336,6 +336,7 @@ Test(invert, a_run) {
         cr_expect(cosine >= -1 && cosine <= 1 + 1e-6, "%g", cosine);
         (void)score(found, observed[o], "ROUGE-L", -1);
     }
+    const double searched = score(found, "states", "cosine", -1);
     size_t bounded = 0, i;
     json_t *of;
     json_array_foreach(json_object_get(found, "scores"), i, of) {
@@ -348,6 +349,13 @@ Test(invert, a_run) {
         cr_expect_gt(json_real_value(json_object_get(of, "bound")), baseline);
     }
     cr_expect_eq(bounded, 1);
+    json_decref(found);
+    const struct setting unchanged[] = {{"run", run},        {"public", "@data/train.tsv"},
+                                        {"prior", "@prior"}, {"tokens", "8"},
+                                        {"steps", "20"},     {"limit", "10"},
+                                        {"search", "0"},     {0}};
+    cr_assert_eq(attack(ctx, unchanged, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_lt(score(found, "states", "cosine", -1), searched);
     json_decref(found);
     share(ctx, run);
     const struct setting shared[] = {

@@ -1,0 +1,277 @@
+/* Ranks guesses by their own vectors, and improves them (invert.h).
+ *
+ * In each round every candidate of a text is changed: up to three tokens in a row are replaced by as many masks, or one
+ * more or fewer if the length is not public, and the model fills them with drawn tokens.  Tokens that the sample does
+ * not ask for are replaced more often.  The candidates with the largest cosines to the sample stay.  The numbers of
+ * pieces, with which the model's probabilities are weighted, are read off the difference of the sample and the
+ * candidate's own vector: E n_k = n_k(candidate) + U_k (x - x(candidate)). */
+#include "attack/invert.h"
+#include "base/random.h"
+#include "bert/encode.h"
+#include "rdp/likelihood.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_LENGTH = 512, BATCH = 32, MOST_REPLACED = 3, SPECIALS = 2 };
+static const double LEAST = .05; /* weight of a token that the sample asks for */
+
+/* --- texts --- */
+
+const char *nvdp__letters(const struct nvdp_tokenizer *tokenizer, int32_t id, bool *continues) {
+    const char *piece = nvdp_tokenizer_piece(tokenizer, id);
+    if (id == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) ||
+        id == nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP))
+        return NULL;
+    *continues = *continues && strncmp(piece, "##", 2) == 0;
+    return piece + (*continues ? 2 : 0);
+}
+
+nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer, size_t n,
+                        const int32_t *id, const char *prompt, struct nvdp__guess_strings *to) {
+    size_t need = to->used + (prompt != NULL ? strlen(prompt) : 0) + 1;
+    for (size_t k = 0; k < n; k++)
+        need += strlen(nvdp_tokenizer_piece(tokenizer, id[k])) + 1;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
+    char *at = to->text + to->used;
+    if (prompt != NULL) at = stpcpy(at, prompt);
+    const char *first = at;
+    for (size_t k = 0; k < n; k++) {
+        bool continues = at > first;
+        const char *letters = nvdp__letters(tokenizer, id[k], &continues);
+        if (letters == NULL) continue;
+        if (!continues && at > first) *at++ = ' ';
+        at = stpcpy(at, letters);
+    }
+    *at++ = '\0';
+    to->used = (size_t)(at - to->text);
+    return NVDP_OK;
+}
+
+/* --- the victim's vectors of guesses --- */
+
+bool nvdp__judge_embeds(const struct nvdp__judge *t) {
+    return t->encoder != NULL || t->inverter->attack->run.model != NULL;
+}
+
+static void release_guesses(struct nvdp__judge *t) {
+    nvdp_dataset_free(t->guesses.data);
+    nvdp_posteriors_free(t->guesses.set);
+    t->guesses = (struct nvdp__texts){0};
+}
+
+nvdp_status nvdp__judge_create(struct nvdp__judge *t, size_t group) {
+    const struct nvdp__inverter *v = t->inverter;
+    struct nvdp_context *ctx = v->attack->ctx;
+    const size_t all = group * v->attack->options->beam;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, all));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, all));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
+    if (!nvdp__judge_embeds(t)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + 2 * all) * v->inputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->read, all * v->bert.vocab_size));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->ids, all * v->length));
+    return NVDP__NEW(ctx, t->trial, all);
+}
+
+void nvdp__judge_release(struct nvdp__judge *t) {
+    nvdp_encoder_free(t->encoder);
+    release_guesses(t);
+    free(t->strings.text);
+    free(t->strings.start);
+    free(t->text);
+    free(t->seen);
+    free(t->mean);
+    free(t->read);
+    free(t->ids);
+    free(t->trial);
+}
+
+nvdp_status nvdp__vectors_create(struct nvdp_context *ctx, size_t n, size_t dim,
+                                 struct nvdp_posteriors **out) {
+    struct nvdp_posteriors *made = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, n, n, dim, false, &made));
+    for (size_t i = 0; i <= n; i++)
+        made->offset[i] = i;
+    for (size_t k = 0; k < n * dim; k++)
+        made->logvar[k] = -300;
+    *out = made;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__vectors_encode(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
+                                 const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp_posteriors *made = NULL;
+    float *vector = NULL;
+    NVDP_TRY(nvdp_encoder_describe(encoder, &info));
+    NVDP_TRY(NVDP__NEW(ctx, vector, data->count * info.vector_size));
+    NVDP_TRY(nvdp_encoder_run(ctx, encoder, data, NULL, vector));
+    NVDP_TRY(nvdp__vectors_create(ctx, data->count, info.vector_size, &made));
+    for (size_t k = 0; k < data->count * info.vector_size; k++)
+        made->mu[k] = (double)vector[k];
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_posteriors_free(made);
+    free(vector);
+    return status;
+}
+
+/* Sets t->guesses to candidates with their vectors. */
+static nvdp_status embed(struct nvdp__judge *t, size_t n, const struct nvdp__written *written) {
+    struct nvdp__text_attack *a = t->inverter->attack;
+    struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
+    struct nvdp__guess_strings *all = &t->strings;
+    if (t->encoder != NULL) NVDP_RETURN_IF_FAILED(nvdp_encoder_describe(t->encoder, &info));
+    const struct nvdp_tokenizer *tokenizer = t->encoder != NULL
+                                                 ? nvdp_encoder_tokenizer(t->encoder)
+                                                 : nvdp_model_tokenizer(a->run.model);
+    const size_t length = t->encoder != NULL ? info.max_length : a->run.model->info.max_length;
+    all->used = 0;
+    for (size_t b = 0; b < n; b++) {
+        all->start[b] = all->used;
+        NVDP_RETURN_IF_FAILED(nvdp__spell(a->ctx, t->inverter->tokenizer, written[b].n,
+                                          written[b].id, info.prompt, all));
+    }
+    for (size_t b = 0; b < n; b++)
+        t->text[b] = all->text + all->start[b];
+    release_guesses(t);
+    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
+                                                  n, t->text, NULL, &t->guesses.data));
+    if (t->encoder != NULL)
+        return nvdp__vectors_encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
+    return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, BATCH, &t->guesses.set);
+}
+
+/* Returns the cosine of a sample's vectors, one after the other, and those of a guess; missing vectors are 0. */
+static double cosine(struct nvdp__judge *t, size_t rows, const float *x, size_t guess) {
+    struct nvdp__inverter *v = t->inverter;
+    const struct nvdp__sight sight = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
+    const size_t dim = v->attack->known.set->dim, others = nvdp__inverter_rows(v, &sight, guess);
+    double product = 0, length[2] = {0};
+    nvdp__inverter_observe(v, &sight, guess, v->host);
+    for (size_t r = 0; r < nvdp__max(rows, others); r++)
+        for (size_t d = 0; d < dim; d++) {
+            const double a = r < rows ? (double)x[r * v->inputs + d] : 0;
+            const double b = r < others ? (double)v->host[r * v->inputs + d] : 0;
+            product += a * b;
+            length[0] += a * a;
+            length[1] += b * b;
+        }
+    return length[0] > 0 && length[1] > 0 ? product / sqrt(length[0] * length[1]) : 0;
+}
+
+static void observe(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
+                    size_t n) {
+    const size_t one = t->inverter->rows * t->inverter->inputs;
+    for (size_t i = 0; i < n; i++)
+        nvdp__inverter_observe(t->inverter, sight, first + i, t->seen + i * one);
+}
+
+/* Sets the scores of n candidates, of one text after the other, to their cosines, and writes their mean vectors. */
+static nvdp_status rank(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
+                        size_t n, size_t of_each, struct nvdp__written *written, float *mean) {
+    struct nvdp__inverter *v = t->inverter;
+    const struct nvdp__sight guesses = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
+    NVDP_RETURN_IF_FAILED(embed(t, n, written));
+    for (size_t b = 0; b < n; b++) {
+        const size_t i = b / of_each;
+        written[b].score = cosine(t, nvdp__inverter_rows(v, sight, first + i),
+                                  t->seen + i * v->rows * v->inputs, b);
+        if (mean != NULL) nvdp__inverter_mean(v, &guesses, b, mean + b * v->inputs);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__judge_compare(struct nvdp__judge *t, const struct nvdp__texts *corpus,
+                                size_t first, size_t n, struct nvdp__written *written) {
+    const struct nvdp__sight states = {corpus, NVDP__OBSERVED_STATES, 0, 0};
+    observe(t, &states, first, n);
+    return rank(t, &states, first, n, 1, written, NULL);
+}
+
+/* --- search --- */
+
+/* Copies a candidate, with masks instead of some tokens; `read` has the expected numbers of pieces. */
+static void change(const struct nvdp__inverter *v, const struct nvdp__written *from,
+                   const float *read, struct nvdp__stream *stream, struct nvdp__written *to) {
+    const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
+    const size_t n = from->n, most = v->length - SPECIALS;
+    size_t out = 1 + nvdp__stream_below(stream, MOST_REPLACED), in = out, at = 0;
+    double sum = 0, drawn;
+    if (v->guess_length) {
+        out = nvdp__stream_below(stream, MOST_REPLACED + 1);
+        in = out + nvdp__stream_below(stream, 3);
+        in = in > 0 ? in - 1 : 1;
+    }
+    out = nvdp__min(out, n);
+    in = v->guess_length ? nvdp__min(in, most - (n - out)) : out;
+    if (n - out + in == 0) in = 1;
+    for (size_t k = 0; k < n; k++)
+        sum += fmax(1 - (double)read[from->id[k]], LEAST);
+    drawn = sum * nvdp__stream_uniform(stream);
+    for (; at + 1 < n; at++)
+        if ((drawn -= fmax(1 - (double)read[from->id[at]], LEAST)) < 0) break;
+    at -= nvdp__min(at, out > 0 ? nvdp__stream_below(stream, out) : 0);
+    at = nvdp__min(at, n - out);
+    to->n = n - out + in;
+    memcpy(to->id, from->id, at * sizeof *to->id);
+    for (size_t k = 0; k < in; k++)
+        to->id[at + k] = mask;
+    memcpy(to->id + at + in, from->id + at + out, (n - at - out) * sizeof *to->id);
+}
+
+static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
+    return a->n == b->n && memcmp(a->id, b->id, a->n * sizeof *a->id) == 0;
+}
+
+/* Replaces the worst candidate of a text by a better one that it does not have yet. */
+static void keep(size_t beam, size_t inputs, struct nvdp__written *kept, float *mean,
+                 const struct nvdp__written *trial, const float *of_trial) {
+    size_t worst = 0;
+    for (size_t b = 0; b < beam; b++) {
+        if (same(&kept[b], trial)) return;
+        if (kept[b].score < kept[worst].score) worst = b;
+    }
+    if (!(trial->score > kept[worst].score)) return;
+    kept[worst].n = trial->n;
+    kept[worst].score = trial->score;
+    memcpy(kept[worst].id, trial->id, trial->n * sizeof *trial->id);
+    memcpy(mean + worst * inputs, of_trial, inputs * sizeof *mean);
+}
+
+nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
+                               size_t n, struct nvdp__written *written) {
+    struct nvdp__inverter *v = t->inverter;
+    const size_t beam = v->attack->options->beam, all = n * beam, inputs = v->inputs,
+                 pieces = v->bert.vocab_size;
+    const struct nvdp__noise noise = {.seed = sight->seed};
+    float *x = t->mean, *mean = x + n * inputs, *of_trial = mean + all * inputs;
+    observe(t, sight, first, n);
+    for (size_t i = 0; i < n; i++)
+        nvdp__inverter_mean(v, sight, first + i, x + i * inputs);
+    NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, written, mean));
+    for (size_t round = 1; round <= v->attack->options->search; round++) {
+        for (size_t b = 0; b < all; b++)
+            for (size_t d = 0; d < inputs; d++)
+                of_trial[b * inputs + d] = x[b / beam * inputs + d] - mean[b * inputs + d];
+        nvdp__piece_reader_read(&v->reader, all, of_trial, t->read);
+        for (size_t b = 0; b < all; b++) {
+            struct nvdp__stream stream = nvdp__stream_open(
+                &noise, NVDP__PURPOSE_CANDIDATE,
+                (uint32_t)((round * beam + b % beam + 1) * v->length - 1), first + b / beam);
+            float *read = t->read + b * pieces;
+            for (size_t k = 0; k < written[b].n; k++)
+                read[written[b].id[k]]++;
+            t->trial[b].id = t->ids + b * v->length;
+            change(v, &written[b], read, &stream, &t->trial[b]);
+        }
+        NVDP_RETURN_IF_FAILED(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
+        NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, t->trial, of_trial));
+        for (size_t b = 0; b < all; b++)
+            keep(beam, inputs, written + b / beam * beam, mean + b / beam * beam * inputs,
+                 &t->trial[b], of_trial + b * inputs);
+    }
+    return NVDP_OK;
+}
