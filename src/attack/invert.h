@@ -13,8 +13,8 @@
 #include "job/optimizer.h"
 #include "pretrain/evaluate.h"
 
-/* The samples that the model reads beside texts.  "prior": the sample of another text, in training and in the attack.  So scores
- * without information differ from those of samples by chance alone, whatever a varied guess is worth. */
+/* The samples that the model reads beside texts.  "prior": the sample of another text, in training and in the attack.
+ * So scores without information differ from those of samples by chance alone, whatever a varied guess is worth. */
 struct nvdp__sight {
     const struct nvdp__texts *corpus;
     enum nvdp__observed observed;
@@ -83,8 +83,8 @@ size_t nvdp__inverter_steps(const struct nvdp__inverter *inverter);
 nvdp_status nvdp__inverter_train(struct nvdp__inverter *inverter, enum nvdp__observed observed,
                                  size_t *done, struct nvdp__meter *meter);
 
-/* Build a batch: remove all texts; add [CLS], n pieces (NULL: no text, for the length), [SEP] and the vectors of text i,
- * and return the row of [CLS]; run the model without training.  Answers are in model.nll, model.best and, for at most
+/* Build a batch: remove all texts; add [CLS], n pieces (NULL: no text, for the length), [SEP] and the vectors of text
+ * i, and return the row of [CLS]; run the model without training.  Answers are in model.nll, model.best and, for at most
  * model.heads.block rows, model.heads.logits. */
 void nvdp__inverter_clear(struct nvdp__inverter *inverter);
 size_t nvdp__inverter_put(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
