@@ -33,8 +33,8 @@ static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char 
 /* Finds the files that run.json names: a relative path from the working directory of the training, which is known if
  * `out` was relative too, and the texts in OUT.data beside a run that was moved with them. */
 static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, json_t *config) {
-    static const char *const keys[] = {"data",      "representations", "model",
-                                       "from_base", "sensitive_from",  "sensitive_list"};
+    static const char *const keys[] = {"data",           "representations", "model", "from_base",
+                                       "sensitive_from", "sensitive_list",  "input"};
     nvdp_status status = NVDP_OK;
     const char *out = json_string_value(json_object_get(config, "out"));
     char *run = realpath(directory, NULL);
