@@ -1,4 +1,7 @@
-/* Training for the objective distill. In order: the texts of training and scoring, scores, steps, the whole. */
+/* Training for the objective distill. In order: the texts of training and scoring, neighbours, scores, steps, the whole.
+ *
+ * Half of a batch are texts in the order of the epoch, the other half a neighbour of each, whose rank is log-uniform: what
+ * tells near texts apart is learned too, and not only what tells apart texts on different subjects. */
 #include "train/distill.h"
 
 #include "job/optimizer.h"
@@ -11,7 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST = 20, MOST_SCORED = 1000 };
+enum {
+    FEWEST = 10,
+    MOST_SCORED = 1000,
+    POOL = 4096,    /* texts among which neighbours are looked for, */
+    NEIGHBOURS = 32 /* and how many are kept */
+};
+
+static const char again[] =
+    "interrupted; continue with: nvdp train --resume RUN, which starts again from the embeddings";
 
 struct distiller {
     struct nvdp_context *ctx;
@@ -24,8 +35,10 @@ struct distiller {
     struct nvdp__distill step;
     size_t map, decoder; /* parameters */
     size_t train, held, batch;
-    int64_t *order;        /* [train] */
-    size_t *row;           /* [train + held] texts of training, then those of scores */
+    int64_t *order;     /* [train] */
+    size_t *row;        /* [train + held] texts of training, then those of scores */
+    int32_t *neighbour; /* [train, neighbours] of the texts of training, nearest first, by number */
+    size_t neighbours;
     size_t *near;          /* [held] nearest other text among those held out, by number */
     float *y, *x, *cosine; /* [held, D], [held, D], [held, held] for scores */
     double *of[3]; /* [2 held], [2 held], [4 held]: cosines of samples and of texts; scratch */
@@ -58,7 +71,8 @@ static nvdp_status allocate(struct distiller *t) {
                           "option {input}: %s: expected at least %d public texts, and at least 3 "
                           "among the share that {holdout} keeps for the score, found %zu and %zu",
                           t->config->input, FEWEST, n, t->held);
-    t->batch = nvdp__min(t->config->batch, t->train);
+    t->batch = nvdp__max(nvdp__min(t->config->batch, t->train) / 2 * 2, 2);
+    t->neighbours = nvdp__min(NEIGHBOURS, t->train - 1);
     t->step = (struct nvdp__distill){.max_texts = t->batch,
                                      .width = d,
                                      .dim = p,
@@ -68,6 +82,7 @@ static nvdp_status allocate(struct distiller *t) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->order, t->train));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->row, n));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->near, t->held));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->neighbour, t->train * t->neighbours));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->y, t->held * d));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->x, t->held * d));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->cosine, t->held * t->held));
@@ -95,6 +110,57 @@ static void start(struct distiller *t) {
     for (size_t j = 0; j < p; j++)
         for (size_t i = 0; i < d; i++)
             decoder[i * p + j] = map[j * d + i];
+}
+
+/* --- neighbours --- */
+
+/* Keeps the nearest of the candidates first, first + 1, ..., which have these cosines with text i. */
+static void keep_nearest(struct distiller *t, size_t i, size_t first, size_t n,
+                         const float *cosine) {
+    int32_t *kept = t->neighbour + i * t->neighbours;
+    size_t count = 0;
+    for (size_t j = 0; j < n; j++) {
+        if (first + j == i) continue;
+        if (count == t->neighbours && cosine[j] <= cosine[(size_t)kept[count - 1] - first])
+            continue;
+        size_t at = count < t->neighbours ? count++ : count - 1;
+        for (; at > 0 && cosine[(size_t)kept[at - 1] - first] < cosine[j]; at--)
+            kept[at] = kept[at - 1];
+        kept[at] = (int32_t)(first + j);
+    }
+    for (size_t k = count; k < t->neighbours; k++) /* a small last pool */
+        kept[k] = count > 0 ? kept[k % count] : (int32_t)i;
+}
+
+static nvdp_status find_neighbours(struct distiller *t) {
+    enum { ROWS = 256 };
+    nvdp_status status = NVDP_OK;
+    const size_t d = t->made->width;
+    float *pool = NULL, *cosine = NULL;
+    struct nvdp__meter meter;
+    NVDP_TRY(NVDP__NEW(t->ctx, pool, (size_t)POOL * d));
+    NVDP_TRY(NVDP__NEW(t->ctx, cosine, (size_t)ROWS * POOL));
+    nvdp__meter_begin(&meter, t->ctx, "neighbours", "text", 0, t->train);
+    for (size_t first = 0; first < t->train; first += POOL) {
+        const size_t n = nvdp__min(POOL, t->train - first);
+        for (size_t i = 0; i < n; i++)
+            memcpy(pool + i * d, t->made->x + t->row[first + i] * d, d * sizeof *pool);
+        nvdp__rows_normalize(&t->dev, n, d, pool);
+        for (size_t i = 0; i < n; i += ROWS) {
+            const size_t rows = nvdp__min(ROWS, n - i);
+            NVDP_TRY(nvdp__check_cancelled(t->ctx, again));
+            nvdp__gemm(&t->dev, 1, false, nvdp__f32(rows, d, pool + i * d), true,
+                       nvdp__f32(n, d, pool), 0, nvdp__f32(rows, n, cosine));
+            for (size_t r = 0; r < rows; r++)
+                keep_nearest(t, first + i + r, first, n, cosine + r * n);
+            nvdp__meter_update(&meter, first + i + rows, (double)(first + i + rows), "text", NAN);
+        }
+    }
+    nvdp__meter_end(&meter);
+cleanup:
+    free(pool);
+    free(cosine);
+    return status;
 }
 
 /* --- scores --- */
@@ -189,9 +255,16 @@ static nvdp_status one_step(struct distiller *t, uint64_t at, uint64_t steps, co
                             double *loss) {
     const size_t d = t->made->width, p = t->made->dim, n = t->batch;
     const struct nvdp__noise noise = {.seed = t->config->seed};
+    struct nvdp__stream ranks = nvdp__stream_open(&noise, NVDP__PURPOSE_SHUFFLE, UINT32_MAX, at);
     double norm;
-    for (size_t i = 0; i < n; i++)
-        memcpy(t->step.x + i * d, t->made->x + t->row[chosen[i]] * d, d * sizeof *t->step.x);
+    for (size_t i = 0; i < n; i++) {
+        size_t text = (size_t)chosen[i / 2];
+        if (i % 2 == 1) {
+            const double rank = pow((double)t->neighbours, nvdp__stream_uniform(&ranks)) - 1;
+            text = (size_t)t->neighbour[text * t->neighbours + (size_t)rank];
+        }
+        memcpy(t->step.x + i * d, t->made->x + t->row[text] * d, d * sizeof *t->step.x);
+    }
     for (uint32_t k = 0; k < 2; k++) {
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_GAUSS, k, at);
         nvdp__stream_normals(&stream, n * p, t->step.e[k]);
@@ -204,7 +277,7 @@ static nvdp_status one_step(struct distiller *t, uint64_t at, uint64_t steps, co
 }
 
 static nvdp_status run_epochs(struct distiller *t, struct nvdp_train_result *result) {
-    const size_t per_epoch = t->train / t->batch, epochs = t->config->epochs;
+    const size_t per_epoch = t->train / (t->batch / 2), epochs = t->config->epochs;
     const uint64_t steps = (uint64_t)per_epoch * epochs;
     struct nvdp__meter meter;
     uint64_t at = 0;
@@ -213,9 +286,8 @@ static nvdp_status run_epochs(struct distiller *t, struct nvdp_train_result *res
         double sum = 0, loss = 0;
         nvdp__epoch_order(t->config->seed, (uint32_t)epoch, t->train, t->order);
         for (size_t s = 0; s < per_epoch; s++) {
-            NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(
-                t->ctx, "interrupted; continue with: nvdp train --resume RUN, which trains anew"));
-            NVDP_RETURN_IF_FAILED(one_step(t, at++, steps, t->order + s * t->batch, &loss));
+            NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(t->ctx, again));
+            NVDP_RETURN_IF_FAILED(one_step(t, at++, steps, t->order + s * (t->batch / 2), &loss));
             sum += loss;
             nvdp__meter_update(&meter, at, (double)(at * t->batch), "text", loss);
         }
@@ -242,6 +314,7 @@ nvdp_status nvdp__distill_train(struct nvdp_context *ctx, const struct nvdp__tra
     divide(&t);
     start(&t);
     pair_up(&t);
+    NVDP_TRY(find_neighbours(&t));
     nvdp__log(ctx, NVDP_LOG_INFO, "%zu texts to train, %zu held out; spearman of the start %.4f",
               t.train, t.held, score_draw(&t, 0));
     const double begun = nvdp__now();
@@ -259,6 +332,7 @@ cleanup:
     free(t.order);
     free(t.row);
     free(t.near);
+    free(t.neighbour);
     free(t.y);
     free(t.x);
     free(t.cosine);

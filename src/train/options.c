@@ -79,7 +79,7 @@ static const struct nvdp_option task_options[] = {
     {"objective", NVDP_OPTION_CHOICE, "O",
      "task, or distill: no task and no labels; a linear map of the encoder's sentence embeddings "
      "and a decoder learn to keep their similarities under the noise of method sentence; implies "
-     "latent-dim 64, epochs 20, batch 256, lr 0.003",
+     "latent-dim 64, epochs 10, batch 256, lr 0.003",
      "task", AT(objective), .choices = objectives},
     {"input", NVDP_OPTION_TEXT, "F",
      "distill: public texts, one per line or a table; the shared file states the map and the "
@@ -321,7 +321,7 @@ static const struct nvdp__implied implied[] = {
     BY_SEQUENCE_CLIP("clip-word"),
     {"objective", "distill", "method", "sentence"},
     {"objective", "distill", "latent-dim", "64"},
-    {"objective", "distill", "epochs", "20"},
+    {"objective", "distill", "epochs", "10"},
     {"objective", "distill", "batch", "256"},
     {"objective", "distill", "lr", "0.003"},
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be private, too */

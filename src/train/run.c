@@ -235,6 +235,11 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
         NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
                                        &opened.given, &opened.noise));
     if (config->split != NULL) {
+        if (config->data == NULL && opened.config.data == NULL && opened.given == NULL)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "%s: the run has no task, so it has no data with a split %s; name "
+                                "a folder with {data}, or measure an export",
+                                config->run, config->split));
         if (config->data == NULL) NVDP_TRY(nvdp__run_check_data(ctx, config->run, &opened.config));
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));

@@ -177,7 +177,7 @@ Test(distill, learns_the_directions_that_vary) {
             m[j * D + j] = 1;
         cr_assert_eq(nvdp__distill_train(ctx, &config, &made, &result), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
-        cr_expect_eq(result.steps, 20 * (360 / 64));
+        cr_expect_eq(result.steps, 20 * (360 / 32));
         cr_expect_eq(scores.n, 40);
         cr_expect_eq(scores.metric[0], NVDP_METRIC_SPEARMAN);
         cr_expect_gt(scores.mean[0], .6);
@@ -188,8 +188,8 @@ Test(distill, learns_the_directions_that_vary) {
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
     struct nvdp_train_result result = {.struct_size = sizeof result, .test = &scores};
     const struct nvdp__distilled few = {
-        .texts = 19, .width = D, .dim = P, .clip = 4, .x = x, .map = map, .decoder = decoder};
+        .texts = 9, .width = D, .dim = P, .clip = 4, .x = x, .map = map, .decoder = decoder};
     cr_expect_eq(nvdp__distill_train(ctx, &config, &few, &result), NVDP_ERR_INPUT);
-    support_contains(nvdp_context_error(ctx), "public.txt: expected at least 20 public texts");
+    support_contains(nvdp_context_error(ctx), "public.txt: expected at least 10 public texts");
     nvdp_context_free(ctx);
 }
