@@ -88,7 +88,7 @@ static const struct nvdp_option task_options[] = {
     {"temperature", NVDP_OPTION_REAL, "X", "distill: temperature of the contrastive loss", "0.1",
      AT(temperature), .min = 1e-3, .max = 100},
     {"cosine-weight", NVDP_OPTION_REAL, "X",
-     "distill: weight in the loss of the cosine between decoded and true embeddings", "0.1",
+     "distill: weight in the loss of the cosine between decoded and true embeddings", "0.2",
      AT(cosine_weight), .max = 1e6},
     {"folds", NVDP_OPTION_INTEGER, "K",
      "cross validation: split the train file into K parts, by document if it marks documents, and "

@@ -27,7 +27,7 @@ enum nvdp__decay_to {
                                * such as the classifier */
 };
 
-/* What is learned: a task, or, without one, to keep the geometry of an encoder's embeddings (vib/distill.h). */
+/* The aim of training: a task, or, without one, to keep the geometry of an encoder's embeddings (vib/distill.h). */
 enum nvdp__train_objective { NVDP__TRAIN_TASK, NVDP__TRAIN_DISTILL };
 
 /* The epoch whose model is kept. */
