@@ -2,7 +2,7 @@
 """Measures releases of sentence embeddings whose map was trained without a task: `nvdp train --task none --objective distill`.
 
 all-MiniLM-L6-v2, one sample per text, noise on both texts of a pair. The public texts are 30,000 of the train files of MRPC, QNLI, RTE, WNLI and CoLA;
-no text of the scored tasks is among them. STS-B: Spearman's correlation of the cosines of decoded samples with the scores of the 1,500 pairs of the dev
+no scored text is among them. STS-B: Spearman's correlation of the cosines of decoded samples with the scores of the 1,500 pairs of the dev
 file. QQP: area under the ROC curve of these cosines for duplicates, the first 6,000 pairs of the dev file. SST-2: accuracy of a logistic regression that
 is trained on decoded samples of 6,000 texts of the train file and scored on samples of the 872 texts of the dev file. *Plain* is the clipped embedding of
 `nvdp export --model`, *principal* the same with `--reduce 64`, *trained* a run with the options that the objective implies. Means over the seeds of
@@ -243,8 +243,8 @@ def similarity(study):
                  header=["", "STS-B", "prototype", "QQP", "prototype", "SST-2", "prototype"], rows=rows,
                  verdict=unknown() if any(isinstance(a, Missing) for a, _ in pairs) else
                  "**Finding**: *trained* reaches or exceeds the trained prototype in %d of %d cells." % (above, len(pairs)),
-                 note="The prototype was a network in PyTorch with 64 dimensions and one noised text per comparison in its loss; its public texts and the "
-                      "number of training texts of its SST-2 receiver were others. Here both sides of the loss are noised, and map and decoder are linear. The contrastive loss gives up directions that similarities do not need, "
+                 note="The prototype was a program in PyTorch with 64 dimensions and 30,000 public texts; which texts, and how its SST-2 receiver was trained, is "
+                      "not recorded. Here both sides of the loss are noised, and map and decoder are linear. The contrastive loss gives up directions that similarities do not need, "
                       "such as sentiment; a larger --cosine-weight keeps more of them.")
 
 

@@ -571,8 +571,21 @@ Test(search, distilled) {
             cr_expect_eq(nvdp_shared_read(p.ctx, out, &shared), NVDP_ERR_INPUT);
         }
     }
+    /* the public texts themselves are not to be shared */
+    char *center = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", center);
+    support_write_text(p.input, table);
+    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "input", p.input);
+    support_set(p.ctx, config, "out", support_scratch_path("public.h5"));
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "the public texts of the training: ");
+    nvdp_config_free(config);
+    free(center);
+    free(table);
     /* a file without a decoder */
     snprintf(p.run, sizeof p.run, "%s", support_scratch_path("plain"));
+    support_write_text(p.input, "text\none more\nand another\n");
     EXPORT(&p, "clip-sequence", "4");
     struct nvdp_shared *shared = NULL;
     cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
