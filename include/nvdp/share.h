@@ -308,6 +308,19 @@ nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_sha
  * @return NVDP_ERR_ARGUMENT for rows that the file does not have */
 nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                                 size_t first, size_t rows, float *z);
+/** Decodes the samples of a file whose run was trained with the objective distill: G z, z the mean of a text's samples.
+ * It estimates s/|s| - m, s the encoder's sentence embedding and m the file's center; cosines of decoded vectors
+ * estimate those of the texts. O(texts D p).
+ * @param ctx    records messages
+ * @param shared file
+ * @param first  first text
+ * @param texts  number of texts
+ * @param out    [texts, D]; NULL: only *width is set
+ * @param width  D, the width of the encoder; NULL: not wanted
+ * @return NVDP_ERR_UNSUPPORTED for a file without a decoder; NVDP_ERR_ARGUMENT for texts that the file does not have;
+ *         NVDP_ERR_MEMORY */
+nvdp_status nvdp_shared_decode(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                               size_t first, size_t texts, float *out, size_t *width);
 
 /** Result of nvdp_reuse(). nvdp_reuse_result_free(). */
 struct nvdp_reuse_result {

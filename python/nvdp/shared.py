@@ -176,6 +176,16 @@ class Shared:
         weight = np.add.reduceat(pi, begin) if len(begin) else np.zeros(0, np.float32)
         return (sums / weight[:, None]).reshape(self.texts, self.samples, self.dim)
 
+    def decoded(self) -> np.ndarray:
+        """[N, D] float32: the mean sample of each text through the file's decoder, in a file from a run with objective
+        "distill" (otherwise ERR_UNSUPPORTED). It estimates the encoder's centered embedding, so cosines of rows estimate
+        similarities of texts."""
+        width = ffi.new("size_t *")
+        self._context.call(lib.nvdp_shared_decode, self._file, 0, self.texts, ffi.NULL, width)
+        found = np.empty((self.texts, width[0]), np.float32)
+        self._context.call(lib.nvdp_shared_decode, self._file, 0, self.texts, pointer(found, "float", writable=True), ffi.NULL)
+        return found
+
     def _hidden(self) -> int:
         if self._sample_rows == 0:
             raise NvdpValueError(f"{self.path}: lengths are public, and differ: use rows and offset, or sample(i)")

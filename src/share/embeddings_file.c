@@ -6,9 +6,11 @@
 #include "base/f16.h"
 #include "mechanism/options.h"
 #include "model/model.h"
+#include "nvib/nvib.h"
 #include "options/schema.h"
 #include "share/query.h"
 #include "share/release.h"
+#include "tensor/vector.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/share.h>
@@ -457,5 +459,35 @@ nvdp_status nvdp_shared_vectors(struct nvdp_context *ctx, const struct nvdp_shar
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rows %zu to %zu: expected rows below %zu", first,
                           first + rows, shape->rows);
     nvdp__embeddings_values(shared->of, first * shape->dim, rows * shape->dim, z);
+    return NVDP_OK;
+}
+
+nvdp_status nvdp_shared_decode(struct nvdp_context *ctx, const struct nvdp_shared *shared,
+                               size_t first, size_t texts, float *out, size_t *width) {
+    const struct nvdp__embeddings *of = shared->of;
+    const struct nvdp__embeddings_shape *shape = &of->shape;
+    const struct nvdp__query_map *query = of->query;
+    const size_t p = shape->dim, samples = shape->samples;
+    if (query == NULL || query->decoder == NULL || shape->rows != shape->texts * samples)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "expected a file with a decoder, from a run of nvdp train {objective} "
+                          "distill, found method '%s' without one",
+                          of->method);
+    if (first > shape->texts || texts > shape->texts - first)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "texts %zu to %zu: expected texts below %zu",
+                          first, first + texts, shape->texts);
+    const size_t d = query->width;
+    if (width != NULL) *width = d;
+    if (out == NULL) return NVDP_OK;
+    float *z = nvdp__calloc(ctx, samples * p, sizeof *z);
+    if (z == NULL) return NVDP_ERR_MEMORY;
+    for (size_t i = 0; i < texts; i++) {
+        nvdp__embeddings_values(of, (first + i) * samples * p, samples * p, z);
+        for (size_t k = p; k < samples * p; k++)
+            z[k % p] += z[k];
+        for (size_t j = 0; j < d; j++)
+            out[i * d + j] = (float)(nvdp__dot_f64(p, query->decoder + j * p, z) / (double)samples);
+    }
+    free(z);
     return NVDP_OK;
 }

@@ -353,34 +353,38 @@ static nvdp_status name_run(struct export *export, struct options *options) {
     return NVDP__MADE(export->made_run);
 }
 
-/* Refuses a center most of whose texts are to be shared, and warns of any other text in both.  The file states the mean
- * of the center's embeddings, which no noise protects. */
+/* Refuses a center, or texts of the objective distill, most of which are to be shared, and warns of any other text in both.
+ * The file states the mean of their embeddings, and the trained map, which no noise protects. */
 static nvdp_status check_center(const struct export *export) {
     static const char why[] =
-        "the file states the mean of the center's embeddings, which no noise protects";
+        "the file states numbers computed from their embeddings, which no noise protects";
     nvdp_status status = NVDP_OK;
     const struct options *options = export->options;
     const struct nvdp__model_info *info = &export->run.model->info;
+    const struct nvdp__train_options *trained = &export->run.config;
+    const bool made = options->model != NULL;
+    const char *texts = made ? options->center : trained->input;
     const struct nvdp__encode_limits limits = {.config = &info->bert,
                                                .max_length = info->max_length,
-                                               .directory = options->model,
-                                               .text_column = options->text_column};
+                                               .directory = trained->model,
+                                               .text_column = info->columns.text_column};
+    const struct nvdp__naming option = nvdp__with_options(
+        export->ctx, made ? "option {center}: " : "the public texts of the training: ");
     struct nvdp__encode_input center = {0};
     size_t both = 0;
-    if (options->model == NULL) return NVDP_OK;
-    NVDP_TRY(nvdp__encode_input_read(export->ctx, options->center, &limits, &center));
+    if (texts == NULL || !nvdp__exists(texts)) return NVDP_OK;
+    NVDP_TRY(nvdp__encode_input_read(export->ctx, texts, &limits, &center));
     NVDP_TRY(nvdp__dataset_overlap(export->ctx, &center.data, export->part[0].data, &both));
     if (2 * both > center.data.count)
-        NVDP_TRY(
-            nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                       "option {center}: %s: expected public texts, found %zu of %zu among the "
-                       "texts to share; %s",
-                       options->center, both, center.data.count, why));
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                            "%s%s: expected public texts, found %zu of %zu among the "
+                            "texts to share; %s",
+                            option.text, texts, both, center.data.count, why));
     if (both > 0)
         nvdp__log(export->ctx, NVDP_LOG_WARNING,
                   "%s: %zu of its %zu texts are among the texts to share; if they are not public, "
                   "leave them out: %s",
-                  options->center, both, center.data.count, why);
+                  texts, both, center.data.count, why);
 cleanup:
     nvdp__encode_input_release(&center);
     return status;
@@ -1165,7 +1169,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     NVDP_TRY(make_run(&export, &options));
     NVDP_TRY(open_run(&export));
     NVDP_TRY(load_texts(&export));
-    NVDP_TRY(check_center(&export));
+    if (export.query.center != NULL) NVDP_TRY(check_center(&export));
     NVDP_TRY(plan(&export));
     NVDP_TRY(state_facts(&export));
     NVDP_TRY(ask_ledger(&export));

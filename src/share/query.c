@@ -1,4 +1,4 @@
-/* Writes and reads the public map from a query to its mean (query.h). */
+/* Writes and reads the public map from a query to its mean, and the decoder of samples (query.h). */
 #include "share/query.h"
 
 #include "base/f16.h"
@@ -47,13 +47,15 @@ cleanup:
 nvdp_status nvdp__query_attributes(struct nvdp__attributes *list,
                                    const struct nvdp__query_map *query) {
     NVDP_RETURN_IF_FAILED(write_array(list, "center", query->width, query->center));
-    return write_array(list, "map", query->width * query->dim, query->map);
+    NVDP_RETURN_IF_FAILED(write_array(list, "map", query->width * query->dim, query->map));
+    return write_array(list, "decoder", query->width * query->dim, query->decoder);
 }
 
 bool nvdp__query_attribute(const char *name) {
-    const char *digits = strncmp(name, "center_", 7) == 0 ? name + 7
-                         : strncmp(name, "map_", 4) == 0  ? name + 4
-                                                          : "";
+    const char *digits = strncmp(name, "center_", 7) == 0    ? name + 7
+                         : strncmp(name, "map_", 4) == 0     ? name + 4
+                         : strncmp(name, "decoder_", 8) == 0 ? name + 8
+                                                             : "";
     const size_t length = strlen(digits);
     return length > 0 && length <= 5 && strspn(digits, "0123456789") == length &&
            (digits[0] != '0' || length == 1);
@@ -154,6 +156,8 @@ nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
                            dim, made->width));
     NVDP_TRY(read_array(release, "center", made->width, &made->center));
     if (dim < made->width) NVDP_TRY(read_array(release, "map", made->width * dim, &made->map));
+    if (nvdp__attributes_get(&release->attributes, "decoder_0") != NULL)
+        NVDP_TRY(read_array(release, "decoder", made->width * dim, &made->decoder));
     NVDP__HAND_OVER(out, made);
 cleanup:
     if (made != NULL) nvdp__query_map_release(made);

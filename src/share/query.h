@@ -1,12 +1,12 @@
-/* The public map from a query to its mean, as attributes of a file: the center and the principal directions in
- * float16. A searcher needs them beside the encoder (search.c). */
+/* The public map from a query to its mean, as attributes of a file: the center and the principal or trained directions in
+ * float16. A searcher needs them beside the encoder (search.c). A trained map has a decoder of samples. */
 #ifndef NVDP_SRC_SHARE_QUERY_H
 #define NVDP_SRC_SHARE_QUERY_H
 
 #include "share/release.h"
 #include "train/sentence.h"
 
-/* Adds center_0, map_0, map_1, ...: hexadecimal digits, at most 32 KiB each, because HDF5 limits an attribute to 64. */
+/* Adds center_0, map_0, map_1, ..., decoder_0, ...: hexadecimal digits, at most 32 KiB each, because HDF5 limits an attribute to 64. */
 nvdp_status nvdp__query_attributes(struct nvdp__attributes *list,
                                    const struct nvdp__query_map *query);
 /* Returns true for the names of these attributes. */

@@ -495,6 +495,11 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
     struct nvdp_bert_config bert;
     enum nvdp_task_id id;
     const char *files[NVDP__TOKENIZER_FILES + 1] = {0}, *class;
+    if (options->objective == NVDP__TRAIN_DISTILL)
+        return nvdp__exists(options->input)
+                   ? check_weights(t->ctx, options->model)
+                   : nvdp__fail(t->ctx, NVDP_ERR_IO, "option {input}: %s: no such file",
+                                options->input);
     NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
     if (options->representations == NULL) {
         NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));

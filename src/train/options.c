@@ -31,6 +31,8 @@ static const char *const anchors[] = {
 
 static const char *const optimizers[] = {
     [NVDP__OPTIMIZER_ADAMW] = "adamw", [NVDP__OPTIMIZER_SGD] = "sgd", NULL};
+static const char *const objectives[] = {
+    [NVDP__TRAIN_TASK] = "task", [NVDP__TRAIN_DISTILL] = "distill", NULL};
 static const char *const selections[] = {
     [NVDP__SELECT_BEST] = "best", [NVDP__SELECT_LAST] = "last", NULL};
 
@@ -39,7 +41,7 @@ static const char *const selections[] = {
 static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
      "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your own files: TSV, CSV or JSON lines), "
-     "or ner (columns with words and BIO tags)",
+     "ner (columns with words and BIO tags), or none, with --objective distill",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
     {"data", NVDP_OPTION_TEXT, "DIR",
      "folder with train.tsv and dev.tsv; for task tsv also .csv, .jsonl or .json", NULL, AT(data),
@@ -74,6 +76,20 @@ static const struct nvdp_option task_options[] = {
      AT(protocol), .choices = nvdp__protocol_names},
     {"holdout", NVDP_OPTION_REAL, "X", "share of the train file that is kept for validation", "0.1",
      AT(holdout), .min = 1e-4, .max = 0.9},
+    {"objective", NVDP_OPTION_CHOICE, "O",
+     "task, or distill: no task and no labels; a linear map of the encoder's sentence embeddings "
+     "and a decoder learn to keep their similarities under the noise of method sentence; implies "
+     "latent-dim 64, epochs 10, batch 256, lr 0.003",
+     "task", AT(objective), .choices = objectives},
+    {"input", NVDP_OPTION_TEXT, "F",
+     "distill: public texts, one per line or a table; the shared file states the map and the "
+     "decoder, which no noise protects: never give private texts",
+     NULL, AT(input)},
+    {"temperature", NVDP_OPTION_REAL, "X", "distill: temperature of the contrastive loss", "0.1",
+     AT(temperature), .min = 1e-3, .max = 100},
+    {"cosine-weight", NVDP_OPTION_REAL, "X",
+     "distill: weight in the loss of the cosine between decoded and true embeddings", "0.2",
+     AT(cosine_weight), .max = 1e6},
     {"folds", NVDP_OPTION_INTEGER, "K",
      "cross validation: split the train file into K parts, by document if it marks documents, and "
      "read no other file; 0: none",
@@ -303,6 +319,11 @@ static const struct nvdp__implied implied[] = {
     BY_SEQUENCE_CLIP("certified-guess"),
     BY_SEQUENCE_CLIP("word-epsilon"),
     BY_SEQUENCE_CLIP("clip-word"),
+    {"objective", "distill", "method", "sentence"},
+    {"objective", "distill", "latent-dim", "64"},
+    {"objective", "distill", "epochs", "10"},
+    {"objective", "distill", "batch", "256"},
+    {"objective", "distill", "lr", "0.003"},
     {"dp-batch", NULL, "select", "last"}, /* validation texts may be private, too */
     {"dp-batch", NULL, "patience", "0"},
     {"dp-batch", NULL, "clip-norm", "0"}, /* the noise alone is longer than the norm limit */
@@ -448,8 +469,67 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx,
     return nvdp__method_resolve(ctx, copy.method, &any, &copy.nvib);
 }
 
+/* Checks the objective distill, as far as it does not depend on the model. */
+static nvdp_status check_distill(struct nvdp_context *ctx,
+                                 const struct nvdp__train_options *options) {
+    const char *missing = options->input == NULL   ? "input"
+                          : options->model == NULL ? "model"
+                                                   : NULL;
+    if (missing != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option %s is needed with {objective} distill",
+                          nvdp__as_option(ctx, missing).text);
+    if (!nvdp__method_row(options->method)->untrained)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {method}: expected sentence with {objective} distill, found %s",
+                          nvdp_method_name(options->method));
+    if (options->nvib.latent_dim == 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {latent-dim}: expected at least 1 with {objective} distill, "
+                          "found 0");
+    return check_bottleneck(ctx, options);
+}
+
+/* Fails for a given option that the objective distill does not read. */
+static nvdp_status check_distill_given(struct nvdp_context *ctx, const struct nvdp_config *config) {
+    /* clang-format off */
+    static const char *const read[] = {
+        "task", "objective", "input", "model", "method", "text-column", "out", "overwrite",
+        "resume", "seed", "clip-sequence", "certified-epsilon", "certified-delta",
+        "certified-guess", "certified-releases", "temperature", "cosine-weight", "latent-dim",
+        "epochs", "batch", "holdout", "eval-batch", "eval-draws", "lr", "warmup", "clip-norm",
+        "beta1", "beta2", "adam-eps", "cache"};
+    /* clang-format on */
+    for (const struct nvdp__section *section = nvdp__train_schema.section;
+         section < nvdp__train_schema.section + nvdp__train_schema.sections; section++)
+        for (const struct nvdp_option *row = section->row; row->name != NULL; row++) {
+            bool known = !nvdp_config_is_set(config, row->name);
+            for (size_t k = 0; k < sizeof read / sizeof *read; k++)
+                known |= strcmp(row->name, read[k]) == 0;
+            if (!known)
+                return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                  "option %s has no effect with {objective} distill; leave it out",
+                                  nvdp__as_option(ctx, row->name).text);
+        }
+    return NVDP_OK;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
+    const bool none = options->task != NULL && strcmp(options->task, "none") == 0;
+    if (none != (options->objective == NVDP__TRAIN_DISTILL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "options {task} and {objective}: expected none with distill, or a task "
+                          "with task, found %s and %s",
+                          options->task != NULL ? options->task : "no task",
+                          objectives[options->objective]);
+    if (!none && options->input != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input} needs {objective} distill");
+    if (none) {
+        NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
+        if (options->resume != NULL && options->overwrite)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
+        return check_distill(ctx, options);
+    }
     NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
     if (options->resume != NULL && options->overwrite)
@@ -518,6 +598,8 @@ struct nvdp__train_options nvdp__train_defaults(void) {
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
+    if (out->objective == NVDP__TRAIN_DISTILL)
+        NVDP_RETURN_IF_FAILED(check_distill_given(ctx, config));
     return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* checked later */
 }
 

@@ -27,6 +27,9 @@ enum nvdp__decay_to {
                                * such as the classifier */
 };
 
+/* The aim of training: a task, or, without one, to keep the geometry of an encoder's embeddings (vib/distill.h). */
+enum nvdp__train_objective { NVDP__TRAIN_TASK, NVDP__TRAIN_DISTILL };
+
 /* The epoch whose model is kept. */
 enum nvdp__select { NVDP__SELECT_BEST, NVDP__SELECT_LAST };
 
@@ -34,9 +37,12 @@ struct nvdp__train_options {
     const char *preset; /* source of options that were not given; for the record */
     const char *task;   /* "sst2", ..., "tsv" */
     const char *data, *model, *out;
-    const char *representations; /* file that replaces data's texts; NULL: none */
-    const char *from_base;       /* run of base or reg to start from; NULL: start from `model` */
-    size_t base_epochs;          /* epochs of a base run that is trained first; 0: none */
+    enum nvdp__train_objective objective;
+    const char *input;                 /* distill: public texts */
+    double temperature, cosine_weight; /* of its loss */
+    const char *representations;       /* file that replaces data's texts; NULL: none */
+    const char *from_base; /* run of base or reg to start from; NULL: start from `model` */
+    size_t base_epochs;    /* epochs of a base run that is trained first; 0: none */
     struct nvdp__columns columns;
     int encoder;        /* index into nvdp__encoder_choices (bert/row.h); 0: the model's own */
     size_t lstm_hidden; /* units per direction */

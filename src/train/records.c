@@ -117,6 +117,7 @@ static const char *const run_files[] = {"result.json",
                                         "seen_texts.bin",
                                         "metrics.jsonl",
                                         "state.ckpt",
+                                        "decoder.safetensors",
                                         "model/config.json",
                                         "model/model.safetensors",
                                         "model/vocab.txt",
@@ -129,7 +130,7 @@ static const char *const run_files[] = {"result.json",
                                         "model/sentence_bert_config.json",
                                         "model"};
 
-static nvdp_status prepare_directory(struct nvdp__trainer *t) {
+nvdp_status nvdp__trainer_prepare_directory(struct nvdp__trainer *t) {
     static const char *const first[] = {"base"};
     const size_t files = sizeof run_files / sizeof run_files[0];
     NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
@@ -183,7 +184,7 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
 }
 
 nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
-    NVDP_RETURN_IF_FAILED(prepare_directory(t));
+    NVDP_RETURN_IF_FAILED(nvdp__trainer_prepare_directory(t));
     NVDP_RETURN_IF_FAILED(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
     return write_run(t);
 }

@@ -160,8 +160,11 @@ static void print_validation(const void *result, struct nvdp_result_lines *to) {
 
 static void print_time(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_train_result *r = result;
-    nvdp_result_line(to, "time", "steps %.1f s (%.0f tokens/s), scores %.1f s", r->seconds,
-                     r->tokens_per_second, r->score_seconds);
+    if (r->tokens_per_second > 0)
+        nvdp_result_line(to, "time", "steps %.1f s (%.0f tokens/s), scores %.1f s", r->seconds,
+                         r->tokens_per_second, r->score_seconds);
+    else /* of embeddings */
+        nvdp_result_line(to, "time", "steps %.1f s, scores %.1f s", r->seconds, r->score_seconds);
 }
 
 const struct nvdp_result_table nvdp__result_train = {

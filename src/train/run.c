@@ -33,8 +33,8 @@ static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char 
 /* Finds the files that run.json names: a relative path from the working directory of the training, which is known if
  * `out` was relative too, and the texts in OUT.data beside a run that was moved with them. */
 static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, json_t *config) {
-    static const char *const keys[] = {"data",      "representations", "model",
-                                       "from_base", "sensitive_from",  "sensitive_list"};
+    static const char *const keys[] = {"data",           "representations", "model", "from_base",
+                                       "sensitive_from", "sensitive_list",  "input"};
     nvdp_status status = NVDP_OK;
     const char *out = json_string_value(json_object_get(config, "out"));
     char *run = realpath(directory, NULL);
@@ -235,6 +235,11 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
         NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
                                        &opened.given, &opened.noise));
     if (config->split != NULL) {
+        if (config->data == NULL && opened.config.data == NULL && opened.given == NULL)
+            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "%s: the run has no task, so it has no data with a split %s; name "
+                                "a folder with {data}, or measure an export",
+                                config->run, config->split));
         if (config->data == NULL) NVDP_TRY(nvdp__run_check_data(ctx, config->run, &opened.config));
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));

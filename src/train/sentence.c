@@ -1,9 +1,11 @@
 /* Makes runs of method sentence (sentence.h): the mean m and the principal directions A of public texts' sentence
- * embeddings become the parameters of the mechanism, in float16, so that a file can state them exactly.
+ * embeddings become the parameters of the mechanism, in float16, so that a file can state them exactly. The objective
+ * distill trains A from there, with a decoder, which the run keeps in a file of its own.
  *
  * The order of this file: the embedding, public texts, parameters, records, the run. */
 #include "train/sentence.h"
 
+#include "base/cache.h"
 #include "base/f16.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -14,18 +16,23 @@
 #include "job/job.h"
 #include "job/lineage.h"
 #include "mechanism/method.h"
+#include "options/result.h"
 #include "rdp/options.h"
 #include "text/sentence.h"
 #include "text/task.h"
+#include "train/distill.h"
 #include "train/options.h"
 #include "vib/sentence.h"
 
 #include <math.h>
 #include <nvdp/encoder.h>
+#include <nvdp/safetensors.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define RECORD "sentence" /* key of run.json */
+#define DECODER "decoder" /* tensor of RUN/decoder.safetensors, [D, p] */
+#define VECTORS "vectors" /* kind of the public texts' embeddings in the cache, [n, D] */
 
 struct maker {
     struct nvdp_context *ctx;
@@ -38,9 +45,15 @@ struct maker {
     struct nvdp__train_options config;
     size_t width, dim, empty;
     float *center, *map; /* [D], [p, D] */
+    float *decoder;      /* [D, p]; NULL: none */
     struct nvdp_model *model;
     json_t *record;
 };
+
+/* The option that names the public texts. */
+static struct nvdp__naming texts_option(const struct maker *maker) {
+    return nvdp__as_option(maker->ctx, maker->options->distill != NULL ? "input" : "center");
+}
 
 /* --- the embedding --- */
 
@@ -148,8 +161,107 @@ static nvdp_status find_center(struct maker *maker, size_t n, float *vectors) {
     round_f16(d, maker->center);
     return finite ? NVDP_OK
                   : nvdp__fail(maker->ctx, NVDP_ERR_NUMERIC,
-                               "option {center}: %s: expected finite embeddings, found others",
-                               maker->options->center);
+                               "option %s: %s: expected finite embeddings, found others",
+                               texts_option(maker).text, maker->options->center);
+}
+
+/* Reads one tensor [rows, cols] of a file in the run's folder. */
+static nvdp_status read_tensor(struct nvdp_context *ctx, const char *run, const char *file,
+                               const char *name, size_t rows, size_t cols, float **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__params params;
+    struct nvdp__device dev = nvdp__device_cpu(ctx);
+    float *made = NULL;
+    size_t index;
+    char *path = nvdp__join(ctx, run, file);
+    nvdp__params_init(&params, ctx);
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__params_add(&params, name, 2, rows, cols, 0, &index));
+    NVDP_TRY(nvdp__params_allocate(&params, false));
+    NVDP_TRY(nvdp__checkpoint_load_file(&dev, path, &params));
+    NVDP_TRY(NVDP__NEW(ctx, made, rows * cols));
+    memcpy(made, nvdp__value(&params, index), rows * cols * sizeof *made);
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp__params_release(&params);
+    free(made);
+    free(path);
+    return status;
+}
+
+static nvdp_status write_tensor(struct nvdp_context *ctx, const char *run, const char *file,
+                                const char *name, size_t rows, size_t cols, const float *data) {
+    const struct nvdp_tensor_source source = {
+        .name = name, .dtype = NVDP_DTYPE_F32, .rank = 2, .shape = {rows, cols}, .data = data};
+    char *path = nvdp__join(ctx, run, file);
+    if (path == NULL) return NVDP_ERR_MEMORY;
+    const nvdp_status status = nvdp_safetensors_write(ctx, path, 1, &source, NULL);
+    free(path);
+    return status;
+}
+
+static const char DECODER_FILE[] = "decoder.safetensors";
+
+/* Names the embeddings of these texts in the cache. *path is NULL without a cache. */
+static nvdp_status name_vectors(const struct maker *maker, const struct nvdp_dataset *data,
+                                const char *cache, char **path) {
+    struct nvdp__digest digest;
+    char hex[NVDP__DIGEST_HEX];
+    if (cache == NULL) return NVDP_OK;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_text(&digest, maker->info.fingerprint);
+    nvdp__digest_text(&digest, pool_name(maker));
+    nvdp__digest_number(&digest, (uint64_t)nvdp_context_precision(maker->ctx));
+    nvdp__digest_bytes(&digest, data->offset, (data->count + 1) * sizeof *data->offset);
+    nvdp__digest_bytes(&digest, data->ids, data->offset[data->count] * sizeof *data->ids);
+    nvdp__digest_end(&digest, hex);
+    *path = nvdp__cache_path(maker->ctx, cache, VECTORS, hex);
+    return NVDP__MADE(*path);
+}
+
+/* Computes the public texts' embeddings [n, D]. Training keeps them in the cache. */
+static nvdp_status embed_public(struct maker *maker, const struct nvdp_dataset *data,
+                                float **vectors) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = maker->ctx;
+    const char *cache = maker->options->distill != NULL ? maker->config.cache : NULL;
+    const size_t size = data->count * maker->width * sizeof **vectors;
+    char *path = NULL, *kept = NULL;
+    size_t bytes = 0;
+    NVDP_TRY(name_vectors(maker, data, cache, &path));
+    if (path != NULL) NVDP_TRY(nvdp__cache_read(ctx, path, VECTORS, 1, &kept, &bytes));
+    NVDP_TRY(NVDP__NEW(ctx, *vectors, data->count * maker->width));
+    if (kept != NULL && bytes == size) {
+        memcpy(*vectors, kept, size);
+        goto cleanup;
+    }
+    NVDP_TRY(nvdp_encoder_run(ctx, maker->encoder, data, NULL, *vectors));
+    if (path != NULL) NVDP_TRY(nvdp__cache_make(ctx, cache));
+    if (path != NULL)
+        NVDP_TRY(nvdp__cache_write(ctx, path, VECTORS, 1, (const char *)*vectors, size));
+cleanup:
+    free(kept);
+    free(path);
+    return status;
+}
+
+/* Trains the map and the decoder on the vectors [n, D] of unit length. */
+static nvdp_status distill(struct maker *maker, size_t n, float *vectors) {
+    const size_t d = maker->width, p = maker->dim;
+    for (size_t i = 0; i < n * d; i++)
+        vectors[i] -= maker->center[i % d];
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(maker->ctx, maker->decoder, d * p));
+    const struct nvdp__distilled made = {.texts = n,
+                                         .width = d,
+                                         .dim = p,
+                                         .clip = maker->config.nvib.clip.sequence,
+                                         .x = vectors,
+                                         .map = maker->map,
+                                         .decoder = maker->decoder};
+    NVDP_RETURN_IF_FAILED(
+        nvdp__distill_train(maker->ctx, &maker->config, &made, maker->options->result));
+    round_f16(d * p, maker->decoder);
+    return NVDP_OK;
 }
 
 /* Reads the public texts, and computes m and A. */
@@ -166,17 +278,20 @@ static nvdp_status measure_public(struct maker *maker) {
     NVDP_TRY(nvdp__encode_input_read(ctx, options->center, &limits, &input));
     const size_t n = input.data.count, d = maker->width, p = maker->dim;
     const size_t fewest = p < d ? p + 1 : 2;
+    const struct nvdp__naming width =
+        nvdp__with_options(ctx, options->distill != NULL ? ", one more than {latent-dim}"
+                                                         : ", one more than {reduce}");
     if (n < fewest)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "option {center}: %s: expected at least %zu public texts%s, found %zu",
-                            options->center, fewest, p < d ? ", one more than {reduce}" : "", n));
-    NVDP_TRY(NVDP__NEW(ctx, vectors, n * d));
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_INPUT, "option %s: %s: expected at least %zu public texts%s, found %zu",
+            texts_option(maker).text, options->center, fewest, p < d ? width.text : "", n));
     NVDP_TRY(NVDP__NEW(ctx, maker->center, d));
-    NVDP_TRY(nvdp_encoder_run(ctx, maker->encoder, &input.data, NULL, vectors));
+    NVDP_TRY(embed_public(maker, &input.data, &vectors));
     NVDP_TRY(find_center(maker, n, vectors));
     if (p == d) goto cleanup;
     NVDP_TRY(NVDP__NEW(ctx, maker->map, p * d));
     NVDP_TRY(nvdp__pca_map(ctx, n, d, p, vectors, 0, maker->map));
+    if (options->distill != NULL) NVDP_TRY(distill(maker, n, vectors));
     round_f16(p * d, maker->map);
 cleanup:
     nvdp__encode_input_release(&input);
@@ -236,8 +351,12 @@ static nvdp_status build(struct maker *maker) {
 static nvdp_status configure(struct maker *maker) {
     const struct nvdp__sentence_options *options = maker->options;
     struct nvdp__train_options *config = &maker->config;
-    *config = nvdp__train_defaults();
-    config->task = "tsv";
+    if (options->distill != NULL) {
+        *config = *options->distill;
+    } else {
+        *config = nvdp__train_defaults();
+        config->task = "tsv";
+    }
     config->columns =
         (struct nvdp__columns){.text_column = options->text_column, .regression = true};
     config->model = options->model;
@@ -274,6 +393,8 @@ static nvdp_status identify(struct maker *maker) {
         "pool", pool_name(maker), "max_length", (json_int_t)maker->info.max_length, "empty",
         (json_int_t)maker->empty, "center_sha256", center, "text_column", options->text_column,
         "dim", (json_int_t)maker->dim, "clip_sequence", maker->config.nvib.clip.sequence);
+    if (maker->record != NULL && options->distill != NULL)
+        json_object_set_new(maker->record, DECODER, json_true());
     if (maker->record == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
 cleanup:
@@ -306,6 +427,41 @@ cleanup:
     return status;
 }
 
+static nvdp_status write_run(const struct maker *maker) {
+    const size_t trained = maker->options->distill != NULL ? 2 * maker->dim * maker->width : 0;
+    const struct nvdp_train_result *result = maker->options->result;
+    return nvdp__run_json_write(
+        maker->ctx, maker->run, "run.json",
+        json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
+                  nvdp__schema_json(&nvdp__train_schema, &maker->config), "software",
+                  nvdp__software_json(), "hardware", nvdp__hardware_json(maker->ctx), "parameters",
+                  (json_int_t)trained, "steps", (json_int_t)(result != NULL ? result->steps : 0),
+                  "created", nvdp__now_json(), RECORD, maker->record));
+}
+
+static nvdp_status write_result(const struct maker *maker, const struct nvdp_certificate *proven) {
+    struct nvdp_train_result *result = maker->options->result;
+    json_t *root = json_pack("{s:s, s:s}", "task", result != NULL ? maker->config.task : "tsv",
+                             "method", nvdp_method_name(maker->config.method));
+    bool good = root != NULL;
+    if (good && result != NULL) {
+        result->bound = nvdp__method_bound(maker->config.method, &maker->config.nvib, 1.1);
+        result->certified_epsilon = proven->epsilon;
+        result->certified_delta = proven->delta;
+        result->certified_releases = maker->options->releases;
+        result->certified_right = proven->right;
+        json_object_set_new(root, "objective", json_string("distill"));
+        json_object_set_new(root, "metric", json_string(nvdp_metric_name(result->test->metric[0])));
+        good = nvdp__result_put(root, &nvdp__result_train, "file", result);
+    }
+    good = good && json_object_set_new(root, "certified", nvdp__certificate_summary(proven)) == 0;
+    if (!good) {
+        json_decref(root);
+        root = NULL;
+    }
+    return nvdp__run_json_write(maker->ctx, maker->run, "result.json", root);
+}
+
 static nvdp_status write_records(struct maker *maker) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = maker->ctx;
@@ -319,19 +475,13 @@ static nvdp_status write_records(struct maker *maker) {
     options.bdp.releases = (int)maker->options->releases;
     NVDP_TRY(nvdp_model_limits(ctx, maker->model, &limits));
     NVDP_TRY(nvdp__certify(ctx, &limits, &options, &nvdp__remedies, &proven));
-    NVDP_TRY(nvdp__outdir_lock(ctx, maker->run, &lock));
-    NVDP_TRY(nvdp__run_json_write(
-        ctx, maker->run, "run.json",
-        json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
-                  nvdp__schema_json(&nvdp__train_schema, &maker->config), "software",
-                  nvdp__software_json(), "hardware", nvdp__hardware_json(ctx), "parameters",
-                  (json_int_t)0, "steps", (json_int_t)0, "created", nvdp__now_json(), RECORD,
-                  maker->record)));
+    if (maker->options->lock == NULL) NVDP_TRY(nvdp__outdir_lock(ctx, maker->run, &lock));
+    NVDP_TRY(write_run(maker));
     NVDP_TRY(nvdp__model_save(maker->model, directory, maker->options->model));
-    NVDP_TRY(nvdp__run_json_write(ctx, maker->run, "result.json",
-                                  json_pack("{s:s, s:s, s:o}", "task", "tsv", "method",
-                                            nvdp_method_name(maker->config.method), "certified",
-                                            nvdp__certificate_summary(&proven))));
+    if (maker->decoder != NULL)
+        NVDP_TRY(write_tensor(ctx, maker->run, DECODER_FILE, DECODER, maker->width, maker->dim,
+                              maker->decoder));
+    NVDP_TRY(write_result(maker, &proven));
 cleanup:
     nvdp__outdir_unlock(lock);
     free(directory);
@@ -344,7 +494,8 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run) {
     nvdp_status status = NVDP_OK;
     struct maker maker = {.ctx = ctx, .options = options, .run = run};
-    const bool exists = !nvdp__directory_empty(run);
+    const bool trains = options->distill != NULL;
+    const bool exists = trains ? options->distill->resume != NULL : !nvdp__directory_empty(run);
     if (exists) NVDP_TRY(nvdp__outdir_check_run(ctx, run));
     NVDP_TRY(read_embedding(&maker));
     NVDP_TRY(check_public(&maker));
@@ -353,7 +504,13 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     NVDP_TRY(count_empty(&maker));
     NVDP_TRY(identify(&maker));
     if (exists) NVDP_TRY(compare(&maker));
-    if (exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK) goto cleanup;
+    if (!trains && exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK) goto cleanup;
+    if (trains && maker.dim == maker.width)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "option {latent-dim}: expected less than %zu, the width of the "
+                            "embeddings, with {objective} distill, found %zu",
+                            maker.width, maker.dim));
+    if (trains && !exists) NVDP_TRY(write_run(&maker));
     NVDP_TRY(measure_public(&maker));
     NVDP_TRY(build(&maker));
     NVDP_TRY(write_records(&maker));
@@ -364,12 +521,31 @@ cleanup:
     json_decref(maker.record);
     free(maker.center);
     free(maker.map);
+    free(maker.decoder);
     return status;
+}
+
+nvdp_status nvdp__distill_run(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                              DIR *lock, struct nvdp_train_result *result) {
+    const char *column = config->columns.text_column;
+    const struct nvdp__sentence_options options = {.model = config->model,
+                                                   .center = config->input,
+                                                   .text_column = column != NULL ? column : "text",
+                                                   .reduce = config->nvib.latent_dim,
+                                                   .clip = config->nvib.clip.sequence,
+                                                   .epsilon = config->certified_epsilon,
+                                                   .releases = config->certified_releases,
+                                                   .batch = config->eval_batch,
+                                                   .distill = config,
+                                                   .lock = lock,
+                                                   .result = result};
+    return nvdp__sentence_run(ctx, &options, config->out);
 }
 
 void nvdp__query_map_release(struct nvdp__query_map *map) {
     free(map->center);
     free(map->map);
+    free(map->decoder);
     *map = (struct nvdp__query_map){0};
 }
 
@@ -405,6 +581,8 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
     nvdp__snprintf(made.pool, sizeof made.pool, "%s", pool);
     NVDP_TRY(download(model, NVDP__SENTENCE_CENTER, made.width, &made.center));
     NVDP_TRY(download(model, NVDP__SENTENCE_MAP, made.dim * made.width, &made.map));
+    if (json_is_true(json_object_get(record, DECODER)))
+        NVDP_TRY(read_tensor(ctx, run, DECODER_FILE, DECODER, made.width, made.dim, &made.decoder));
     *out = made;
     made = (struct nvdp__query_map){0};
 cleanup:

@@ -1,10 +1,13 @@
-/* Runs of a method that has nothing to train: an encoder's own sentence embedding (vib/sentence.c). Such a run has the
- * files of every run, so export, verify, explain and attacks read it as they read a trained one. */
+/* Runs of method sentence: an encoder's own sentence embedding (vib/sentence.c), without training, or with a trained map
+ * and decoder (the objective distill). Such a run has the files of every run, so export, verify, explain and attacks read
+ * it as they read another one. */
 #ifndef NVDP_SRC_TRAIN_SENTENCE_H
 #define NVDP_SRC_TRAIN_SENTENCE_H
 
 #include "base/base.h"
 #include "model/model.h"
+#include "train/options.h"
+#include <dirent.h>
 
 struct nvdp__sentence_options {
     const char *model;       /* folder of a public encoder */
@@ -14,6 +17,10 @@ struct nvdp__sentence_options {
     double clip, epsilon;    /* C, or the epsilon from which it follows; exactly one is above 0 */
     size_t releases;         /* samples per text for which the run is certified */
     size_t batch;
+    /* Options of the objective distill, which trains the map and a decoder; NULL: nothing is trained. */
+    const struct nvdp__train_options *distill;
+    DIR *lock;                        /* of the run, held by the caller; NULL: none */
+    struct nvdp_train_result *result; /* of the training, with its scores */
 };
 
 /* Makes the run, or, if the folder holds one, checks that it was made with the same options and from the same files.
@@ -23,6 +30,10 @@ struct nvdp__sentence_options {
 nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run);
 
+/* Trains such a run with the objective distill: nvdp_train() for a checked configuration. `lock` is that of config->out. */
+nvdp_status nvdp__distill_run(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                              DIR *lock, struct nvdp_train_result *result);
+
 /* The public facts from which a searcher computes the mean of a query. */
 struct nvdp__query_map {
     char encoder[64];         /* name of the encoder's folder */
@@ -31,6 +42,7 @@ struct nvdp__query_map {
     size_t max_length, empty; /* tokens of a text; of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */
+    float *decoder;           /* [D, p] G, for receivers; NULL: none */
 };
 /* Reads them from a run of this method. NVDP_ERR_INPUT for a run.json without them. */
 nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,

@@ -9,6 +9,7 @@
 #include "options/result.h"
 #include "rdp/options.h"
 #include "train/run.h"
+#include "train/sentence.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>
@@ -360,6 +361,20 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     return NVDP_OK;
 }
 
+/* --- the objective distill --- */
+
+static nvdp_status train_distill(struct nvdp__trainer *t, struct nvdp_train_result *result) {
+    struct nvdp_context *ctx = t->ctx;
+    if (nvdp__rank_count(ctx) > 1)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "option {objective} distill: expected one process, found %zu",
+                          nvdp__rank_count(ctx));
+    NVDP_RETURN_IF_FAILED(t->config.resume == NULL
+                              ? nvdp__trainer_prepare_directory(t)
+                              : nvdp__outdir_lock(ctx, t->config.out, &t->job.lock));
+    return nvdp__distill_run(ctx, &t->config, t->job.lock, result);
+}
+
 /* --- the whole run --- */
 
 void nvdp_train_result_free(struct nvdp_train_result *result) {
@@ -375,10 +390,15 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     NVDP_TRY(NVDP__NEW(ctx, result.test, 1));
     NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
+    const bool distill = t.config.objective == NVDP__TRAIN_DISTILL;
     if (t.config.resume == NULL) {
-        NVDP_TRY(nvdp__trainer_take_base(&t));
+        if (!distill) NVDP_TRY(nvdp__trainer_take_base(&t));
         NVDP_TRY(NVDP__RANK_0_ONLY(
             ctx, nvdp__outdir_check(ctx, t.config.out, t.config.overwrite, NVDP__RUN_WAYS)));
+    }
+    if (distill) {
+        NVDP_TRY(train_distill(&t, &result));
+        goto done;
     }
     if (nvdp__base_first(&t.config)) {
         NVDP_TRY(train_base(&t));
@@ -393,6 +413,7 @@ static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_opti
     if (nvdp__rank(ctx) == 0) nvdp__dp_warn_left_out(t.job.dp, t.job.left_out);
     NVDP_TRY(final_score(&t, &result));
     NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__trainer_write_result(&t, &result)));
+done:
     nvdp_train_result_free(out);
     *out = result;
     result.test = NULL;

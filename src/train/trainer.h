@@ -102,6 +102,8 @@ nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *trainer);
 /* --- records.c --- */
 
 /* Only rank 0 writes files. */
+/* Makes the folder of a new run, locks it, and removes the files of an earlier run. */
+nvdp_status nvdp__trainer_prepare_directory(struct nvdp__trainer *trainer);
 /* Begins RUN with run.json and removes the files of an earlier run. Call it once data and
  * weights are known to be good. */
 nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *trainer);

@@ -49,7 +49,7 @@ static const struct {
     {"freeze-layers", 2, "a masked language model freezes its decoder too"},
     {"heads", 2, "of an encoder, of a reader of samples"},
     {"init", 2, "a checkpoint, or the public part of a model"},
-    {"input", 3, "new texts of a run or of an encoder in any format, or a table"},
+    {"input", 4, "new texts of a run or of an encoder in any format, a table, or public texts"},
     {"insecure-seed", 2, "private training has 0 for the operating system, to which it returns"},
     {"length", 3, "rows of a sample; windows, whose range a finished model limits"},
     {"limit", 2, "texts, or windows"},
@@ -59,6 +59,7 @@ static const struct {
      "a start, an attacked one, one to score, an encoder, a released one, a table of word "
      "vectors"},
     {"momentum", 2, "Muon's, which training has not"},
+    {"objective", 2, "what a masked language model predicts; a task, or no task"},
     {"optimizer", 2, "Muon, which training has not"},
     {"out", 7, "a folder or a file, and what it is called when it is not given"},
     {"pair", 2, "a pair that is attacked, or whose exact loss is shown beside the worst"},

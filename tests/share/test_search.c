@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "share/embeddings_file.h"
+#include "share/query.h"
 #include "tiny_task.h"
 #include <nvdp/search.h>
 
@@ -457,5 +458,140 @@ Test(search, refuses_other_files_and_encoders) {
     snprintf(p.model, sizeof p.model, "%s/model", task_run(p.ctx, "base", &base, NULL));
     REFUSED(&p, NVDP_ERR_ARGUMENT, "expected a public encoder", "clip-sequence", "4", "overwrite",
             "true", "run", support_scratch_path("other"));
+    nvdp_context_free(p.ctx);
+}
+
+/* A run with objective distill: its files state map and decoder in every format, verify accepts them, the search finds a
+ * text by itself, and decoded vectors are G z. */
+Test(search, distilled) {
+    static const char *const names[] = {"d.h5", "d.safetensors", "d.parquet"};
+    struct place p;
+    struct nvdp_config *config = NULL;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    begin(&p, 1);
+    char *query = line_of(&p, 7);
+    const char *const options[] = {"task",       "none",    "objective", "distill", "input",
+                                   p.center,     "model",   p.model,     "out",     p.run,
+                                   "latent-dim", "6",       "batch",     "8",       "clip-sequence",
+                                   "50",         "holdout", "0.3",       "epochs",  "4"};
+    cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i += 2)
+        support_set(p.ctx, config, options[i], options[i + 1]);
+    cr_assert_eq(nvdp_train(p.ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    cr_expect_eq(result.epochs_run, 4);
+    cr_expect_eq(result.test->metric[0], NVDP_METRIC_SPEARMAN);
+    cr_expect(isfinite(result.certified_epsilon));
+    nvdp_train_result_free(&result);
+    /* refusals: a second run in the folder, an option of tasks, a width without a map */
+    static const char *const wrong[][3] = {{"out", NULL, "not empty"},
+                                           {"lambda-g", "1", "has no effect with"},
+                                           {"latent-dim", "16", "expected less than 16"},
+                                           {"task", "sst2", "expected none with distill"}};
+    for (size_t i = 0; i < 4; i++) {
+        struct nvdp_config *bad = NULL;
+        cr_assert_eq(nvdp_train_config_create(p.ctx, &bad), NVDP_OK);
+        for (size_t k = 0; k < sizeof options / sizeof *options; k += 2)
+            support_set(p.ctx, bad, options[k], options[k + 1]);
+        if (i > 0) support_set(p.ctx, bad, "out", support_scratch_path("bad"));
+        if (i > 0) support_set(p.ctx, bad, wrong[i][0], wrong[i][1]);
+        cr_expect_eq(nvdp_train(p.ctx, bad, &result), NVDP_ERR_ARGUMENT);
+        support_contains(nvdp_context_error(p.ctx), wrong[i][2]);
+        nvdp_config_free(bad);
+    }
+    nvdp_config_free(config);
+    /* a run that was killed before its result is trained again, to the same bits */
+    char *place = nvdp__join(p.ctx, p.run, "decoder.safetensors"),
+         *end = nvdp__join(p.ctx, p.run, "result.json"), *before = NULL, *after = NULL;
+    size_t size = 0, again = 0;
+    cr_assert_eq(nvdp__read_file(p.ctx, place, 1 << 20, &before, &size), NVDP_OK);
+    cr_assert_eq(remove(end) + remove(place), 0);
+    cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "resume", p.run);
+    cr_assert_eq(nvdp_train(p.ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    cr_assert_eq(nvdp__read_file(p.ctx, place, 1 << 20, &after, &again), NVDP_OK);
+    cr_assert_eq(again, size);
+    cr_expect_arr_eq(before, after, size);
+    cr_expect(nvdp__exists(end));
+    nvdp_train_result_free(&result);
+    nvdp_config_free(config);
+    free(place);
+    free(end);
+    free(before);
+    free(after);
+    float first[6 * 16];
+    for (size_t i = 0; i < 3; i++) {
+        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+        struct nvdp_config *of = NULL;
+        struct searched s;
+        struct nvdp_hit hit;
+        float z[TEXTS * 2 * 6], decoded[TEXTS * 16];
+        size_t width = 0;
+        const char *out = support_scratch_path(names[i]);
+        cr_assert_eq(nvdp_export_config_create(p.ctx, &of), NVDP_OK);
+        const char *const of_export[] = {"run",     p.run, "input",         p.input,
+                                         "out",     out,   "no-ledger",     "true",
+                                         "samples", "2",   "measure-texts", "0"};
+        for (size_t k = 0; k < sizeof of_export / sizeof *of_export; k += 2)
+            support_set(p.ctx, of, of_export[k], of_export[k + 1]);
+        cr_assert_eq(nvdp_export(p.ctx, of, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+        nvdp_config_free(of);
+        cr_assert_eq(nvdp_verify(p.ctx, out, NULL, &found), NVDP_OK);
+        for (size_t k = 0; k < found.checks; k++)
+            cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[k].what,
+                          found.check[k].found);
+        support_contains(found.statement, "Whoever guesses a text can compute its vector");
+        open_search(&p, out, &s);
+        cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, (const char *const *)&query, 1, &hit),
+                     NVDP_OK);
+        cr_expect_eq(hit.text, 6);
+        cr_expect_float_eq(hit.estimate, 1, .1);
+        cr_assert_eq(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, NULL, &width), NVDP_OK);
+        cr_assert_eq(width, 16);
+        cr_assert_eq(nvdp_shared_decode(p.ctx, s.shared, 0, TEXTS, decoded, NULL), NVDP_OK);
+        cr_assert_eq(nvdp_shared_vectors(p.ctx, s.shared, 0, TEXTS * 2, z), NVDP_OK);
+        const float *decoder = s.shared->of->query->decoder;
+        if (i == 0) memcpy(first, decoder, sizeof first);
+        cr_expect_arr_eq(first, decoder, sizeof first);
+        for (size_t k = 0; k < TEXTS * 16; k++) {
+            double sum = 0, terms = 0;
+            for (size_t j = 0; j < 6; j++) {
+                const double g = (double)decoder[k % 16 * 6 + j];
+                const double mean = (double)(z[k / 16 * 12 + j] + z[k / 16 * 12 + 6 + j]) / 2;
+                sum += g * mean;
+                terms += fabs(g * mean);
+            }
+            cr_expect_float_eq(decoded[k], sum, 1e-5 * terms);
+        }
+        cr_expect_eq(nvdp_shared_decode(p.ctx, s.shared, TEXTS, 1, decoded, NULL),
+                     NVDP_ERR_ARGUMENT);
+        close_search(&s);
+        if (i == 1) {
+            change(out, "f16:", "f17:");
+            struct nvdp_shared *shared = NULL;
+            cr_expect_eq(nvdp_shared_read(p.ctx, out, &shared), NVDP_ERR_INPUT);
+        }
+    }
+    /* the public texts themselves are not to be shared */
+    char *center = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", center);
+    support_write_text(p.input, table);
+    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "input", p.input);
+    support_set(p.ctx, config, "out", support_scratch_path("public.h5"));
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "the public texts of the training: ");
+    nvdp_config_free(config);
+    free(center);
+    free(table);
+    /* a file without a decoder */
+    snprintf(p.run, sizeof p.run, "%s", support_scratch_path("plain"));
+    support_write_text(p.input, "text\none more\nand another\n");
+    EXPORT(&p, "clip-sequence", "4");
+    struct nvdp_shared *shared = NULL;
+    cr_assert_eq(nvdp_shared_read(p.ctx, p.out, &shared), NVDP_OK);
+    cr_expect_eq(nvdp_shared_decode(p.ctx, shared, 0, 1, NULL, NULL), NVDP_ERR_UNSUPPORTED);
+    support_contains(nvdp_context_error(p.ctx), "expected a file with a decoder");
+    nvdp_shared_free(shared);
+    free(query);
     nvdp_context_free(p.ctx);
 }
