@@ -94,8 +94,9 @@ struct nvdp_canary_audit {
     double auc;                                     /**< area under the ROC curve of the scores */
     size_t ways;                                    /**< number of ways tried */
     struct nvdp_audit_guesses way[NVDP_AUDIT_WAYS]; /**< [ways] */
-    double curve_epsilon; /**< largest nvdp_audit_curve_epsilon(), for any mechanism, at the same confidence */
-    double mu;            /**< largest nvdp_audit_mu(), at the same confidence */
+    double
+        curve_epsilon; /**< largest nvdp_audit_curve_epsilon(), for any mechanism, at the same confidence */
+    double mu;         /**< largest nvdp_audit_mu(), at the same confidence */
 };
 
 /** Audits scored canaries. Guesses that the `in` canaries with the largest scores were in the training set, and that

@@ -23,6 +23,10 @@ class Arguments(TypedDict, total=False):
     skip_bad_rows: Optional[bool]
     protocol: Optional[Literal["holdout", "dev"]]
     holdout: Optional[Union[float, str]]
+    objective: Optional[Literal["task", "distill"]]
+    input: Optional[Union[str, PathLike[str]]]
+    temperature: Optional[Union[float, str]]
+    cosine_weight: Optional[Union[float, str]]
     folds: Optional[int]
     fold: Optional[int]
     from_base: Optional[Union[str, PathLike[str]]]
@@ -126,7 +130,8 @@ class TrainingOptions(Options):
     minimum and maximum."""
 
     task: Optional[Union[str, PathLike[str]]] = _row()
-    """sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your own files: TSV, CSV or JSON lines), or ner (columns with words and BIO tags)."""
+    """sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your own files: TSV, CSV or JSON lines), ner (columns with words and BIO tags), or
+    none, with objective distill."""
     data: Optional[Union[str, PathLike[str]]] = _row()
     """Folder with train.tsv and dev.tsv; for task tsv also .csv, .jsonl or .json."""
     representations: Optional[Union[str, PathLike[str]]] = _row()
@@ -155,6 +160,16 @@ class TrainingOptions(Options):
     """Select the epoch on a part of the train file (holdout) or on the dev file (dev). Default: holdout."""
     holdout: Optional[Union[float, str]] = _row(default_value="0.1", min=0.0001, max=0.9)
     """Share of the train file that is kept for validation. From 0.0001 to 0.9. Default: 0.1."""
+    objective: Optional[Literal["task", "distill"]] = _row(default_value="task")
+    """task, or distill: no task and no labels; a linear map of the encoder's sentence embeddings and a decoder learn to keep their
+    similarities under the noise of method sentence; implies latent-dim 64, epochs 10, batch 256, lr 0.003. Default: task."""
+    input: Optional[Union[str, PathLike[str]]] = _row()
+    """distill: public texts, one per line or a table; the shared file states the map and the decoder, which no noise protects: never give
+    private texts."""
+    temperature: Optional[Union[float, str]] = _row(default_value="0.1", min=0.001, max=100.0)
+    """distill: temperature of the contrastive loss. From 0.001 to 100. Default: 0.1."""
+    cosine_weight: Optional[Union[float, str]] = _row(default_value="0.2", min=0.0, max=1000000.0)
+    """distill: weight in the loss of the cosine between decoded and true embeddings. From 0 to 1000000. Default: 0.2."""
     folds: Optional[int] = _row(default_value="0", min=0.0, max=1000.0)
     """Cross validation: split the train file into K parts, by document if it marks documents, and read no other file; 0: none. From 0 to
     1000. Default: 0."""
