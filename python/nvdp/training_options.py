@@ -130,8 +130,8 @@ class TrainingOptions(Options):
     minimum and maximum."""
 
     task: Optional[Union[str, PathLike[str]]] = _row()
-    """sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your own files: TSV, CSV or JSON lines), ner (columns with words and BIO tags), or
-    none, with objective distill."""
+    """sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your files: TSV, CSV or JSON lines), ner (words with BIO tags), or none, with
+    objective distill."""
     data: Optional[Union[str, PathLike[str]]] = _row()
     """Folder with train.tsv and dev.tsv; for task tsv also .csv, .jsonl or .json."""
     representations: Optional[Union[str, PathLike[str]]] = _row()

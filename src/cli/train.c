@@ -269,7 +269,6 @@ const struct cli_command cli_command_train = {
                 "  nvdp train --task mrpc --data MRPC --model bert --lambda 1e-2 --out run\n"
                 "  nvdp train --task tsv --data mine --text-column text --label-column label \\\n"
                 "    --model bert --method vib-learned --lambda-g 1e-3 --out run\n"
-                "  nvdp train --config mrpc.json --seed 2 --out run2\n"
                 "  nvdp train --task none --objective distill --input public.txt \\\n"
                 "    --model minilm --clip-sequence 8 --out run\n"
                 "  nvdp train --resume run\n"

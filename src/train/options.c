@@ -40,8 +40,8 @@ static const char *const selections[] = {
 
 static const struct nvdp_option task_options[] = {
     {"task", NVDP_OPTION_TEXT, "TASK",
-     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your own files: TSV, CSV or JSON lines), "
-     "ner (columns with words and BIO tags), or none, with --objective distill",
+     "sst2, mrpc, stsb, rte, qqp, qnli, cola, mnli, tsv (your files: TSV, CSV or JSON lines), "
+     "ner (words with BIO tags), or none, with --objective distill",
      NULL, AT(task), .group = "Task and data:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED},
     {"data", NVDP_OPTION_TEXT, "DIR",
      "folder with train.tsv and dev.tsv; for task tsv also .csv, .jsonl or .json", NULL, AT(data),

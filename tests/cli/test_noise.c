@@ -25,7 +25,7 @@ static void expect_no_bottleneck(const char *noise, const char *run, bool saniti
     o = program_expect(2, "attack %s", run);
     support_contains(o.err, "option --kind is needed to attack a run of nvdp train: one of pair "
                             "reidentify nearest token language informed bag attribute "
-                            "invert\n");
+                            "invert membership\n");
     program_release(&o);
     snprintf(named, sizeof named, "%s/certificate.json", run);
     cr_expect_eq(access(named, F_OK), -1);

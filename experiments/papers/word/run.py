@@ -47,7 +47,7 @@ def scores(found, task):
 def word(task, epsilon, window=0):
     """Returns a training of method word for each seed; for one seed with windows, whose layers take longer."""
     _, _, _, tokens, dev, _ = TASKS[task]
-    hours = (8 * tokens + 5 * dev) / (10e3 if window else 150e3)
+    hours = (16 * tokens + 5 * dev) / (10e3 if window else 150e3)
     seeds = 1 if window else study.options.seeds
     return [train("word-%d" % epsilon + ("-window-%d" % window if window else ""), task, seed, hours, "--preset", "word", "--word-epsilon", epsilon,
                   *(["--word-window", window] if window else [])) for seed in range(1, seeds + 1)]
