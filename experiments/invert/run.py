@@ -7,28 +7,16 @@ cosine alone: where different texts have similar vectors, guesses can become les
 intervals; beside each is the same model with samples of other texts. If the score without noise is not clearly above it, the attacker is too weak and
 shows nothing about the mechanism."""
 import csv
+import math
 import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
 from common import Missing, Study, Table, agrees, disagrees, unknown
+from decision import epsilon_of
 
 
-class Inversion(Study):
-    """A study whose folder and page are not those of a paper."""
-
-    def text(self, name):
-        return super().text(name).replace("experiments/papers/", "experiments/")
-
-    def page(self):
-        super().page()
-        with open(self.options.page, encoding="utf-8") as file:
-            text = file.read()
-        with open(self.options.page, "w", encoding="utf-8") as file:
-            file.write(text.replace("experiments/papers/", "experiments/"))
-
-
-study = Inversion(__file__, "Texts recovered from samples", {
+study = Study(__file__, "Texts recovered from samples", {
     "glue": ("glue", "folder of GLUE's tasks"),
     "model": ("models/minilm", "encoder"),
     "prior": ("models/compact", "masked language model of the attacker"),
@@ -69,7 +57,7 @@ def questions(study, public, count):
             found = [text for text in dict.fromkeys(found) if text not in known]
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(text + "\n" for text in found[:count])
-    return path
+    return "{out}/" + os.path.basename(path)
 
 
 def invert(study, name, pairs, models, *arguments):
@@ -104,15 +92,17 @@ def noiseless(study):
                  for sees, observed in (("embedding", "release"), ("another one", "prior"))]
         if not isinstance(found, Missing):
             known.append((pairs, found))
-    scale = ("%s, mean of the token states, 384 dimensions; questions of QQP and QNLI, at most 32 tokens, %s attacked; %s training steps, %s rounds." % (
+    scale = ("%s, mean of the token states, 384 dimensions; questions of QQP and QNLI, at most 32 tokens, %s attacked; %s training steps, %s rounds, far fewer than "
+             "the program's own (1,000 and more, 24). How the read-out is weighted was chosen on 24 of these questions, so the scores are optimistic." % (
         study.options.model, study.options.texts, study.options.steps, study.options.search))
     header = ["public pairs", "the model sees", *METRICS]
     if not known:
         return Table(scale, header, rows, unknown())
     pairs, best = known[-1]
     right, prior = value(best, "release"), value(best, "prior")
-    said = "at %s pairs the F1 of words is %.2f, against %.2f with another one; the aim is %.1f." % (format(pairs, ","), right, prior, AIM)
-    return Table(scale, header, rows, disagrees("the attacker is too weak: " + said) if best["weak"] else agrees("the attacker reads embeddings: " + said))
+    said = "at %s pairs the F1 of words is %.2f, against %.2f with another one." % (format(pairs, ","), right, prior)
+    weak = " At %s pairs the attacker is too weak." % " and ".join(format(n, ",") for n, found in known if found["weak"]) if any(found["weak"] for _, found in known) else ""
+    return Table(scale, header, rows, agrees(said) if right >= AIM else disagrees("the aim is an F1 of %.1f: %s%s" % (AIM, said, weak)))
 
 
 def train(study, name, *arguments):
@@ -138,12 +128,14 @@ def mechanisms(study):
                  for sees, observed in (("sample", "release"), ("no noise", "states"), ("another one", "prior"))]
         if not isinstance(found, Missing):
             weak += [title] * found["weak"]
+    note = ("Certified, C = 8, has epsilon %.0f at delta 1e-5: it limits no attacker. Its samples do show the vector, as the cosine says; what fails here is to find words for it."
+            % math.ceil(epsilon_of(8)))
     scale = "%s on SST-2 (4,000 rows), 1,000 public texts, %s dev texts attacked, the first %d tokens of each; %s training steps, %s rounds." % (
         study.options.model, study.options.texts, TOKENS, study.options.steps, study.options.search)
     header = ["method", "the model sees", *METRICS]
     if any(isinstance(item, Missing) for row in rows for item in row):
         return Table(scale, header, rows, unknown())
-    return Table(scale, header, rows, disagrees("the attacker is too weak for " + ", ".join(weak)) if weak else agrees())
+    return Table(scale, header, rows, "**Shows nothing** about %s: this attacker is too weak, without noise too." % " and ".join(weak) if weak else agrees(), note)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def clip_of(epsilon, delta=1e-5):
 
 
 def epsilon_of(clip, delta=1e-5):
-    return solve(lambda epsilon: delta - delta_at(clip, epsilon), 0.01, 300)
+    return solve(lambda epsilon: delta - delta_at(clip, epsilon), 0.01, 700)
 
 
 COLUMNS = (8, 16, 32, epsilon_of(3), epsilon_of(5))

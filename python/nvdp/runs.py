@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import inspect
 import json
+import numbers
 import os
 import re
 import tempfile
@@ -185,6 +186,16 @@ def _labels(labels: Sequence[Any], regression: bool, name: str = "labels") -> tu
 
 
 PERSON = "nvdp-person"  # the column of the persons
+
+
+def _person(one: Any, i: int) -> str:
+    """Returns the name of a person; "": a person of its own. A column of whole numbers with missing values becomes one of floats, in which
+    the person 1 would be another one, 1.0."""
+    if one is None or one != one:
+        return ""
+    if isinstance(one, numbers.Real) and not isinstance(one, numbers.Integral):
+        raise NvdpValueError(f"persons[{i}]: expected str, int or None, found a float, {one!r}; make the column one of str")
+    return str(one)
 
 
 def _write_table(path: Path, texts: Sequence[str], labels: Sequence[Any] | None, pairs: Sequence[str] | None,
@@ -764,12 +775,14 @@ class Run:
     def _write(self, path: Path, texts: list[str], pairs: list[str] | None, labels: Any, persons: Any = None) -> None:
         """Writes a table with the columns of the run's task."""
         config = self.config
-        if config.task != "tsv":
+        if config.task not in ("tsv", "none"):
             raise NvdpError(f"{self.path}: texts in memory need a run that was trained on texts in memory or on task tsv, found task {config.task}",
                             "ERR_UNSUPPORTED")  # fmt: skip
         columns = config["columns"]
         self._check_pairs(pairs)
         regression = bool(columns.get("regression"))
+        if labels is not None and not columns["label"]:
+            raise NvdpValueError("labels: expected none, as the run has no task")
         known = None if labels is None else _labels(items(labels, "labels", "labels"), regression)[0]
         if known is not None and len(known) != len(texts):
             raise NvdpValueError(f"labels: expected {len(texts)} as texts, found {len(known)}")
@@ -778,10 +791,10 @@ class Run:
             for i, label in enumerate(known):
                 if str(label) not in names:
                     raise NvdpValueError(f"labels[{i}]: expected one of {', '.join(names[:20])}, found {label!r}")
-        whose = None if persons is None else ["" if one is None else str(one) for one in items(persons, "persons", "names")]
+        whose = None if persons is None else [_person(one, i) for i, one in enumerate(items(persons, "persons", "names"))]
         if whose is not None and len(whose) != len(texts):
             raise NvdpValueError(f"persons: expected {len(texts)} as texts, found {len(whose)}")
-        _write_table(path, texts, known, pairs, regression, (columns["text"], columns.get("pair"), columns["label"]), whose)
+        _write_table(path, texts, known, pairs, regression, (columns["text"] or "text", columns.get("pair"), columns["label"]), whose)
 
     def export(self, texts: Iterable[str] | None = None, out: str | PathLike[str] = "shared.h5", *,
                pairs: Iterable[str] | None = None, labels: Iterable[Any] | None = None, persons: Iterable[str | None] | None = None,

@@ -59,6 +59,9 @@ def test_persons_add_up_over_partitions(certified, tmp_path):
     assert b"ann" not in b"".join(path.read_bytes() for path in release.shards)
     with pytest.raises(nvdp.NvdpValueError, match="author: expected a column"):
         release(partition(12), {"number": 2})
+    for wrong in [1.0] * 6, np.array([1.0] * 5 + [np.nan]):  # integers with missing values would be other persons than the integers
+        with pytest.raises(nvdp.NvdpValueError, match=r"persons\[0\]: expected str, int or None, found a float"):
+            release(partition(12) | {"author": wrong}, {"number": 2})
 
 
 def test_counted_but_not_written(certified, tmp_path):

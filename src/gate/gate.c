@@ -422,6 +422,7 @@ static bool proves_less(const json_t *other, const json_t *mine, const char *pat
 
 /* Takes the certificate of the run, or of the file given with {shared} if it proves less, and the same per word. */
 static nvdp_status measure_larger(const struct gate *gate, struct measured *to) {
+    nvdp_status status = NVDP_OK;
     json_t *file = NULL;
     NVDP_RETURN_IF_FAILED(measure_certificate(gate, &to->result));
     if (gate->options.shared == NULL) return NVDP_OK;
@@ -431,10 +432,11 @@ static nvdp_status measure_larger(const struct gate *gate, struct measured *to) 
         to->result = json_incref(file);
     } else if (json_is_object(json_object_get(to->result, "word")) &&
                proves_less(file, to->result, "word.epsilon")) {
-        json_object_set(to->result, "word", json_object_get(file, "word"));
+        if (json_object_set(to->result, "word", json_object_get(file, "word")) != 0)
+            status = nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
     }
     json_decref(file);
-    return NVDP_OK;
+    return status;
 }
 
 static nvdp_status measure_source(const struct gate *gate, const struct nvdp__gate_check *check,

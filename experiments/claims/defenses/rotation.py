@@ -8,7 +8,8 @@ from noise import squared
 NAME, FIXED = "Random rotation", True
 CLAIM = "obfuscation; no epsilon"
 READ = "abstracts of both papers"
-FINDING = "One key for all texts keeps all distances, so whoever knows as many pairs as there are dimensions has the key, and knows much with fewer"
+FINDING = ("One key for all texts keeps all distances, so whoever knows as many pairs as there are dimensions has the key, and knows much with fewer. Shown and exact take the key "
+           "as fixed; with a key that is used once, a sample shows nothing but its length")
 STRENGTHS = {"%d known pairs" % pairs: dict(pairs=pairs) for pairs in (0, 50, 150, 400)}
 
 
