@@ -207,7 +207,7 @@ static void change(const struct nvdp__inverter *v, const struct nvdp__written *f
     }
     out = nvdp__min(out, n);
     in = v->guess_length ? nvdp__min(in, most - (n - out)) : out;
-    if (n - out + in == 0) in = 1;
+    if (v->guess_length && n - out + in == 0) in = 1;
     for (size_t k = 0; k < n; k++)
         sum += fmax(1 - (double)read[from->id[k]], LEAST);
     drawn = sum * nvdp__stream_uniform(stream);
@@ -215,6 +215,7 @@ static void change(const struct nvdp__inverter *v, const struct nvdp__written *f
         if ((drawn -= fmax(1 - (double)read[from->id[at]], LEAST)) < 0) break;
     at -= nvdp__min(at, out > 0 ? nvdp__stream_below(stream, out) : 0);
     at = nvdp__min(at, n - out);
+    if (out == 0 && nvdp__stream_below(stream, n + 1) == n) at = n; /* also behind the last token */
     to->n = n - out + in;
     memcpy(to->id, from->id, at * sizeof *to->id);
     for (size_t k = 0; k < in; k++)
