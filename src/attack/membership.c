@@ -87,11 +87,12 @@ static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to
     if (isnan(found->tpr[0]))
         nvdp__print_row(to, "proven", "nothing");
     else
-        nvdp__print_row(to, "proven", "TPR at most %s at FPR 1 %%, %s at FPR 0.1 %%: %s",
-                        nvdp__share_bound(text[0], found->tpr[0]),
-                        nvdp__share_bound(text[1], found->tpr[1]),
-                        training ? "a text in the training set, or nothing in its place"
-                                 : "a text in the file, or any other text in its place");
+        nvdp__print_row(
+            to, "proven", "TPR at most %s at FPR 1 %%, %s at FPR 0.1 %%: %s",
+            nvdp__share_bound(text[0], found->tpr[0]), nvdp__share_bound(text[1], found->tpr[1]),
+            training       ? "a text in the training set, or nothing in its place"
+            : file != NULL ? "a text in the file, or any other text in its place; this file alone"
+                           : "a text in the file, or any other text in its place");
     for (size_t i = 0; i < NVDP__MEMBERSHIP_RATES; i++)
         if (nvdp__membership_rates[i] * (double)found->others * (1 + 1e-12) < 1) {
             nvdp__print_row(to, "too few",

@@ -320,9 +320,14 @@ Test(membership, of_a_shared_file) {
 
     cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "public: expected a file");
-    const char *const few[][2] = {
-        {"data", data}, {"shared", file}, {"public", write_different("few.tsv", 10, 60)}};
-    cr_expect_eq(attack(ctx, run, few, 3, &report, &verdict), NVDP_ERR_INPUT);
+    cr_expect_eq(attack(ctx, run, option, 3, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "releases: expected 100, all samples of a text in ");
+    support_contains(nvdp_context_error(ctx), "shared.h5, found 1");
+    const char *const few[][2] = {{"data", data},
+                                  {"shared", file},
+                                  {"public", write_different("few.tsv", 10, 60)},
+                                  {"releases", "100"}};
+    cr_expect_eq(attack(ctx, run, few, 4, &report, &verdict), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
                      "40 different public texts that are not in it, found 60 and 10");
     write_different("many/dev.tsv", 0, 30);
