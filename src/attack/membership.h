@@ -12,9 +12,9 @@
 
 /* An upper bound of the true positive rate (TPR) of every test by its false positive rate (FPR): the smallest of
  *
- *     Phi(Phi^-1(FPR) + mu) + slack,        e^epsilon FPR + delta    for each point. */
+ *     Phi(Phi^-1(FPR) + mu),        e^epsilon FPR + delta    for each point. */
 struct nvdp__tradeoff {
-    double mu, slack; /* mu INFINITY: proves nothing */
+    double mu; /* INFINITY: proves nothing */
     size_t points;
     double epsilon[2 * NVDP_EXACT_POINTS], delta[2 * NVDP_EXACT_POINTS];
 };

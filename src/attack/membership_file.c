@@ -371,7 +371,8 @@ cleanup:
 
 /* --- the attack --- */
 
-/* Without noise: a text seems to be in the file if the posterior of a text in it is the same. */
+/* Without noise: a text seems to be in the file if the posterior of a text in it is the same.  All texts of the file
+ * are found, so the score shows only whether the others have different posteriors. */
 static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                 const struct chosen *c) {
     int64_t *key = NULL;

@@ -54,11 +54,13 @@ Test(tradeoff, of_pure_epsilon_has_one_corner) {
 
 /* The sums over cells are above the closed forms, by less than 1e-4. */
 Test(tradeoff, of_a_gaussian) {
-    const struct nvdp__tradeoff exact = {.mu = 1.5}, with_slack = {.mu = 1.5, .slack = 1e-12};
+    const struct nvdp__tradeoff exact = {.mu = 1.5};
+    struct nvdp__tradeoff in_cells = {.mu = 1.5};
+    nvdp__tradeoff_add(&in_cells, 300, 0); /* no limit */
     cr_expect_float_eq(nvdp__tradeoff_auc(&exact), phi(1.5 / M_SQRT2), 1e-12);
     cr_expect_float_eq(nvdp__tradeoff_accuracy(&exact), phi(.75), 1e-12);
-    const double more = nvdp__tradeoff_auc(&with_slack) - nvdp__tradeoff_auc(&exact),
-                 better = nvdp__tradeoff_accuracy(&with_slack) - nvdp__tradeoff_accuracy(&exact);
+    const double more = nvdp__tradeoff_auc(&in_cells) - nvdp__tradeoff_auc(&exact),
+                 better = nvdp__tradeoff_accuracy(&in_cells) - nvdp__tradeoff_accuracy(&exact);
     cr_expect(more >= 0 && more < 1e-4, "%g", more);
     cr_expect(better >= 0 && better < 1e-4, "%g", better);
 }
@@ -113,7 +115,7 @@ Test(membership, of_one_gaussian_has_a_closed_form) {
         const double want = mu == 0 ? .01 : phi(-2.3263478740408408 + mu);
         cr_expect(tpr->interval.low < want + .02 && tpr->interval.high > want - .02, "%g: %g", mu,
                   tpr->value);
-        cr_expect(tpr->baseline > .01 && tpr->baseline < .0137, "%g", tpr->baseline);
+        cr_expect_float_eq(tpr->baseline, .0141383, 1e-7); /* of 40 in 4000, at 1.25 % */
         cr_expect_leq(tpr->interval.low, tpr->bound);
         const struct nvdp_text_score *right =
             score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_ACCURACY);
@@ -348,8 +350,8 @@ Test(membership, of_a_shared_file) {
 enum { MEMORIZED = 120 };
 
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
-static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double dp_noise,
-                      enum nvdp_protocol protocol) {
+static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
+                      double dp_noise, enum nvdp_protocol protocol) {
     struct task task = task_make(ctx);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -376,7 +378,7 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
     config.data = data;
     config.epochs = learnable ? 4 : dp_noise > 0 ? 2 : 14;
     config.batch = 2;
-    config.adamw.lr = 5e-3;
+    config.adamw.lr = lr;
     config.holdout = .3;
     config.protocol = protocol;
     config.select = NVDP__SELECT_LAST;
@@ -395,7 +397,7 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
 /* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
 Test(membership, of_memorized_texts) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "overfit", false, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    char *run = train_on(ctx, "overfit", false, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
     json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
     cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
@@ -424,17 +426,28 @@ Test(membership, of_memorized_texts) {
     free(verdict);
     json_decref(report);
 
-    /* a folder of other runs; options that do not fit */
+    /* a folder of other runs: the run was trained again with another option; options that do not fit */
+    train_on(ctx, "overfit", false, 4e-3, 0, NVDP_PROTOCOL_HOLDOUT);
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), ".shadows/1: expected shadow run of");
+    support_contains(nvdp_context_error(ctx), "with --lr 0.004, found 0.005; remove the folder");
+    train_on(ctx, "overfit", false, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT);
     static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
     cr_expect_eq(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shadows: expected 0 or at least 2, found 1");
-    char *other = train_on(ctx, "overfit.shadows/2", true, 0, NVDP_PROTOCOL_HOLDOUT);
+    char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT);
     cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "2: expected shadow run of");
     static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
     cr_expect_eq(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shared: expected no file");
-    char *dev = train_on(ctx, "dev", true, 0, NVDP_PROTOCOL_DEV);
+    static const char *const releases[][2] = {{"members", "training"}, {"releases", "2"}};
+    cr_expect_eq(attack(ctx, other, releases, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "releases: expected 1");
+    static const char *const delta[][2] = {{"members", "training"}, {"delta", "1e-6"}};
+    cr_expect_eq(attack(ctx, other, delta, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "delta: expected none");
+    char *dev = train_on(ctx, "dev", true, 5e-3, 0, NVDP_PROTOCOL_DEV);
     cr_expect_eq(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shadows: expected a run whose train file");
     nvdp_context_free(ctx);
@@ -444,7 +457,7 @@ Test(membership, of_memorized_texts) {
 Test(membership, of_texts_that_generalize) {
     struct nvdp_context *ctx = support_context();
     for (int dev = 0; dev < 2; dev++) {
-        char *verdict = NULL, *run = train_on(ctx, "general", true, 0,
+        char *verdict = NULL, *run = train_on(ctx, "general", true, 5e-3, 0,
                                               dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
         json_t *report = NULL;
         static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
@@ -460,23 +473,29 @@ Test(membership, of_texts_that_generalize) {
     nvdp_context_free(ctx);
 }
 
-/* Private training: the accountant's bound stands beside each score, and is not exceeded. */
+/* Private training: the accountant's epsilon bounds the score, and is not exceeded.  Its held-out texts are those of a
+ * shadow run too, so there are none. */
 Test(membership, of_private_training) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "private", false, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    char *run = train_on(ctx, "private", false, 5e-3, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
     json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
-    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+    cr_assert_eq(attack(ctx, run, option, 1, &report, &verdict), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_str_empty(verdict, "%s", verdict);
-    cr_expect_gt(json_number_value(json_object_get(report, "epsilon")), 0);
-    static const char *const observed[] = {"loss", "shadows"};
-    for (size_t i = 0; i < 2; i++) {
-        const double bound = number(report, observed[i], "AUC", "bound");
-        cr_expect(bound > .5 && bound < 1, "%g", bound);
-        cr_expect_leq(number(report, observed[i], "AUC", "interval"), bound);
-    }
+    const double epsilon = json_number_value(json_object_get(report, "epsilon")),
+                 delta = json_number_value(json_object_get(report, "delta")),
+                 bound = number(report, "loss", "AUC", "bound");
+    cr_expect_gt(epsilon, 0);
+    cr_expect(!json_is_real(json_object_get(report, "mu")), "numerical, not proven");
+    cr_expect(bound > .5 && bound < 1, "%g", bound);
+    cr_expect_leq(number(report, "loss", "AUC", "interval"), bound);
+    struct nvdp__tradeoff proven = {.mu = INFINITY};
+    nvdp__tradeoff_add(&proven, epsilon, delta);
+    cr_expect_float_eq(bound, nvdp__tradeoff_auc(&proven), 1e-9);
     free(verdict);
     json_decref(report);
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shadows: expected a run without private training");
     nvdp_context_free(ctx);
 }
