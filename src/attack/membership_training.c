@@ -283,11 +283,6 @@ static nvdp_status train_shadows(const struct training *t, const char *folder) {
 
 /* --- scores by shadow runs --- */
 
-/* Sums over the shadow runs that did not see a text (0), and that saw it (1). */
-struct sums {
-    double n[2], sum[2], square[2];
-};
-
 /* Marks the texts of a group that a shadow run was trained on. */
 static nvdp_status find_seen(const struct training *t, const struct nvdp__run *shadow,
                              const struct nvdp_dataset *data, bool *seen) {
@@ -305,7 +300,7 @@ cleanup:
 
 /* Adds the logits of one shadow run. */
 static nvdp_status add_shadow(struct training *t, const char *out,
-                              struct sums *const sums[GROUPS]) {
+                              struct nvdp__shadow_sums *const sums[GROUPS]) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run shadow = {0};
     struct nvdp__run_options options = t->where;
@@ -340,64 +335,70 @@ static double log_normal(double x, double mean, double variance) {
     return -((x - mean) * (x - mean) / variance + log(variance)) / 2;
 }
 
-/* Replaces the losses of all texts by minus their scores. */
-static nvdp_status score_by_shadows(struct training *t, struct sums *const sums[GROUPS]) {
+nvdp_status nvdp__shadow_scores(struct nvdp_context *ctx, size_t n,
+                                const struct nvdp__shadow_sums *sums, const double *phi,
+                                double *score) {
     double difference = 0, pairs = 0, rest[2] = {0, 0}, freedom[2] = {0, 0}, variance[2];
-    for (size_t g = 0; g < GROUPS; g++)
-        for (size_t i = 0; i < t->group[g].data->count; i++) {
-            const struct sums *s = &sums[g][i];
-            for (size_t in = 0; in < 2; in++) {
-                if (s->n[in] < 2) continue;
-                rest[in] += fmax(0, s->square[in] - s->sum[in] * s->sum[in] / s->n[in]);
-                freedom[in] += s->n[in] - 1;
-            }
-            if (s->n[0] == 0 || s->n[1] == 0) continue;
-            difference += s->sum[1] / s->n[1] - s->sum[0] / s->n[0];
-            pairs++;
+    for (size_t i = 0; i < n; i++) {
+        const struct nvdp__shadow_sums *s = &sums[i];
+        for (size_t in = 0; in < 2; in++) {
+            if (s->n[in] < 2) continue;
+            rest[in] += fmax(0, s->square[in] - s->sum[in] * s->sum[in] / s->n[in]);
+            freedom[in] += s->n[in] - 1;
         }
+        if (s->n[0] == 0 || s->n[1] == 0) continue;
+        difference += s->sum[1] / s->n[1] - s->sum[0] / s->n[0];
+        pairs++;
+    }
     if (pairs == 0 || !(rest[0] > 0) || !(rest[1] > 0))
-        return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
                           "shadows: expected texts that some of the runs saw and others did not, "
-                          "with logits that "
-                          "vary, found none; take more {shadows}");
+                          "with logits that vary, found none; take more {shadows}");
     for (size_t in = 0; in < 2; in++)
         variance[in] = rest[in] / freedom[in];
-    for (size_t g = 0; g < GROUPS; g++)
-        for (size_t i = 0; i < t->group[g].data->count; i++) {
-            const struct sums *s = &sums[g][i];
-            double density[2];
-            for (size_t in = 0; in < 2; in++) {
-                const bool own = s->n[in] > 0;
-                const double n = s->n[own ? in : !in], mean = s->sum[own ? in : !in] / n;
-                const double shift = own ? 0 : in ? difference / pairs : -difference / pairs;
-                density[in] =
-                    log_normal(t->group[g].phi[i], mean + shift, variance[in] * (1 + 1 / n));
-            }
-            t->group[g].loss[i] = density[0] - density[1];
+    for (size_t i = 0; i < n; i++) {
+        const struct nvdp__shadow_sums *s = &sums[i];
+        double density[2];
+        for (size_t in = 0; in < 2; in++) {
+            const bool own = s->n[in] > 0;
+            const double runs = s->n[own ? in : !in], mean = s->sum[own ? in : !in] / runs;
+            const double shift = own ? 0 : in ? difference / pairs : -difference / pairs;
+            density[in] = log_normal(phi[i], mean + shift, variance[in] * (1 + 1 / runs));
         }
+        score[i] = density[1] - density[0];
+    }
     return NVDP_OK;
 }
 
+/* Replaces the losses of all texts by minus their scores. */
 static nvdp_status attack_by_shadows(struct training *t) {
     nvdp_status status = NVDP_OK;
-    struct sums *sums[GROUPS] = {NULL, NULL};
+    const size_t members = t->group[0].data->count, others = t->group[1].data->count;
+    struct nvdp__shadow_sums *sums = NULL;
+    double *phi = NULL, *score = NULL;
     char *folder = t->options.shadow_runs != NULL ? nvdp__strdup(t->ctx, t->options.shadow_runs)
                                                   : nvdp__format(t->ctx, "%s.shadows", t->name);
     NVDP_TRY(NVDP__MADE(folder));
-    for (size_t g = 0; g < GROUPS; g++)
-        NVDP_TRY(NVDP__NEW(t->ctx, sums[g], t->group[g].data->count));
+    NVDP_TRY(NVDP__NEW(t->ctx, sums, members + others));
+    NVDP_TRY(NVDP__NEW(t->ctx, phi, members + others));
+    NVDP_TRY(NVDP__NEW(t->ctx, score, members + others));
     NVDP_TRY(train_shadows(t, folder));
     for (size_t k = 1; k <= t->options.shadows; k++) {
         char *out = nvdp__format(t->ctx, "%s/%zu", folder, k);
         NVDP_TRY(NVDP__MADE(out));
-        status = add_shadow(t, out, sums);
+        status = add_shadow(t, out, (struct nvdp__shadow_sums *[]){sums, sums + members});
         free(out);
         NVDP_TRY(status);
     }
-    NVDP_TRY(score_by_shadows(t, sums));
+    memcpy(phi, t->group[0].phi, members * sizeof *phi);
+    memcpy(phi + members, t->group[1].phi, others * sizeof *phi);
+    NVDP_TRY(nvdp__shadow_scores(t->ctx, members + others, sums, phi, score));
+    for (size_t i = 0; i < members + others; i++)
+        *(i < members ? &t->group[0].loss[i] : &t->group[1].loss[i - members]) = -score[i];
 cleanup:
-    for (size_t g = 0; g < GROUPS; g++)
-        free(sums[g]);
+    free(sums);
+    free(phi);
+    free(score);
     free(folder);
     return status;
 }

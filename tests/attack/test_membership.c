@@ -347,6 +347,56 @@ Test(membership, of_a_shared_file) {
 
 /* --- training --- */
 
+/* By hand: logits {0, 2} without text 0 and {4, 8} with it; {1, 3} with text 1, which all runs saw.  Variances are 2
+ * and (8 + 2)/2 = 5, means differ by 5, so text 1 without is taken at 2 - 5. */
+Test(shadows, by_hand) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__shadow_sums sums[] = {{{2, 2}, {2, 12}, {4, 80}}, {{0, 2}, {0, 4}, {0, 10}}};
+    const double phi[] = {3, 1}, out = 2 * 1.5, in = 5 * 1.5;
+    double score[2];
+    cr_assert_eq(nvdp__shadow_scores(ctx, 2, sums, phi, score), NVDP_OK);
+    const double volumes = log(out / in) / 2;
+    cr_expect_float_eq(score[0], (2 * 2 / out - 3 * 3 / in) / 2 + volumes, 1e-12);
+    cr_expect_float_eq(score[1], (4 * 4 / out - 1 * 1 / in) / 2 + volumes, 1e-12);
+    cr_expect_eq(nvdp__shadow_scores(ctx, 1, sums + 1, phi, score), NVDP_ERR_NUMERIC);
+    support_contains(nvdp_context_error(ctx), "shadows: expected texts that some of the runs saw");
+    nvdp_context_free(ctx);
+}
+
+/* Logits are N(0, 1) without a text and N(1.5, 1) with it.  With many runs the score is the log likelihood ratio of
+ * both (within 4.4 standard errors of the two means), and its AUC is the best, Phi(1.5/sqrt 2). */
+Test(shadows, of_known_gaussians) {
+    struct nvdp_context *ctx = support_context();
+    enum { TEXTS = 2000, RUNS = 256 };
+    const double shift = 1.5;
+    const struct nvdp__noise noise = {.seed = 6};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__shadow_sums *sums = support_keep(calloc(TEXTS, sizeof *sums));
+    double *logit = support_keep(calloc(TEXTS, sizeof *logit)),
+           *score = support_keep(calloc(TEXTS, sizeof *score));
+    for (size_t i = 0; i < TEXTS; i++) {
+        for (size_t k = 0; k < RUNS; k++) {
+            const size_t in = k % 2;
+            const double x = nvdp__stream_normal(&stream) + shift * (double)in;
+            sums[i].n[in]++;
+            sums[i].sum[in] += x;
+            sums[i].square[in] += x * x;
+        }
+        logit[i] =
+            nvdp__stream_normal(&stream) + shift * (i < TEXTS / 2); /* the first are members */
+    }
+    cr_assert_eq(nvdp__shadow_scores(ctx, TEXTS, sums, logit, score), NVDP_OK);
+    for (size_t i = 0; i < TEXTS; i++) {
+        const double off = fabs(logit[i]) + fabs(logit[i] - shift);
+        cr_expect_float_eq(score[i], shift * logit[i] - shift * shift / 2,
+                           4.4 * off / sqrt(RUNS / 2) + .1, "%zu: %g", i, score[i]);
+    }
+    struct nvdp__text_attack a = compare(ctx, TEXTS / 2, score, TEXTS / 2, score + TEXTS / 2, NULL);
+    cr_expect_float_eq(a.score[0].value, phi(shift / M_SQRT2), 4.4 * .009, "%g", a.score[0].value);
+    free(a.score);
+    nvdp_context_free(ctx);
+}
+
 enum { MEMORIZED = 120 };
 
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
