@@ -193,9 +193,8 @@ nvdp_status nvdp__judge_compare(struct nvdp__judge *t, const struct nvdp__texts 
 
 /* --- search --- */
 
-/* Copies a candidate, with masks instead of some tokens; `read` has the expected numbers of pieces. */
-static void change(const struct nvdp__inverter *v, const struct nvdp__written *from,
-                   const float *read, struct nvdp__stream *stream, struct nvdp__written *to) {
+void nvdp__judge_change(const struct nvdp__inverter *v, const struct nvdp__written *from,
+                        const float *read, struct nvdp__stream *stream, struct nvdp__written *to) {
     const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
     const size_t n = from->n, most = v->length - SPECIALS;
     size_t out = 1 + nvdp__stream_below(stream, MOST_REPLACED), in = out, at = 0;
@@ -266,7 +265,7 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
             for (size_t k = 0; k < written[b].n; k++)
                 read[written[b].id[k]]++;
             t->trial[b].id = t->ids + b * v->length;
-            change(v, &written[b], read, &stream, &t->trial[b]);
+            nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b]);
         }
         NVDP_RETURN_IF_FAILED(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
         NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, t->trial, of_trial));

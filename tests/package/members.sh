@@ -5,7 +5,7 @@ set -eu
 cd "$1"
 
 # Names that are also ordinary words count only in comparisons.
-words=' base nvdp word words sentence pair token language attribute random exposure nearest bert '
+words=' base nvdp word words sentence pair token language attribute random exposure nearest bert membership '
 
 # Exceptions: FILE:NAME and the reason.
 exceptions='
