@@ -259,7 +259,7 @@ struct nvdp_text_score {
     char observed[16];
     enum nvdp_text_metric metric; /**< kind of score */
     double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */
-    /** 95 % interval over texts and seeds; with one seed, over texts only. */
+    /** 95 % interval over texts and seeds; with one seed, over texts only. 97.5 % for rates of membership. */
     struct nvdp_interval interval;
     /** Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and
      * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length and each
@@ -286,7 +286,7 @@ struct nvdp_text_attack {
     /** Number of attacked texts that are also public texts: the attacker learned from them, so scores are too high. */
     size_t both;
     /** The attacker finds nothing even without noise: no score of "states" is above that of "prior" with disjoint
-     * intervals; for invert, "words, F1" by at least .1. A low score on samples then shows nothing. */
+     * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership: false. */
     bool weak;
     bool holds; /**< no score's interval lies above its bound */
 };

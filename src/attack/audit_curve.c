@@ -15,8 +15,10 @@
  *
  *     h_i  >=  max(h_{i+1}, F^-1(r_{i+1})),       r_i  =  r_{i+1} + i/(c' - i) (h_i - h_{i+1}).
  *
- * All later values increase with r and h, so equality gives the smallest h_0 + r_0.  If that exceeds c'/m, no
- * mechanism with this curve has P(C >= c) = p or more.
+ * At fixed r_{i+1}, r_i falls with h_{i+1}.  But with a_i = i/(c' - i), which falls with i, each step keeps an order:
+ * if r_{i+1}, r_{i+1} + h_{i+1} and r_{i+1} - a_i h_{i+1} are no smaller, then r_i, r_i + h_i and r_i - a_{i-1} h_i are
+ * no smaller.  A larger p, a larger r_c at the same sum, or an h_i above its bound is larger in this order, so equality
+ * gives the smallest h_0 + r_0.  If that exceeds c'/m, no mechanism with this curve has P(C >= c) = p or more.
  *
  * Sums are of positive terms.  r is never below p c/m; an h that underflows would not change a digit of r, and smaller
  * h reject less. */

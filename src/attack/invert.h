@@ -167,6 +167,10 @@ bool nvdp__judge_embeds(const struct nvdp__judge *judge); /* there is an encoder
 /* Improves `beam` candidates for each of n texts; their scores become cosines to the samples. */
 nvdp_status nvdp__judge_search(struct nvdp__judge *judge, const struct nvdp__sight *sight,
                                size_t first, size_t n, struct nvdp__written *written);
+/* Copies a candidate, with masks instead of some tokens, for the search; `read` has the expected numbers of pieces.  If
+ * the length is not public, tokens are added and left out too. */
+void nvdp__judge_change(const struct nvdp__inverter *inverter, const struct nvdp__written *from,
+                        const float *read, struct nvdp__stream *stream, struct nvdp__written *to);
 /* Sets the scores of one guess for each of n texts to the cosines to the texts' own vectors. */
 nvdp_status nvdp__judge_compare(struct nvdp__judge *judge, const struct nvdp__texts *corpus,
                                 size_t first, size_t n, struct nvdp__written *written);

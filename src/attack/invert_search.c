@@ -193,9 +193,8 @@ nvdp_status nvdp__judge_compare(struct nvdp__judge *t, const struct nvdp__texts 
 
 /* --- search --- */
 
-/* Copies a candidate, with masks instead of some tokens; `read` has the expected numbers of pieces. */
-static void change(const struct nvdp__inverter *v, const struct nvdp__written *from,
-                   const float *read, struct nvdp__stream *stream, struct nvdp__written *to) {
+void nvdp__judge_change(const struct nvdp__inverter *v, const struct nvdp__written *from,
+                        const float *read, struct nvdp__stream *stream, struct nvdp__written *to) {
     const int32_t mask = nvdp_tokenizer_special(v->tokenizer, NVDP_TOKEN_MASK);
     const size_t n = from->n, most = v->length - SPECIALS;
     size_t out = 1 + nvdp__stream_below(stream, MOST_REPLACED), in = out, at = 0;
@@ -207,7 +206,7 @@ static void change(const struct nvdp__inverter *v, const struct nvdp__written *f
     }
     out = nvdp__min(out, n);
     in = v->guess_length ? nvdp__min(in, most - (n - out)) : out;
-    if (n - out + in == 0) in = 1;
+    if (v->guess_length && n - out + in == 0) in = 1;
     for (size_t k = 0; k < n; k++)
         sum += fmax(1 - (double)read[from->id[k]], LEAST);
     drawn = sum * nvdp__stream_uniform(stream);
@@ -215,6 +214,7 @@ static void change(const struct nvdp__inverter *v, const struct nvdp__written *f
         if ((drawn -= fmax(1 - (double)read[from->id[at]], LEAST)) < 0) break;
     at -= nvdp__min(at, out > 0 ? nvdp__stream_below(stream, out) : 0);
     at = nvdp__min(at, n - out);
+    if (out == 0 && nvdp__stream_below(stream, n + 1) == n) at = n; /* also behind the last token */
     to->n = n - out + in;
     memcpy(to->id, from->id, at * sizeof *to->id);
     for (size_t k = 0; k < in; k++)
@@ -265,7 +265,7 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
             for (size_t k = 0; k < written[b].n; k++)
                 read[written[b].id[k]]++;
             t->trial[b].id = t->ids + b * v->length;
-            change(v, &written[b], read, &stream, &t->trial[b]);
+            nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b]);
         }
         NVDP_RETURN_IF_FAILED(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
         NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, t->trial, of_trial));

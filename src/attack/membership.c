@@ -10,8 +10,13 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     NVDP_RETURN_IF_FAILED(
         nvdp__config_open(attacked->ctx, attacked->config, &nvdp__text_attack_schema, &options));
     out->of = options.members;
-    return options.members == NVDP__MEMBERS_TRAINING ? nvdp__membership_training(attacked, out)
-                                                     : nvdp__membership_file(attacked, out);
+    if (options.members == NVDP__MEMBERS_SHARED)
+        NVDP_RETURN_IF_FAILED(nvdp__membership_file(attacked, out));
+    else
+        NVDP_RETURN_IF_FAILED(nvdp__membership_training(attacked, out));
+    /* There is no control that can fail: training has none, and a text in a file has the posterior of a text in it. */
+    out->scores.weak = false;
+    return NVDP_OK;
 }
 
 /* --- the result --- */
@@ -41,7 +46,7 @@ const struct nvdp_result_table nvdp__result_membership = {
         ROW(shadows, "runs", 0, "shadow runs"),
         SCORES("public_texts", NVDP_RESULT_COUNT, public_texts, "public texts"),
         SCORES("both", NVDP_RESULT_COUNT, both, "attacked texts that are also public"),
-        SCORES("weak", NVDP_RESULT_FLAG, weak, "nothing is found without noise"),
+        SCORES("weak", NVDP_RESULT_FLAG, weak, "always false: no control can fail"),
         SCORES("holds", NVDP_RESULT_FLAG, holds, "no score exceeds its bound"),
         ROW(delta, NULL, 0, "delta of the epsilons"),
         ROW(epsilon, "nats", -1, "proven epsilon at delta"),
@@ -57,10 +62,6 @@ const struct nvdp_result_table nvdp__result_membership = {
         {"terminal", .keys = (const struct nvdp_result_key[]){{.row = "audit", .absent = NVDP_ABSENT_HIDDEN}, {0}}},
         {0}}};
 /* clang-format on */
-
-static bool is_weak(const void *found) {
-    return nvdp__learner_weak(&((const struct nvdp__membership *)found)->scores);
-}
 
 static bool add(const struct nvdp__attacked *attacked, const void *of, json_t *object) {
     json_t *more =
@@ -87,11 +88,14 @@ static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to
     if (isnan(found->tpr[0]))
         nvdp__print_row(to, "proven", "nothing");
     else
-        nvdp__print_row(to, "proven", "TPR at most %s at FPR 1 %%, %s at FPR 0.1 %%: %s",
-                        nvdp__share_bound(text[0], found->tpr[0]),
-                        nvdp__share_bound(text[1], found->tpr[1]),
-                        training ? "a text in the training set, or nothing in its place"
-                                 : "a text in the file, or any other text in its place");
+        nvdp__print_row(
+            to, "proven", "TPR at most %s at FPR 1 %%, %s at FPR 0.1 %%: %s",
+            nvdp__share_bound(text[0], found->tpr[0]), nvdp__share_bound(text[1], found->tpr[1]),
+            training       ? "a text in the training set, or nothing in its place"
+            : file != NULL ? "a text in the file, or any other text in its place; this file alone"
+                           : "a text in the file, or any other text in its place");
+    if (!training)
+        nvdp__print_row(to, "states", "show only whether the texts have different posteriors");
     for (size_t i = 0; i < NVDP__MEMBERSHIP_RATES; i++)
         if (nvdp__membership_rates[i] * (double)found->others * (1 + 1e-12) < 1) {
             nvdp__print_row(to, "too few",
@@ -102,7 +106,8 @@ static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to
     if (has_audit(found))
         nvdp__print_row(
             to, "shown",
-            "epsilon >= %.3f at delta %g (proven: at most %.4g), mu >= %.3f (%.4g), by the "
+            "epsilon >= %.3f at delta %g (proven: at most %.4g), mu >= %.3f (proven: at most "
+            "%.4g), by the "
             "coins that chose the texts of the file",
             fmax(found->audit.epsilon, found->audit.curve_epsilon), found->delta, found->epsilon,
             found->audit.mu, found->mu);
@@ -144,6 +149,5 @@ const struct nvdp__attack nvdp__attack_row_membership = {.target = NVDP_ATTACK_R
                                                          .table = &nvdp__result_membership,
                                                          .add = add,
                                                          .head = head,
-                                                         .weak = is_weak,
                                                          .verdict = verdict,
                                                          .release = nvdp__learner_release};

@@ -12,9 +12,9 @@
 
 /* An upper bound of the true positive rate (TPR) of every test by its false positive rate (FPR): the smallest of
  *
- *     Phi(Phi^-1(FPR) + mu) + slack,        e^epsilon FPR + delta    for each point. */
+ *     Phi(Phi^-1(FPR) + mu),        e^epsilon FPR + delta    for each point. */
 struct nvdp__tradeoff {
-    double mu, slack; /* mu INFINITY: proves nothing */
+    double mu; /* INFINITY: proves nothing */
     size_t points;
     double epsilon[2 * NVDP_EXACT_POINTS], delta[2 * NVDP_EXACT_POINTS];
 };
@@ -83,6 +83,15 @@ nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
                                   const struct nvdp_dataset *data,
                                   const struct nvdp_dataset *besides, bool first, size_t **out,
                                   size_t *count);
+/* Sums of a text's logits over the shadow runs that did not see it (0), and that saw it (1). */
+struct nvdp__shadow_sums {
+    double n[2], sum[2], square[2]; /* runs, logits, their squares */
+};
+/* Computes the scores of n texts by shadow runs (membership_training.c), given their logits phi in the attacked run.
+ * NVDP_ERR_NUMERIC if no text was seen by some runs only, or no logits vary. */
+nvdp_status nvdp__shadow_scores(struct nvdp_context *ctx, size_t n,
+                                const struct nvdp__shadow_sums *sums, const double *phi,
+                                double *score);
 nvdp_status nvdp__membership_file(const struct nvdp__attacked *attacked,
                                   struct nvdp__membership *out);
 nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,

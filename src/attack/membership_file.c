@@ -337,6 +337,15 @@ cleanup:
 
 /* --- what is proven --- */
 
+/* The file has all its samples of a text, so a certificate of fewer proves nothing of it. */
+static nvdp_status check_releases(const struct nvdp__text_attack *a) {
+    const size_t samples = a->file.file->shape.samples;
+    if ((size_t)a->options->releases == samples) return NVDP_OK;
+    return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                      "releases: expected %zu, all samples of a text in %s, found %d", samples,
+                      a->file.path, a->options->releases);
+}
+
 static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvdp_model *model,
                          double delta, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
@@ -362,7 +371,8 @@ cleanup:
 
 /* --- the attack --- */
 
-/* Without noise: a text seems to be in the file if the posterior of a text in it is the same. */
+/* Without noise: a text seems to be in the file if the posterior of a text in it is the same.  All texts of the file
+ * are found, so the score shows only whether the others have different posteriors. */
 static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                 const struct chosen *c) {
     int64_t *key = NULL;
@@ -408,6 +418,7 @@ static nvdp_status measure(const struct nvdp__attacked *attacked, struct nvdp__t
         given ? nvdp__shared_source(&a->file)
               : (struct nvdp__sample_source){nvdp__linkage_draw, &sampler, -INFINITY};
     NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
+    if (given) NVDP_RETURN_IF_FAILED(check_releases(a));
     NVDP_RETURN_IF_FAILED(given ? take_file(a, c, &out->repeated)
                                 : draw_pairs(a, c, &out->repeated));
     const struct nvdp__sampled_file file = {a->attacked.set, &source, a->options->releases,

@@ -8,7 +8,7 @@
 #include <nvdp/guess.h>
 #include <stdlib.h>
 
-static const double CONFIDENCE = .95;
+static const double CONFIDENCE = .95, OF_TWO = .975;
 const double nvdp__membership_rates[NVDP__MEMBERSHIP_RATES] = {.01, .001};
 
 /* --- what is proven --- */
@@ -28,18 +28,16 @@ bool nvdp__tradeoff_proves(const struct nvdp__tradeoff *proven) {
 
 double nvdp__tradeoff_tpr(const struct nvdp__tradeoff *proven, double fpr) {
     const double normal =
-        isinf(proven->mu)
-            ? 1
-            : gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(fpr) + proven->mu) + proven->slack;
+        isinf(proven->mu) ? 1 : gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(fpr) + proven->mu);
     return fmin(normal, nvdp_guess_from_curve(fpr, proven->points, proven->epsilon, proven->delta));
 }
 
 /* Sums over cells of the FPR the TPR at their upper end, which is at most 1/CELLS above the integral. */
 enum { CELLS = 20000 };
 
-/* Only mu is proven, without slack: the integrals have closed forms. */
+/* Only mu is proven: the integrals have closed forms. */
 static bool is_normal(const struct nvdp__tradeoff *proven) {
-    return isfinite(proven->mu) && proven->slack == 0 && proven->points == 0;
+    return isfinite(proven->mu) && proven->points == 0;
 }
 
 double nvdp__tradeoff_auc(const struct nvdp__tradeoff *proven) {
@@ -153,7 +151,8 @@ static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed
 
 /* With n other texts, the threshold is the score of which k = rate n of them are above.  Its true FPR is at most the
  * upper limit of Clopper & Pearson for k of n (it is a quantile of Beta(k + 1, n - k)); the bound is the TPR that is
- * proven at this limit.  If rate n < 1, the rate cannot be measured. */
+ * proven at this limit.  Both limits, of the TPR and of the FPR, are ends of 97.5 % intervals: one of them fails in at
+ * most 1 of 40 cases, as the lower end of one 95 % interval.  If rate n < 1, the rate cannot be measured. */
 static nvdp_status add_rate(struct nvdp__text_attack *a, enum nvdp__observed observed, double rate,
                             enum nvdp_text_metric metric, const size_t count[2],
                             const double *const score[2], const double *sorted,
@@ -162,12 +161,12 @@ static nvdp_status add_rate(struct nvdp__text_attack *a, enum nvdp__observed obs
     if (k < 1) return nvdp__add_value(a, observed, metric, NAN, NAN, 0);
     const double threshold = sorted[count[0] - 1 - k];
     const size_t hits = count_above(count[1], score[1], 0, 1, threshold);
-    const struct nvdp_interval interval = nvdp__interval_share(CONFIDENCE, count[1], hits);
+    const struct nvdp_interval interval = nvdp__interval_share(OF_TWO, count[1], hits);
     NVDP_RETURN_IF_FAILED(
         nvdp__add_value(a, observed, metric, (double)hits / (double)count[1], 0, 0));
     set_interval(a, interval.low, interval.high);
     if (proven == NULL) return NVDP_OK;
-    const double most = nvdp__interval_share(CONFIDENCE, count[0], k).high;
+    const double most = nvdp__interval_share(OF_TWO, count[0], k).high;
     nvdp__bound_score(a, most, nvdp__tradeoff_tpr(proven, most));
     return NVDP_OK;
 }
@@ -204,7 +203,7 @@ void nvdp__membership_proven(const struct nvdp__tradeoff *proven, double epsilon
                              struct nvdp__membership *out) {
     out->epsilon = epsilon;
     out->delta = delta;
-    out->mu = proven->slack == 0 ? proven->mu : INFINITY;
+    out->mu = proven->mu;
     for (size_t i = 0; i < NVDP__MEMBERSHIP_RATES; i++)
         out->tpr[i] = nvdp__tradeoff_proves(proven)
                           ? nvdp__tradeoff_tpr(proven, nvdp__membership_rates[i])

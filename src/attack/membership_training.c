@@ -17,6 +17,7 @@
 #include "attack/membership.h"
 #include "base/file.h"
 #include "base/random.h"
+#include "options/option.h"
 
 #include <math.h>
 #include <nvdp/train.h>
@@ -185,6 +186,10 @@ static struct nvdp__train_options shadow_options(const struct training *t, const
 
 static nvdp_status check_shadows(const struct training *t) {
     const struct nvdp__train_options *run = &t->run.config;
+    if (nvdp__dp_wanted(&run->dp)) /* a hash of the text chooses */
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "shadows: expected a run without private training, whose held-out texts "
+                          "would be held out of each shadow run too; leave {shadows} out");
     if (t->held && run->limit_train == 0 && run->folds == 0) return NVDP_OK;
     return nvdp__fail(
         t->ctx, NVDP_ERR_ARGUMENT,
@@ -193,21 +198,46 @@ static nvdp_status check_shadows(const struct training *t) {
         "{folds}, attacked without {public}; train such a run, or leave {shadows} out");
 }
 
+/* Returns the row of an option that affects the result and differs, or NULL.  Of paths, files must differ. */
+static const struct nvdp_option *differing(const struct nvdp__train_options *wanted,
+                                           const struct nvdp__train_options *found,
+                                           char text[2][NVDP__NUMBER_SIZE], const char *as[2]) {
+    const void *const of[] = {wanted, found};
+    struct nvdp__place place;
+    for (size_t i = 0; nvdp__schema_row(&nvdp__train_schema, i, &place); i++) {
+        if ((place.row->traits & (NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED)) != 0) continue;
+        for (size_t k = 0; k < 2; k++) {
+            const union nvdp__value value =
+                nvdp__option_at(place.row, (const char *)of[k] + place.offset);
+            as[k] = nvdp__option_format(place.row, &value, text[k]);
+            if (as[k] == NULL) as[k] = "none";
+        }
+        if (strcmp(as[0], as[1]) != 0 &&
+            !(nvdp__option_is_text(place.row) && nvdp__same_file(as[0], as[1])))
+            return place.row;
+    }
+    return NULL;
+}
+
 /* Fails if DIR is a run with other options than a shadow run has. */
 static nvdp_status check_shadow(const struct training *t,
                                 const struct nvdp__train_options *wanted) {
     struct nvdp__train_options found;
     json_t *owner = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, wanted->out, &found, &owner));
-    const bool same = found.seed == wanted->seed && found.limit_train == wanted->limit_train &&
-                      found.method == wanted->method && found.epochs == wanted->epochs &&
-                      nvdp__same_file(found.data, wanted->data);
+    char text[2][NVDP__NUMBER_SIZE];
+    const char *as[2];
+    const struct nvdp_option *row = differing(wanted, &found, text, as);
+    const nvdp_status status =
+        row == NULL
+            ? NVDP_OK
+            : nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                         "%s: expected shadow run of %s, with %s %s, found %s; remove the folder, "
+                         "or name another one with {shadow-runs}",
+                         wanted->out, t->name, nvdp__as_option(t->ctx, row->name).text, as[0],
+                         as[1]);
     json_decref(owner);
-    if (same) return NVDP_OK;
-    return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                      "%s: expected shadow run of %s (seed %llu, %zu texts), found another run; "
-                      "remove it, or name another folder with {shadow-runs}",
-                      wanted->out, t->name, (unsigned long long)wanted->seed, wanted->limit_train);
+    return status;
 }
 
 /* Trains the run, or what is left of it. */
@@ -253,11 +283,6 @@ static nvdp_status train_shadows(const struct training *t, const char *folder) {
 
 /* --- scores by shadow runs --- */
 
-/* Sums over the shadow runs that did not see a text (0), and that saw it (1). */
-struct sums {
-    double n[2], sum[2], square[2];
-};
-
 /* Marks the texts of a group that a shadow run was trained on. */
 static nvdp_status find_seen(const struct training *t, const struct nvdp__run *shadow,
                              const struct nvdp_dataset *data, bool *seen) {
@@ -275,7 +300,7 @@ cleanup:
 
 /* Adds the logits of one shadow run. */
 static nvdp_status add_shadow(struct training *t, const char *out,
-                              struct sums *const sums[GROUPS]) {
+                              struct nvdp__shadow_sums *const sums[GROUPS]) {
     nvdp_status status = NVDP_OK;
     struct nvdp__run shadow = {0};
     struct nvdp__run_options options = t->where;
@@ -310,71 +335,78 @@ static double log_normal(double x, double mean, double variance) {
     return -((x - mean) * (x - mean) / variance + log(variance)) / 2;
 }
 
-/* Replaces the losses of all texts by minus their scores. */
-static nvdp_status score_by_shadows(struct training *t, struct sums *const sums[GROUPS]) {
+nvdp_status nvdp__shadow_scores(struct nvdp_context *ctx, size_t n,
+                                const struct nvdp__shadow_sums *sums, const double *phi,
+                                double *score) {
     double difference = 0, pairs = 0, rest[2] = {0, 0}, freedom[2] = {0, 0}, variance[2];
-    for (size_t g = 0; g < GROUPS; g++)
-        for (size_t i = 0; i < t->group[g].data->count; i++) {
-            const struct sums *s = &sums[g][i];
-            for (size_t in = 0; in < 2; in++) {
-                if (s->n[in] < 2) continue;
-                rest[in] += fmax(0, s->square[in] - s->sum[in] * s->sum[in] / s->n[in]);
-                freedom[in] += s->n[in] - 1;
-            }
-            if (s->n[0] == 0 || s->n[1] == 0) continue;
-            difference += s->sum[1] / s->n[1] - s->sum[0] / s->n[0];
-            pairs++;
+    for (size_t i = 0; i < n; i++) {
+        const struct nvdp__shadow_sums *s = &sums[i];
+        for (size_t in = 0; in < 2; in++) {
+            if (s->n[in] < 2) continue;
+            rest[in] += fmax(0, s->square[in] - s->sum[in] * s->sum[in] / s->n[in]);
+            freedom[in] += s->n[in] - 1;
         }
+        if (s->n[0] == 0 || s->n[1] == 0) continue;
+        difference += s->sum[1] / s->n[1] - s->sum[0] / s->n[0];
+        pairs++;
+    }
     if (pairs == 0 || !(rest[0] > 0) || !(rest[1] > 0))
-        return nvdp__fail(t->ctx, NVDP_ERR_NUMERIC,
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
                           "shadows: expected texts that some of the runs saw and others did not, "
-                          "with logits that "
-                          "vary, found none; take more {shadows}");
+                          "with logits that vary, found none; take more {shadows}");
     for (size_t in = 0; in < 2; in++)
         variance[in] = rest[in] / freedom[in];
-    for (size_t g = 0; g < GROUPS; g++)
-        for (size_t i = 0; i < t->group[g].data->count; i++) {
-            const struct sums *s = &sums[g][i];
-            double density[2];
-            for (size_t in = 0; in < 2; in++) {
-                const bool own = s->n[in] > 0;
-                const double n = s->n[own ? in : !in], mean = s->sum[own ? in : !in] / n;
-                const double shift = own ? 0 : in ? difference / pairs : -difference / pairs;
-                density[in] =
-                    log_normal(t->group[g].phi[i], mean + shift, variance[in] * (1 + 1 / n));
-            }
-            t->group[g].loss[i] = density[0] - density[1];
+    for (size_t i = 0; i < n; i++) {
+        const struct nvdp__shadow_sums *s = &sums[i];
+        double density[2];
+        for (size_t in = 0; in < 2; in++) {
+            const bool own = s->n[in] > 0;
+            const double runs = s->n[own ? in : !in], mean = s->sum[own ? in : !in] / runs;
+            const double shift = own ? 0 : in ? difference / pairs : -difference / pairs;
+            density[in] = log_normal(phi[i], mean + shift, variance[in] * (1 + 1 / runs));
         }
+        score[i] = density[1] - density[0];
+    }
     return NVDP_OK;
 }
 
+/* Replaces the losses of all texts by minus their scores. */
 static nvdp_status attack_by_shadows(struct training *t) {
     nvdp_status status = NVDP_OK;
-    struct sums *sums[GROUPS] = {NULL, NULL};
+    const size_t members = t->group[0].data->count, others = t->group[1].data->count;
+    struct nvdp__shadow_sums *sums = NULL;
+    double *phi = NULL, *score = NULL;
     char *folder = t->options.shadow_runs != NULL ? nvdp__strdup(t->ctx, t->options.shadow_runs)
                                                   : nvdp__format(t->ctx, "%s.shadows", t->name);
     NVDP_TRY(NVDP__MADE(folder));
-    for (size_t g = 0; g < GROUPS; g++)
-        NVDP_TRY(NVDP__NEW(t->ctx, sums[g], t->group[g].data->count));
+    NVDP_TRY(NVDP__NEW(t->ctx, sums, members + others));
+    NVDP_TRY(NVDP__NEW(t->ctx, phi, members + others));
+    NVDP_TRY(NVDP__NEW(t->ctx, score, members + others));
     NVDP_TRY(train_shadows(t, folder));
     for (size_t k = 1; k <= t->options.shadows; k++) {
         char *out = nvdp__format(t->ctx, "%s/%zu", folder, k);
         NVDP_TRY(NVDP__MADE(out));
-        status = add_shadow(t, out, sums);
+        status = add_shadow(t, out, (struct nvdp__shadow_sums *[]){sums, sums + members});
         free(out);
         NVDP_TRY(status);
     }
-    NVDP_TRY(score_by_shadows(t, sums));
+    memcpy(phi, t->group[0].phi, members * sizeof *phi);
+    memcpy(phi + members, t->group[1].phi, others * sizeof *phi);
+    NVDP_TRY(nvdp__shadow_scores(t->ctx, members + others, sums, phi, score));
+    for (size_t i = 0; i < members + others; i++)
+        *(i < members ? &t->group[0].loss[i] : &t->group[1].loss[i - members]) = -score[i];
 cleanup:
-    for (size_t g = 0; g < GROUPS; g++)
-        free(sums[g]);
+    free(sums);
+    free(phi);
+    free(score);
     free(folder);
     return status;
 }
 
 /* --- what is proven --- */
 
-/* For a text that is in the training set, or nothing in its place: the accountant's guarantee. */
+/* For a text that is in the training set, or nothing in its place: the accountant's epsilon at its delta.  Its mu is
+ * numerical, so it proves nothing. */
 static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
@@ -382,8 +414,6 @@ static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven
     nvdp__membership_proven(proven, INFINITY, NAN, out);
     NVDP_RETURN_IF_FAILED(nvdp_training_privacy(t->ctx, t->name, &training, NULL));
     if (training.account != NULL) {
-        proven->mu = training.risk->mu;
-        proven->slack = training.account->delta;
         nvdp__tradeoff_add(proven, training.account->pld_epsilon, training.account->delta);
         nvdp__membership_proven(proven, training.account->pld_epsilon, training.account->delta,
                                 out);
@@ -397,6 +427,7 @@ static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven
 static nvdp_status open_training(const struct nvdp__attacked *attacked, struct training *t) {
     const struct nvdp_config *config = attacked->config;
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
+    struct nvdp__attack_options of_shared;
     NVDP_RETURN_IF_FAILED(nvdp__config_open(t->ctx, config, &nvdp__run_schema, &t->where));
     NVDP_RETURN_IF_FAILED(
         nvdp__config_open(t->ctx, config, &nvdp__text_attack_schema, &t->options));
@@ -406,6 +437,16 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "shared: expected no file, because {members} is training, found %s",
                           t->options.shared);
+    if (t->options.releases != 1)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "releases: expected 1, because {members} is training, found %d",
+                          t->options.releases);
+    NVDP_RETURN_IF_FAILED(nvdp__config_open(t->ctx, config, &nvdp__attack_schema, &of_shared));
+    if (of_shared.delta > 0)
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "delta: expected none, because {members} is training, whose account has "
+                          "its own, found %g",
+                          of_shared.delta);
     t->where.split = whole.split = "train";
     whole.limit = 0;
     NVDP_RETURN_IF_FAILED(nvdp__run_open(t->ctx, &whole, &t->run));
@@ -449,10 +490,9 @@ nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,
     NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_LOSS, t.held ? &proven : NULL));
     if (t.options.shadows > 0) {
         NVDP_TRY(attack_by_shadows(&t));
-        NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_SHADOWS, &proven));
+        NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_SHADOWS, NULL));
     }
     NVDP_TRY(nvdp__learned(&a, attacked->kind, &out->scores));
-    out->scores.weak = false; /* there is no control without noise */
 cleanup:
     free(a.score);
     close_training(&t);

@@ -232,13 +232,13 @@ nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width,
                                size_t outputs, const double *y, bool softmax, double l2,
                                double *weight);
 /* Computes probabilities [n, outputs]. */
-/* Replaces the lower triangle of a symmetric matrix [n, n] by its Cholesky factor; false, and the *failed column, if it
- * is not positive definite. */
-bool nvdp__cholesky(size_t n, double *a, size_t *failed);
 void nvdp__logistic_apply(size_t n, size_t width, const double *x, size_t outputs,
                           const double *weight, bool softmax, double *out);
 /* Returns the mean cross entropy per row. */
 double nvdp__logistic_loss(size_t n, size_t outputs, const double *p, const double *y,
                            bool softmax);
+/* Replaces the lower triangle of a symmetric matrix [n, n] by its Cholesky factor; false, and the *failed column, if it
+ * is not positive definite. */
+bool nvdp__cholesky(size_t n, double *a, size_t *failed);
 
 #endif

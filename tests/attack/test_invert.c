@@ -84,6 +84,48 @@ Test(text_scores, intervals) {
     nvdp_context_free(a.ctx);
 }
 
+/* --- the search --- */
+
+/* Counts new lengths over many changes of a candidate of n tokens; returns how many only add masks at the end. */
+static size_t changed(struct nvdp_tokenizer *tokenizer, bool guess_length, size_t n,
+                      size_t lengths[9]) {
+    const struct nvdp__inverter v = {
+        .tokenizer = tokenizer, .length = 8 + 2, .guess_length = guess_length};
+    const int32_t mask = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_MASK);
+    const struct nvdp__noise noise = {.seed = 2};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    float *read = calloc((size_t)mask + 20, sizeof *read);
+    int32_t of_from[8], of_to[8];
+    size_t appended = 0;
+    for (size_t k = 0; k < n; k++)
+        of_from[k] = mask + 1 + (int32_t)k;
+    for (size_t i = 0; i < 2000; i++) {
+        const struct nvdp__written from = {.n = n, .id = of_from};
+        struct nvdp__written to = {.id = of_to};
+        nvdp__judge_change(&v, &from, read, &stream, &to);
+        cr_assert_leq(to.n, 8);
+        lengths[to.n]++;
+        appended += to.n > n && memcmp(of_to, of_from, n * sizeof *of_to) == 0;
+    }
+    free(read);
+    return appended;
+}
+
+/* Without a public length, tokens appear at the end too and no candidate becomes empty; with one, all lengths stay, of
+ * an empty text too. */
+Test(search, changes_candidates) {
+    struct toy toy = toy_open(3);
+    for (size_t n = 0; n <= 8; n++) {
+        size_t open[9] = {0}, fixed[9] = {0};
+        const size_t appended = changed(toy.tokenizer, true, n, open);
+        cr_expect(n == 8 ? appended == 0 : appended > 20, "%zu: %zu", n, appended);
+        cr_expect_eq(open[0], 0, "%zu", n);
+        cr_expect_eq(changed(toy.tokenizer, false, n, fixed), 0);
+        cr_expect_eq(fixed[n], 2000, "%zu", n);
+    }
+    toy_close(&toy);
+}
+
 /* --- the map of an attacker without the encoder --- */
 
 /* y = B x + 3 plus noise of variance .01, or none: the map finds B and 3, and its error is the noise's variance.

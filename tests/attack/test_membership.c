@@ -54,11 +54,13 @@ Test(tradeoff, of_pure_epsilon_has_one_corner) {
 
 /* The sums over cells are above the closed forms, by less than 1e-4. */
 Test(tradeoff, of_a_gaussian) {
-    const struct nvdp__tradeoff exact = {.mu = 1.5}, with_slack = {.mu = 1.5, .slack = 1e-12};
+    const struct nvdp__tradeoff exact = {.mu = 1.5};
+    struct nvdp__tradeoff in_cells = {.mu = 1.5};
+    nvdp__tradeoff_add(&in_cells, 300, 0); /* no limit */
     cr_expect_float_eq(nvdp__tradeoff_auc(&exact), phi(1.5 / M_SQRT2), 1e-12);
     cr_expect_float_eq(nvdp__tradeoff_accuracy(&exact), phi(.75), 1e-12);
-    const double more = nvdp__tradeoff_auc(&with_slack) - nvdp__tradeoff_auc(&exact),
-                 better = nvdp__tradeoff_accuracy(&with_slack) - nvdp__tradeoff_accuracy(&exact);
+    const double more = nvdp__tradeoff_auc(&in_cells) - nvdp__tradeoff_auc(&exact),
+                 better = nvdp__tradeoff_accuracy(&in_cells) - nvdp__tradeoff_accuracy(&exact);
     cr_expect(more >= 0 && more < 1e-4, "%g", more);
     cr_expect(better >= 0 && better < 1e-4, "%g", better);
 }
@@ -113,7 +115,7 @@ Test(membership, of_one_gaussian_has_a_closed_form) {
         const double want = mu == 0 ? .01 : phi(-2.3263478740408408 + mu);
         cr_expect(tpr->interval.low < want + .02 && tpr->interval.high > want - .02, "%g: %g", mu,
                   tpr->value);
-        cr_expect(tpr->baseline > .01 && tpr->baseline < .0137, "%g", tpr->baseline);
+        cr_expect_float_eq(tpr->baseline, .0141383, 1e-7); /* of 40 in 4000, at 1.25 % */
         cr_expect_leq(tpr->interval.low, tpr->bound);
         const struct nvdp_text_score *right =
             score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_ACCURACY);
@@ -320,9 +322,14 @@ Test(membership, of_a_shared_file) {
 
     cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "public: expected a file");
-    const char *const few[][2] = {
-        {"data", data}, {"shared", file}, {"public", write_different("few.tsv", 10, 60)}};
-    cr_expect_eq(attack(ctx, run, few, 3, &report, &verdict), NVDP_ERR_INPUT);
+    cr_expect_eq(attack(ctx, run, option, 3, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "releases: expected 100, all samples of a text in ");
+    support_contains(nvdp_context_error(ctx), "shared.h5, found 1");
+    const char *const few[][2] = {{"data", data},
+                                  {"shared", file},
+                                  {"public", write_different("few.tsv", 10, 60)},
+                                  {"releases", "100"}};
+    cr_expect_eq(attack(ctx, run, few, 4, &report, &verdict), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx),
                      "40 different public texts that are not in it, found 60 and 10");
     write_different("many/dev.tsv", 0, 30);
@@ -340,11 +347,61 @@ Test(membership, of_a_shared_file) {
 
 /* --- training --- */
 
+/* By hand: logits {0, 2} without text 0 and {4, 8} with it; {1, 3} with text 1, which all runs saw.  Variances are 2
+ * and (8 + 2)/2 = 5, means differ by 5, so text 1 without is taken at 2 - 5. */
+Test(shadows, by_hand) {
+    struct nvdp_context *ctx = support_context();
+    const struct nvdp__shadow_sums sums[] = {{{2, 2}, {2, 12}, {4, 80}}, {{0, 2}, {0, 4}, {0, 10}}};
+    const double phi[] = {3, 1}, out = 2 * 1.5, in = 5 * 1.5;
+    double score[2];
+    cr_assert_eq(nvdp__shadow_scores(ctx, 2, sums, phi, score), NVDP_OK);
+    const double volumes = log(out / in) / 2;
+    cr_expect_float_eq(score[0], (2 * 2 / out - 3 * 3 / in) / 2 + volumes, 1e-12);
+    cr_expect_float_eq(score[1], (4 * 4 / out - 1 * 1 / in) / 2 + volumes, 1e-12);
+    cr_expect_eq(nvdp__shadow_scores(ctx, 1, sums + 1, phi, score), NVDP_ERR_NUMERIC);
+    support_contains(nvdp_context_error(ctx), "shadows: expected texts that some of the runs saw");
+    nvdp_context_free(ctx);
+}
+
+/* Logits are N(0, 1) without a text and N(1.5, 1) with it.  With many runs the score is the log likelihood ratio of
+ * both (within 4.4 standard errors of the two means), and its AUC is the best, Phi(1.5/sqrt 2). */
+Test(shadows, of_known_gaussians) {
+    struct nvdp_context *ctx = support_context();
+    enum { TEXTS = 2000, RUNS = 256 };
+    const double shift = 1.5;
+    const struct nvdp__noise noise = {.seed = 6};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    struct nvdp__shadow_sums *sums = support_keep(calloc(TEXTS, sizeof *sums));
+    double *logit = support_keep(calloc(TEXTS, sizeof *logit)),
+           *score = support_keep(calloc(TEXTS, sizeof *score));
+    for (size_t i = 0; i < TEXTS; i++) {
+        for (size_t k = 0; k < RUNS; k++) {
+            const size_t in = k % 2;
+            const double x = nvdp__stream_normal(&stream) + shift * (double)in;
+            sums[i].n[in]++;
+            sums[i].sum[in] += x;
+            sums[i].square[in] += x * x;
+        }
+        logit[i] =
+            nvdp__stream_normal(&stream) + shift * (i < TEXTS / 2); /* the first are members */
+    }
+    cr_assert_eq(nvdp__shadow_scores(ctx, TEXTS, sums, logit, score), NVDP_OK);
+    for (size_t i = 0; i < TEXTS; i++) {
+        const double off = fabs(logit[i]) + fabs(logit[i] - shift);
+        cr_expect_float_eq(score[i], shift * logit[i] - shift * shift / 2,
+                           4.4 * off / sqrt(RUNS / 2) + .1, "%zu: %g", i, score[i]);
+    }
+    struct nvdp__text_attack a = compare(ctx, TEXTS / 2, score, TEXTS / 2, score + TEXTS / 2, NULL);
+    cr_expect_float_eq(a.score[0].value, phi(shift / M_SQRT2), 4.4 * .009, "%g", a.score[0].value);
+    free(a.score);
+    nvdp_context_free(ctx);
+}
+
 enum { MEMORIZED = 120 };
 
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
-static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double dp_noise,
-                      enum nvdp_protocol protocol) {
+static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
+                      double dp_noise, enum nvdp_protocol protocol) {
     struct task task = task_make(ctx);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -371,7 +428,7 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
     config.data = data;
     config.epochs = learnable ? 4 : dp_noise > 0 ? 2 : 14;
     config.batch = 2;
-    config.adamw.lr = 5e-3;
+    config.adamw.lr = lr;
     config.holdout = .3;
     config.protocol = protocol;
     config.select = NVDP__SELECT_LAST;
@@ -390,7 +447,7 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
 /* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
 Test(membership, of_memorized_texts) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "overfit", false, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    char *run = train_on(ctx, "overfit", false, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
     json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
     cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
@@ -419,17 +476,28 @@ Test(membership, of_memorized_texts) {
     free(verdict);
     json_decref(report);
 
-    /* a folder of other runs; options that do not fit */
+    /* a folder of other runs: the run was trained again with another option; options that do not fit */
+    train_on(ctx, "overfit", false, 4e-3, 0, NVDP_PROTOCOL_HOLDOUT);
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), ".shadows/1: expected shadow run of");
+    support_contains(nvdp_context_error(ctx), "with --lr 0.004, found 0.005; remove the folder");
+    train_on(ctx, "overfit", false, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT);
     static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
     cr_expect_eq(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shadows: expected 0 or at least 2, found 1");
-    char *other = train_on(ctx, "overfit.shadows/2", true, 0, NVDP_PROTOCOL_HOLDOUT);
+    char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT);
     cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "2: expected shadow run of");
     static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
     cr_expect_eq(attack(ctx, other, shared, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shared: expected no file");
-    char *dev = train_on(ctx, "dev", true, 0, NVDP_PROTOCOL_DEV);
+    static const char *const releases[][2] = {{"members", "training"}, {"releases", "2"}};
+    cr_expect_eq(attack(ctx, other, releases, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "releases: expected 1");
+    static const char *const delta[][2] = {{"members", "training"}, {"delta", "1e-6"}};
+    cr_expect_eq(attack(ctx, other, delta, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "delta: expected none");
+    char *dev = train_on(ctx, "dev", true, 5e-3, 0, NVDP_PROTOCOL_DEV);
     cr_expect_eq(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shadows: expected a run whose train file");
     nvdp_context_free(ctx);
@@ -439,7 +507,7 @@ Test(membership, of_memorized_texts) {
 Test(membership, of_texts_that_generalize) {
     struct nvdp_context *ctx = support_context();
     for (int dev = 0; dev < 2; dev++) {
-        char *verdict = NULL, *run = train_on(ctx, "general", true, 0,
+        char *verdict = NULL, *run = train_on(ctx, "general", true, 5e-3, 0,
                                               dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
         json_t *report = NULL;
         static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
@@ -455,23 +523,29 @@ Test(membership, of_texts_that_generalize) {
     nvdp_context_free(ctx);
 }
 
-/* Private training: the accountant's bound stands beside each score, and is not exceeded. */
+/* Private training: the accountant's epsilon bounds the score, and is not exceeded.  Its held-out texts are those of a
+ * shadow run too, so there are none. */
 Test(membership, of_private_training) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "private", false, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    char *run = train_on(ctx, "private", false, 5e-3, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
     json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
-    cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
+    cr_assert_eq(attack(ctx, run, option, 1, &report, &verdict), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_str_empty(verdict, "%s", verdict);
-    cr_expect_gt(json_number_value(json_object_get(report, "epsilon")), 0);
-    static const char *const observed[] = {"loss", "shadows"};
-    for (size_t i = 0; i < 2; i++) {
-        const double bound = number(report, observed[i], "AUC", "bound");
-        cr_expect(bound > .5 && bound < 1, "%g", bound);
-        cr_expect_leq(number(report, observed[i], "AUC", "interval"), bound);
-    }
+    const double epsilon = json_number_value(json_object_get(report, "epsilon")),
+                 delta = json_number_value(json_object_get(report, "delta")),
+                 bound = number(report, "loss", "AUC", "bound");
+    cr_expect_gt(epsilon, 0);
+    cr_expect(!json_is_real(json_object_get(report, "mu")), "numerical, not proven");
+    cr_expect(bound > .5 && bound < 1, "%g", bound);
+    cr_expect_leq(number(report, "loss", "AUC", "interval"), bound);
+    struct nvdp__tradeoff proven = {.mu = INFINITY};
+    nvdp__tradeoff_add(&proven, epsilon, delta);
+    cr_expect_float_eq(bound, nvdp__tradeoff_auc(&proven), 1e-9);
     free(verdict);
     json_decref(report);
+    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "shadows: expected a run without private training");
     nvdp_context_free(ctx);
 }
