@@ -225,7 +225,7 @@ Test(search, formats_and_shards) {
                 cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s",
                               found.check[k].what, found.check[k].found);
             support_contains(found.statement, "Whoever guesses a text can compute its vector");
-            support_contains(found.statement, "named as public");
+            support_contains(found.statement, "named as public (mean and map), which no noise");
             support_lacks(found.statement, "It was trained on task");
         }
         open_search(&p, file, &s);
@@ -557,6 +557,8 @@ Test(search, distilled) {
             cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[k].what,
                           found.check[k].found);
         support_contains(found.statement, "Whoever guesses a text can compute its vector");
+        support_contains(found.statement,
+                         "named as public (mean, map and decoder), which no noise");
         open_search(&p, out, &s);
         cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, (const char *const *)&query, 1, &hit),
                      NVDP_OK);
@@ -609,6 +611,11 @@ Test(search, distilled) {
     cr_expect_eq(nvdp_shared_decode(p.ctx, shared, 0, 1, NULL, NULL), NVDP_ERR_UNSUPPORTED);
     support_contains(nvdp_context_error(p.ctx), "expected a file with a decoder");
     nvdp_shared_free(shared);
+    struct nvdp_verification mean = NVDP_RESULT(struct nvdp_verification);
+    cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &mean), NVDP_OK);
+    for (size_t k = 0; k < mean.checks; k++)
+        cr_expect_neq(mean.check[k].verdict, NVDP_VERDICT_NO, "%s", mean.check[k].what);
+    support_contains(mean.statement, "named as public (mean), which no noise");
     free(query);
     nvdp_context_free(p.ctx);
 }
