@@ -692,7 +692,7 @@ Test(search, distilled_runs_are_kept) {
     char few[512], none[512];
     path(few, "few.txt");
     path(none, "none");
-    support_write_text(few, "a b\nb c\nc d\nd e\ne f\nf g\ng h\nh i\n");
+    support_write_text(few, "b a\nb c\nb d\nb e\nb f\nb g\nb h\nb i\n");
     const char *const cases[][3] = {{NULL, NULL, NULL},
                                     {"resume", p.run, "has ended; there is nothing to resume"},
                                     {"latent-dim", "16", "expected less than 16"},
