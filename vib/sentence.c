@@ -257,6 +257,7 @@ const struct nvdp__method nvdp__method_row_sentence = {
     .mechanism = &nvdp__mechanism_sentence,
     .description =
         "an encoder's own sentence embedding, centered by public texts and scaled to one "
-        "norm, with noise; nothing is trained",
+        "norm, with noise; the encoder is not trained, and the map only with the objective "
+        "distill",
     .untrained = true,
     .single = always};

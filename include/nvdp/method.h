@@ -23,7 +23,9 @@ enum nvdp_method {
     NVDP_METHOD_VTDP,        /**< one Gaussian per token, no weights (Eq. 8) */
     NVDP_METHOD_NVDP,        /**< NVIB: Gaussians with Dirichlet weights (Henderson & Fehr 2023) */
     NVDP_METHOD_WORD, /**< a sum of clipped word vectors with noise: private per word (docs/certified.md) */
-    NVDP_METHOD_SENTENCE /**< an encoder's own sentence embedding with noise, not trained (docs/vib.md) */
+    /** An encoder's own sentence embedding with noise. The encoder is not trained, and the map only with the objective
+     * distill (docs/vib.md). */
+    NVDP_METHOD_SENTENCE
 };
 
 /** Pooling of the vectors of a text before the classifier. */

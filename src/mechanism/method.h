@@ -22,8 +22,9 @@ struct nvdp__method {
     /* model_type of the only encoder that it takes, and of the one that runs layers over windows of
      * words; NULL: the model's own */
     const char *encoder, *window_encoder;
-    /* Has nothing to train and releases the encoder's own embedding: nvdp export makes its runs,
-     * training refuses it, and its files can be searched (train/sentence.h, share/search.c). */
+    /* Releases the encoder's own embedding: the encoder is not trained, and the map only with the objective distill.
+     * Training for a task refuses it; nvdp export and the objective distill make its runs, whose files can be searched
+     * (train/sentence.h, share/search.c). */
     bool untrained;
     bool (*single)(
         const struct nvdp__nvib_config *config); /* one vector per text; NULL: one per token */

@@ -371,10 +371,24 @@ static nvdp_status check_center(const struct export *export) {
     const struct nvdp__naming option = nvdp__with_options(
         export->ctx, made ? "option {center}: " : "the public texts of the training: ");
     struct nvdp__encode_input center = {0};
+    char sha256[65] = "";
     size_t both = 0;
-    if (texts == NULL || !nvdp__exists(texts)) return NVDP_OK;
+    if (texts == NULL && export->query.decoder == NULL) return NVDP_OK;
+    if (texts == NULL)
+        texts = options->run;
+    else if (nvdp__exists(texts))
+        NVDP_TRY(nvdp__file_sha256(export->ctx, texts, sha256));
+    if (sha256[0] == '\0' || strcmp(sha256, export->query.texts_sha256) != 0)
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                            "%s: the public texts of the training are gone or changed, so they "
+                            "cannot be compared with the texts to share; put them back",
+                            texts));
     NVDP_TRY(nvdp__encode_input_read(export->ctx, texts, &limits, &center));
-    NVDP_TRY(nvdp__dataset_overlap(export->ctx, &center.data, export->part[0].data, &both));
+    for (size_t i = 0; i < export->parts; i++) {
+        size_t found = 0;
+        NVDP_TRY(nvdp__dataset_overlap(export->ctx, &center.data, export->part[i].data, &found));
+        both = nvdp__min(both + found, center.data.count); /* a text may be in two parts */
+    }
     if (2 * both > center.data.count)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                             "%s%s: expected public texts, found %zu of %zu among the "

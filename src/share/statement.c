@@ -2,6 +2,7 @@
  * export and nvdp verify.  The order: published numbers, guarantee, sentences, certificate. */
 #include "share/statement.h"
 #include "mechanism/method.h"
+#include "share/query.h"
 
 #include "base/sentence.h"
 #include "mechanism/options.h"
@@ -193,6 +194,17 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__bound(b, clip->sequence));
 }
 
+/* Names the numbers that the file has for searchers and receivers. */
+static const char *public_numbers(const struct nvdp__query_map *query) {
+#define FROM_PUBLIC(parts)                                                                         \
+    "; also numbers computed from texts that the sender named as public (" parts                   \
+    "), which no noise protects"
+    return query->decoder != NULL ? FROM_PUBLIC("mean, map and decoder")
+           : query->map != NULL   ? FROM_PUBLIC("mean and map")
+                                  : FROM_PUBLIC("mean");
+#undef FROM_PUBLIC
+}
+
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     const struct nvdp__method *method = nvdp__method_row(facts->info->method);
@@ -222,9 +234,7 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
                  facts->spent.persons > 0
                      ? "; also the number of persons, and how many texts and samples one has"
                      : "",
-                 method->untrained ? "; also numbers computed from texts that the sender named as "
-                                     "public"
-                                   : "");
+                 facts->query != NULL ? public_numbers(facts->query) : "");
 }
 
 /* States what is proven of all texts of a person. */

@@ -421,6 +421,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.texts = shape->texts;
     v->facts.samples = shape->samples;
     v->facts.labels = held->label != NULL;
+    v->facts.query = held->query;
     v->facts.grids = is_whole(v) ? &v->grids : NULL;
     for (size_t k = 0; k < shape->texts * shape->samples; k++) {
         const size_t rows = (size_t)(held->offset[k + 1] - held->offset[k]);

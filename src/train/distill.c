@@ -60,17 +60,28 @@ static void divide(struct distiller *t) {
     }
 }
 
+static size_t held_out(const struct nvdp__train_options *config, size_t texts) {
+    return nvdp__min((size_t)((double)texts * config->holdout), MOST_SCORED);
+}
+
+nvdp_status nvdp__distill_check(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                                size_t texts) {
+    const size_t held = held_out(config, texts), train = texts - held;
+    if (texts >= FEWEST && held >= 3 && train >= 2) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      "option {input}: %s: expected at least %d public texts, at least 3 among the "
+                      "share that {holdout} keeps for the score, and at least 2 others to train, "
+                      "found %zu, %zu and %zu",
+                      config->input, FEWEST, texts, held, train);
+}
+
 static nvdp_status allocate(struct distiller *t) {
     struct nvdp_context *ctx = t->ctx;
     const struct nvdp__distilled *made = t->made;
     const size_t n = made->texts, d = made->width, p = made->dim;
-    t->held = nvdp__min((size_t)((double)n * t->config->holdout), MOST_SCORED);
+    NVDP_RETURN_IF_FAILED(nvdp__distill_check(ctx, t->config, n));
+    t->held = held_out(t->config, n);
     t->train = n - t->held;
-    if (t->held < 3 || n < FEWEST)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "option {input}: %s: expected at least %d public texts, and at least 3 "
-                          "among the share that {holdout} keeps for the score, found %zu and %zu",
-                          t->config->input, FEWEST, n, t->held);
     t->batch = nvdp__max(nvdp__min(t->config->batch, t->train) / 2 * 2, 2);
     t->neighbours = nvdp__min(NEIGHBOURS, t->train - 1);
     t->step = (struct nvdp__distill){.max_texts = t->batch,

@@ -13,6 +13,9 @@ struct nvdp__distilled {
     float *decoder;           /* [D, p] G: G z estimates x */
 };
 
+/* NVDP_ERR_INPUT for too few texts to train, or to score. */
+nvdp_status nvdp__distill_check(struct nvdp_context *ctx, const struct nvdp__train_options *config,
+                                size_t texts);
 /* Sets map and decoder, and the result's steps, times and score: Spearman's correlation, over pairs of texts held out, of
  * the cosines of G z and those of x, both samples noised; half of the pairs are nearest neighbours. The same bits for the
  * same seed and number of threads. NVDP_ERR_INPUT for too few texts; NVDP_ERR_NUMERIC if the loss diverges;

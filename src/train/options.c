@@ -513,6 +513,16 @@ static nvdp_status check_distill_given(struct nvdp_context *ctx, const struct nv
     return NVDP_OK;
 }
 
+/* Fails for a given option that only the objective distill reads. */
+static nvdp_status check_task_given(struct nvdp_context *ctx, const struct nvdp_config *config) {
+    static const char *const read[] = {"temperature", "cosine-weight"};
+    for (size_t k = 0; k < sizeof read / sizeof *read; k++)
+        if (nvdp_config_is_set(config, read[k]))
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option %s needs {objective} distill",
+                              nvdp__as_option(ctx, read[k]).text);
+    return NVDP_OK;
+}
+
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__train_options *options = values;
     const bool none = options->task != NULL && strcmp(options->task, "none") == 0;
@@ -554,7 +564,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (nvdp__method_row(options->method)->untrained)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {method}: expected a method to train, found %s, which has no "
-                          "trained parameters; nvdp export {model} makes its runs",
+                          "trained parameters; nvdp export {model} or {objective} distill makes "
+                          "its runs",
                           nvdp_method_name(options->method));
     NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
     NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
@@ -600,6 +611,8 @@ nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config 
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
     if (out->objective == NVDP__TRAIN_DISTILL)
         NVDP_RETURN_IF_FAILED(check_distill_given(ctx, config));
+    else if (out->resume == NULL)
+        NVDP_RETURN_IF_FAILED(check_task_given(ctx, config));
     return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* checked later */
 }
 

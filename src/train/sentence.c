@@ -22,6 +22,7 @@
 #include "text/task.h"
 #include "train/distill.h"
 #include "train/options.h"
+#include "train/trainer.h"
 #include "vib/sentence.h"
 
 #include <math.h>
@@ -42,6 +43,7 @@ struct maker {
     struct nvdp__sentence sentence;
     struct nvdp_encoder *encoder;
     struct nvdp_encoder_info info;
+    struct nvdp__encode_input input; /* the public texts */
     struct nvdp__train_options config;
     size_t width, dim, empty;
     float *center, *map; /* [D], [p, D] */
@@ -264,37 +266,42 @@ static nvdp_status distill(struct maker *maker, size_t n, float *vectors) {
     return NVDP_OK;
 }
 
-/* Reads the public texts, and computes m and A. */
-static nvdp_status measure_public(struct maker *maker) {
-    nvdp_status status = NVDP_OK;
+/* Reads the public texts. */
+static nvdp_status read_public(struct maker *maker) {
     struct nvdp_context *ctx = maker->ctx;
     const struct nvdp__sentence_options *options = maker->options;
     const struct nvdp__encode_limits limits = {.config = &maker->bert,
                                                .max_length = maker->info.max_length,
                                                .directory = options->model,
                                                .text_column = options->text_column};
-    struct nvdp__encode_input input = {0};
-    float *vectors = NULL;
-    NVDP_TRY(nvdp__encode_input_read(ctx, options->center, &limits, &input));
-    const size_t n = input.data.count, d = maker->width, p = maker->dim;
+    NVDP_RETURN_IF_FAILED(nvdp__encode_input_read(ctx, options->center, &limits, &maker->input));
+    const size_t n = maker->input.data.count, d = maker->width, p = maker->dim;
     const size_t fewest = p < d ? p + 1 : 2;
     const struct nvdp__naming width =
         nvdp__with_options(ctx, options->distill != NULL ? ", one more than {latent-dim}"
                                                          : ", one more than {reduce}");
     if (n < fewest)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT, "option %s: %s: expected at least %zu public texts%s, found %zu",
-            texts_option(maker).text, options->center, fewest, p < d ? width.text : "", n));
+            texts_option(maker).text, options->center, fewest, p < d ? width.text : "", n);
+    return options->distill != NULL ? nvdp__distill_check(ctx, options->distill, n) : NVDP_OK;
+}
+
+/* Computes m and A from the public texts. */
+static nvdp_status measure_public(struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_context *ctx = maker->ctx;
+    const size_t n = maker->input.data.count, d = maker->width, p = maker->dim;
+    float *vectors = NULL;
     NVDP_TRY(NVDP__NEW(ctx, maker->center, d));
-    NVDP_TRY(embed_public(maker, &input.data, &vectors));
+    NVDP_TRY(embed_public(maker, &maker->input.data, &vectors));
     NVDP_TRY(find_center(maker, n, vectors));
     if (p == d) goto cleanup;
     NVDP_TRY(NVDP__NEW(ctx, maker->map, p * d));
     NVDP_TRY(nvdp__pca_map(ctx, n, d, p, vectors, 0, maker->map));
-    if (options->distill != NULL) NVDP_TRY(distill(maker, n, vectors));
+    if (maker->options->distill != NULL) NVDP_TRY(distill(maker, n, vectors));
     round_f16(p * d, maker->map);
 cleanup:
-    nvdp__encode_input_release(&input);
     free(vectors);
     return status;
 }
@@ -475,7 +482,7 @@ static nvdp_status write_records(struct maker *maker) {
     options.bdp.releases = (int)maker->options->releases;
     NVDP_TRY(nvdp_model_limits(ctx, maker->model, &limits));
     NVDP_TRY(nvdp__certify(ctx, &limits, &options, &nvdp__remedies, &proven));
-    if (maker->options->lock == NULL) NVDP_TRY(nvdp__outdir_lock(ctx, maker->run, &lock));
+    if (maker->options->trainer == NULL) NVDP_TRY(nvdp__outdir_lock(ctx, maker->run, &lock));
     NVDP_TRY(write_run(maker));
     NVDP_TRY(nvdp__model_save(maker->model, directory, maker->options->model));
     if (maker->decoder != NULL)
@@ -497,6 +504,10 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     const bool trains = options->distill != NULL;
     const bool exists = trains ? options->distill->resume != NULL : !nvdp__directory_empty(run);
     if (exists) NVDP_TRY(nvdp__outdir_check_run(ctx, run));
+    const bool ended = exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK;
+    if (trains && ended)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
+                            "%s: the run has ended; there is nothing to resume", run));
     NVDP_TRY(read_embedding(&maker));
     NVDP_TRY(check_public(&maker));
     NVDP_TRY(load_encoder(&maker));
@@ -504,17 +515,22 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     NVDP_TRY(count_empty(&maker));
     NVDP_TRY(identify(&maker));
     if (exists) NVDP_TRY(compare(&maker));
-    if (!trains && exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK) goto cleanup;
+    if (ended) goto cleanup;
     if (trains && maker.dim == maker.width)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "option {latent-dim}: expected less than %zu, the width of the "
                             "embeddings, with {objective} distill, found %zu",
                             maker.width, maker.dim));
-    if (trains && !exists) NVDP_TRY(write_run(&maker));
+    NVDP_TRY(read_public(&maker));
+    if (trains && !exists) {
+        NVDP_TRY(nvdp__trainer_prepare_directory(options->trainer));
+        NVDP_TRY(write_run(&maker));
+    }
     NVDP_TRY(measure_public(&maker));
     NVDP_TRY(build(&maker));
     NVDP_TRY(write_records(&maker));
 cleanup:
+    nvdp__encode_input_release(&maker.input);
     nvdp_encoder_free(maker.encoder);
     nvdp__sentence_release(&maker.sentence);
     nvdp_model_free(maker.model);
@@ -525,8 +541,8 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__distill_run(struct nvdp_context *ctx, const struct nvdp__train_options *config,
-                              DIR *lock, struct nvdp_train_result *result) {
+nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_result *result) {
+    const struct nvdp__train_options *config = &trainer->config;
     const char *column = config->columns.text_column;
     const struct nvdp__sentence_options options = {.model = config->model,
                                                    .center = config->input,
@@ -537,9 +553,9 @@ nvdp_status nvdp__distill_run(struct nvdp_context *ctx, const struct nvdp__train
                                                    .releases = config->certified_releases,
                                                    .batch = config->eval_batch,
                                                    .distill = config,
-                                                   .lock = lock,
+                                                   .trainer = trainer,
                                                    .result = result};
-    return nvdp__sentence_run(ctx, &options, config->out);
+    return nvdp__sentence_run(trainer->ctx, &options, config->out);
 }
 
 void nvdp__query_map_release(struct nvdp__query_map *map) {
@@ -566,7 +582,7 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
                                    .dim = model->info.nvib.latent_dim};
     json_t *root = NULL;
     int64_t empty = 0;
-    const char *encoder = NULL, *sha256 = NULL, *pool = NULL;
+    const char *encoder = NULL, *sha256 = NULL, *pool = NULL, *texts = NULL;
     char *path = nvdp__join(ctx, run, "run.json");
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
@@ -575,10 +591,12 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
     NVDP_TRY(nvdp__json_string(ctx, path, record, "encoder", "", &encoder));
     NVDP_TRY(nvdp__json_string(ctx, path, record, "encoder_sha256", "", &sha256));
     NVDP_TRY(nvdp__json_string(ctx, path, record, "pool", "mean", &pool));
+    NVDP_TRY(nvdp__json_string(ctx, path, record, "center_sha256", "", &texts));
     made.empty = (size_t)empty;
     nvdp__snprintf(made.encoder, sizeof made.encoder, "%s", encoder);
     nvdp__snprintf(made.sha256, sizeof made.sha256, "%s", sha256);
     nvdp__snprintf(made.pool, sizeof made.pool, "%s", pool);
+    nvdp__snprintf(made.texts_sha256, sizeof made.texts_sha256, "%s", texts);
     NVDP_TRY(download(model, NVDP__SENTENCE_CENTER, made.width, &made.center));
     NVDP_TRY(download(model, NVDP__SENTENCE_MAP, made.dim * made.width, &made.map));
     if (json_is_true(json_object_get(record, DECODER)))

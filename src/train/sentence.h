@@ -7,8 +7,8 @@
 #include "base/base.h"
 #include "model/model.h"
 #include "train/options.h"
-#include <dirent.h>
 
+struct nvdp__trainer; /* train/trainer.h */
 struct nvdp__sentence_options {
     const char *model;       /* folder of a public encoder */
     const char *center;      /* public texts: one per line, or a table */
@@ -19,7 +19,7 @@ struct nvdp__sentence_options {
     size_t batch;
     /* Options of the objective distill, which trains the map and a decoder; NULL: nothing is trained. */
     const struct nvdp__train_options *distill;
-    DIR *lock;                        /* of the run, held by the caller; NULL: none */
+    struct nvdp__trainer *trainer; /* of the training: makes a new run's folder, holds its lock */
     struct nvdp_train_result *result; /* of the training, with its scores */
 };
 
@@ -30,15 +30,16 @@ struct nvdp__sentence_options {
 nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run);
 
-/* Trains such a run with the objective distill: nvdp_train() for a checked configuration. `lock` is that of config->out. */
-nvdp_status nvdp__distill_run(struct nvdp_context *ctx, const struct nvdp__train_options *config,
-                              DIR *lock, struct nvdp_train_result *result);
+/* Trains such a run with the objective distill: nvdp_train() for the trainer's checked configuration. A resumed run is
+ * locked. An earlier run in the folder stays until the options, the encoder and the texts are known to be good. */
+nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_result *result);
 
 /* The public facts from which a searcher computes the mean of a query. */
 struct nvdp__query_map {
     char encoder[64];         /* name of the encoder's folder */
     char sha256[65];          /* of its weights */
     char pool[8];             /* mean or cls */
+    char texts_sha256[65];    /* of the file of public texts; not stated in files */
     size_t max_length, empty; /* tokens of a text; of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */

@@ -369,10 +369,9 @@ static nvdp_status train_distill(struct nvdp__trainer *t, struct nvdp_train_resu
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "option {objective} distill: expected one process, found %zu",
                           nvdp__rank_count(ctx));
-    NVDP_RETURN_IF_FAILED(t->config.resume == NULL
-                              ? nvdp__trainer_prepare_directory(t)
-                              : nvdp__outdir_lock(ctx, t->config.out, &t->job.lock));
-    return nvdp__distill_run(ctx, &t->config, t->job.lock, result);
+    if (t->config.resume != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(ctx, t->config.out, &t->job.lock));
+    return nvdp__distill_run(t, result);
 }
 
 /* --- the whole run --- */

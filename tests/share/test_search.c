@@ -225,7 +225,7 @@ Test(search, formats_and_shards) {
                 cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s",
                               found.check[k].what, found.check[k].found);
             support_contains(found.statement, "Whoever guesses a text can compute its vector");
-            support_contains(found.statement, "named as public");
+            support_contains(found.statement, "named as public (mean and map), which no noise");
             support_lacks(found.statement, "It was trained on task");
         }
         open_search(&p, file, &s);
@@ -363,7 +363,16 @@ Test(search, refuses_bad_options) {
     support_set(p.ctx, config, "out", options.out);
     support_set(p.ctx, config, "method", "sentence");
     cr_expect_eq(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(p.ctx), "nvdp export --model");
+    support_contains(nvdp_context_error(p.ctx), "nvdp export --model or --objective distill makes");
+    /* options that only the objective distill reads */
+    static const char *const distills[] = {"cosine-weight", "temperature"};
+    for (size_t i = 0; i < 2; i++) {
+        char needs[64];
+        snprintf(needs, sizeof needs, "option --%s needs --objective distill", distills[i]);
+        support_set(p.ctx, config, distills[i], "1");
+        cr_expect_eq(nvdp_train(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
+        support_contains(nvdp_context_error(p.ctx), needs);
+    }
     nvdp_config_free(config);
     nvdp_context_free(p.ctx);
 }
@@ -461,6 +470,24 @@ Test(search, refuses_other_files_and_encoders) {
     nvdp_context_free(p.ctx);
 }
 
+/* Trains with the objective distill, and with the options, pairs of names and values. */
+static nvdp_status distill(const struct place *p, const char *const *options,
+                           struct nvdp_train_result *out) {
+    const char *const own[] = {"task",       "none",    "objective", "distill", "input",
+                               p->center,    "model",   p->model,    "out",     p->run,
+                               "latent-dim", "6",       "batch",     "8",       "clip-sequence",
+                               "50",         "holdout", "0.3",       "epochs",  "4"};
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_train_config_create(p->ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i += 2)
+        support_set(p->ctx, config, own[i], own[i + 1]);
+    for (size_t i = 0; options[i] != NULL; i += 2)
+        support_set(p->ctx, config, options[i], options[i + 1]);
+    const nvdp_status status = nvdp_train(p->ctx, config, out);
+    nvdp_config_free(config);
+    return status;
+}
+
 /* A run with objective distill: its files state map and decoder in every format, verify accepts them, the search finds a
  * text by itself, and decoded vectors are G z. */
 Test(search, distilled) {
@@ -470,14 +497,8 @@ Test(search, distilled) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     begin(&p, 1);
     char *query = line_of(&p, 7);
-    const char *const options[] = {"task",       "none",    "objective", "distill", "input",
-                                   p.center,     "model",   p.model,     "out",     p.run,
-                                   "latent-dim", "6",       "batch",     "8",       "clip-sequence",
-                                   "50",         "holdout", "0.3",       "epochs",  "4"};
-    cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
-    for (size_t i = 0; i < sizeof options / sizeof *options; i += 2)
-        support_set(p.ctx, config, options[i], options[i + 1]);
-    cr_assert_eq(nvdp_train(p.ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    const char *const plain[] = {NULL};
+    cr_assert_eq(distill(&p, plain, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
     cr_expect_eq(result.epochs_run, 4);
     cr_expect_eq(result.test->metric[0], NVDP_METRIC_SPEARMAN);
     cr_expect(isfinite(result.certified_epsilon));
@@ -487,18 +508,14 @@ Test(search, distilled) {
                                            {"lambda-g", "1", "has no effect with"},
                                            {"latent-dim", "16", "expected less than 16"},
                                            {"task", "sst2", "expected none with distill"}};
+    char bad[512];
+    path(bad, "bad");
     for (size_t i = 0; i < 4; i++) {
-        struct nvdp_config *bad = NULL;
-        cr_assert_eq(nvdp_train_config_create(p.ctx, &bad), NVDP_OK);
-        for (size_t k = 0; k < sizeof options / sizeof *options; k += 2)
-            support_set(p.ctx, bad, options[k], options[k + 1]);
-        if (i > 0) support_set(p.ctx, bad, "out", support_scratch_path("bad"));
-        if (i > 0) support_set(p.ctx, bad, wrong[i][0], wrong[i][1]);
-        cr_expect_eq(nvdp_train(p.ctx, bad, &result), NVDP_ERR_ARGUMENT);
+        const char *const of[] = {wrong[i][0], i > 0 ? wrong[i][1] : p.run, i > 0 ? "out" : NULL,
+                                  bad, NULL};
+        cr_expect_eq(distill(&p, of, &result), NVDP_ERR_ARGUMENT);
         support_contains(nvdp_context_error(p.ctx), wrong[i][2]);
-        nvdp_config_free(bad);
     }
-    nvdp_config_free(config);
     /* a run that was killed before its result is trained again, to the same bits */
     char *place = nvdp__join(p.ctx, p.run, "decoder.safetensors"),
          *end = nvdp__join(p.ctx, p.run, "result.json"), *before = NULL, *after = NULL;
@@ -540,6 +557,8 @@ Test(search, distilled) {
             cr_expect_neq(found.check[k].verdict, NVDP_VERDICT_NO, "%s: %s", found.check[k].what,
                           found.check[k].found);
         support_contains(found.statement, "Whoever guesses a text can compute its vector");
+        support_contains(found.statement,
+                         "named as public (mean, map and decoder), which no noise");
         open_search(&p, out, &s);
         cr_assert_eq(nvdp_search_texts(p.ctx, s.search, 1, (const char *const *)&query, 1, &hit),
                      NVDP_OK);
@@ -592,6 +611,139 @@ Test(search, distilled) {
     cr_expect_eq(nvdp_shared_decode(p.ctx, shared, 0, 1, NULL, NULL), NVDP_ERR_UNSUPPORTED);
     support_contains(nvdp_context_error(p.ctx), "expected a file with a decoder");
     nvdp_shared_free(shared);
+    struct nvdp_verification mean = NVDP_RESULT(struct nvdp_verification);
+    cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &mean), NVDP_OK);
+    for (size_t k = 0; k < mean.checks; k++)
+        cr_expect_neq(mean.check[k].verdict, NVDP_VERDICT_NO, "%s", mean.check[k].what);
+    support_contains(mean.statement, "named as public (mean), which no noise");
     free(query);
+    nvdp_context_free(p.ctx);
+}
+
+/* Public texts that are gone or changed cannot be compared, so nothing is shared. All splits are compared. */
+Test(search, distilled_from_texts_that_cannot_be_compared) {
+    static const char *const plain[] = {NULL};
+    struct place p;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    begin(&p, 1);
+    char data[512], train[600], dev[600], moved[512];
+    path(data, "splits");
+    path(moved, "moved.txt");
+    snprintf(train, sizeof train, "%s/train.tsv", data);
+    snprintf(dev, sizeof dev, "%s/dev.tsv", data);
+    cr_assert_eq(nvdp__make_directory(p.ctx, data), NVDP_OK);
+    char *public = support_read(p.center), *longer = nvdp__format(p.ctx, "%sone more\n", public),
+         *table = NULL, *model = nvdp__join(p.ctx, p.run, "model/config.json");
+    json_t *root = NULL;
+    size_t n = 0;
+    for (char *row = public, *end; (end = strchr(row, '\n')) != NULL; row = end + 1, n++) {
+        char *rows = nvdp__format(p.ctx, "%s%.*s\t0\n", table != NULL ? table : "text\tlabel\n",
+                                  (int)(end - row), row);
+        free(table);
+        table = rows;
+    }
+    support_write_text(train, "text\tlabel\none more\t0\nand another\t1\n");
+    cr_assert_eq(distill(&p, plain, &result), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    nvdp_train_result_free(&result);
+    /* splits need a column of labels, which a task without labels does not name */
+    cr_assert_eq(nvdp__json_read(p.ctx, model, &root), NVDP_OK);
+    json_t *columns = json_object_get(json_object_get(root, "nvdp"), "columns");
+    cr_assert_eq(json_object_set_new(columns, "label", json_string("label")), 0);
+    cr_assert_eq(json_dump_file(root, model, 0), 0);
+    json_decref(root);
+    free(model);
+    for (size_t i = 0; i < 5; i++) {
+        struct nvdp_config *config = NULL;
+        if (i == 0) support_write_text(p.center, longer);
+        if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
+        if (i == 2) support_write_text(p.center, public);
+        if (i >= 2) support_write_text(dev, i == 2 ? "text\tlabel\nquite another\t1\n" : table);
+        if (i == 4) support_write_text(train, table); /* each text in both */
+        cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+        support_set(p.ctx, config, "run", p.run);
+        if (i >= 2) support_set(p.ctx, config, "data", data);
+        support_set(p.ctx, config, i < 2 ? "input" : "split", i < 2 ? train : "train,dev");
+        support_set(p.ctx, config, "out", p.out);
+        support_set(p.ctx, config, "overwrite", "true");
+        support_set(p.ctx, config, "no-ledger", "true");
+        support_set(p.ctx, config, "measure-texts", "0");
+        const nvdp_status expected = i < 2 ? NVDP_ERR_INPUT : i == 2 ? NVDP_OK : NVDP_ERR_ARGUMENT;
+        cr_expect_eq(nvdp_export(p.ctx, config, NULL), expected, "%zu: %s", i,
+                     nvdp_context_error(p.ctx));
+        char found[64];
+        snprintf(found, sizeof found, "found %zu of %zu among", n, n);
+        if (i != 2)
+            support_contains(nvdp_context_error(p.ctx),
+                             i < 2 ? "gone or changed, so they cannot be compared" : found);
+        cr_expect_eq(nvdp__exists(p.out), i >= 2);
+        nvdp_config_free(config);
+    }
+    free(public);
+    free(longer);
+    free(table);
+    nvdp_context_free(p.ctx);
+}
+
+/* A finished run is not trained again in place, and stays until a training that replaces it can begin. */
+Test(search, distilled_runs_are_kept) {
+    struct place p;
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    begin(&p, 1);
+    char few[512], none[512];
+    path(few, "few.txt");
+    path(none, "none");
+    support_write_text(few, "b a\nb c\nb d\nb e\nb f\nb g\nb h\nb i\n");
+    const char *const cases[][3] = {{NULL, NULL, NULL},
+                                    {"resume", p.run, "has ended; there is nothing to resume"},
+                                    {"latent-dim", "16", "expected less than 16"},
+                                    {"latent-dim", "17", "expected at most 16"},
+                                    {"input", none, "none"},
+                                    {"model", none, "none"},
+                                    {"input", few, "expected at least 10 public texts"},
+                                    {"holdout", "0.01", "expected at least 10 public texts"},
+                                    {"seed", "7", NULL}};
+    static const char *const files[] = {"run.json", "result.json", "decoder.safetensors",
+                                        "model/model.safetensors"};
+    char *kept[4] = {0};
+    size_t size[4] = {0};
+    const size_t n = sizeof cases / sizeof *cases;
+    for (size_t i = 0; i < n; i++) {
+        const bool good = cases[i][2] == NULL, resumes = i == 1;
+        const char *const of[] = {resumes ? NULL : "overwrite", "true", cases[i][0], cases[i][1],
+                                  NULL};
+        nvdp_status status = NVDP_OK;
+        if (resumes) {
+            struct nvdp_config *config = NULL;
+            cr_assert_eq(nvdp_train_config_create(p.ctx, &config), NVDP_OK);
+            support_set(p.ctx, config, cases[i][0], cases[i][1]);
+            status = nvdp_train(p.ctx, config, &result);
+            nvdp_config_free(config);
+            cr_expect_eq(status, NVDP_ERR_STATE);
+        } else {
+            status = distill(&p, of, &result);
+        }
+        cr_expect_eq(status == NVDP_OK, good, "%zu: %s", i, nvdp_context_error(p.ctx));
+        if (!good) support_contains(nvdp_context_error(p.ctx), cases[i][2]);
+        for (size_t k = 0; k < 4; k++) {
+            char *file = nvdp__join(p.ctx, p.run, files[k]), *found = NULL;
+            size_t bytes = 0;
+            cr_assert_eq(nvdp__read_file(p.ctx, file, 1 << 20, &found, &bytes), NVDP_OK, "%zu: %s",
+                         i, nvdp_context_error(p.ctx));
+            const bool same =
+                kept[k] != NULL && bytes == size[k] && memcmp(found, kept[k], bytes) == 0;
+            cr_expect_eq(same, !good, "%zu: %s", i, files[k]);
+            if (good) {
+                free(kept[k]);
+                kept[k] = found;
+                size[k] = bytes;
+            } else {
+                free(found);
+            }
+            free(file);
+        }
+    }
+    for (size_t k = 0; k < 4; k++)
+        free(kept[k]);
+    nvdp_train_result_free(&result);
     nvdp_context_free(p.ctx);
 }

@@ -191,5 +191,15 @@ Test(distill, learns_the_directions_that_vary) {
         .texts = 9, .width = D, .dim = P, .clip = 4, .x = x, .map = map, .decoder = decoder};
     cr_expect_eq(nvdp__distill_train(ctx, &config, &few, &result), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "public.txt: expected at least 10 public texts");
+    /* all but one text held out; 11 texts leave the two that training needs */
+    struct nvdp__distilled all = few;
+    all.texts = 10;
+    config.holdout = .9;
+    cr_expect_eq(nvdp__distill_train(ctx, &config, &all, &result), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "at least 2 others to train, found 10, 9 and 1");
+    all.texts = 11;
+    cr_expect_eq(nvdp__distill_train(ctx, &config, &all, &result), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_eq(scores.n, 9);
     nvdp_context_free(ctx);
 }
