@@ -93,7 +93,7 @@ def noiseless(study):
         if not isinstance(found, Missing):
             known.append((pairs, found))
     scale = ("%s, mean of the token states, 384 dimensions; questions of QQP and QNLI, at most 32 tokens, %s attacked; %s training steps, %s rounds, far fewer than "
-             "the program's own (1,000 and more, 24). How the read-out is weighted was chosen on 24 of these questions, so the scores are optimistic." % (
+             "the program's own (1,000 and more, 24). The weights of the read-out were chosen on 24 of these questions, so the scores are optimistic." % (
         study.options.model, study.options.texts, study.options.steps, study.options.search))
     header = ["public pairs", "the model sees", *METRICS]
     if not known:
