@@ -52,6 +52,7 @@ static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const i
         bool continues = words > 0;
         const char *piece = nvdp__letters(tokenizer, id[k], &continues);
         if (piece == NULL) continue;
+        continues = continues && words > 0;
         if (!continues && words == NVDP__TEXT_WORDS) break;
         uint64_t hash = continues ? key[--words] : NVDP__FNV1A;
         for (; *piece != '\0'; piece++)

@@ -93,7 +93,7 @@ static void choose_lengths(struct writer *w, size_t i) {
             left[best] = -INFINITY;
             lengths++;
         } else {
-            const struct candidate *same = &w->candidate[i * w->beam + b % lengths];
+            const struct candidate *same = &w->candidate[i * w->beam + b % nvdp__max(lengths, 1)];
             c->n = same->n;
             c->log_length = same->log_length;
             c->sampled = true;

@@ -122,6 +122,7 @@ static size_t count_above(size_t n, const double *score, size_t first, size_t st
 static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed observed,
                                 const size_t count[2], const double *const score[2],
                                 struct scored *half, const struct nvdp__tradeoff *proven) {
+    const size_t half_of[2] = {(count[0] + 1) / 2, (count[1] + 1) / 2};
     double rate[2] = {0, 0}, best = 0, threshold = INFINITY;
     struct nvdp_interval interval[2];
     size_t n = 0;
@@ -131,7 +132,7 @@ static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed
     qsort(half, n, sizeof *half, by_score);
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && half[end].score == half[i].score; end++)
-            rate[half[end].in] += 1 / (double)((count[half[end].in] + 1) / 2);
+            rate[half[end].in] += 1 / (double)half_of[half[end].in];
         if (end == n || !(rate[1] - rate[0] > best)) continue;
         best = rate[1] - rate[0];
         threshold = half[end].score;
