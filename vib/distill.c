@@ -58,19 +58,40 @@ static void normalize_backward(size_t n, size_t dim, double scale, const float *
     }
 }
 
-static double forward(const struct nvdp__device *dev, struct nvdp__distill *step, size_t n,
-                      const float *map, const float *decoder) {
+/* Sets mu to the directions v/|v| of the texts' means. */
+static void find_means(const struct nvdp__device *dev, struct nvdp__distill *step, size_t n,
+                       const float *map) {
     const size_t d = step->width, p = step->dim;
-    double cosine = 0;
-    normalize(n, d, step->x, step->target, NULL);
     nvdp__gemm(dev, 1, false, nvdp__f32(n, d, step->x), true, nvdp__f32(p, d, map), 0,
                nvdp__f32(n, p, step->mu));
     normalize(n, p, step->mu, step->mu, step->length_v);
+}
+
+/* Draws the samples z_k, and sets u_k to y_k. */
+static void draw_and_decode(const struct nvdp__device *dev, struct nvdp__distill *step, size_t n,
+                            size_t k, const float *decoder) {
+    const size_t d = step->width, p = step->dim;
+    for (size_t i = 0; i < n * p; i++)
+        step->z[k][i] = (float)(step->clip * step->mu[i] + step->e[k][i]);
+    nvdp__gemm(dev, 1, false, nvdp__f32(n, p, step->z[k]), true, nvdp__f32(d, p, decoder), 0,
+               nvdp__f32(n, d, step->u[k]));
+}
+
+const float *nvdp__distill_decode(const struct nvdp__device *dev, struct nvdp__distill *step,
+                                  size_t n, const float *map, const float *decoder) {
+    find_means(dev, step, n, map);
+    draw_and_decode(dev, step, n, 0, decoder);
+    return step->u[0];
+}
+
+static double forward(const struct nvdp__device *dev, struct nvdp__distill *step, size_t n,
+                      const float *map, const float *decoder) {
+    const size_t d = step->width;
+    double cosine = 0;
+    normalize(n, d, step->x, step->target, NULL);
+    find_means(dev, step, n, map);
     for (size_t k = 0; k < 2; k++) {
-        for (size_t i = 0; i < n * p; i++)
-            step->z[k][i] = (float)(step->clip * step->mu[i] + step->e[k][i]);
-        nvdp__gemm(dev, 1, false, nvdp__f32(n, p, step->z[k]), true, nvdp__f32(d, p, decoder), 0,
-                   nvdp__f32(n, d, step->u[k]));
+        draw_and_decode(dev, step, n, k, decoder);
         normalize(n, d, step->u[k], step->u[k], step->length_y[k]);
         for (size_t i = 0; i < n; i++)
             cosine += nvdp__dot_f64(d, step->u[k] + i * d, step->target + i * d) / 2;

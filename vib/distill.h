@@ -22,6 +22,9 @@ struct nvdp__distill {
 
 /* Takes the arrays from the arena (tensor.h). */
 void nvdp__distill_plan(struct nvdp__distill *step, struct nvdp__arena *arena);
+/* Returns y [n, D] of one sample of each of the first n texts, with the noise e[0]. */
+const float *nvdp__distill_decode(const struct nvdp__device *dev, struct nvdp__distill *step,
+                                  size_t n, const float *map, const float *decoder);
 /* Returns the loss of the first n texts, and sets the gradients of map [p, D] and decoder [D, p]. NULL: no gradients. */
 double nvdp__distill_step(const struct nvdp__device *dev, struct nvdp__distill *step, size_t n,
                           const float *map, const float *decoder, float *d_map, float *d_decoder);

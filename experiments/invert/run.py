@@ -139,6 +139,4 @@ def mechanisms(study):
 
 
 if __name__ == "__main__":
-    if not any(argument.startswith("--page") for argument in sys.argv):
-        sys.argv += ["--page", "experiments/results/invert.md"]
     study.main()

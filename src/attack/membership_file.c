@@ -13,9 +13,9 @@
  * Zarifzadeh, Liu & Shokri 2024 for models.  If no public text has the length of sample i, q is that of the scored
  * texts.
  *
- * What a certificate proves: it compares two texts, so it compares two files of which one has another text in the
- * place of x, all else equal.  In an experiment in which a fair coin decides which text of a pair is shared, TPR and
- * FPR are means over such pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same
+ * A certificate compares two texts.  So it compares two files that differ in one text: one file has x, and the other has
+ * another text in the place of x.  If a fair coin decides which text of a pair is shared, TPR and FPR are means over such
+ * pairs of files, and TPR <= T(FPR) with the concave bound T of one pair (Jensen).  The same
  * holds for each text of a given file and the file with a public text in its place ("replaced").  It does not hold
  * between texts of a given file and others: they may differ without any sample. */
 #include "attack/membership.h"

@@ -8,6 +8,7 @@
 #include "base/sentence.h"
 #include "options/result.h"
 #include "options/schema.h"
+#include "share/ledger.h"
 #include "text/normalize.h"
 #include <inttypes.h>
 #include <math.h>
@@ -258,9 +259,6 @@ cleanup:
 
 /* --- a shared file --- */
 
-/* Delta of the epsilons that a file states. */
-static const double FILE_DELTA = 1e-5;
-
 /* Names the first check of the file that fails. */
 static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
     for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
@@ -312,14 +310,14 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
     if (gate->unread[0] != '\0') return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->unread);
     nvdp__snprintf(fault, NVDP__REASON, "%s", gate->fault);
     if (strcmp(source, "certificate") == 0) return file_certificate(gate, file, out);
-    NVDP_RETURN_IF_FAILED(check_delta(gate, FILE_DELTA));
+    NVDP_RETURN_IF_FAILED(check_delta(gate, NVDP__LEDGER_DELTA));
     if (strcmp(source, "ledger") != 0)
         return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, file), out);
     if (isnan(file->spent_epsilon))
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
     struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
                                          .epsilon = file->spent_epsilon,
-                                         .delta = FILE_DELTA,
+                                         .delta = NVDP__LEDGER_DELTA,
                                          .samples = file->spent_samples,
                                          .person = file->person,
                                          .receiver_epsilon = NAN,
@@ -413,7 +411,7 @@ static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gat
            (a->options == b->options || json_equal(a->options, b->options));
 }
 
-/* Returns true unless the number of `other` is at most that of `mine`. */
+/* Returns true if the number of `other` is larger than that of `mine`, or if one of them is missing. */
 static bool proves_less(const json_t *other, const json_t *mine, const char *path) {
     char reason[NVDP__REASON];
     return !(nvdp__gate_number(other, path, false, reason) <=

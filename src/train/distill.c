@@ -211,15 +211,10 @@ static double decode(struct distiller *t, uint32_t draw) {
         const size_t m = nvdp__min(t->batch, n - first);
         struct nvdp__stream stream =
             nvdp__stream_open(&noise, NVDP__PURPOSE_EVAL_GAUSS, draw, first);
-        float *z = t->step.z[0];
-        nvdp__gemm(&t->dev, 1, false, nvdp__f32(m, d, t->x + first * d), true, nvdp__f32(p, d, map),
-                   0, nvdp__f32(m, p, t->step.mu));
-        nvdp__rows_normalize(&t->dev, m, p, t->step.mu);
-        nvdp__stream_normals(&stream, m * p, z);
-        for (size_t i = 0; i < m * p; i++)
-            z[i] += (float)t->made->clip * t->step.mu[i];
-        nvdp__gemm(&t->dev, 1, false, nvdp__f32(m, p, z), true, nvdp__f32(d, p, decoder), 0,
-                   nvdp__f32(m, d, t->y + first * d));
+        memcpy(t->step.x, t->x + first * d, m * d * sizeof *t->x);
+        nvdp__stream_normals(&stream, m * p, t->step.e[0]);
+        const float *y = nvdp__distill_decode(&t->dev, &t->step, m, map, decoder);
+        memcpy(t->y + first * d, y, m * d * sizeof *y);
     }
     for (size_t i = 0; i < n; i++) {
         along += nvdp__dot_f64(d, t->y + i * d, t->x + i * d);
