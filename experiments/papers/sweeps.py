@@ -13,7 +13,7 @@ import sys
 from common import Missing, Study, cpu_of_children
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
-FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base")  # inputs that are not part of a measurement
+FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base", "tuned")  # inputs that are not part of a measurement
 QUANTITIES = ("rd_sum_max", "rd_sum_mean", "rd_bound", "rd_per_component_dim_max", "bdp_published", "infinite_share", "certified_epsilon", "linked")
 
 
@@ -76,25 +76,6 @@ class SweepStudy(Study):
                 return self.sweep(name, grid, hours, again=True)
         return None
 
-    def adopt(self, name, grid, pattern):
-        """Stores the runs that `pattern` names, one per {seed}, as the record of a grid that they match; leaves the record alone otherwise."""
-        found = {}
-        for seed in self.seeds():
-            run = pattern.replace("{seed}", str(seed))
-            if os.path.exists(run + "/result.json"):
-                with open(run + "/run.json", encoding="utf-8") as file:
-                    options = json.load(file)["config"]
-                wrong = [key for key, value in grid.items() if key in options and key not in ("data", "model") and options[key] != value]
-                if wrong:
-                    raise SystemExit("%s: option %s: expected %s, found %s" % (run, wrong[0], grid[wrong[0]], options[wrong[0]]))
-                with open(run + "/result.json", encoding="utf-8") as file:
-                    found[seed] = {metric: value["mean"] for metric, value in json.load(file)["test"]["metrics"].items()}
-        if found:
-            scores = {metric: spread({"mean": statistics.mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)})
-                      for metric in next(iter(found.values())) for values in [[of[metric] for of in found.values()]]}
-            settings = [{"task": grid["tasks"][0], "label": "base", "method": "base", "lambda_g": None, "clip_sequence": None, "seeds": len(found), "scores": scores, "numbers": {}}]
-            self.save(name, {"arguments": self.arguments(grid), "cpu": 0, "values": {"seeds": list(found), "settings": settings}})
-
     def arguments(self, grid):
         """Returns what a record stores of a grid: everything but the seeds, and the folders as {name}."""
         return ["sweep", json.dumps(self.filled({key: value for key, value in grid.items() if key != "seeds"}, FOLDERS), sort_keys=True)]
@@ -149,6 +130,13 @@ def small(group):
     kept["scores"] = {metric: spread(found) for metric, found in group["scores"].items()}
     kept["numbers"] = {name: spread(group["quantities"][name]) for name in QUANTITIES if name in group["quantities"]}
     return kept
+
+
+def together(settings):
+    """Returns one setting for settings of one seed each."""
+    scores = {metric: spread({"mean": statistics.mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)})
+              for metric in settings[0]["scores"] for values in [[setting["scores"][metric][0] for setting in settings]]}
+    return dict(settings[0], seeds=len(settings), scores=scores)
 
 
 def spread(found):

@@ -1,62 +1,61 @@
 #!/usr/bin/env python3
 """Measures an encoder of base size, all-mpnet-base-v2, on the six tasks, and the methods on it.
 
-The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task and then frozen. Each task is complete before the
-next begins, SST-2 and MRPC first. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left and
-about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
+The encoder has 12 layers of width 768, as the papers' BERT-base. finetune.py fine-tunes it on each task with PyTorch (low-rank changes of all its
+linear layers, by whoever has a GPU); then it is frozen, and nvdp trains everything else on its states, in bf16: the head of `base`, and the methods. `--tuned`
+may also name models of nvdp's own runs, such as runs/{task}-{seed}/model. The encoder has seen the texts on which the best epoch is chosen; the dev
+files, on which everything is scored, are new to it. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left
+and about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import Missing, Table, agrees, disagrees, unknown
 import decision
-from sweeps import SweepStudy, mean_of, number_of, score
+from sweeps import SweepStudy, mean_of, number_of, score, together
 
 study = SweepStudy(__file__, "An encoder of base size", {
     "glue": ("glue", "folder of GLUE's tasks"),
-    "model": ("models/mpnet", "encoder"),
+    "tuned": ("tuned/{task}-{seed}", "fine-tuned encoders, from finetune.py"),
     "name": ("mpnet", "the encoder's name in the records"),
     "layers": (12, "layers of the encoder"),
     "seeds": (3, "number of training seeds"),
-    "base_runs": ("", "pattern of base runs that exist, such as runs/mpnet-{task}-{seed}; they must have this study's options"),
     "jobs": (1, "runs at a time"),
 })
 
-# folder, epochs and batch of the fine-tuning, expected score; thousands of tokens of the training rows and of the dev file
+# folder, training rows (0: all stored), expected score of base; thousands of tokens of the training rows and of the dev file, longest text
 TASKS = {
-    "sst2": ("SST-2", {"epochs": 1, "limit_train": 10000}, 92, 117, 22),
-    "mrpc": ("MRPC", {"epochs": 2, "batch": 16}, 87, 175, 22),
-    "stsb": ("STS-B", {"epochs": 2, "batch": 16}, 89, 160, 45),
-    "qnli": ("QNLI", {"epochs": 1}, 88, 450, 270),
-    "qqp": ("QQP", {"epochs": 1}, 86, 270, 590),
-    "rte": ("RTE", {"epochs": 3, "batch": 16}, 70, 157, 20),
+    "sst2": ("SST-2", 10000, 92, 117, 22, 64),
+    "mrpc": ("MRPC", 0, 87, 175, 22, 96),
+    "stsb": ("STS-B", 0, 89, 160, 45, 64),
+    "qnli": ("QNLI", 0, 88, 450, 270, 96),
+    "qqp": ("QQP", 0, 86, 270, 590, 64),
+    "rte": ("RTE", 0, 70, 157, 20, 128),
 }
-LENGTHS = {"sst2": 64, "mrpc": 96, "stsb": 64, "qnli": 96, "qqp": 64, "rte": 128}
-TRAIN, ENCODE = 65, 200  # tokens per second of one AVX2 core: all weights trained in float32; states computed
+ENCODE = 200  # tokens per second of one AVX2 core
 CLIPS = (1, 2, 3, 5)
 EPSILONS = (8, 16, 32)
 
 
-def common(task):
-    folder, how, *_ = TASKS[task]
-    return {"tasks": [task], "data": {task: "{glue}/" + folder}, "patience": 0, **{key: how[key] for key in ("limit_train",) if key in how}}
+def common(study, task):
+    folder, rows, _, _, _, length = TASKS[task]
+    return {"tasks": [task], "data": {task: "{glue}/" + folder}, "patience": 0, "freeze_layers": study.options.layers, "precision": "bf16", "max_length": length,
+            "limit_train": rows}
 
 
 def base(study, task):
-    _, how, _, train, dev = TASKS[task]
-    grid = dict(common(task), model="{model}", methods=["base"], lr=3e-5, dropout=0.1, eval_draws=1, **how)
-    name = "%s/%s/base" % (study.options.name, task)
-    if study.options.base_runs and study.options.hours >= 0:
-        study.adopt(name, grid, study.options.base_runs.replace("{task}", task))
-    return study.sweep(name, grid, (0.9 * how["epochs"] * train / TRAIN + (0.1 * train + dev) / ENCODE) / 3.6)
+    """Trains the head on the states of the fine-tuned encoder. The states are cached, so the other methods do not compute them again. Each seed has its
+    own encoder, so nvdp report lists the seeds apart; here they are one setting."""
+    _, _, _, train, dev, _ = TASKS[task]
+    found = study.sweep("%s/%s/base" % (study.options.name, task), dict(
+        common(study, task), model="{tuned}", methods=["base"], epochs=3, lr=1e-3, dropout=0.1, eval_draws=1), (train + dev) / ENCODE / 3.6)
+    return found if isinstance(found, Missing) else [together(found)]
 
 
 def on_frozen(study, task, kind, methods, hours, **more):
-    _, _, _, train, dev = TASKS[task]
-    study.options.from_base = study.options.base_runs or "%s/%s/{task}/base/runs/{task}-base-s{seed}-*" % (study.options.out, study.options.name)
+    study.options.from_base = "%s/%s/{task}/base/runs/{task}-base-s{seed}-*" % (study.options.out, study.options.name)
     return study.sweep("%s/%s/%s" % (study.options.name, task, kind), dict(
-        common(task), from_base="{from_base}", freeze_layers="{layers}", methods=methods, precision="bf16", eval_draws=3,
-        max_length=LENGTHS[task], keep="results", **more), hours + (train + dev) / ENCODE / 3.6)
+        common(study, task), from_base="{from_base}", methods=methods, eval_draws=3, keep="results", **more), hours)
 
 
 def certified(study, task):
@@ -85,14 +84,14 @@ def smaller(task):
 
 
 def losses(study, task):
-    """Returns (epsilon, loss of this encoder, loss of all-MiniLM-L6-v2) for each certified setting that is measured."""
+    """Returns (epsilon, score, loss, score and loss of all-MiniLM-L6-v2) for each certified setting that is measured."""
     start, found = base(study, task), certified(study, task)
     if isinstance(start, Missing) or isinstance(found, Missing):
         return []
     other = smaller(task)
-    near = lambda epsilon: next((base - mean for at, (mean, base) in other.items() if abs(at - epsilon) < 0.5), None)
-    at = sorted((decision.epsilon_of(setting["clip_sequence"]), mean_of(start[0]) - mean_of(setting)) for setting in found)
-    return [(epsilon, loss, near(epsilon)) for epsilon, loss in at]
+    near = lambda epsilon: next(((mean, base - mean) for at, (mean, base) in other.items() if abs(at - epsilon) < 0.5), (None, None))
+    at = sorted((decision.epsilon_of(setting["clip_sequence"]), mean_of(setting)) for setting in found)
+    return [(epsilon, value, mean_of(start[0]) - value, *near(epsilon)) for epsilon, value in at]
 
 
 @study.table
@@ -120,11 +119,11 @@ def answers(study):
 def cheaper(study):
     parts = []
     for task in TASKS:
-        pairs = [(epsilon, mine, other) for epsilon, mine, other in losses(study, task) if other is not None]
-        if pairs:
-            wins = sum(mine < other for _, mine, other in pairs)
-            parts.append("%s: it loses less at %d of %d epsilons (%s)" % (TASKS[task][0], wins, len(pairs), ", ".join(
-                "%.0f: %.1f against %.1f" % pair for pair in pairs)))
+        rows = [row for row in losses(study, task) if row[3] is not None]
+        if rows:
+            higher, less = (sum(better(row) for row in rows) for better in (lambda row: row[1] > row[3], lambda row: row[2] < row[4]))
+            parts.append("%s: its score is higher at %d of %d epsilons, and it loses less of the score without noise at %d (%s)" % (
+                TASKS[task][0], higher, len(rows), less, ", ".join("%.0f: %.1f against %.1f, lost %.1f against %.1f" % (row[0], row[1], row[3], row[2], row[4]) for row in rows)))
     return "; ".join(parts) or unknown()
 
 
@@ -133,7 +132,7 @@ def begins(study):
     for task in TASKS:
         measured = losses(study, task)
         if measured:
-            parts.append("%s: %s" % (TASKS[task][0], next(("epsilon %.0f" % epsilon for epsilon, loss, _ in measured if loss <= 2), "at no measured epsilon")))
+            parts.append("%s: %s" % (TASKS[task][0], next(("epsilon %.0f" % epsilon for epsilon, _, loss, *_ in measured if loss <= 2), "at no measured epsilon")))
     return "; ".join(parts) or unknown()
 
 
@@ -192,8 +191,8 @@ def table(study, task):
             rows.append([setting["label"], "C %.3g, epsilon %.1f" % (clip, epsilon) if clip else "lambda %g" % setting["lambda_g"], score(setting),
                          other if other == "-" else "%.1f" % other, number_of(setting, "rd_sum_max"), number_of(setting, "linked"),
                          "%.3g" % named_at_most(clip, texts(task)) if clip else "-"])
-    scale = "%s, %s rows, %d seeds planned. The fourth column has the expected score of base, and else the score of all-MiniLM-L6-v2 at the same epsilon." % (
-        study.options.model, "10,000" if task == "sst2" else "all stored", study.options.seeds)
+    scale = "all-mpnet-base-v2, %s rows, %d seeds planned. The fourth column has the expected score of base, and else the score of all-MiniLM-L6-v2 at the same epsilon." % (
+        "10,000" if task == "sst2" else "all stored", study.options.seeds)
     if isinstance(start, Missing):
         verdict = unknown("base is not measured.")
     else:
