@@ -172,20 +172,21 @@ def attacker(study):
 
 
 def points():
-    """Returns curve -> [(epsilon, what the attacker gains, score, standard deviation)] of all settings of SST-2 that are measured."""
+    """Returns curve -> [(epsilon, what the attacker gains (nan: not measured), score, standard deviation)] of all settings of SST-2 that are measured."""
     curves = {}
     for epsilon in EPSILONS:
-        for window in WINDOWS[:1]:
+        for window in WINDOWS:
             curves.setdefault("word" + (", window %d" % window if window else ""), []).append((epsilon, attack("sst2", epsilon, window)[:2], scores(word("sst2", epsilon, window), "sst2")))
         for mechanism in PRIVATIZED:
             curves.setdefault(mechanism, []).append((epsilon, invert(mechanism, epsilon), scores(privatized("sst2", mechanism, epsilon), "sst2")))
-    return {name: [(epsilon, success[0] - success[1], value, sd or 0) for epsilon, success, (value, sd) in row if not any(isinstance(x, Missing) for x in (*success, value))]
-            for name, row in curves.items()}
+    return {name: [(epsilon, math.nan if any(isinstance(x, Missing) for x in success) else success[0] - success[1], value, sd or 0)
+                   for epsilon, success, (value, sd) in row if not isinstance(value, Missing)] for name, row in curves.items()}
 
 
 def equal():
     """Says what the methods score where the attacker gains at most .05."""
-    best = {name: max(((score, epsilon) for epsilon, gain, score, _ in row if gain <= .05), default=None) for name, row in points().items()}
+    attacked = {name: [point for point in row if not math.isnan(point[1])] for name, row in points().items()}
+    best = {name: max(((score, epsilon) for epsilon, gain, score, _ in row if gain <= .05), default=None) for name, row in attacked.items() if row}
     return "The best measured scores with an attacker who gains at most .05 over guessing without the sample are: %s." % ", ".join(
         "`%s` %s (epsilon %d)" % (name, number(found[0]), found[1]) if found else "`%s` none" % name for name, found in best.items())
 
