@@ -14,7 +14,7 @@ import os
 import sys
 
 from common import gnuplot
-from sweeps import RESULTS, first, page_table, together
+from sweeps import RESULTS, first, page_table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CSV = RESULTS + "/certified.csv"
@@ -99,7 +99,7 @@ def from_records():
             task, _, kind = rest.partition("/")
             if kind != "certified" or "%s/%s/base" % (encoder, task) not in records:
                 continue
-            scores = together(records["%s/%s/base" % (encoder, task)]["values"]["settings"])["scores"]
+            scores = next(iter(records["%s/%s/base" % (encoder, task)]["values"]["settings"]))["scores"]
             metric = next(iter(scores))
             for setting in record["values"]["settings"]:
                 mean, sd, _ = setting["scores"][metric]

@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import re
-import statistics
 import subprocess
 import sys
 
@@ -130,13 +129,6 @@ def small(group):
     kept["scores"] = {metric: spread(found) for metric, found in group["scores"].items()}
     kept["numbers"] = {name: spread(group["quantities"][name]) for name in QUANTITIES if name in group["quantities"]}
     return kept
-
-
-def together(settings):
-    """Returns one setting for settings of one seed each."""
-    scores = {metric: spread({"mean": statistics.mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)})
-              for metric in settings[0]["scores"] for values in [[setting["scores"][metric][0] for setting in settings]]}
-    return dict(settings[0], seeds=len(settings), scores=scores)
 
 
 def spread(found):

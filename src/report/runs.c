@@ -257,6 +257,23 @@ static nvdp_status add_epoch(struct nvdp_context *ctx, const json_t *line, struc
     return NVDP_OK;
 }
 
+/* Reads sweep.json, which only runs of a sweep have. */
+static nvdp_status read_sweep(struct nvdp_context *ctx, struct report_run *run) {
+    static const char *const keys[] = {"label", "model"};
+    char **const places[] = {&run->label, &run->model};
+    json_t *sweep = NULL;
+    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
+    nvdp_status status = NVDP_OK;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *text = json_string_value(json_object_get(sweep, keys[i]));
+        if (text == NULL || text[0] == '\0') continue;
+        *places[i] = nvdp__plain_copy(ctx, text);
+        if (*places[i] == NULL) status = NVDP_ERR_MEMORY;
+    }
+    json_decref(sweep);
+    return status;
+}
+
 /* Reads metrics.jsonl. Tolerates a missing file and an incomplete last line, which a killed run leaves. */
 static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run) {
     nvdp_status status = NVDP_OK;
@@ -282,7 +299,6 @@ static nvdp_status read_metrics(struct nvdp_context *ctx, struct report_run *run
  * recorded, if a file is broken. */
 static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const char *name,
                             struct report_run *run) {
-    json_t *sweep = NULL;
     for (int k = 0; k < REPORT_QUANTITIES; k++) {
         run->quantity[k] = NAN;
     }
@@ -293,15 +309,10 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
     if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
+    NVDP_RETURN_IF_FAILED(read_sweep(ctx, run));
     NVDP_RETURN_IF_FAILED(read_config(ctx, run));
     NVDP_RETURN_IF_FAILED(read_result(ctx, run));
     NVDP_RETURN_IF_FAILED(read_metrics(ctx, run));
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
-    const char *label = json_string_value(json_object_get(sweep, "label"));
-    bool labelled = label != NULL && label[0] != '\0';
-    if (labelled) run->label = nvdp__plain_copy(ctx, label);
-    json_decref(sweep);
-    if (labelled && run->label == NULL) return NVDP_ERR_MEMORY;
     run->command = report_command(ctx, run);
     return run->command != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
@@ -315,6 +326,7 @@ void report_run_release(struct report_run *run) {
     free(run->method);
     free(run->data);
     free(run->label);
+    free(run->model);
     free(run->sanitizer);
     for (int k = 0; k < REPORT_METRICS; k++) {
         free(run->metric[k]);

@@ -462,6 +462,11 @@ static nvdp_status describe(const struct part *part, const json_t *chosen, struc
     run->task = nvdp__strdup(part->ctx, part->task);
     run->varied = json_object();
     if (run->label == NULL || run->task == NULL || run->varied == NULL) return NVDP_ERR_MEMORY;
+    const char *model = json_string_value(json_object_get(chosen, "model"));
+    if (model != NULL && strchr(model, '{') != NULL) {
+        run->model = nvdp__strdup(part->ctx, model);
+        if (run->model == NULL) return NVDP_ERR_MEMORY;
+    }
     json_object_foreach(part->options, name, list) {
         bool listed = json_array_size(list) > 1 && strncmp(name, "lambda", 6) != 0 &&
                       strcmp(name, "seed") != 0;

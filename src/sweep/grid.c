@@ -313,6 +313,7 @@ cleanup:
 
 void sweep_run_release(struct sweep_run *run) {
     nvdp_config_free(run->config);
+    free(run->model);
     json_decref(run->varied);
     free(run->name);
     free(run->task);

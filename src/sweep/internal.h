@@ -30,6 +30,7 @@ struct sweep_run {
     char *name;                 /* name of its directory: main options and a digest */
     char *label;                /* label of the method or the variant */
     const char *attack;         /* file of private labels; NULL: none */
+    char *model;                /* the grid's path of the model if it has {options}; else NULL */
     json_t *varied;             /* options that the grid lists, other than lambda and seed */
     struct nvdp_config *config; /* of nvdp_train, without out and cache */
     char *task;

@@ -85,8 +85,8 @@ static bool is_done(struct nvdp_context *ctx, const char *directory, const char 
 nvdp_status sweep_write_label(struct nvdp_context *ctx, const char *directory,
                               const struct sweep_run *run) {
     return keep_json(ctx, sweep_run_file(ctx, directory, run->name, "sweep.json"),
-                     json_pack("{s:s,s:s,s:O}", "nvdp_format", "sweep-run/1", "label", run->label,
-                               "varied", run->varied));
+                     json_pack("{s:s,s:s,s:O,s:s*}", "nvdp_format", "sweep-run/1", "label",
+                               run->label, "varied", run->varied, "model", run->model));
 }
 
 /* --- failed --- */

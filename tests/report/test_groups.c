@@ -310,6 +310,27 @@ Test(groups, sweeps_label_and_data_folders) {
     nvdp_context_free(ctx);
 }
 
+/* Runs whose grid gives each seed a model of its own are repetitions of one setting. */
+Test(groups, a_model_for_each_seed) {
+    static const struct made_run runs[] = {
+        {.name = "a", .method = "base", .seed = 1, .score = .5, .model = "tuned/rte-1"},
+        {.name = "b", .method = "base", .seed = 2, .score = .7, .model = "tuned/rte-2"},
+        {.name = "c", .method = "base", .seed = 2, .score = .9, .model = "other"},
+    };
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < 3; i++)
+        made_run("models", &runs[i]);
+    for (size_t i = 0; i < 2; i++)
+        made_run_file("models", runs[i].name, "sweep.json", "{\"model\": \"tuned/{task}-{seed}\"}");
+    struct report *report = made_report(ctx, "models");
+    cr_expect_eq(report->groups, 2);
+    cr_expect_eq(report->families, 2);
+    support_contains(report->family[0].label, "other");
+    support_contains(report->family[1].label, "tuned/{task}-{seed}");
+    report_free(report);
+    nvdp_context_free(ctx);
+}
+
 /* Labels always show another encoder and private training, and a preset if it differs, under its current name. They
  * omit options that private training and an encoder imply. */
 Test(groups, labels_tell_what_runs_are) {

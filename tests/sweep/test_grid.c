@@ -140,6 +140,23 @@ Test(grid, a_preset_gives_what_the_grid_does_not) {
     nvdp_context_free(ctx);
 }
 
+Test(grid, a_model_for_each_seed) {
+    struct nvdp_context *ctx = support_context();
+    struct sweep_grid grid =
+        read_grid(ctx, "{\"tasks\": [\"rte\"], \"data\": \"d\", \"seeds\": [1, 2], \"methods\": "
+                       "[\"base\"], \"model\": [\"plain\", \"tuned/{task}-{seed}\"]}");
+    cr_assert_eq(grid.count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        const char *model = nvdp_config_get(grid.run[i].config, "model");
+        bool tuned = strcmp(model, "plain") != 0;
+        if (tuned) cr_expect_str_eq(model, i < 2 ? "tuned/rte-1" : "tuned/rte-2");
+        cr_expect_str_eq(tuned ? grid.run[i].model : "", tuned ? "tuned/{task}-{seed}" : "");
+        cr_expect_eq(grid.run[i].model != NULL, tuned);
+    }
+    sweep_grid_release(&grid);
+    nvdp_context_free(ctx);
+}
+
 Test(grid, every_run_starts_from_the_base_run_of_its_task_and_seed) {
     struct nvdp_context *ctx = support_context();
     struct sweep_grid grid = read_grid(

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import Missing, Table, agrees, disagrees, unknown
 import decision
-from sweeps import SweepStudy, mean_of, number_of, score, together
+from sweeps import SweepStudy, mean_of, number_of, score
 
 study = SweepStudy(__file__, "An encoder of base size", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -44,12 +44,10 @@ def common(study, task):
 
 
 def base(study, task):
-    """Trains the head on the states of the fine-tuned encoder. The states are cached, so the other methods do not compute them again. Each seed has its
-    own encoder, so nvdp report lists the seeds apart; here they are one setting."""
+    """Trains the head on the states of the fine-tuned encoder. The states are cached, so the other methods do not compute them again."""
     _, _, _, train, dev, _ = TASKS[task]
-    found = study.sweep("%s/%s/base" % (study.options.name, task), dict(
+    return study.sweep("%s/%s/base" % (study.options.name, task), dict(
         common(study, task), model="{tuned}", methods=["base"], epochs=3, lr=1e-3, dropout=0.1, eval_draws=1), (train + dev) / ENCODE / 3.6)
-    return found if isinstance(found, Missing) else [together(found)]
 
 
 def on_frozen(study, task, kind, methods, hours, **more):
