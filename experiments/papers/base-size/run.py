@@ -120,8 +120,9 @@ def cheaper(study):
         rows = [row for row in losses(study, task) if row[3] is not None]
         if rows:
             higher, less = (sum(better(row) for row in rows) for better in (lambda row: row[1] > row[3], lambda row: row[2] < row[4]))
-            parts.append("%s: its score is higher at %d of %d epsilons, and it loses less of the score without noise at %d (%s)" % (
-                TASKS[task][0], higher, len(rows), less, ", ".join("%.0f: %.1f against %.1f, lost %.1f against %.1f" % (row[0], row[1], row[3], row[2], row[4]) for row in rows)))
+            at = min(rows, key=lambda row: abs(row[0] - 16))
+            parts.append("%s: its score is higher at %d of %d epsilons, but it loses less of the score without noise at %d (epsilon %.0f: %.1f against %.1f of MiniLM, "
+                         "lost %.1f against %.1f)" % (TASKS[task][0], higher, len(rows), less, at[0], at[1], at[3], at[2], at[4]))
     return "; ".join(parts) or unknown()
 
 
@@ -155,8 +156,9 @@ def named(study):
         rows = [(setting["clip_sequence"], setting["numbers"]["linked"][2], named_at_most(setting["clip_sequence"], texts(task))) for setting in found
                 if "linked" in setting["numbers"]]
         if rows:
-            parts.append("%s: %s" % (TASKS[task][0], "yes" if all(share <= bound for _, share, bound in rows) else "no") + " (" + ", ".join(
-                "C %.3g: %.1f %% of at most %.1f %%" % (clip, 100 * share, 100 * bound) for clip, share, bound in sorted(rows)) + ")")
+            clip, share, bound = max(rows, key=lambda row: row[1] / row[2])
+            parts.append("%s: at %d of %d clips (nearest at C %.3g: %.1f %% of at most %.1f %%)" % (
+                TASKS[task][0], sum(share <= bound for _, share, bound in rows), len(rows), clip, 100 * share, 100 * bound))
     return "; ".join(parts) or unknown()
 
 
