@@ -126,8 +126,8 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "release the sentence embedding of this public encoder, without training: needs center, and "
-     "clip-sequence or certified-epsilon; whoever guesses a text can check the guess, as far as "
-     "the noise allows",
+     "clip-sequence or certified-epsilon; RUN is made or used again, by default MODEL-sentence "
+     "beside the file; whoever guesses a text can check the guess, as far as the noise allows",
      NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
     {"center", NVDP_OPTION_TEXT, "FILE",
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
@@ -148,7 +148,7 @@ static const struct nvdp_option option_rows[] = {
     {"input", NVDP_OPTION_TEXT, "FILE",
      "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "
      "also .gz or .xz); a file with another name is a table if its first line has a tab or is the "
-     "column's name; -: standard input, likewise",
+     "column's name; -: standard input, by the same rule",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
      NULL, AT(splits), .traits = NVDP_TRAIT_BASIC},
