@@ -439,7 +439,10 @@ cleanup:
 static nvdp_status write_run(const struct maker *maker) {
     const size_t trained = maker->options->distill != NULL ? 2 * maker->dim * maker->width : 0;
     const struct nvdp_train_result *result = maker->options->result;
-    json_object_set_new(maker->record, TEXTS, json_string(maker->options->center));
+    const char *texts = maker->options->center; /* JSON cannot hold a path in another encoding */
+    if (nvdp__is_utf8(texts, strlen(texts)) &&
+        json_object_set_new(maker->record, TEXTS, json_string(texts)) != 0)
+        return nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run);
     return nvdp__run_json_write(
         maker->ctx, maker->run, "run.json",
         json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
