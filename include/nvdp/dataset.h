@@ -153,7 +153,7 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
                               const struct nvdp_dataset_config *config, enum nvdp_split split,
                               struct nvdp_dataset **out);
 
-/** Reads one named file with the task's columns, including labels if the file has them, as nvdp_dataset_load() does.
+/** Reads one named file with the task's columns, and labels if it has them, or with one text per line (formats.md).
  * @param ctx       records errors; may be NULL
  * @param tokenizer tokenizes the texts
  * @param config    options; the directory is not used

@@ -3,17 +3,15 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
-    struct nvdp__text_attack_options options;
     struct nvdp__membership *out = found;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__config_open(attacked->ctx, attacked->config, &nvdp__text_attack_schema, &options));
-    out->of = options.members;
-    if (options.members == NVDP__MEMBERS_SHARED)
-        NVDP_RETURN_IF_FAILED(nvdp__membership_file(attacked, out));
-    else
-        NVDP_RETURN_IF_FAILED(nvdp__membership_training(attacked, out));
+    const char *of = nvdp_config_get(attacked->config, "members"); /* both open the options */
+    const bool training = strcmp(of, nvdp__members_of[NVDP__MEMBERS_TRAINING]) == 0;
+    out->of = training ? NVDP__MEMBERS_TRAINING : NVDP__MEMBERS_SHARED;
+    NVDP_RETURN_IF_FAILED(training ? nvdp__membership_training(attacked, out)
+                                   : nvdp__membership_file(attacked, out));
     /* There is no control that can fail: training has none, and a text in a file has the posterior of a text in it. */
     out->scores.weak = false;
     return NVDP_OK;

@@ -345,23 +345,15 @@ cleanup:
     return status;
 }
 
-static bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* Finds the format by the name, or else by the first byte that is not blank. */
 static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     const char *const path = reader->path;
     const bool json = nvdp__table_format_of(path) == NVDP__TABLE_JSONL;
     struct nvdp__line head;
-    size_t at = 0;
     if (nvdp__is_table(path) && !json) return read_rows(reader, NULL, NVDP__TABLE_TSV);
     NVDP_RETURN_IF_FAILED(nvdp__lines_open(reader->ctx, path, lines));
     NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, LOOK_BYTES, &head));
-    at = nvdp__byte_order_mark(head.text, head.size);
-    while (at < head.size && is_blank(head.text[at]))
-        at++;
-    const char first = at < head.size ? head.text[at] : '\0';
+    const char first = nvdp__first_byte(head.text, head.size);
     if (reader->limits->only_objects || first == '{' || (json && first != '['))
         return read_objects(reader, lines);
     return read_rows(reader, lines, json ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES);

@@ -25,6 +25,7 @@ static int print(struct cli *cli, const struct nvdp_export_result *result) {
                *ledger = nvdp_config_get(config, "ledger");
     nvdp__print_wrapped(stdout, result->guarantee);
     cli_row("file", "%s", nvdp_config_get(config, "out"));
+    if (nvdp_config_get(config, "model") != NULL) cli_row("run", "%s", result->run);
     if (model != NULL) cli_row("public model", "%s", model);
     if (result->spent_samples == 0)
         cli_row("ledger", "none: samples of these texts in other files are not counted");

@@ -44,7 +44,8 @@ struct options {
     const char *center, *text_column;
     double clip, epsilon;
     size_t reduce;
-    const char *input;  /* TSV with the task's text columns; NULL: `splits` of the task's data */
+    const char *
+        input; /* table with the task's text columns, or one text per line; NULL: `splits` of the task's data */
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the data folder of the training */
     const char *out, *model_out;
@@ -125,8 +126,8 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "release the sentence embedding of this public encoder, without training: needs center, and "
-     "clip-sequence or certified-epsilon; whoever guesses a text can check the guess, as far as "
-     "the noise allows",
+     "clip-sequence or certified-epsilon; RUN is made or used again, by default MODEL-sentence "
+     "beside the file; whoever guesses a text can check the guess, as far as the noise allows",
      NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
     {"center", NVDP_OPTION_TEXT, "FILE",
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
@@ -144,10 +145,10 @@ static const struct nvdp_option option_rows[] = {
     {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
      AT(text_column), .traits = NVDP_TRAIT_BASIC},
 
-    {"input", NVDP_OPTION_TEXT, "F.tsv",
-     "file with the task's text columns to export (.tsv, .csv, .json, also .gz or .xz); -: "
-     "standard "
-     "input, as TSV",
+    {"input", NVDP_OPTION_TEXT, "FILE",
+     "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "
+     "also .gz or .xz); a file with another name is a table if its first line has a tab or is the "
+     "column's name; -: standard input, by the same rule",
      NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
     {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
      NULL, AT(splits), .traits = NVDP_TRAIT_BASIC},
@@ -354,7 +355,8 @@ static nvdp_status name_run(struct export *export, struct options *options) {
 }
 
 /* Refuses a center, or texts of the objective distill, most of which are to be shared, and warns of any other text in both.
- * The file states the mean of their embeddings, and the trained map, which no noise protects. */
+ * The file states the mean of their embeddings, and the trained map, which no noise protects. A run by its folder names
+ * these texts, which must be as they were. */
 static nvdp_status check_center(const struct export *export) {
     static const char why[] =
         "the file states numbers computed from their embeddings, which no noise protects";
@@ -362,27 +364,35 @@ static nvdp_status check_center(const struct export *export) {
     const struct options *options = export->options;
     const struct nvdp__model_info *info = &export->run.model->info;
     const struct nvdp__train_options *trained = &export->run.config;
-    const bool made = options->model != NULL;
-    const char *texts = made ? options->center : trained->input;
+    const struct nvdp__query_map *query = &export->query;
+    const bool made = options->model != NULL, distilled = query->decoder != NULL;
+    const char *texts = made                   ? options->center
+                        : query->texts != NULL ? query->texts
+                                               : trained->input;
     const struct nvdp__encode_limits limits = {.config = &info->bert,
                                                .max_length = info->max_length,
                                                .directory = trained->model,
                                                .text_column = info->columns.text_column};
-    const struct nvdp__naming option = nvdp__with_options(
-        export->ctx, made ? "option {center}: " : "the public texts of the training: ");
+    const struct nvdp__naming option =
+        nvdp__with_options(export->ctx, made        ? "option {center}: "
+                                        : distilled ? "the public texts of the training: "
+                                                    : "the public texts of the center: ");
     struct nvdp__encode_input center = {0};
     char sha256[65] = "";
     size_t both = 0;
-    if (texts == NULL && export->query.decoder == NULL) return NVDP_OK;
     if (texts == NULL)
         texts = options->run;
     else if (nvdp__exists(texts))
         NVDP_TRY(nvdp__file_sha256(export->ctx, texts, sha256));
-    if (sha256[0] == '\0' || strcmp(sha256, export->query.texts_sha256) != 0)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
-                            "%s: the public texts of the training are gone or changed, so they "
-                            "cannot be compared with the texts to share; put them back",
-                            texts));
+    if (sha256[0] == '\0' || strcmp(sha256, query->texts_sha256) != 0)
+        NVDP_TRY(nvdp__fail(
+            export->ctx, NVDP_ERR_INPUT,
+            "%s: the public texts of the %s are gone or changed, so they cannot be compared with "
+            "the texts to share; put them back%s",
+            texts, distilled ? "training" : "center",
+            distilled
+                ? ""
+                : nvdp__with_options(export->ctx, ", or export with {model} and {center}").text));
     NVDP_TRY(nvdp__encode_input_read(export->ctx, texts, &limits, &center));
     for (size_t i = 0; i < export->parts; i++) {
         size_t found = 0;

@@ -40,7 +40,8 @@ static nvdp_status cache_path(struct nvdp_context *ctx, const struct nvdp_tokeni
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_number(&digest, VERSION);
-    nvdp__digest_number(&digest, (uint64_t)nvdp__table_format_of(path));
+    nvdp__digest_number(&digest, (uint64_t)(nvdp__is_table(path) ? nvdp__table_format_of(path)
+                                                                 : NVDP__TABLE_LINES));
     nvdp__digest_bytes(&digest, bytes, count);
     nvdp__digest_text(&digest, tokenizer->digest);
     nvdp__digest_number(&digest, config->max_length);

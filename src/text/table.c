@@ -102,13 +102,19 @@ size_t nvdp__byte_order_mark(const char *bytes, size_t count) {
     return count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
 }
 
+static const char JSON_BLANKS[] = "\n\r\t ";
+
+char nvdp__first_byte(const char *bytes, size_t count) {
+    for (size_t at = nvdp__byte_order_mark(bytes, count); at < count; at++)
+        if (memchr(JSON_BLANKS, bytes[at], sizeof JSON_BLANKS - 1) == NULL) return bytes[at];
+    return '\0';
+}
+
 void nvdp__tsv_open(struct nvdp_context *ctx, const char *path, const char *bytes, size_t count,
                     struct nvdp__tsv *tsv) {
     const size_t skip = nvdp__byte_order_mark(bytes, count);
     *tsv = (struct nvdp__tsv){.ctx = ctx, .path = path, .at = bytes + skip, .end = bytes + count};
 }
-
-static const char JSON_BLANKS[] = "\n\r\t ";
 
 /* The blanks of a line of nothing else. */
 static size_t only_blanks(const struct nvdp__tsv *tsv) {

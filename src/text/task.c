@@ -593,11 +593,32 @@ cleanup:
     return status;
 }
 
+/* True if a file of texts, whose name is not that of a table, has one text per line: its first line is no header,
+ * because it has no tab and is not the name of the text's column. */
+static bool has_lines(const struct reader *reader, const char *path, const char *bytes,
+                      size_t count) {
+    const struct nvdp__layout *layout = &reader->layout;
+    if (reader->use != NVDP__LABELS_FOUND || nvdp__is_table(path) || count == 0 ||
+        layout->pair != NULL || reader->config->id_column != NULL)
+        return false;
+    const size_t mark = nvdp__byte_order_mark(bytes, count);
+    const char *at = bytes + mark, *stop = memchr(at, '\n', count - mark);
+    size_t size = stop != NULL ? (size_t)(stop - at) : count - mark;
+    size -= size > 0 && at[size - 1] == '\r';
+    return memchr(at, '\t', size) == NULL &&
+           !nvdp__field_is((struct nvdp__field){at, size}, layout->text);
+}
+
 /* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated
  * ones may use quotes. */
 static void open_table(struct reader *reader, const char *path, const char *bytes, size_t count) {
     struct nvdp__tsv *tsv = &reader->chunks.tsv;
     nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
+    if (has_lines(reader, path, bytes, count)) {
+        const bool objects = nvdp__first_byte(bytes, count) == '{';
+        tsv->format = objects ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES;
+        return;
+    }
     if (reader->layout.task.id != NVDP_TASK_TSV) return;
     tsv->format = nvdp__table_format_of(path);
     if (tsv->format == NVDP__TABLE_TSV && nvdp__tsv_is_quoted(bytes, count)) {
@@ -616,7 +637,12 @@ static nvdp_status resolve(struct reader *reader) {
 }
 
 static nvdp_status begin(struct reader *reader) {
-    NVDP_RETURN_IF_FAILED(read_header(reader));
+    if (reader->chunks.tsv.format == NVDP__TABLE_LINES) {
+        reader->columns = 1;
+        reader->pair = reader->label = reader->id = NO_COLUMN;
+    } else {
+        NVDP_RETURN_IF_FAILED(read_header(reader));
+    }
     reader->rows->has_id = reader->id != NO_COLUMN;
     return prepare_labels(reader);
 }
@@ -667,13 +693,8 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
         nvdp__table_chunks_adopt(begun, format, &of->reader.chunks);
     else
         NVDP_TRY(nvdp__table_chunks_open(ctx, path, format, &of->reader.chunks));
-    if (format == NVDP__TABLE_LINES) {
-        of->reader.columns = 1;
-        of->reader.pair = of->reader.label = of->reader.id = NO_COLUMN;
-    } else {
-        NVDP_TRY(resolve(&of->reader));
-        NVDP_TRY(begin(&of->reader));
-    }
+    if (format != NVDP__TABLE_LINES) NVDP_TRY(resolve(&of->reader));
+    NVDP_TRY(begin(&of->reader));
     NVDP__HAND_OVER(out, of);
 cleanup:
     nvdp__row_chunks_close(of);

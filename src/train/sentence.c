@@ -32,6 +32,7 @@
 #include <string.h>
 
 #define RECORD "sentence" /* key of run.json */
+#define TEXTS "center"    /* key of the record: path of the public texts */
 #define DECODER "decoder" /* tensor of RUN/decoder.safetensors, [D, p] */
 #define VECTORS "vectors" /* kind of the public texts' embeddings in the cache, [n, D] */
 
@@ -434,9 +435,14 @@ cleanup:
     return status;
 }
 
+/* Writes run.json. Only the digest of the public texts identifies the run: their file may have another path later. */
 static nvdp_status write_run(const struct maker *maker) {
     const size_t trained = maker->options->distill != NULL ? 2 * maker->dim * maker->width : 0;
     const struct nvdp_train_result *result = maker->options->result;
+    const char *texts = maker->options->center; /* JSON cannot hold a path in another encoding */
+    if (nvdp__is_utf8(texts, strlen(texts)) &&
+        json_object_set_new(maker->record, TEXTS, json_string(texts)) != 0)
+        return nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run);
     return nvdp__run_json_write(
         maker->ctx, maker->run, "run.json",
         json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
@@ -503,7 +509,11 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     struct maker maker = {.ctx = ctx, .options = options, .run = run};
     const bool trains = options->distill != NULL;
     const bool exists = trains ? options->distill->resume != NULL : !nvdp__directory_empty(run);
-    if (exists) NVDP_TRY(nvdp__outdir_check_run(ctx, run));
+    if (exists && nvdp__outdir_check_run(ctx, run) != NVDP_OK)
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                            "%s: expected the run's folder, or none, found other files and no "
+                            "run.json; name another folder as RUN",
+                            run));
     const bool ended = exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK;
     if (trains && ended)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
@@ -559,6 +569,7 @@ nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_r
 }
 
 void nvdp__query_map_release(struct nvdp__query_map *map) {
+    free(map->texts);
     free(map->center);
     free(map->map);
     free(map->decoder);
@@ -582,7 +593,7 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
                                    .dim = model->info.nvib.latent_dim};
     json_t *root = NULL;
     int64_t empty = 0;
-    const char *encoder = NULL, *sha256 = NULL, *pool = NULL, *texts = NULL;
+    const char *encoder = NULL, *sha256 = NULL, *pool = NULL, *texts = NULL, *digest = NULL;
     char *path = nvdp__join(ctx, run, "run.json");
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
@@ -591,12 +602,14 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
     NVDP_TRY(nvdp__json_string(ctx, path, record, "encoder", "", &encoder));
     NVDP_TRY(nvdp__json_string(ctx, path, record, "encoder_sha256", "", &sha256));
     NVDP_TRY(nvdp__json_string(ctx, path, record, "pool", "mean", &pool));
-    NVDP_TRY(nvdp__json_string(ctx, path, record, "center_sha256", "", &texts));
+    NVDP_TRY(nvdp__json_string(ctx, path, record, "center_sha256", "", &digest));
+    NVDP_TRY(nvdp__json_string(ctx, path, record, TEXTS, NULL, &texts));
     made.empty = (size_t)empty;
     nvdp__snprintf(made.encoder, sizeof made.encoder, "%s", encoder);
     nvdp__snprintf(made.sha256, sizeof made.sha256, "%s", sha256);
     nvdp__snprintf(made.pool, sizeof made.pool, "%s", pool);
-    nvdp__snprintf(made.texts_sha256, sizeof made.texts_sha256, "%s", texts);
+    nvdp__snprintf(made.texts_sha256, sizeof made.texts_sha256, "%s", digest);
+    if (texts != NULL) NVDP_TRY(NVDP__MADE(made.texts = nvdp__strdup(ctx, texts)));
     NVDP_TRY(download(model, NVDP__SENTENCE_CENTER, made.width, &made.center));
     NVDP_TRY(download(model, NVDP__SENTENCE_MAP, made.dim * made.width, &made.map));
     if (json_is_true(json_object_get(record, DECODER)))

@@ -39,7 +39,8 @@ struct nvdp__query_map {
     char encoder[64];         /* name of the encoder's folder */
     char sha256[65];          /* of its weights */
     char pool[8];             /* mean or cls */
-    char texts_sha256[65];    /* of the file of public texts; not stated in files */
+    char *texts;              /* path of the file of public texts; NULL: the run states none */
+    char texts_sha256[65];    /* of this file; files do not state these two */
     size_t max_length, empty; /* tokens of a text; of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */

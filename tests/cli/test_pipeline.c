@@ -629,3 +629,29 @@ Test(pipeline, a_signal_inside_a_product_does_no_harm) {
     }
     free(command);
 }
+
+/* The run of an encoder without training lies beside the file, and is named whether it has a ledger or not. */
+Test(pipeline, export_names_the_run_of_an_encoder) {
+    char folder[512], center[512], input[512], line[2048];
+    const char *end = strrchr(program_model(), '/');
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("shared"));
+    snprintf(center, sizeof center, "%s", support_scratch_path("public.txt"));
+    snprintf(input, sizeof input, "%s", support_scratch_path("own.txt"));
+    cr_assert_eq(mkdir(folder, 0777), 0);
+    support_write_text(center, "a\nb c\nd\n");
+    support_write_text(input, "c\na d\n");
+    snprintf(line, sizeof line, "\nrun               %s/%s-sentence\n", folder,
+             end != NULL ? end + 1 : program_model());
+    for (size_t i = 0; i < 2; i++) {
+        struct outcome o = program_expect(
+            0, "export --model %s --center %s --clip-sequence 4 --input %s --out %s/%zu.h5 %s",
+            program_model(), center, input, folder, i, i == 0 ? "" : "--no-ledger");
+        support_contains(o.out, line);
+        support_contains(o.out, i == 0 ? "-sentence/ledger\n" : "ledger            none: ");
+        support_contains(o.out, "texts             2\n");
+        program_release(&o);
+    }
+    struct outcome o = program_expect(0, "export --help=all");
+    support_contains(o.out, "by default MODEL-sentence beside the");
+    program_release(&o);
+}

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Pages of experiments/results that a study of experiments/papers writes follow from its records: writes each again and compares.
+# Pages of experiments/results that a study of experiments writes follow from its records: writes each again and compares.
 # Also measures with a stand-in for nvdp that prints {"changed": 1, ...}, and checks that a measurement runs once, that other options
 # measure again, that a long one is left out, and that one whose output another needs runs again if the output is gone.
 # usage: papers.sh SOURCE SCRATCH
@@ -9,10 +9,11 @@ rm -rf "$scratch"
 mkdir -p "$scratch/study"
 cd "$source"
 export PYTHONDONTWRITEBYTECODE=1
-for study in experiments/papers/*/run.py; do
-    name=$(basename "$(dirname "$study")")
+for study in experiments/{papers/*,*}/run.py; do
+    name=$(dirname "${study#experiments/}")
+    name=${name/\//-}
     "$study" page --page "$scratch/$name.md" --out "$scratch/out"
-    diff -u "experiments/results/papers-$name.md" "$scratch/$name.md"
+    diff -u "experiments/results/$name.md" "$scratch/$name.md"
 done
 
 printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"

@@ -334,6 +334,77 @@ Test(search, one_run_one_ledger) {
     nvdp_context_free(p.ctx);
 }
 
+/* A run by its folder names its center, whose texts are compared with those of each export. */
+Test(search, center_of_a_run) {
+    struct place p;
+    struct nvdp_config *config = NULL;
+    char moved[512];
+    begin(&p, 1);
+    path(moved, "moved.txt");
+    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true");
+    char *public = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", public),
+         *longer = nvdp__format(p.ctx, "%sone more\n", public);
+    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "input", p.input);
+    support_set(p.ctx, config, "out", p.out);
+    support_set(p.ctx, config, "overwrite", "true");
+    support_set(p.ctx, config, "no-ledger", "true");
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    support_write_text(p.input, table);
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "the public texts of the center: ");
+    support_write_text(p.input, "text\none more\nand another\n");
+    for (size_t i = 0; i < 2; i++) {
+        support_write_text(p.center, longer);
+        if (i == 1) cr_assert_eq(rename(p.center, moved), 0);
+        cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(p.ctx),
+                         "the public texts of the center are gone or changed, so they cannot be "
+                         "compared with the texts to share; put them back, or export with --model "
+                         "and --center");
+    }
+    /* the same texts elsewhere */
+    support_write_text(moved, public);
+    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", moved);
+    nvdp_config_free(config);
+    free(public);
+    free(table);
+    free(longer);
+    nvdp_context_free(p.ctx);
+}
+
+/* One text per line gives the file that a table of these texts gives. The default folder holds nothing of others. */
+Test(search, lines_are_texts) {
+    struct place p;
+    struct nvdp_search_info info;
+    begin(&p, 1);
+    char *table = support_read(p.input), *query = line_of(&p, 1), lines[512], other[512];
+    path(lines, "texts.txt");
+    path(other, "other/run.txt");
+    support_write_text(lines, strchr(table, '\n') + 1);
+    double *found[2];
+    for (size_t i = 0; i < 2; i++) {
+        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
+               "3", "input", i == 0 ? p.input : lines);
+        found[i] = estimates(&p, p.out, query, &info);
+        cr_assert_eq(info.texts, TEXTS);
+    }
+    cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
+    cr_assert_eq(nvdp__make_directory(p.ctx, support_scratch_path("other")), NVDP_OK);
+    support_write_text(other, "mine");
+    REFUSED(&p, NVDP_ERR_INPUT, "other: expected the run's folder, or none, found other files",
+            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"));
+    char *kept = support_read(other);
+    cr_expect_str_eq(kept, "mine");
+    for (size_t i = 0; i < 2; i++)
+        free(found[i]);
+    free(kept);
+    free(table);
+    free(query);
+    nvdp_context_free(p.ctx);
+}
+
 Test(search, refuses_bad_options) {
     struct place p;
     begin(&p, 1);

@@ -214,7 +214,63 @@ Test(dataset, named_files) {
     nvdp_dataset_free(dataset);
 }
 
-/* Classes are in numeric order if all labels are numbers, else in the order of their bytes. */
+/* A file whose name is not that of a table has one text per line, unless its first line is a header. */
+Test(dataset, lines_of_texts) {
+    static const struct {
+        const char *name, *text;
+        size_t count;
+        bool labeled;
+        const char *error;
+    } cases[] = {{"x.txt", "the cat\na\n", 2, false, NULL},
+                 {"x.txt", "\xEF\xBB\xBFthe cat\r\n\r\na\tb\nt\na", 5, false, NULL},
+                 {"x", "the cat\n", 1, false, NULL},
+                 {"x.txt", "the cat\n\n", 2, false, NULL},
+                 {"x.txt", "t\nthe cat\n", 1, false, NULL},
+                 {"x.txt", "\xEF\xBB\xBFt\r\nthe cat\r\na\r\n", 2, false, NULL},
+                 {"x.data", "y\tt\nno\tthe cat\nyes\ta\n", 2, true, NULL},
+                 {"x.txt", "\n {\"t\": \"the cat\"}\n{\"t\": \"a\"}\n", 2, false, NULL},
+                 {"x.txt", "the\tcat\na\n", 0, false, "x.txt:1: missing column 't'"},
+                 {"x.txt", "{\"u\": \"the cat\"}\n", 0, false, "x.txt:1: missing column 't'"},
+                 {"x.txt", "", 0, false, "x.txt:1: empty file"},
+                 {"x.tsv", "the cat\na\n", 0, false, "x.tsv:1: missing column 't'"},
+                 {"x.csv", "the cat\na\n", 0, false, "x.csv:1: missing column 't'"}};
+    const int32_t ids[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP};
+    struct nvdp_dataset *dataset = NULL;
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+        nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+        config.cache = support_scratch_path("cache"); /* the second time from there */
+        const char *path = text_file(cases[i / 2].name, cases[i / 2].text);
+        const nvdp_status status = nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset);
+        if (cases[i / 2].error != NULL) {
+            cr_expect_eq(status, NVDP_ERR_INPUT);
+            support_contains(nvdp_context_error(ctx), cases[i / 2].error);
+            continue;
+        }
+        cr_assert_eq(status, NVDP_OK, "%zu: %s", i / 2, nvdp_context_error(ctx));
+        cr_expect_eq(dataset->count, cases[i / 2].count, "%zu: %zu", i / 2, dataset->count);
+        cr_expect_eq(dataset->label != NULL, cases[i / 2].labeled);
+        cr_expect_eq(dataset->index[dataset->count - 1], (int64_t)dataset->count - 1);
+        expect_text(dataset, 0, 4, ids);
+        nvdp_dataset_free(dataset);
+    }
+    /* a sample; a task's own column; texts with ids, and pairs, have columns */
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
+    config.limit = 2;
+    const char *path = text_file("x.txt", "the cat\nthe cat\nthe cat\n");
+    cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    cr_expect_eq(dataset->count, 2);
+    expect_text(dataset, 1, 4, ids);
+    nvdp_dataset_free(dataset);
+    config.id_column = "who";
+    text_error(ctx, nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_ERR_INPUT,
+               "%s:1: missing column 'sentence': found columns 'the cat'", path);
+    config = text_config(NVDP_TASK_RTE);
+    text_error(ctx, nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_ERR_INPUT,
+               "%s:1: missing column 'sentence1': found columns 'the cat'", path);
+}
+
 /* The options of a program of an older header end before limit: they have the default, all rows. */
 Test(dataset, shorter_options_keep_their_size) {
     struct nvdp_dataset *dataset = NULL;
@@ -249,6 +305,7 @@ Test(dataset, shorter_options_keep_their_size) {
     text_error(ctx, nvdp_dataset_config_default(ctx, &config), NVDP_ERR_ARGUMENT, message);
 }
 
+/* Classes are in numeric order if all labels are numbers, else in the order of their bytes. */
 Test(dataset, order_of_classes) {
     static const struct {
         const char *text, *labels[4];
