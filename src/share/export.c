@@ -44,8 +44,7 @@ struct options {
     const char *center, *text_column;
     double clip, epsilon;
     size_t reduce;
-    const char *
-        input; /* table with the task's text columns, or one text per line; NULL: `splits` of the task's data */
+    const char *input;  /* table, or one text per line; NULL: `splits` of the task's data */
     const char *splits; /* "train,dev" */
     const char *data;   /* NULL: the data folder of the training */
     const char *out, *model_out;
