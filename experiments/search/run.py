@@ -8,7 +8,6 @@ second. The center and the principal directions come from 2,000 texts of the tra
 10 hits; nDCG is the mean of 1/log2(1 + rank) of these, 0 for the others. The directions of the means
 are those of the program's files with hardly any noise (C 1000); the noise of the rows is drawn on them, and one row is the program's own. Bound: the proven bound on naming the right one of as many equally likely
 texts from one sample, on average. Whoever guesses a text can check the guess by such a search, as far as the noise allows."""
-import csv
 import json
 import math
 import os
@@ -16,7 +15,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, number, unknown, vectors, verdict
+from common import Missing, Study, Table, clean, glue_rows, number, searched, unknown, vectors, verdict
 
 CLIPS = (3, 5, 8, 12)
 CLEAN = 1000  # noise of a thousandth of the norm: as good as none
@@ -76,28 +75,11 @@ class SearchStudy(Study):
         return self.once("%s/%g-program" % (task, clip), [1], 0.2, work)
 
 
-def rows_of(options, task, split):
-    folder = TASKS[task][0]
-    with open("%s/%s/%s.tsv" % (options.glue, folder, split), encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_MINIMAL if task == "qqp" else csv.QUOTE_NONE))
-
-
-def clean(text):
-    return " ".join((text or "").split())
-
-
 def prepare(options, task):
     """Writes the public texts, the texts and the queries; returns the index of each query's text."""
-    _, one, two, label, least, count = TASKS[task]
-    public = {clean(row[one]): None for row in rows_of(options, task, "train")}
-    index, queries = {}, {}
-    for row in rows_of(options, task, "dev"):
-        query, text = clean(row[one]), clean(row[two])
-        if len(index) == count and text not in index or not query or not text:
-            continue
-        index.setdefault(text, len(index))
-        if float(row[label]) >= least and query != text:
-            queries.setdefault(query, index[text])
+    folder, one, two, label, least, count = TASKS[task]
+    public = {clean(row[one]): None for row in glue_rows(options.glue, folder, "train")}
+    index, queries = searched(((clean(row[one]), clean(row[two]), float(row[label])) for row in glue_rows(options.glue, folder, "dev")), least, count)
     path = "%s/%s-" % (options.out, task)
     with open(path + "public.txt", "w", encoding="utf-8") as file:
         file.write("\n".join([text for text in public if text and text not in index][:PUBLIC]) + "\n")
