@@ -15,6 +15,7 @@ follows from the records alone.
 
     study.main()"""
 import argparse
+import csv
 import dataclasses
 import fcntl
 import inspect
@@ -241,6 +242,30 @@ def read(path):
         return None
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def clean(text):
+    """Returns a text on one line."""
+    return " ".join((text or "").split())
+
+
+def glue_rows(glue, task, split):
+    """Returns the rows of a file of GLUE."""
+    with open("%s/%s/%s.tsv" % (glue, task, split), encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_MINIMAL if task == "QQP" else csv.QUOTE_NONE))
+
+
+def searched(pairs, least, count):
+    """Returns two dicts, of (query, text, score) pairs: the first `count` different texts -> their numbers; the queries of pairs with a score
+    of at least `least` -> the number of the text that each must find."""
+    texts, queries = {}, {}
+    for query, text, score in pairs:
+        if len(texts) == count and text not in texts or not query or not text:
+            continue
+        texts.setdefault(text, len(texts))
+        if score >= least and query != text:
+            queries.setdefault(query, texts[text])
+    return texts, queries
 
 
 def vectors(path):

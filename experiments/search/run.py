@@ -9,7 +9,6 @@ second. The center and the public directions come from 2,000 texts of the train 
 their means here, and one row is the program's own file and search. Bound: the proven bound on naming the right one of as many equally likely
 texts from one sample, on average. **Whoever guesses a text can check the guess by such a search**, as far as the noise allows.
 Embedding the texts took ten minutes more than the minutes below. Needs numpy and h5py; the trained maps need torch."""
-import csv
 import json
 import math
 import os
@@ -17,7 +16,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, cpu_of_children, number, unknown, verdict
+from common import Missing, Study, Table, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict
 
 CLIPS = (3, 5, 8, 12)
 CLEAN = 1000  # noise of a thousandth of the norm: as good as none
@@ -182,7 +181,7 @@ def pairs(study):
                 scored |= {json.loads(line)["text"] for line in file}
     made = []
     for folder, one, two, label, least in [task[:5] for task in TASKS.values()] + [("MRPC", "#1 String", "#2 String", "Quality", 1)]:
-        for row in rows_of(study.options, folder, "train"):
+        for row in glue_rows(study.options.glue, folder, "train"):
             if (row[label] or "").replace(".", "").isdigit() and float(row[label]) >= least:
                 texts = clean(row[one]), clean(row[two])
                 made += [texts] if all(texts) and not scored.intersection(texts) and texts[0] != texts[1] else []
@@ -211,15 +210,6 @@ def multiply(path, out):
             (random.standard_normal((MANY // 100, width), np.float32) / float(header["__metadata__"]["z_step"])).astype(np.int16).tofile(file)
 
 
-def rows_of(options, folder, split):
-    with open("%s/%s/%s.tsv" % (options.glue, folder, split), encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_MINIMAL if folder == "QQP" else csv.QUOTE_NONE))
-
-
-def clean(text):
-    return " ".join((text or "").split())
-
-
 def write(path, texts):
     with open(path, "w", encoding="utf-8") as file:
         file.write("".join(json.dumps({"text": text}) + "\n" for text in texts))
@@ -228,15 +218,8 @@ def write(path, texts):
 def prepare(options, task):
     """Writes the public texts, the texts and the queries; returns the index of each query's text."""
     folder, one, two, label, least, count = TASKS[task]
-    public = {clean(row[one]): None for row in rows_of(options, folder, "train")}
-    index, queries = {}, {}
-    for row in rows_of(options, folder, "dev"):
-        query, text = clean(row[one]), clean(row[two])
-        if len(index) == count and text not in index or not query or not text:
-            continue
-        index.setdefault(text, len(index))
-        if float(row[label]) >= least and query != text:
-            queries.setdefault(query, index[text])
+    public = {clean(row[one]): None for row in glue_rows(options.glue, folder, "train")}
+    index, queries = searched(((clean(row[one]), clean(row[two]), float(row[label])) for row in glue_rows(options.glue, folder, "dev")), least, count)
     public = [text for text in public if text and text not in index][:PUBLIC]
     for name, texts in (("public", public), ("texts", index), ("queries", queries)):
         write("%s/%s-%s.jsonl" % (options.out, task, name), texts)
