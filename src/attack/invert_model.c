@@ -153,7 +153,7 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->z, max_rows * (p + 1)));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->order, v->known->count));
     NVDP_RETURN_IF_FAILED(
-        nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, &v->reader));
+        nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, v->known, &v->reader));
     v->scale = v->shift + v->inputs;
     v->at = v->place + tokens;
     v->log_pi = v->z + max_rows * p;

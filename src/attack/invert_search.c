@@ -1,10 +1,11 @@
 /* Ranks guesses by their own vectors, and improves them (invert.h).
  *
- * In each round every candidate of a text is changed: up to three tokens in a row are replaced by as many masks, or one
- * more or fewer if the length is not public, and the model fills them with drawn tokens.  Tokens that the sample does
- * not ask for are replaced more often.  The candidates with the largest cosines to the sample stay.  The numbers of
- * pieces, with which the model's probabilities are weighted, are read off the difference of the sample and the
- * candidate's own vector: E n_k = n_k(candidate) + U_k (x - x(candidate)). */
+ * The public texts whose samples are nearest compete with the model's candidates.  In each round every candidate of a
+ * text is changed: up to three tokens in a row are replaced by as many masks, or one more or fewer if the length is not
+ * public, and the model fills them with drawn tokens, in several ways.  Tokens that the sample does not ask for are
+ * replaced more often.  The candidates with the largest cosines to the sample, plus the agreement of their words with
+ * those that are read off it, stay.  The numbers of pieces, with which the model's probabilities are weighted, are the
+ * mean of those (invert_reader.c) and of what the candidate's own vector tells: n_k + U_k (x - x(candidate)). */
 #include "attack/invert.h"
 #include "base/random.h"
 #include "bert/encode.h"
@@ -15,6 +16,7 @@
 
 enum { MAX_LENGTH = 512, BATCH = 32, MOST_REPLACED = 3, SPECIALS = 2 };
 static const double LEAST = .05; /* weight of a token that the sample asks for */
+static const double AGREEMENT = 1; /* weight beside the cosine */
 
 /* --- texts --- */
 
@@ -63,15 +65,17 @@ static void release_guesses(struct nvdp__judge *t) {
 nvdp_status nvdp__judge_create(struct nvdp__judge *t, size_t group) {
     const struct nvdp__inverter *v = t->inverter;
     struct nvdp_context *ctx = v->attack->ctx;
-    const size_t all = group * v->attack->options->beam;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, all));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, all));
+    const size_t all = group * v->attack->options->beam, trials = all * NVDP__TRIES;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, trials));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, trials));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
     if (!nvdp__judge_embeds(t)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + 2 * all) * v->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->read, all * v->bert.vocab_size));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->ids, all * v->length));
-    return NVDP__NEW(ctx, t->trial, all);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + all + trials) * v->inputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->read, (all + group) * v->bert.vocab_size));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->tokens, group));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->ids, trials * v->length));
+    t->told = t->read + all * v->bert.vocab_size;
+    return NVDP__NEW(ctx, t->trial, trials);
 }
 
 void nvdp__judge_release(struct nvdp__judge *t) {
@@ -83,6 +87,7 @@ void nvdp__judge_release(struct nvdp__judge *t) {
     free(t->seen);
     free(t->mean);
     free(t->read);
+    free(t->tokens);
     free(t->ids);
     free(t->trial);
 }
@@ -241,37 +246,105 @@ static void keep(size_t beam, size_t inputs, struct nvdp__written *kept, float *
     memcpy(mean + worst * inputs, of_trial, inputs * sizeof *mean);
 }
 
+double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, const float *told,
+                             double tokens) {
+    double common = 0;
+    for (size_t k = 0; k < guess->n; k++) {
+        const int32_t id = guess->id[k];
+        size_t before = 0; /* the same piece; a text is short */
+        for (size_t j = 0; j < k; j++)
+            before += guess->id[j] == id;
+        if ((size_t)id < pieces) common += fmin(fmax((double)told[id] - (double)before, 0), 1);
+    }
+    return 2 * common / fmax((double)guess->n + tokens, 1);
+}
+
+/* Adds the agreement of candidates with the samples, `of_each` of one text after the other. */
+static void add_agreement(const struct nvdp__judge *t, size_t n, size_t of_each,
+                          struct nvdp__written *written) {
+    const size_t pieces = t->inverter->bert.vocab_size;
+    for (size_t b = 0; b < n; b++)
+        written[b].score += AGREEMENT * nvdp__judge_agreement(&written[b], pieces,
+                                                              t->told + b / of_each * pieces,
+                                                              t->tokens[b / of_each]);
+}
+
+/* Reads off the samples of n texts, centered here, and offers the nearest public texts as candidates. */
+static void offer(struct nvdp__judge *t, size_t n, size_t of_each, float *x) {
+    struct nvdp__inverter *v = t->inverter;
+    struct nvdp__piece_reader *r = &v->reader;
+    for (size_t i = 0; i < n; i++) {
+        float *own = x + i * v->inputs, *told = t->told + i * r->pieces;
+        for (size_t d = 0; d < v->inputs; d++)
+            own[d] -= (float)r->mean[d];
+        nvdp__piece_reader_compare(r, own);
+        nvdp__piece_reader_expect(r, own, told);
+        t->tokens[i] = 0;
+        for (size_t k = 0; k < r->pieces; k++)
+            t->tokens[i] += (double)told[k];
+        t->tokens[i] = fmax(t->tokens[i], 1);
+        for (size_t b = 0; b < of_each; b++) {
+            struct nvdp__written *to = &t->trial[i * of_each + b];
+            const size_t *offset = v->known->offset + r->near[b % r->texts].text;
+            to->n = nvdp__min(offset[1] - offset[0], v->length) - SPECIALS;
+            to->id = t->ids + (i * of_each + b) * v->length;
+            memcpy(to->id, v->known->ids + offset[0] + 1, to->n * sizeof *to->id);
+        }
+    }
+}
+
+/* Keeps the better ones of all candidates and trials, `of_each` for each candidate; the length must be right if it is
+ * public. */
+static void keep_best(struct nvdp__judge *t, size_t all, size_t of_each,
+                      struct nvdp__written *written, float *mean, const float *of_trial) {
+    const struct nvdp__inverter *v = t->inverter;
+    const size_t beam = v->attack->options->beam;
+    for (size_t k = 0; k < all * of_each; k++) {
+        const size_t i = k / (beam * of_each) * beam;
+        if (v->guess_length || t->trial[k].n == written[i].n)
+            keep(beam, v->inputs, written + i, mean + i * v->inputs, &t->trial[k],
+                 of_trial + k * v->inputs);
+    }
+}
+
 nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
                                size_t n, struct nvdp__written *written) {
     struct nvdp__inverter *v = t->inverter;
     const size_t beam = v->attack->options->beam, all = n * beam, inputs = v->inputs,
-                 pieces = v->bert.vocab_size;
+                 pieces = v->bert.vocab_size, trials = all * NVDP__TRIES;
     const struct nvdp__noise noise = {.seed = sight->seed};
     float *x = t->mean, *mean = x + n * inputs, *of_trial = mean + all * inputs;
+    const bool searches = v->attack->options->search > 0;
     observe(t, sight, first, n);
     for (size_t i = 0; i < n; i++)
         nvdp__inverter_mean(v, sight, first + i, x + i * inputs);
+    offer(t, n, beam * NVDP__TRIES, x);
     NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, written, mean));
-    for (size_t round = 1; round <= v->attack->options->search; round++) {
-        for (size_t b = 0; b < all; b++)
-            for (size_t d = 0; d < inputs; d++)
-                of_trial[b * inputs + d] = x[b / beam * inputs + d] - mean[b * inputs + d];
-        nvdp__piece_reader_read(&v->reader, all, of_trial, t->read);
-        for (size_t b = 0; b < all; b++) {
+    add_agreement(t, all, beam, written);
+    for (size_t round = 0; searches && round <= v->attack->options->search; round++) {
+        for (size_t b = 0; b < all && round > 0; b++) {
             struct nvdp__stream stream = nvdp__stream_open(
                 &noise, NVDP__PURPOSE_CANDIDATE,
-                (uint32_t)((round * beam + b % beam + 1) * v->length - 1), first + b / beam);
-            float *read = t->read + b * pieces;
+                (uint32_t)((round * beam + b % beam + 1) * NVDP__TRIES * v->length - 1),
+                first + b / beam);
+            float *read = t->read + b * pieces, *off = of_trial + b * inputs;
+            for (size_t d = 0; d < inputs; d++)
+                off[d] = x[b / beam * inputs + d] + (float)v->reader.mean[d] - mean[b * inputs + d];
+            nvdp__piece_reader_read(&v->reader, 1, off, read);
             for (size_t k = 0; k < written[b].n; k++)
                 read[written[b].id[k]]++;
-            t->trial[b].id = t->ids + b * v->length;
-            nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b]);
+            for (size_t k = 0; k < pieces; k++)
+                read[k] = (read[k] + t->told[b / beam * pieces + k]) / 2;
+            t->trial[b * NVDP__TRIES].id = t->ids + b * NVDP__TRIES * v->length;
+            nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b * NVDP__TRIES]);
         }
-        NVDP_RETURN_IF_FAILED(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
-        NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, t->trial, of_trial));
-        for (size_t b = 0; b < all; b++)
-            keep(beam, inputs, written + b / beam * beam, mean + b / beam * beam * inputs,
-                 &t->trial[b], of_trial + b * inputs);
+        if (round > 0)
+            NVDP_RETURN_IF_FAILED(
+                nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
+        NVDP_RETURN_IF_FAILED(
+            rank(t, sight, first, trials, beam * NVDP__TRIES, t->trial, of_trial));
+        add_agreement(t, trials, beam * NVDP__TRIES, t->trial);
+        keep_best(t, all, NVDP__TRIES, written, mean, of_trial);
     }
     return NVDP_OK;
 }
