@@ -21,7 +21,7 @@ study = Study(__file__, "Texts recovered from samples", {
     "model": ("models/minilm", "encoder"),
     "prior": ("models/compact", "masked language model of the attacker"),
     "texts": (40, "attacked texts"),
-    "steps": (60, "training steps of the attacker; the read-out of words needs none"),
+    "steps": (20, "training steps of the attacker; the read-out of words needs none"),
     "search": (8, "rounds in which guesses are changed"),
 })
 METRICS = ("words, F1", "BLEU-4", "ROUGE-L", "exact match", "cosine")

@@ -36,7 +36,15 @@ struct nvdp__piece_reader {
     struct nvdp__near {
         double distance, weight; /* squared distance by dimension; share, of a sum of 1 */
         size_t text;
-    } *near; /* [texts] */
+    } * near; /* [texts] */
+};
+
+/* Names the tokens of samples that have a vector for each. */
+struct nvdp__row_reader {
+    bool opened;  /* the samples have */
+    double share; /* of the named tokens in the numbers of pieces; 0: they are not used */
+    struct nvdp__centroids centroids;
+    double *score; /* [NVDP__ROWS, tokens] */
 };
 
 /* Set to zero before use, then `attack`. */
@@ -67,6 +75,7 @@ struct nvdp__inverter {
     int64_t *order;
     unsigned char *ordinary; /* [vocabulary] pieces that a text may have */
     struct nvdp__piece_reader reader;
+    struct nvdp__row_reader row_reader;
 };
 
 /* ---- invert_model.c ---- */
@@ -114,9 +123,34 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *inverter,
 void nvdp__piece_reader_compare(struct nvdp__piece_reader *reader, const float *x);
 /* Computes the expected numbers of pieces for the vector that was compared last. */
 void nvdp__piece_reader_expect(struct nvdp__piece_reader *reader, const float *x, float *read);
+/* Centers and compares a mean vector, and computes the expected numbers. */
+void nvdp__piece_reader_tell(struct nvdp__piece_reader *reader, float *x, float *read);
 /* Computes numbers of pieces [n, pieces] for differences of mean vectors [n, inputs]. */
 void nvdp__piece_reader_read(const struct nvdp__piece_reader *reader, size_t n, const float *x,
                              float *out);
+
+/* ---- invert_rows.c: words that are read off the vectors of tokens ---- */
+
+/* Opens inverter->row_reader if the samples of a run have a vector per token. */
+nvdp_status nvdp__row_reader_create(struct nvdp__inverter *inverter);
+void nvdp__row_reader_release(struct nvdp__row_reader *reader);
+/* Chooses its share, after the piece reader has learned. */
+nvdp_status nvdp__row_reader_fit(struct nvdp__inverter *inverter, const struct nvdp__sight *sight);
+/* Writes the named texts of n samples, in the model's tokens. */
+nvdp_status nvdp__row_reader_name(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
+                                  size_t first, size_t n, struct nvdp_dataset **out);
+/* Counts the pieces of named text i. */
+void nvdp__row_reader_count(const struct nvdp_dataset *named, size_t i, size_t pieces,
+                            float *count);
+/* Returns the expected number of a piece by the mean vector and the named text. */
+double nvdp__row_reader_mix(double share, float mean, float named);
+
+/* ---- invert.c ---- */
+
+/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
+nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                         const struct nvdp_dataset *data, const char *prompt,
+                         const struct nvdp_tokenizer *to, size_t length, struct nvdp_dataset **out);
 
 /* ---- invert_decode.c ---- */
 
@@ -169,6 +203,7 @@ struct nvdp__judge {
     struct nvdp_encoder *encoder;       /* NULL: the run's model, or none */
     struct nvdp__guess_strings strings; /* the guesses */
     const char **text;
+    size_t *of; /* [trials] number of a candidate's text in `guesses` */
     struct nvdp__texts guesses;
     float *seen, *mean; /* of texts: all vectors; mean vectors of texts, candidates, trials */
     float *read, *told; /* [candidates, pieces]; [texts, pieces] numbers by the samples */

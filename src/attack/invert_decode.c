@@ -277,10 +277,7 @@ static nvdp_status read_samples(struct writer *w) {
     for (size_t i = 0; i < w->texts; i++) {
         float *read = w->read + i * w->beam * r->pieces;
         nvdp__inverter_mean(v, w->sight, w->first + i, x);
-        for (size_t d = 0; d < r->inputs; d++)
-            x[d] -= (float)r->mean[d];
-        nvdp__piece_reader_compare(r, x);
-        nvdp__piece_reader_expect(r, x, read);
+        nvdp__piece_reader_tell(r, x, read);
         for (size_t b = 1; b < w->beam; b++)
             memcpy(read + b * r->pieces, read, r->pieces * sizeof *read);
     }

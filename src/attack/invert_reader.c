@@ -105,6 +105,13 @@ void nvdp__piece_reader_expect(struct nvdp__piece_reader *r, const float *x, flo
     }
 }
 
+void nvdp__piece_reader_tell(struct nvdp__piece_reader *r, float *x, float *read) {
+    for (size_t d = 0; d < r->inputs; d++)
+        x[d] -= (float)r->mean[d];
+    nvdp__piece_reader_compare(r, x);
+    nvdp__piece_reader_expect(r, x, read);
+}
+
 /* --- the map --- */
 
 /* Sums the vectors' products with each other and with the numbers of pieces. */

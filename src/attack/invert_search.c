@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum { MAX_LENGTH = 512, BATCH = 32, MOST_REPLACED = 3, SPECIALS = 2 };
-static const double LEAST = .05; /* weight of a token that the sample asks for */
+static const double LEAST = .05;   /* weight of a token that the sample asks for */
 static const double AGREEMENT = 1; /* weight beside the cosine */
 
 /* --- texts --- */
@@ -68,6 +68,7 @@ nvdp_status nvdp__judge_create(struct nvdp__judge *t, size_t group) {
     const size_t all = group * v->attack->options->beam, trials = all * NVDP__TRIES;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, trials));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, trials));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->of, trials));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
     if (!nvdp__judge_embeds(t)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + all + trials) * v->inputs));
@@ -84,6 +85,7 @@ void nvdp__judge_release(struct nvdp__judge *t) {
     free(t->strings.text);
     free(t->strings.start);
     free(t->text);
+    free(t->of);
     free(t->seen);
     free(t->mean);
     free(t->read);
@@ -123,8 +125,13 @@ cleanup:
     return status;
 }
 
-/* Sets t->guesses to candidates with their vectors. */
-static nvdp_status embed(struct nvdp__judge *t, size_t n, const struct nvdp__written *written) {
+static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
+    return a->n == b->n && memcmp(a->id, b->id, a->n * sizeof *a->id) == 0;
+}
+
+/* Sets t->guesses to candidates with their vectors, `of_each` of one text after the other; equal ones only once. */
+static nvdp_status embed(struct nvdp__judge *t, size_t n, size_t of_each,
+                         const struct nvdp__written *written) {
     struct nvdp__text_attack *a = t->inverter->attack;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp__guess_strings *all = &t->strings;
@@ -133,17 +140,23 @@ static nvdp_status embed(struct nvdp__judge *t, size_t n, const struct nvdp__wri
                                                  ? nvdp_encoder_tokenizer(t->encoder)
                                                  : nvdp_model_tokenizer(a->run.model);
     const size_t length = t->encoder != NULL ? info.max_length : a->run.model->info.max_length;
+    size_t count = 0;
     all->used = 0;
     for (size_t b = 0; b < n; b++) {
-        all->start[b] = all->used;
+        size_t equal = b - b % of_each;
+        while (equal < b && !same(&written[equal], &written[b]))
+            equal++;
+        t->of[b] = equal < b ? t->of[equal] : count;
+        if (equal < b) continue;
+        all->start[count++] = all->used;
         NVDP_RETURN_IF_FAILED(nvdp__spell(a->ctx, t->inverter->tokenizer, written[b].n,
                                           written[b].id, info.prompt, all));
     }
-    for (size_t b = 0; b < n; b++)
+    for (size_t b = 0; b < count; b++)
         t->text[b] = all->text + all->start[b];
     release_guesses(t);
     NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
-                                                  n, t->text, NULL, &t->guesses.data));
+                                                  count, t->text, NULL, &t->guesses.data));
     if (t->encoder != NULL)
         return nvdp__vectors_encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
     return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, BATCH, &t->guesses.set);
@@ -179,12 +192,12 @@ static nvdp_status rank(struct nvdp__judge *t, const struct nvdp__sight *sight, 
                         size_t n, size_t of_each, struct nvdp__written *written, float *mean) {
     struct nvdp__inverter *v = t->inverter;
     const struct nvdp__sight guesses = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
-    NVDP_RETURN_IF_FAILED(embed(t, n, written));
+    NVDP_RETURN_IF_FAILED(embed(t, n, of_each, written));
     for (size_t b = 0; b < n; b++) {
         const size_t i = b / of_each;
         written[b].score = cosine(t, nvdp__inverter_rows(v, sight, first + i),
-                                  t->seen + i * v->rows * v->inputs, b);
-        if (mean != NULL) nvdp__inverter_mean(v, &guesses, b, mean + b * v->inputs);
+                                  t->seen + i * v->rows * v->inputs, t->of[b]);
+        if (mean != NULL) nvdp__inverter_mean(v, &guesses, t->of[b], mean + b * v->inputs);
     }
     return NVDP_OK;
 }
@@ -227,10 +240,6 @@ void nvdp__judge_change(const struct nvdp__inverter *v, const struct nvdp__writt
     memcpy(to->id + at + in, from->id + at + out, (n - at - out) * sizeof *to->id);
 }
 
-static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
-    return a->n == b->n && memcmp(a->id, b->id, a->n * sizeof *a->id) == 0;
-}
-
 /* Replaces the worst candidate of a text by a better one that it does not have yet. */
 static void keep(size_t beam, size_t inputs, struct nvdp__written *kept, float *mean,
                  const struct nvdp__written *trial, const float *of_trial) {
@@ -264,33 +273,46 @@ static void add_agreement(const struct nvdp__judge *t, size_t n, size_t of_each,
                           struct nvdp__written *written) {
     const size_t pieces = t->inverter->bert.vocab_size;
     for (size_t b = 0; b < n; b++)
-        written[b].score += AGREEMENT * nvdp__judge_agreement(&written[b], pieces,
-                                                              t->told + b / of_each * pieces,
-                                                              t->tokens[b / of_each]);
+        written[b].score +=
+            AGREEMENT * nvdp__judge_agreement(&written[b], pieces, t->told + b / of_each * pieces,
+                                              t->tokens[b / of_each]);
 }
 
-/* Reads off the samples of n texts, centered here, and offers the nearest public texts as candidates. */
-static void offer(struct nvdp__judge *t, size_t n, size_t of_each, float *x) {
+static void copy(const struct nvdp_dataset *from, size_t i, size_t length,
+                 struct nvdp__written *to) {
+    to->n = nvdp__min(from->offset[i + 1] - from->offset[i], length) - SPECIALS;
+    memcpy(to->id, from->ids + from->offset[i] + 1, to->n * sizeof *to->id);
+}
+
+/* Reads off the samples of n texts, whose mean vectors it centers, and makes the nearest public texts trials. */
+static nvdp_status offer(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
+                         size_t n, size_t of_each, float *x) {
     struct nvdp__inverter *v = t->inverter;
     struct nvdp__piece_reader *r = &v->reader;
+    const double share = v->row_reader.share;
+    struct nvdp_dataset *named = NULL;
+    if (share > 0) NVDP_RETURN_IF_FAILED(nvdp__row_reader_name(v, sight, first, n, &named));
     for (size_t i = 0; i < n; i++) {
-        float *own = x + i * v->inputs, *told = t->told + i * r->pieces;
-        for (size_t d = 0; d < v->inputs; d++)
-            own[d] -= (float)r->mean[d];
-        nvdp__piece_reader_compare(r, own);
-        nvdp__piece_reader_expect(r, own, told);
+        float *told = t->told + i * r->pieces, *count = t->read;
+        nvdp__piece_reader_tell(r, x + i * v->inputs, told);
+        if (named != NULL) nvdp__row_reader_count(named, i, r->pieces, count);
         t->tokens[i] = 0;
-        for (size_t k = 0; k < r->pieces; k++)
+        for (size_t k = 0; k < r->pieces; k++) {
+            if (named != NULL) told[k] = (float)nvdp__row_reader_mix(share, told[k], count[k]);
             t->tokens[i] += (double)told[k];
+        }
         t->tokens[i] = fmax(t->tokens[i], 1);
         for (size_t b = 0; b < of_each; b++) {
             struct nvdp__written *to = &t->trial[i * of_each + b];
-            const size_t *offset = v->known->offset + r->near[b % r->texts].text;
-            to->n = nvdp__min(offset[1] - offset[0], v->length) - SPECIALS;
             to->id = t->ids + (i * of_each + b) * v->length;
-            memcpy(to->id, v->known->ids + offset[0] + 1, to->n * sizeof *to->id);
+            if (b == 0 && named != NULL)
+                copy(named, i, v->length, to);
+            else
+                copy(v->known, r->near[b % r->texts].text, v->length, to);
         }
     }
+    nvdp_dataset_free(named);
+    return NVDP_OK;
 }
 
 /* Keeps the better ones of all candidates and trials, `of_each` for each candidate; the length must be right if it is
@@ -318,7 +340,7 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
     observe(t, sight, first, n);
     for (size_t i = 0; i < n; i++)
         nvdp__inverter_mean(v, sight, first + i, x + i * inputs);
-    offer(t, n, beam * NVDP__TRIES, x);
+    NVDP_RETURN_IF_FAILED(offer(t, sight, first, n, beam * NVDP__TRIES, x));
     NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, written, mean));
     add_agreement(t, all, beam, written);
     for (size_t round = 0; searches && round <= v->attack->options->search; round++) {
