@@ -218,7 +218,7 @@ double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, c
 nvdp_status nvdp__judge_create(struct nvdp__judge *judge, size_t group);
 void nvdp__judge_release(struct nvdp__judge *judge);
 bool nvdp__judge_embeds(const struct nvdp__judge *judge); /* there is an encoder */
-/* Improves `beam` candidates for each of n texts; their scores become cosines to the samples plus agreements. */
+/* Improves `beam` candidates for each of n texts; their scores become ranks by cosine and agreement. */
 nvdp_status nvdp__judge_search(struct nvdp__judge *judge, const struct nvdp__sight *sight,
                                size_t first, size_t n, struct nvdp__written *written);
 /* Copies a candidate, with masks instead of some tokens, for the search; `read` has the expected numbers of pieces.  If

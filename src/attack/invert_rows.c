@@ -50,6 +50,7 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
     nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = v->attack;
     struct nvdp__row_reader *r = &v->row_reader;
+    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     const size_t count = r->centroids.known.count;
     struct nvdp_dataset *named = NULL;
     NVDP_TRY(nvdp__dataset_create(a->ctx, n, false, &named));
@@ -66,9 +67,13 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
                 named->ids[named->offset[i] + from + k] =
                     best_of(&r->centroids.known, r->score + k * count);
         }
+        /* the vectors of [CLS] and [SEP] are no words'; a cut text ends without [SEP] */
+        named->ids[named->offset[i]] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS);
+        if (rows == (size_t)nvdp__rows(sight->corpus->set, first + i))
+            named->ids[named->offset[i] + rows - 1] =
+                nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
     }
-    NVDP_TRY(nvdp__reread(a->ctx, nvdp_model_tokenizer(a->run.model), named, NULL, v->tokenizer,
-                          v->length, out));
+    NVDP_TRY(nvdp__reread(a->ctx, tokenizer, named, NULL, v->tokenizer, v->length, out));
 cleanup:
     nvdp_dataset_free(named);
     return status;

@@ -3,8 +3,8 @@
  * The public texts whose samples are nearest compete with the model's candidates.  In each round every candidate of a
  * text is changed: up to three tokens in a row are replaced by as many masks, or one more or fewer if the length is not
  * public, and the model fills them with drawn tokens, in several ways.  Tokens that the sample does not ask for are
- * replaced more often.  The candidates with the largest cosines to the sample, plus the agreement of their words with
- * those that are read off it, stay.  The numbers of pieces, with which the model's probabilities are weighted, are the
+ * replaced more often.  The candidates stay whose vectors are nearest to the sample and whose words agree with those
+ * that are read off it.  The numbers of pieces, with which the model's probabilities are weighted, are the
  * mean of those (invert_reader.c) and of what the candidate's own vector tells: n_k + U_k (x - x(candidate)). */
 #include "attack/invert.h"
 #include "base/random.h"
@@ -15,8 +15,10 @@
 #include <stdlib.h>
 
 enum { MAX_LENGTH = 512, BATCH = 32, MOST_REPLACED = 3, SPECIALS = 2 };
-static const double LEAST = .05;   /* weight of a token that the sample asks for */
-static const double AGREEMENT = 1; /* weight beside the cosine */
+static const double LEAST = .05; /* weight of a token that the sample asks for */
+/* The rank of a guess is its agreement minus CLOSENESS log(1 - cosine): at a cosine of .75 both count the same, and of
+ * guesses with almost the sample's vector the cosine decides. */
+static const double CLOSENESS = .25, LEAST_DISTANCE = 1e-6;
 
 /* --- texts --- */
 
@@ -268,14 +270,16 @@ double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, c
     return 2 * common / fmax((double)guess->n + tokens, 1);
 }
 
-/* Adds the agreement of candidates with the samples, `of_each` of one text after the other. */
+/* Replaces the cosines of candidates, `of_each` of one text after the other, by their ranks. */
 static void add_agreement(const struct nvdp__judge *t, size_t n, size_t of_each,
                           struct nvdp__written *written) {
     const size_t pieces = t->inverter->bert.vocab_size;
-    for (size_t b = 0; b < n; b++)
-        written[b].score +=
-            AGREEMENT * nvdp__judge_agreement(&written[b], pieces, t->told + b / of_each * pieces,
-                                              t->tokens[b / of_each]);
+    for (size_t b = 0; b < n; b++) {
+        const double distance = fmax(1 - written[b].score, LEAST_DISTANCE);
+        const double agreement = nvdp__judge_agreement(
+            &written[b], pieces, t->told + b / of_each * pieces, t->tokens[b / of_each]);
+        written[b].score = agreement - CLOSENESS * log(distance);
+    }
 }
 
 static void copy(const struct nvdp_dataset *from, size_t i, size_t length,

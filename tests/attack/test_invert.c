@@ -427,6 +427,8 @@ Test(invert, a_run) {
         (void)score(found, observed[o], "ROUGE-L", -1);
     }
     const double searched = score(found, "states", "cosine", -1);
+    /* the vectors of tokens name most texts */
+    cr_expect_gt(score(found, "states", "exact match", -1), .4);
     size_t bounded = 0, i;
     json_t *of;
     json_array_foreach(json_object_get(found, "scores"), i, of) {
