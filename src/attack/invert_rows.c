@@ -32,7 +32,7 @@ nvdp_status nvdp__row_reader_create(struct nvdp__inverter *v) {
     if (v->rows == 1 || a->run.model == NULL || !one_per_token(&a->known) ||
         !one_per_token(&a->attacked))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__centroids_create(a, "invert", &r->centroids));
+    NVDP_RETURN_IF_FAILED(nvdp__centroids_create(a, "on tokens", &r->centroids));
     r->opened = true;
     return NVDP__NEW(a->ctx, r->score, NVDP__ROWS * r->centroids.known.count);
 }
