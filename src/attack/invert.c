@@ -62,11 +62,10 @@ static size_t words_of(const struct nvdp_tokenizer *tokenizer, size_t n, const i
     return words;
 }
 
-/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
-static nvdp_status reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
-                          const struct nvdp_dataset *data, const char *prompt,
-                          const struct nvdp_tokenizer *to, size_t length,
-                          struct nvdp_dataset **out) {
+nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                         const struct nvdp_dataset *data, const char *prompt,
+                         const struct nvdp_tokenizer *to, size_t length,
+                         struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__guess_strings all = {0};
     const char **text = NULL;
@@ -217,9 +216,9 @@ static nvdp_status open_surrogate(struct attack *t) {
     nvdp_encoder_free(t->judge.encoder);
     t->judge.encoder = NULL;
     NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->judge.encoder));
-    NVDP_TRY(reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
-                    nvdp_encoder_tokenizer(t->judge.encoder),
-                    nvdp__min(info.max_length, MAX_LENGTH), &data));
+    NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
+                          nvdp_encoder_tokenizer(t->judge.encoder),
+                          nvdp__min(info.max_length, MAX_LENGTH), &data));
     NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, data, &own[0]));
     NVDP_TRY(nvdp__vectors_create(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
     NVDP_TRY(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
@@ -316,10 +315,10 @@ static nvdp_status reserve(struct attack *t) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     const size_t candidates = GROUP * a->options->beam;
-    NVDP_RETURN_IF_FAILED(
-        reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer, v->length, &v->known));
-    NVDP_RETURN_IF_FAILED(reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer,
-                                 v->length, &v->attacked));
+    NVDP_RETURN_IF_FAILED(nvdp__reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer,
+                                       v->length, &v->known));
+    NVDP_RETURN_IF_FAILED(nvdp__reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer,
+                                       v->length, &v->attacked));
     NVDP_RETURN_IF_FAILED(nvdp__inverter_reserve(v));
     NVDP_RETURN_IF_FAILED(nvdp__judge_create(&t->judge, GROUP));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->ids, candidates * v->length));
@@ -477,9 +476,9 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
     if (tagged)
-        NVDP_TRY(reread(a->ctx, t->tokenizer, out->data, info.prompt,
-                        nvdp_encoder_tokenizer(t->judge.encoder),
-                        nvdp__min(info.max_length, MAX_LENGTH), &encoded));
+        NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, out->data, info.prompt,
+                              nvdp_encoder_tokenizer(t->judge.encoder),
+                              nvdp__min(info.max_length, MAX_LENGTH), &encoded));
     else
         NVDP_TRY(read_texts(a->ctx, path, directory, info.max_length, info.prompt, limit, o->seed,
                             &all, &encoded));

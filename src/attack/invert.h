@@ -22,13 +22,29 @@ struct nvdp__sight {
     uint32_t draw;
 };
 
-/* Reads the numbers of pieces off mean vectors. */
+/* Reads the numbers of pieces off mean vectors, with the help of public texts that have similar ones. */
 struct nvdp__piece_reader {
     size_t inputs, pieces;
     float *map;             /* [pieces, inputs] */
     double *rate, *mean;    /* [pieces] mean numbers in public texts; [inputs] */
     double least;           /* rate of pieces that these do not have */
     double *gram, *product; /* two of [inputs, inputs], [pieces, inputs] */
+    const struct nvdp_dataset *known;
+    size_t texts;            /* first ones of `known`, which are compared with a sample */
+    float *vector, *between; /* [texts, inputs] their centered mean vectors; [inputs] */
+    double width;            /* squared, of the kernel; INFINITY: all texts have the same weight */
+    struct nvdp__near {
+        double distance, weight; /* squared distance by dimension; share, of a sum of 1 */
+        size_t text;
+    } * near; /* [texts] */
+};
+
+/* Names the tokens of samples that have a vector for each. */
+struct nvdp__row_reader {
+    bool opened;  /* the samples have */
+    double share; /* of the named tokens in the numbers of pieces; 0: they are not used */
+    struct nvdp__centroids centroids;
+    double *score; /* [NVDP__ROWS, tokens] */
 };
 
 /* Set to zero before use, then `attack`. */
@@ -59,6 +75,7 @@ struct nvdp__inverter {
     int64_t *order;
     unsigned char *ordinary; /* [vocabulary] pieces that a text may have */
     struct nvdp__piece_reader reader;
+    struct nvdp__row_reader row_reader;
 };
 
 /* ---- invert_model.c ---- */
@@ -96,14 +113,44 @@ nvdp_status nvdp__inverter_run(struct nvdp__inverter *inverter, const struct nvd
 /* ---- invert_reader.c: words that are read off a sample without the model ---- */
 
 nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, size_t inputs, size_t pieces,
+                                      const struct nvdp_dataset *known,
                                       struct nvdp__piece_reader *out);
 void nvdp__piece_reader_release(struct nvdp__piece_reader *reader);
 /* Learns inverter->reader from the public texts. */
 nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *inverter,
                                    const struct nvdp__sight *sight);
+/* Sorts reader->near by the distance to a mean vector that is centered by reader->mean. */
+void nvdp__piece_reader_compare(struct nvdp__piece_reader *reader, const float *x);
+/* Computes the expected numbers of pieces for the vector that was compared last. */
+void nvdp__piece_reader_expect(struct nvdp__piece_reader *reader, const float *x, float *read);
+/* Centers and compares a mean vector, and computes the expected numbers. */
+void nvdp__piece_reader_tell(struct nvdp__piece_reader *reader, float *x, float *read);
 /* Computes numbers of pieces [n, pieces] for differences of mean vectors [n, inputs]. */
 void nvdp__piece_reader_read(const struct nvdp__piece_reader *reader, size_t n, const float *x,
                              float *out);
+
+/* ---- invert_rows.c: words that are read off the vectors of tokens ---- */
+
+/* Opens inverter->row_reader if the samples of a run have a vector per token. */
+nvdp_status nvdp__row_reader_create(struct nvdp__inverter *inverter);
+void nvdp__row_reader_release(struct nvdp__row_reader *reader);
+/* Chooses its share, after the piece reader has learned. */
+nvdp_status nvdp__row_reader_fit(struct nvdp__inverter *inverter, const struct nvdp__sight *sight);
+/* Writes the named texts of n samples, in the model's tokens. */
+nvdp_status nvdp__row_reader_name(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
+                                  size_t first, size_t n, struct nvdp_dataset **out);
+/* Counts the pieces of named text i. */
+void nvdp__row_reader_count(const struct nvdp_dataset *named, size_t i, size_t pieces,
+                            float *count);
+/* Returns the expected number of a piece by the mean vector and the named text. */
+double nvdp__row_reader_mix(double share, float mean, float named);
+
+/* ---- invert.c ---- */
+
+/* Reads the texts of a data set again, with another tokenizer, cut to `length` tokens. */
+nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *from,
+                         const struct nvdp_dataset *data, const char *prompt,
+                         const struct nvdp_tokenizer *to, size_t length, struct nvdp_dataset **out);
 
 /* ---- invert_decode.c ---- */
 
@@ -120,8 +167,10 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *inverter, const struct n
                                  size_t first, size_t n, int32_t *ids,
                                  struct nvdp__written *written);
 
-/* Fills the masks of `beam` candidates for each of n texts with drawn tokens.  `read` [n * beam, pieces]: the expected
- * numbers of pieces.  Other rounds draw other tokens. */
+/* Fills the masks of `beam` candidates for each of n texts with drawn tokens, in several ways.  The candidates are every
+ * NVDP__TRIES-th of `written`, whose ids follow each other, `length` apart; the others become their copies.  `read`
+ * [n * beam, pieces]: the expected numbers of pieces.  Other rounds draw other tokens. */
+enum { NVDP__TRIES = 6 };
 nvdp_status nvdp__inverter_fill(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
                                 size_t first, size_t n, size_t round, float *read,
                                 struct nvdp__written *written);
@@ -154,17 +203,22 @@ struct nvdp__judge {
     struct nvdp_encoder *encoder;       /* NULL: the run's model, or none */
     struct nvdp__guess_strings strings; /* the guesses */
     const char **text;
+    size_t *of; /* [trials] number of a candidate's text in `guesses` */
     struct nvdp__texts guesses;
     float *seen, *mean; /* of texts: all vectors; mean vectors of texts, candidates, trials */
-    float *read;        /* [candidates, pieces] */
-    int32_t *ids;       /* [candidates, length] of trials */
+    float *read, *told; /* [candidates, pieces]; [texts, pieces] numbers by the samples */
+    double *tokens;     /* [texts] in all */
+    int32_t *ids;       /* [candidates, tries, length] of trials */
     struct nvdp__written *trial;
 };
+/* Returns how well the numbers of a guess's pieces agree with expected ones: 2 sum min / (both sums), as F1. */
+double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, const float *told,
+                             double tokens);
 /* Allocates for groups of this many texts, after nvdp__inverter_reserve(). */
 nvdp_status nvdp__judge_create(struct nvdp__judge *judge, size_t group);
 void nvdp__judge_release(struct nvdp__judge *judge);
 bool nvdp__judge_embeds(const struct nvdp__judge *judge); /* there is an encoder */
-/* Improves `beam` candidates for each of n texts; their scores become cosines to the samples. */
+/* Improves `beam` candidates for each of n texts; their scores become ranks by cosine and agreement. */
 nvdp_status nvdp__judge_search(struct nvdp__judge *judge, const struct nvdp__sight *sight,
                                size_t first, size_t n, struct nvdp__written *written);
 /* Copies a candidate, with masks instead of some tokens, for the search; `read` has the expected numbers of pieces.  If

@@ -13,7 +13,7 @@ enum { ROUNDS = 8, TOGETHER = 32, SPECIALS = 2 };
 struct candidate {
     size_t text; /* number of the text in its corpus */
     size_t n;
-    int32_t *id;       /* [n] */
+    int32_t *id;       /* [tries, length] */
     double *log_p;     /* [n] of each token when it was predicted */
     double log_length; /* log p of n tokens */
     bool sampled;      /* the first round draws tokens */
@@ -23,6 +23,7 @@ struct writer {
     struct nvdp__inverter *inverter;
     const struct nvdp__sight *sight;
     size_t first, texts, beam;
+    size_t tries;                /* fills of each candidate, which follow each other in its `id` */
     struct candidate *candidate; /* [texts, beam] */
     double *log_p;               /* [texts * beam, length] */
     double *length;              /* [texts, length] log p of each number of tokens */
@@ -108,14 +109,20 @@ static const double MIN_WEIGHT = 1e-6;
 /* Numbers of pieces below this share of their mean are noise. */
 static const double FLOOR = .02;
 
-/* Power of the model's probability.  Chosen on questions: powers of .3 to .5 named more words than 1. */
-static const double POWER = .3;
+/* Power of the model's probability; of the weights of which tokens are drawn.  Chosen on public questions, whose
+ * paraphrases were not among the known texts. */
+static const double POWER = .3, SHARPNESS = 2;
 
-/* Returns the weight of a piece: the number that is expected in the text, times how much likelier than anywhere the
- * model finds it here. */
-static double weigh(const struct nvdp__piece_reader *reader, const float *read, size_t k, float p) {
-    const double rate = fmax(reader->rate[k], reader->least);
-    return fmax((double)read[k], FLOOR * rate) * pow((double)p / rate, POWER);
+/* Replaces the model's probabilities by powers of how much likelier than anywhere it finds each piece here. */
+static void lift(const struct nvdp__inverter *v, float *given) {
+    for (size_t k = 0; k < v->reader.pieces; k++)
+        given[k] = powf(given[k] / (float)fmax(v->reader.rate[k], v->reader.least), (float)POWER);
+}
+
+/* Returns the weight of a piece: the number that is expected in the text, times that power. */
+static double weigh(const struct nvdp__piece_reader *reader, const float *read, size_t k,
+                    float lifted) {
+    return fmax((double)read[k], FLOOR * fmax(reader->rate[k], reader->least)) * (double)lifted;
 }
 
 /* Names the token of an answer: the likeliest piece, or with `stream` one that is drawn (Gumbel's trick). */
@@ -131,7 +138,7 @@ static int32_t name(const struct nvdp__inverter *v, const float *given, const fl
         if (stream != NULL && weight < sum * MIN_WEIGHT) continue; /* it is hardly ever drawn */
         const double draw = stream == NULL
                                 ? weight
-                                : log(fmax(weight, (double)FLT_MIN)) -
+                                : SHARPNESS * log(fmax(weight, (double)FLT_MIN)) -
                                       log(-log(fmax(nvdp__stream_uniform(stream), DBL_MIN)));
         if (!(draw > best)) continue;
         best = draw;
@@ -155,11 +162,11 @@ static void mark(const struct candidate *c, size_t round, bool *asked) {
     }
 }
 
-/* A token that is asked for, and the answer. */
+/* A token that is asked for, and the answers. */
 struct request {
     size_t candidate, place;
-    int32_t id;
-    double log_p;
+    int32_t id[NVDP__TRIES];
+    double log_p; /* of the last one */
 };
 
 /* Adds the numbers of a candidate's pieces that are not masked. */
@@ -170,12 +177,38 @@ static void count(const struct nvdp__inverter *v, const struct candidate *c, flo
         if (c->id[k] != mask) read[c->id[k]] += times;
 }
 
+/* Names n tokens of one candidate from the model's answers, one after the other, as often as there are tries. */
+static void answer(struct writer *w, size_t round, size_t n, struct request *request,
+                   float *given) {
+    struct nvdp__inverter *v = w->inverter;
+    const struct nvdp__noise noise = {.seed = w->sight->seed};
+    const size_t pieces = v->bert.vocab_size, number = request->candidate;
+    const struct candidate *c = &w->candidate[number];
+    float *read = w->read + number * pieces;
+    for (size_t k = 0; k < n; k++)
+        lift(v, given + k * pieces);
+    count(v, c, -1, read);
+    for (size_t t = 0; t < w->tries; t++) {
+        const size_t draw = (w->round * w->beam + number % w->beam) * w->tries + t;
+        for (size_t k = 0; k < n; k++) {
+            struct nvdp__stream stream =
+                nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE,
+                                  (uint32_t)(draw * v->length + request[k].place), c->text);
+            request[k].id[t] = name(v, given + k * pieces, read,
+                                    c->sampled && round == 0 ? &stream : NULL, &request[k].log_p);
+            read[request[k].id[t]]--;
+        }
+        for (size_t k = 0; k < n; k++)
+            read[request[k].id[t]]++;
+    }
+    count(v, c, 1, read);
+}
+
 /* Asks for n tokens at once, at most model.heads.block, whose candidates follow each other. */
 static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request *request) {
     static const struct nvdp__pass pass = {.training = false};
     struct nvdp__inverter *v = w->inverter;
     struct nvdp__pretrain_losses losses;
-    const struct nvdp__noise noise = {.seed = w->sight->seed};
     nvdp__inverter_clear(v);
     for (size_t k = 0, start = 0; k < n; k++) {
         const struct candidate *c = &w->candidate[request[k].candidate];
@@ -184,21 +217,10 @@ static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request 
         nvdp__inverter_ask(v, start + 1 + request[k].place, 0);
     }
     NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
-    for (size_t k = 0; k < n; k++) {
-        const struct candidate *c = &w->candidate[request[k].candidate];
-        const size_t draw = w->round * w->beam + request[k].candidate % w->beam;
-        struct nvdp__stream stream =
-            nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE,
-                              (uint32_t)(draw * v->length + request[k].place), c->text);
-        float *read = w->read + request[k].candidate * v->bert.vocab_size;
-        if (k == 0 || request[k].candidate != request[k - 1].candidate) count(v, c, -1, read);
-        request[k].id = name(v, v->model.heads.logits + k * v->bert.vocab_size, read,
-                             c->sampled && round == 0 ? &stream : NULL, &request[k].log_p);
-        read[request[k].id]--;
-        if (k + 1 < n && request[k].candidate == request[k + 1].candidate) continue;
-        count(v, c, 1, read);
-        for (size_t j = k + 1; j-- > 0 && request[j].candidate == request[k].candidate;)
-            read[request[j].id]++;
+    for (size_t k = 0, end; k < n; k = end) {
+        for (end = k + 1; end < n && request[end].candidate == request[k].candidate;)
+            end++;
+        answer(w, round, end - k, request + k, v->model.heads.logits + k * v->bert.vocab_size);
     }
     return nvdp__check_cancelled(v->attack->ctx, "attack: cancelled");
 }
@@ -225,7 +247,8 @@ static nvdp_status fill(struct writer *w, size_t round, struct request *request)
     }
     for (size_t k = 0; k < n; k++) {
         const struct candidate *c = &w->candidate[request[k].candidate];
-        c->id[request[k].place] = request[k].id;
+        for (size_t t = 0; t < w->tries; t++)
+            c->id[t * v->length + request[k].place] = request[k].id[t];
         c->log_p[request[k].place] = request[k].log_p;
     }
     return NVDP_OK;
@@ -248,17 +271,13 @@ static nvdp_status run_round(struct writer *w, size_t round, struct request *req
 static nvdp_status read_samples(struct writer *w) {
     nvdp_status status = NVDP_OK;
     struct nvdp__inverter *v = w->inverter;
-    const struct nvdp__piece_reader *r = &v->reader;
+    struct nvdp__piece_reader *r = &v->reader;
     float *x = NULL;
     NVDP_TRY(NVDP__NEW(v->attack->ctx, x, r->inputs));
     for (size_t i = 0; i < w->texts; i++) {
         float *read = w->read + i * w->beam * r->pieces;
         nvdp__inverter_mean(v, w->sight, w->first + i, x);
-        for (size_t d = 0; d < r->inputs; d++)
-            x[d] -= (float)r->mean[d];
-        nvdp__piece_reader_read(r, 1, x, read);
-        for (size_t k = 0; k < r->pieces; k++)
-            read[k] += (float)r->rate[k];
+        nvdp__piece_reader_tell(r, x, read);
         for (size_t b = 1; b < w->beam; b++)
             memcpy(read + b * r->pieces, read, r->pieces * sizeof *read);
     }
@@ -295,15 +314,22 @@ nvdp_status nvdp__inverter_fill(struct nvdp__inverter *v, const struct nvdp__sig
                        .first = first,
                        .texts = n,
                        .beam = v->attack->options->beam,
+                       .tries = NVDP__TRIES,
                        .read = read,
                        .round = round};
     struct request *request = NULL;
     NVDP_TRY(reserve(&w, &request));
     for (size_t b = 0; b < n * w.beam; b++) {
         w.candidate[b].text = first + b / w.beam;
-        w.candidate[b].n = written[b].n;
-        w.candidate[b].id = written[b].id;
+        w.candidate[b].n = written[b * w.tries].n;
+        w.candidate[b].id = written[b * w.tries].id;
         w.candidate[b].sampled = true;
+        for (size_t t = 1; t < w.tries; t++) {
+            struct nvdp__written *copy = &written[b * w.tries + t];
+            copy->n = w.candidate[b].n;
+            copy->id = w.candidate[b].id + t * v->length;
+            memcpy(copy->id, w.candidate[b].id, copy->n * sizeof *copy->id);
+        }
     }
     NVDP_TRY(fill(&w, 0, request));
 cleanup:
@@ -321,7 +347,8 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__si
                        .sight = sight,
                        .first = first,
                        .texts = n,
-                       .beam = v->attack->options->beam};
+                       .beam = v->attack->options->beam,
+                       .tries = 1};
     struct request *request = NULL;
     const size_t all = n * w.beam;
     NVDP_TRY(reserve(&w, &request));

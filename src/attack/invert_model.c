@@ -62,6 +62,7 @@ void nvdp__inverter_release(struct nvdp__inverter *v) {
     free(v->order);
     free(v->ordinary);
     nvdp__piece_reader_release(&v->reader);
+    nvdp__row_reader_release(&v->row_reader);
 }
 
 /* The lengths are public if every sample has as many vectors as its text has tokens. */
@@ -153,11 +154,12 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->z, max_rows * (p + 1)));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->order, v->known->count));
     NVDP_RETURN_IF_FAILED(
-        nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, &v->reader));
+        nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, v->known, &v->reader));
     v->scale = v->shift + v->inputs;
     v->at = v->place + tokens;
     v->log_pi = v->z + max_rows * p;
     nvdp__copy(&v->model.dev, v->model.params.total, v->model.params.value, v->start);
+    NVDP_RETURN_IF_FAILED(nvdp__row_reader_create(v));
     return list_ordinary(v);
 }
 
@@ -363,7 +365,8 @@ static nvdp_status begin(struct nvdp__inverter *v, const struct nvdp__sight *sig
         NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(v->attack->ctx, params[k], &v->optimizer[k]));
     }
     standardize(v, sight);
-    return nvdp__piece_reader_fit(v, sight);
+    NVDP_RETURN_IF_FAILED(nvdp__piece_reader_fit(v, sight));
+    return nvdp__row_reader_fit(v, sight);
 }
 
 size_t nvdp__inverter_steps(const struct nvdp__inverter *v) {

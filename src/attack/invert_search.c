@@ -1,10 +1,11 @@
 /* Ranks guesses by their own vectors, and improves them (invert.h).
  *
- * In each round every candidate of a text is changed: up to three tokens in a row are replaced by as many masks, or one
- * more or fewer if the length is not public, and the model fills them with drawn tokens.  Tokens that the sample does
- * not ask for are replaced more often.  The candidates with the largest cosines to the sample stay.  The numbers of
- * pieces, with which the model's probabilities are weighted, are read off the difference of the sample and the
- * candidate's own vector: E n_k = n_k(candidate) + U_k (x - x(candidate)). */
+ * The public texts whose samples are nearest compete with the model's candidates.  In each round every candidate of a
+ * text is changed: up to three tokens in a row are replaced by as many masks, or one more or fewer if the length is not
+ * public, and the model fills them with drawn tokens, in several ways.  Tokens that the sample does not ask for are
+ * replaced more often.  The candidates stay whose vectors are nearest to the sample and whose words agree with those
+ * that are read off it.  The numbers of pieces, with which the model's probabilities are weighted, are the
+ * mean of those (invert_reader.c) and of what the candidate's own vector tells: n_k + U_k (x - x(candidate)). */
 #include "attack/invert.h"
 #include "base/random.h"
 #include "bert/encode.h"
@@ -15,6 +16,9 @@
 
 enum { MAX_LENGTH = 512, BATCH = 32, MOST_REPLACED = 3, SPECIALS = 2 };
 static const double LEAST = .05; /* weight of a token that the sample asks for */
+/* The rank of a guess is its agreement minus CLOSENESS log(1 - cosine): at a cosine of .75 both count the same, and of
+ * guesses with almost the sample's vector the cosine decides. */
+static const double CLOSENESS = .25, LEAST_DISTANCE = 1e-6;
 
 /* --- texts --- */
 
@@ -63,15 +67,18 @@ static void release_guesses(struct nvdp__judge *t) {
 nvdp_status nvdp__judge_create(struct nvdp__judge *t, size_t group) {
     const struct nvdp__inverter *v = t->inverter;
     struct nvdp_context *ctx = v->attack->ctx;
-    const size_t all = group * v->attack->options->beam;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, all));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, all));
+    const size_t all = group * v->attack->options->beam, trials = all * NVDP__TRIES;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, trials));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, trials));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->of, trials));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
     if (!nvdp__judge_embeds(t)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + 2 * all) * v->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->read, all * v->bert.vocab_size));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->ids, all * v->length));
-    return NVDP__NEW(ctx, t->trial, all);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + all + trials) * v->inputs));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->read, (all + group) * v->bert.vocab_size));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->tokens, group));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->ids, trials * v->length));
+    t->told = t->read + all * v->bert.vocab_size;
+    return NVDP__NEW(ctx, t->trial, trials);
 }
 
 void nvdp__judge_release(struct nvdp__judge *t) {
@@ -80,9 +87,11 @@ void nvdp__judge_release(struct nvdp__judge *t) {
     free(t->strings.text);
     free(t->strings.start);
     free(t->text);
+    free(t->of);
     free(t->seen);
     free(t->mean);
     free(t->read);
+    free(t->tokens);
     free(t->ids);
     free(t->trial);
 }
@@ -118,8 +127,13 @@ cleanup:
     return status;
 }
 
-/* Sets t->guesses to candidates with their vectors. */
-static nvdp_status embed(struct nvdp__judge *t, size_t n, const struct nvdp__written *written) {
+static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
+    return a->n == b->n && memcmp(a->id, b->id, a->n * sizeof *a->id) == 0;
+}
+
+/* Sets t->guesses to candidates with their vectors, `of_each` of one text after the other; equal ones only once. */
+static nvdp_status embed(struct nvdp__judge *t, size_t n, size_t of_each,
+                         const struct nvdp__written *written) {
     struct nvdp__text_attack *a = t->inverter->attack;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp__guess_strings *all = &t->strings;
@@ -128,17 +142,23 @@ static nvdp_status embed(struct nvdp__judge *t, size_t n, const struct nvdp__wri
                                                  ? nvdp_encoder_tokenizer(t->encoder)
                                                  : nvdp_model_tokenizer(a->run.model);
     const size_t length = t->encoder != NULL ? info.max_length : a->run.model->info.max_length;
+    size_t count = 0;
     all->used = 0;
     for (size_t b = 0; b < n; b++) {
-        all->start[b] = all->used;
+        size_t equal = b - b % of_each;
+        while (equal < b && !same(&written[equal], &written[b]))
+            equal++;
+        t->of[b] = equal < b ? t->of[equal] : count;
+        if (equal < b) continue;
+        all->start[count++] = all->used;
         NVDP_RETURN_IF_FAILED(nvdp__spell(a->ctx, t->inverter->tokenizer, written[b].n,
                                           written[b].id, info.prompt, all));
     }
-    for (size_t b = 0; b < n; b++)
+    for (size_t b = 0; b < count; b++)
         t->text[b] = all->text + all->start[b];
     release_guesses(t);
     NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
-                                                  n, t->text, NULL, &t->guesses.data));
+                                                  count, t->text, NULL, &t->guesses.data));
     if (t->encoder != NULL)
         return nvdp__vectors_encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
     return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, BATCH, &t->guesses.set);
@@ -174,12 +194,12 @@ static nvdp_status rank(struct nvdp__judge *t, const struct nvdp__sight *sight, 
                         size_t n, size_t of_each, struct nvdp__written *written, float *mean) {
     struct nvdp__inverter *v = t->inverter;
     const struct nvdp__sight guesses = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
-    NVDP_RETURN_IF_FAILED(embed(t, n, written));
+    NVDP_RETURN_IF_FAILED(embed(t, n, of_each, written));
     for (size_t b = 0; b < n; b++) {
         const size_t i = b / of_each;
         written[b].score = cosine(t, nvdp__inverter_rows(v, sight, first + i),
-                                  t->seen + i * v->rows * v->inputs, b);
-        if (mean != NULL) nvdp__inverter_mean(v, &guesses, b, mean + b * v->inputs);
+                                  t->seen + i * v->rows * v->inputs, t->of[b]);
+        if (mean != NULL) nvdp__inverter_mean(v, &guesses, t->of[b], mean + b * v->inputs);
     }
     return NVDP_OK;
 }
@@ -222,10 +242,6 @@ void nvdp__judge_change(const struct nvdp__inverter *v, const struct nvdp__writt
     memcpy(to->id + at + in, from->id + at + out, (n - at - out) * sizeof *to->id);
 }
 
-static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
-    return a->n == b->n && memcmp(a->id, b->id, a->n * sizeof *a->id) == 0;
-}
-
 /* Replaces the worst candidate of a text by a better one that it does not have yet. */
 static void keep(size_t beam, size_t inputs, struct nvdp__written *kept, float *mean,
                  const struct nvdp__written *trial, const float *of_trial) {
@@ -241,37 +257,120 @@ static void keep(size_t beam, size_t inputs, struct nvdp__written *kept, float *
     memcpy(mean + worst * inputs, of_trial, inputs * sizeof *mean);
 }
 
+double nvdp__judge_agreement(const struct nvdp__written *guess, size_t pieces, const float *told,
+                             double tokens) {
+    double common = 0;
+    for (size_t k = 0; k < guess->n; k++) {
+        const int32_t id = guess->id[k];
+        size_t before = 0; /* the same piece; a text is short */
+        for (size_t j = 0; j < k; j++)
+            before += guess->id[j] == id;
+        if ((size_t)id < pieces) common += fmin(fmax((double)told[id] - (double)before, 0), 1);
+    }
+    return 2 * common / fmax((double)guess->n + tokens, 1);
+}
+
+/* Replaces the cosines of candidates, `of_each` of one text after the other, by their ranks. */
+static void add_agreement(const struct nvdp__judge *t, size_t n, size_t of_each,
+                          struct nvdp__written *written) {
+    const size_t pieces = t->inverter->bert.vocab_size;
+    for (size_t b = 0; b < n; b++) {
+        const double distance = fmax(1 - written[b].score, LEAST_DISTANCE);
+        const double agreement = nvdp__judge_agreement(
+            &written[b], pieces, t->told + b / of_each * pieces, t->tokens[b / of_each]);
+        written[b].score = agreement - CLOSENESS * log(distance);
+    }
+}
+
+static void copy(const struct nvdp_dataset *from, size_t i, size_t length,
+                 struct nvdp__written *to) {
+    to->n = nvdp__min(from->offset[i + 1] - from->offset[i], length) - SPECIALS;
+    memcpy(to->id, from->ids + from->offset[i] + 1, to->n * sizeof *to->id);
+}
+
+/* Reads off the samples of n texts, whose mean vectors it centers, and makes the nearest public texts trials. */
+static nvdp_status offer(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
+                         size_t n, size_t of_each, float *x) {
+    struct nvdp__inverter *v = t->inverter;
+    struct nvdp__piece_reader *r = &v->reader;
+    const double share = v->row_reader.share;
+    struct nvdp_dataset *named = NULL;
+    if (share > 0) NVDP_RETURN_IF_FAILED(nvdp__row_reader_name(v, sight, first, n, &named));
+    for (size_t i = 0; i < n; i++) {
+        float *told = t->told + i * r->pieces, *count = t->read;
+        nvdp__piece_reader_tell(r, x + i * v->inputs, told);
+        if (named != NULL) nvdp__row_reader_count(named, i, r->pieces, count);
+        t->tokens[i] = 0;
+        for (size_t k = 0; k < r->pieces; k++) {
+            if (named != NULL) told[k] = (float)nvdp__row_reader_mix(share, told[k], count[k]);
+            t->tokens[i] += (double)told[k];
+        }
+        t->tokens[i] = fmax(t->tokens[i], 1);
+        for (size_t b = 0; b < of_each; b++) {
+            struct nvdp__written *to = &t->trial[i * of_each + b];
+            to->id = t->ids + (i * of_each + b) * v->length;
+            if (b == 0 && named != NULL)
+                copy(named, i, v->length, to);
+            else
+                copy(v->known, r->near[b % r->texts].text, v->length, to);
+        }
+    }
+    nvdp_dataset_free(named);
+    return NVDP_OK;
+}
+
+/* Keeps the better ones of all candidates and trials, `of_each` for each candidate; the length must be right if it is
+ * public. */
+static void keep_best(struct nvdp__judge *t, size_t all, size_t of_each,
+                      struct nvdp__written *written, float *mean, const float *of_trial) {
+    const struct nvdp__inverter *v = t->inverter;
+    const size_t beam = v->attack->options->beam;
+    for (size_t k = 0; k < all * of_each; k++) {
+        const size_t i = k / (beam * of_each) * beam;
+        if (v->guess_length || t->trial[k].n == written[i].n)
+            keep(beam, v->inputs, written + i, mean + i * v->inputs, &t->trial[k],
+                 of_trial + k * v->inputs);
+    }
+}
+
 nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *sight, size_t first,
                                size_t n, struct nvdp__written *written) {
     struct nvdp__inverter *v = t->inverter;
     const size_t beam = v->attack->options->beam, all = n * beam, inputs = v->inputs,
-                 pieces = v->bert.vocab_size;
+                 pieces = v->bert.vocab_size, trials = all * NVDP__TRIES;
     const struct nvdp__noise noise = {.seed = sight->seed};
     float *x = t->mean, *mean = x + n * inputs, *of_trial = mean + all * inputs;
+    const bool searches = v->attack->options->search > 0;
     observe(t, sight, first, n);
     for (size_t i = 0; i < n; i++)
         nvdp__inverter_mean(v, sight, first + i, x + i * inputs);
+    NVDP_RETURN_IF_FAILED(offer(t, sight, first, n, beam * NVDP__TRIES, x));
     NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, written, mean));
-    for (size_t round = 1; round <= v->attack->options->search; round++) {
-        for (size_t b = 0; b < all; b++)
-            for (size_t d = 0; d < inputs; d++)
-                of_trial[b * inputs + d] = x[b / beam * inputs + d] - mean[b * inputs + d];
-        nvdp__piece_reader_read(&v->reader, all, of_trial, t->read);
-        for (size_t b = 0; b < all; b++) {
+    add_agreement(t, all, beam, written);
+    for (size_t round = 0; searches && round <= v->attack->options->search; round++) {
+        for (size_t b = 0; b < all && round > 0; b++) {
             struct nvdp__stream stream = nvdp__stream_open(
                 &noise, NVDP__PURPOSE_CANDIDATE,
-                (uint32_t)((round * beam + b % beam + 1) * v->length - 1), first + b / beam);
-            float *read = t->read + b * pieces;
+                (uint32_t)((round * beam + b % beam + 1) * NVDP__TRIES * v->length - 1),
+                first + b / beam);
+            float *read = t->read + b * pieces, *off = of_trial + b * inputs;
+            for (size_t d = 0; d < inputs; d++)
+                off[d] = x[b / beam * inputs + d] + (float)v->reader.mean[d] - mean[b * inputs + d];
+            nvdp__piece_reader_read(&v->reader, 1, off, read);
             for (size_t k = 0; k < written[b].n; k++)
                 read[written[b].id[k]]++;
-            t->trial[b].id = t->ids + b * v->length;
-            nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b]);
+            for (size_t k = 0; k < pieces; k++)
+                read[k] = (read[k] + t->told[b / beam * pieces + k]) / 2;
+            t->trial[b * NVDP__TRIES].id = t->ids + b * NVDP__TRIES * v->length;
+            nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b * NVDP__TRIES]);
         }
-        NVDP_RETURN_IF_FAILED(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
-        NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, t->trial, of_trial));
-        for (size_t b = 0; b < all; b++)
-            keep(beam, inputs, written + b / beam * beam, mean + b / beam * beam * inputs,
-                 &t->trial[b], of_trial + b * inputs);
+        if (round > 0)
+            NVDP_RETURN_IF_FAILED(
+                nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
+        NVDP_RETURN_IF_FAILED(
+            rank(t, sight, first, trials, beam * NVDP__TRIES, t->trial, of_trial));
+        add_agreement(t, trials, beam * NVDP__TRIES, t->trial);
+        keep_best(t, all, NVDP__TRIES, written, mean, of_trial);
     }
     return NVDP_OK;
 }

@@ -126,6 +126,54 @@ Test(search, changes_candidates) {
     toy_close(&toy);
 }
 
+/* Two pieces of three are asked for once, one of them is there; a second copy of it is not asked for. */
+Test(search, agreement_by_hand) {
+    int32_t id[] = {1, 1, 2};
+    const float told[] = {0, 1, .25F, .75F};
+    const struct nvdp__written guess = {.n = 3, .id = id};
+    cr_expect_float_eq(nvdp__judge_agreement(&guess, 4, told, 2), 2 * 1.25 / 5, 1e-12);
+    const struct nvdp__written none = {.n = 0};
+    cr_expect_eq(nvdp__judge_agreement(&none, 4, told, 2), 0);
+}
+
+/* --- words that are read off --- */
+
+/* Texts at 0, 1 and 3 on a line have pieces 5, 5 6 and 7.  The map says that piece 6 becomes more frequent by .5 per
+ * unit.  At 1/2 with a narrow kernel the first two have half the weight each, and with an infinite one the rates of
+ * all texts count. */
+Test(reader, near_texts) {
+    enum { PIECES = 8 };
+    struct nvdp_context *ctx = support_context();
+    size_t offset[] = {0, 3, 7, 10};
+    int32_t id[] = {2, 5, 3, 2, 5, 6, 3, 2, 7, 3};
+    const struct nvdp_dataset known = {.count = 3, .offset = offset, .ids = id};
+    struct nvdp__piece_reader r;
+    float read[PIECES];
+    const float x = .5F - 4.F / 3;
+    cr_assert_eq(nvdp__piece_reader_create(ctx, 1, PIECES, &known, &r), NVDP_OK);
+    for (size_t i = 0; i < 3; i++)
+        r.vector[i] = (float)(i == 2 ? 3 : i) - 4.F / 3;
+    r.map[6] = .5F;
+    r.rate[5] = 2. / 3;
+    r.rate[6] = r.rate[7] = 1. / 3;
+    nvdp__piece_reader_compare(&r, &x);
+    cr_expect_eq(r.near[0].text + r.near[1].text, 1);
+    cr_expect_eq(r.near[2].text, 2);
+    cr_expect_float_eq(r.near[2].distance, 6.25, 1e-5);
+    r.width = .1;
+    nvdp__piece_reader_expect(&r, &x, read);
+    cr_expect_float_eq((double)read[5], 1, 1e-6);
+    cr_expect_float_eq((double)read[6], .5, 1e-6); /* half a piece, and .5 (1/2 - 1/2) */
+    cr_expect_float_eq((double)read[7], 0, 1e-6);
+    r.width = INFINITY;
+    nvdp__piece_reader_expect(&r, &x, read);
+    cr_expect_float_eq((double)read[5], 2. / 3, 1e-6);
+    cr_expect_float_eq((double)read[6], 1. / 3 + .5 * (.5 - 4. / 3), 1e-6);
+    cr_expect_float_eq((double)read[7], 1. / 3, 1e-6);
+    nvdp__piece_reader_release(&r);
+    nvdp_context_free(ctx);
+}
+
 /* --- the map of an attacker without the encoder --- */
 
 /* y = B x + 3 plus noise of variance .01, or none: the map finds B and 3, and its error is the noise's variance.
@@ -379,6 +427,8 @@ Test(invert, a_run) {
         (void)score(found, observed[o], "ROUGE-L", -1);
     }
     const double searched = score(found, "states", "cosine", -1);
+    /* the vectors of tokens name most texts */
+    cr_expect_gt(score(found, "states", "exact match", -1), .4);
     size_t bounded = 0, i;
     json_t *of;
     json_array_foreach(json_object_get(found, "scores"), i, of) {
