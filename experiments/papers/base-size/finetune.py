@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fine-tunes an MPNet encoder on a GLUE task with PyTorch, for machines that have a GPU. run.py reads the result with --finetuned.
+"""Fine-tunes an MPNet encoder on a GLUE task with PyTorch, for machines that have a GPU. run.py reads the result with --tuned.
 
 The encoder's weights are rounded to bfloat16 and stay as they are; each linear layer W of a block gets a learned change B A of rank 16 (LoRA, Hu et al.
 2021), which is added to W at the end. OUT/lora.safetensors has the factors and the head, a few MB; OUT has the whole checkpoint, which
@@ -9,10 +9,10 @@ The encoder's weights are rounded to bfloat16 and stay as they are; each linear 
 
 Needs torch, transformers and safetensors. Prints one line of JSON with the score on the dev file."""
 import argparse
-import csv
 import json
 import os
 import shutil
+import sys
 import time
 
 import numpy
@@ -21,6 +21,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn.functional import linear
 from transformers import AutoTokenizer, MPNetForSequenceClassification
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from common import glue_rows  # noqa: E402
 
 # folder, columns of the texts and of the label, labels (none: a number is learned), longest text, rows, batch, epochs
 TASKS = {
@@ -48,11 +51,10 @@ class Tuned(nn.Module):
         return linear(x, self.weight, self.bias) + SCALE * linear(linear(x, self.a), self.b)
 
 
-def read(path, task, limit=None):
-    """Returns (texts, labels) of a TSV file; texts has one list per column."""
-    _, columns, label, labels, *_ = TASKS[task]
-    with open(path, encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))[:limit]
+def read(glue, task, split, limit):
+    """Returns (texts, labels) of the first `limit` rows of a file; texts has one list per column."""
+    folder, columns, label, labels, *_ = TASKS[task]
+    rows = glue_rows(glue, folder, split)[:limit]
     return [[row[column] for row in rows] for column in columns], [float(row[label]) / 5 if labels is None else labels.index(row[label]) for row in rows]
 
 
@@ -73,15 +75,15 @@ def layers(model):
             yield model.get_submodule(parent), attribute, module, name
 
 
-def batches(encoded, order, size):
+def batches(order, size):
     for first in range(0, len(order), size):
         yield order[first:first + size]
 
 
 def fit(model, tokenizer, options, device):
     _, _, _, labels, length, rows, size, epochs = TASKS[options.task]
-    texts, targets = read(os.path.join(options.glue, TASKS[options.task][0], "train.tsv"), options.task, options.limit or rows)
-    dev, dev_targets = read(os.path.join(options.glue, TASKS[options.task][0], "dev.tsv"), options.task, options.limit or None)
+    texts, targets = read(options.glue, options.task, "train", options.limit or rows)
+    dev, dev_targets = read(options.glue, options.task, "dev", options.limit or None)
     encode = lambda columns: tokenizer(*columns, truncation=True, max_length=length)["input_ids"]
     train_ids, dev_ids = encode(texts), encode(dev)
     targets = torch.tensor(targets, dtype=torch.float32 if labels is None else torch.long)
@@ -100,7 +102,7 @@ def fit(model, tokenizer, options, device):
     model.train()
     for _ in range(epochs):
         order = draws.permutation(len(train_ids))
-        for chosen in batches(train_ids, order, size):
+        for chosen in batches(order, size):
             found = forward([train_ids[i] for i in chosen])
             loss = loss_of(found[:, 0] if labels is None else found, targets[torch.from_numpy(chosen)].to(device))
             optimizer.zero_grad()
@@ -111,7 +113,7 @@ def fit(model, tokenizer, options, device):
     model.eval()
     order = numpy.argsort([len(ids) for ids in dev_ids])
     with torch.no_grad():
-        found = torch.cat([forward([dev_ids[i] for i in chosen]).cpu() for chosen in batches(dev_ids, order, 128)])
+        found = torch.cat([forward([dev_ids[i] for i in chosen]).cpu() for chosen in batches(order, 128)])
     expected = numpy.array(dev_targets)[order]
     return float(numpy.corrcoef(found[:, 0].numpy(), expected)[0, 1]) if labels is None else float((found.argmax(1).numpy() == expected).mean()), steps
 
