@@ -3,8 +3,8 @@
 
 The encoder has 12 layers of width 768, as the papers' BERT-base. finetune.py fine-tunes it on each task with PyTorch (low-rank changes of all its
 linear layers, by whoever has a GPU); then it is frozen, and nvdp trains everything else on its states, in bf16: the head of `base`, and the methods. `--tuned`
-may also name models of nvdp's own runs, such as runs/{task}-{seed}/model. Of SST-2's train file the encoder has learned the first 10,000 rows, and nvdp
-draws 10,000 rows for each seed, so about 18,500 labeled texts are used; of the other tasks both use all stored rows. The best epoch of nvdp's
+may also name models of nvdp's own runs, such as runs/{task}-{seed}/model. The encoder has learned the first 10,000 rows of SST-2's train file, and nvdp
+draws 10,000 rows for each seed: about 18,500 labeled texts in all. In the other tasks both use all stored rows. The best epoch of nvdp's
 training is chosen on texts that the encoder may have learned; the dev files, on which everything is scored, are new to both. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left
 and about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
 import math
