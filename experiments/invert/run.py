@@ -146,7 +146,7 @@ def mechanisms(study):
         if not isinstance(found, Missing):
             said.append(verdict(title, found))
     note = ("Certified, C = 8, has epsilon %.0f at delta 1e-5: it limits no attacker. Its guesses have almost the vector of the sample, as the cosine says, but not its words: "
-            "the 32 dimensions of one vector are found by many texts." % math.ceil(epsilon_of(8)))
+            "many texts have almost the same 32 numbers." % math.ceil(epsilon_of(8)))
     scale = "%s on SST-2 (4,000 rows), 1,000 public texts, %s dev texts attacked, the first %d tokens of each; %s training steps, %s rounds." % (
         study.options.model, study.options.texts, TOKENS, study.options.steps, study.options.search)
     header = ["method", "the model sees", *METRICS]

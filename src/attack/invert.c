@@ -1,7 +1,7 @@
 /* Writes the texts of samples (invert.h) and compares them with the true ones.  The sources of samples are a run, a
  * file with its samples, or vectors of texts that the caller names.  Of the candidates of a text the attacker chooses
- * the one whose vectors, computed without noise by the victim's encoder, have the largest cosine to the sample; without
- * the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
+ * the one whose vectors, computed without noise by the victim's encoder, and words fit the sample best (invert_search.c);
+ * without the encoder, the likeliest.  An attacker with a surrogate encoder reads and compares mapped samples instead. */
 #include "attack/invert.h"
 
 #include "attack/audit.h"

@@ -167,10 +167,10 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *inverter, const struct n
                                  size_t first, size_t n, int32_t *ids,
                                  struct nvdp__written *written);
 
+enum { NVDP__TRIES = 6 }; /* ways in which the masks of a changed candidate are filled */
 /* Fills the masks of `beam` candidates for each of n texts with drawn tokens, in several ways.  The candidates are every
  * NVDP__TRIES-th of `written`, whose ids follow each other, `length` apart; the others become their copies.  `read`
  * [n * beam, pieces]: the expected numbers of pieces.  Other rounds draw other tokens. */
-enum { NVDP__TRIES = 6 };
 nvdp_status nvdp__inverter_fill(struct nvdp__inverter *inverter, const struct nvdp__sight *sight,
                                 size_t first, size_t n, size_t round, float *read,
                                 struct nvdp__written *written);
