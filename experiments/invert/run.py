@@ -8,8 +8,9 @@ closer to the sample and their words fit those that were read off it. Scores are
 the same model with samples of other texts. If the score without noise is not clearly above it, the attacker is too weak and shows nothing about the
 mechanism. The program chooses penalty, kernel and shares of the read-out on held-out public texts. Its constants (the power of the model's
 probabilities, the sharpness of draws, the weight of words beside the cosine) were compared on 12 public questions of QQP, with neither them nor
-their paraphrases among the known texts: the first 12 short ones of rows random.Random(5).sample(range(1000, 10000), 80). That the cosine counts by
-the logarithm of its distance from 1 was not compared."""
+their paraphrases among the known texts: the first 12 short ones of rows random.Random(5).sample(range(1000, 10000), 80). Not compared
+were: that the cosine counts by the logarithm of its distance from 1, the smallest distance that counts, the floor of the numbers of words, and how
+many fills a change gets."""
 import csv
 import math
 import os
