@@ -1,4 +1,4 @@
-"""An n-gram model of words (interpolated Kneser-Ney), and its most probable text of a given number of words.
+"""An n-gram model of words (interpolated Kneser-Ney), and its most probable text of a given number of words, as far as found.
 
 A word is a run of letters and digits in lower case; punctuation and capitals are left out, so the model's probability of a text is at least that of
 writing it exactly. Words that the model's texts lack have probability 0, which raises the others."""
@@ -21,7 +21,10 @@ def words_of(text):
 class Model:
     def __init__(self, texts):
         texts = list(filter(None, map(words_of, texts)))
-        self.lengths, self.texts = collections.Counter(map(len, texts)), len(texts)
+        self.texts = collections.defaultdict(list)  # number of words -> texts
+        for text in texts:
+            self.texts[len(text)].append(text)
+        self.count = len(texts)
         # follow[k][context of k words][word]: count; below the highest order, the number of different words before context and word
         self.follow = [collections.defaultdict(collections.Counter) for _ in range(ORDER)]
         for text in texts:
@@ -51,23 +54,28 @@ class Model:
             p = (max(found[word] - DISCOUNT, 0) + DISCOUNT * len(found) * p) / self.total[k][at]
         return p
 
+    def probabilities(self, text):
+        """Yields each word of a text, END included, and its probability."""
+        row = [START] * (ORDER - 1) + list(text) + [END]
+        for i in range(ORDER - 1, len(row)):
+            yield row[i], self.probability(tuple(row[i - ORDER + 1:i]), row[i])
+
     def share(self, n):
         """Returns the share of texts with n words."""
-        return self.lengths[n] / self.texts
+        return len(self.texts[n]) / self.count
 
     def bits(self, texts):
         """Returns the bits per word of texts, END included, without words that the model does not know."""
         bits = words = 0
         for text in map(words_of, texts):
-            row = [START] * (ORDER - 1) + text + [END]
-            for i in range(ORDER - 1, len(row)):
-                if row[i] in self.follow[0][()]:
-                    bits -= math.log2(self.probability(tuple(row[i - ORDER + 1:i]), row[i]))
+            for word, p in self.probabilities(text):
+                if word in self.follow[0][()]:
+                    bits -= math.log2(p)
                     words += 1
         return bits / words
 
     def likeliest(self, n):
-        """Returns log p and the words of the most probable text of n words that a beam search finds."""
+        """Returns log p and the words of the most probable text of n words among those that a beam search finds and the model's own."""
         beam = {(START,) * (ORDER - 1): (0.0, ())}  # last words -> best text that ends with them
         for _ in range(n):
             longer = {}
@@ -77,4 +85,6 @@ class Model:
                     if at not in longer or longer[at][0] < made:
                         longer[at] = made, text + (word,)
             beam = dict(heapq.nlargest(BEAM, longer.items(), key=lambda one: one[1][0]))
-        return max((score + math.log(self.probability(context, END)), text) for context, (score, text) in beam.items())
+        found = [(score + math.log(self.probability(context, END)), text) for context, (score, text) in beam.items()]
+        own = [(sum(math.log(p) for _, p in self.probabilities(text)), tuple(text)) for text in self.texts[n]]
+        return max(found + own)

@@ -2,8 +2,8 @@
 
 A study is a script run.py in a folder beside this file. It has one function per table or figure of its paper, marked with @study.table.
 The function asks for numbers with study.measure() and returns a Table. A measurement runs once: its number is then read from records.json
-in the folder of the script, as long as its arguments stay the same. So an interrupted command continues where it stopped, and the page
-follows from the records alone.
+in the folder of the script, as long as its arguments stay the same, and those of the measurements that made its inputs. So an interrupted
+command continues where it stopped, and the page follows from the records alone.
 
     study = Study(__file__, "SanText", {"glue": ("glue", "folder of GLUE's tasks")})
 
@@ -20,6 +20,7 @@ import dataclasses
 import fcntl
 import inspect
 import json
+import math
 import os
 import resource
 import shlex
@@ -67,6 +68,11 @@ def number(value, digits=3):
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def at_most(value, digits=3, largest=1.0):
+    """Formats a proven upper bound, rounded up."""
+    return value if isinstance(value, Missing) else number(min(largest, math.ceil(value * 10 ** digits) / 10 ** digits), digits)
+
+
 def alignment(column):
     """Aligns a column to the left if it has words."""
     return "---" if any(isinstance(cell, str) and len(cell) > 12 for cell in column) else "---:"
@@ -99,6 +105,14 @@ def mean(values):
     return missing[0] if missing else statistics.mean(values)
 
 
+@dataclasses.dataclass
+class Maker:
+    """The call of measure() that makes an output."""
+    again: object  # makes the output again
+    made: dict  # outputs -> arguments, as records store them: of this call, and of those that made its inputs
+    missing: object = None  # the Missing of this call
+
+
 class Study:
     def __init__(self, file, title, inputs):
         """inputs: name -> (default, meaning) of a folder, file or number that commands use as {name}; an option and, in capitals, an
@@ -108,7 +122,7 @@ class Study:
         self.place = "papers/" + name if parent == "papers" else name  # the folder in experiments/
         self.title, self.inputs, self.tables = title, inputs, {}
         self.figures = {}  # file in the page's folder figures/ -> function that draws it to a path
-        self.makers = {}  # output -> the call of measure() that makes it
+        self.makers = {}  # output -> the Maker of it
 
     def table(self, function):
         self.tables[function.__name__] = function
@@ -116,30 +130,45 @@ class Study:
 
     def measure(self, name, *arguments, hours=0.02, keep, again=False):
         """Runs nvdp with these arguments, once, and returns the stored numbers. keep lists the keys of its JSON output to store ("a.b" is b
-        inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours. hours: estimate for one
-        core. again: runs it even if its numbers are stored."""
+        inside a); the key "cpu" has the seconds. Returns a Missing if it has not run and takes longer than --hours, or if an input, the output
+        of an earlier call, is a Missing. hours: estimate for one core. again: runs it even if its numbers are stored."""
         texts = list(map(str, arguments))
         out = texts[texts.index("--out") + 1] if "--out" in texts else None
-        self.makers[out] = lambda: self.measure(name, *arguments, hours=hours, keep=keep, again=True)
         short = {name: os.path.basename(str(getattr(self.options, name)).rstrip("/")) for name in self.inputs}
         command = [text.format(**vars(self.options)) for text in texts]
-        record = self.records.get(name)
         stored = [text.format(out="OUT", **short) for text in texts]
-        if record is not None and record["arguments"] == stored and not again:
+        inputs = {path: maker for path, maker in self.makers.items() if path != out and any(is_in(path, text) for text in texts)}
+        made = {path: of for maker in inputs.values() for path, of in maker.made.items()}
+        if out is not None:
+            self.makers[out] = Maker(lambda: self.measure(name, *arguments, hours=hours, keep=keep, again=True), {**made, out.format(out="OUT", **short): stored})
+
+        def missing(hours):
+            if out is not None:
+                self.makers[out].missing = Missing(hours)
+            return Missing(hours)
+
+        unmade = [maker.missing.hours for maker in inputs.values() if maker.missing is not None]
+        if unmade:
+            return missing(sum(unmade) + hours)
+        record = self.records.get(name)
+        if record is not None and record["arguments"] == stored and record.get("made", made) == made and not again:  # older records have no "made"
             return {**record["values"], "cpu": record["cpu"]}
         if hours > self.options.hours:
-            return Missing(hours)
-        for text in texts:  # an output that this needs may be gone, for example if the stored numbers are from another machine
-            if text != out and text in self.makers and not os.path.exists(text.format(**vars(self.options))):
-                made = self.makers[text]()
-                if isinstance(made, Missing):
-                    return Missing(made.hours + hours)
+            return missing(hours)
+        for path, maker in inputs.items():  # an input may be gone, for example if the stored numbers are from another machine, or of other arguments
+            path = path.format(**vars(self.options))
+            wanted = json.dumps(list(maker.made.values())[-1])
+            if not os.path.exists(path) or read(path + ".arguments") not in (None, wanted):
+                found = maker.again()
+                if isinstance(found, Missing):
+                    return missing(found.hours + hours)
         self.resume(command, stored)
         print(name + ":", end=" ", file=sys.stderr)
         start = cpu_of_children()
         found = self.run(*command)
         values = {key: find(found, key) for key in keep}
-        self.save(name, {"arguments": stored, "cpu": round(cpu_of_children() - start, 1), "values": values})
+        record = {"arguments": stored, **({"made": made} if made else {}), "cpu": round(cpu_of_children() - start, 1), "values": values}
+        self.save(name, record, None if again or out is None else out.format(out="OUT", **short))
         return {**values, "cpu": self.records[name]["cpu"]}
 
     def run(self, *command, statuses=(0,)):
@@ -164,6 +193,21 @@ class Study:
         self.save(name, {"arguments": arguments, "cpu": round(sum(os.times()[:4]) - start, 1), "values": values})
         return values
 
+    def embed(self, model, texts, path):
+        """Returns the unit vectors of the texts of a JSON Lines file, which the program embeds once, in a file at path."""
+        import h5py
+        import numpy as np
+
+        if not os.path.exists(path):
+            self.run("encode", "--model", model, "--jsonl", texts, "--pool", "mean", "--max-length", 128, "--out", path)
+        with h5py.File(path) as file:
+            x = file["sentence_embedding"][:]
+        return x / np.linalg.norm(x, axis=1, keepdims=True)
+
+    def bound(self, name, clip, dim, baseline):
+        """Returns the proven bound on a guess that is right in a share `baseline` of cases without a sample."""
+        return self.measure("bound/" + name, "explain", "--clip-sequence", clip, "--dim", dim, "--baseline", baseline, hours=0.001, keep=["guess"])["guess"][0]["bound"]
+
     def resume(self, command, arguments):
         """Turns a command whose output folder holds an unfinished run with the same arguments into one that continues the run."""
         if command[0] not in ("train", "pretrain"):
@@ -180,12 +224,14 @@ class Study:
     def load(self):
         return json.loads(read(self.options.records) or "{}")
 
-    def save(self, name, record):
-        """Adds a record to the file, which other commands may extend at the same time."""
+    def save(self, name, record, changed=None):
+        """Adds a record to the file, which other commands may extend at the same time. Removes the records without "made" that read from the output
+        `changed`, because an earlier output was measured."""
         partial = self.options.records + ".partial"
         folder = os.open(os.path.dirname(os.path.abspath(self.options.records)), os.O_RDONLY)
         fcntl.flock(folder, fcntl.LOCK_EX)
-        self.records = {**self.load(), name: record}
+        old = {key: of for key, of in self.load().items() if changed is None or "made" in of or not any(is_in(changed, str(text)) for text in of["arguments"])}
+        self.records = {**old, name: record}
         with open(partial, "w", encoding="utf-8") as file:
             file.write("{\n" + ",\n".join("%s: %s" % (json.dumps(key), json.dumps(self.records[key])) for key in sorted(self.records)) + "\n}\n")
         os.replace(partial, self.options.records)
@@ -242,6 +288,11 @@ def read(path):
         return None
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def is_in(path, text):
+    """Returns whether a text is this path or a path in it."""
+    return text == path or text.startswith(path + "/")
 
 
 def clean(text):

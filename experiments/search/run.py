@@ -6,9 +6,9 @@ has no noise unless a row says so. QQP: the first rows of the dev file whose sec
 duplicate pair searches its second. STS-B: the second sentences of the dev file; each first sentence of a pair with a score of 4 or more searches its
 second. The center and the public directions come from 2,000 texts of the train file. Recall is the share of queries whose text is among the first
 10 hits; nDCG is the mean of 1/log2(1 + rank) of these, 0 for the others. The encoder's embeddings are those of `nvdp encode`; the noise is drawn on
-their means here, and one row is the program's own file and search. Bound: the proven bound on naming the right one of as many equally likely
-texts from one sample, on average. **Whoever guesses a text can check the guess by such a search**, as far as the noise allows.
-Embedding the texts took ten minutes more than the minutes below. Needs numpy and h5py; the trained maps need torch."""
+their means here. Recall and nDCG of the program's own file and search stand below the first table. Bound: the proven bound on naming the right one of
+as many equally likely texts from one sample, on average, rounded up. **Whoever guesses a text can check the guess by such a search**, as far as the noise allows.
+The minutes below are without those of embedding the texts, about ten. Needs numpy and h5py; the trained maps need torch."""
 import json
 import math
 import os
@@ -16,7 +16,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict
+from common import Missing, Study, Table, at_most, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict
 
 CLIPS = (3, 5, 8, 12)
 CLEAN = 1000  # noise of a thousandth of the norm: as good as none
@@ -42,18 +42,10 @@ class SearchStudy(Study):
         model = os.path.basename(getattr(self.options, ENCODERS[encoder][0]))
         return super().once("%s/%s" % (model, name), [PUBLIC, *arguments], hours, work)
 
-    def embed(self, name, encoder="MiniLM"):
+    def embeddings(self, name, encoder="MiniLM"):
         """Returns the unit vectors of a prepared file's texts."""
-        import h5py
-        import numpy as np
-
         folder = getattr(self.options, ENCODERS[encoder][0])
-        path = self.at("%s-%s.h5" % (os.path.basename(folder), name))
-        if not os.path.exists(path):
-            self.run("encode", "--model", folder, "--jsonl", self.at(name + ".jsonl"), "--pool", "mean", "--max-length", 128, "--out", path)
-        with h5py.File(path) as file:
-            x = file["sentence_embedding"][:]
-        return x / np.linalg.norm(x, axis=1, keepdims=True)
+        return self.embed(folder, self.at(name + ".jsonl"), self.at("%s-%s.h5" % (os.path.basename(folder), name)))
 
     def found(self, task, clip, kind="", both=False, encoder="MiniLM"):
         """Returns the mean recall and ndcg over the seeds of the noise, computed once. kind: the public map."""
@@ -66,7 +58,7 @@ class SearchStudy(Study):
         import numpy as np
 
         wanted = prepare(self.options, task)
-        texts, queries, public = (self.embed("%s-%s" % (task, of), encoder) for of in ("texts", "queries", "public"))
+        texts, queries, public = (self.embeddings("%s-%s" % (task, of), encoder) for of in ("texts", "queries", "public"))
         center = public.mean(0)
         linear = public_map(self, kind, clip, public - center)
         unit = [clip * normalized((x - center) @ linear) for x in (texts, queries)]
@@ -142,7 +134,7 @@ def trained(study, clip):
     import torch
 
     pairs(study)
-    x = study.embed("pairs")
+    x = study.embeddings("pairs")
     x = torch.tensor(x - x.mean(0)).reshape(-1, 2, x.shape[1])
     random, noise = np.random.default_rng(0), torch.Generator()
     order = random.permutation(len(x))
@@ -242,15 +234,9 @@ def ranks_of(texts, queries, wanted):
     return (1 + (estimates > own[:, None]).sum(1)).tolist()
 
 
-def bound(study, clip, texts, dim):
-    """Returns the bound on naming one of so many texts."""
-    made = study.measure("bound/%g-%d-%d" % (clip, texts, dim), "explain", "--clip-sequence", clip, "--dim", dim, "--baseline", 1 / texts, hours=0.001,
-                         keep=["guess"])
-    return made if isinstance(made, Missing) else made["guess"][0]["bound"]
-
-
-def percent(value):
-    return value if isinstance(value, Missing) else number(float(value), 3)
+def naming(study, clip, texts, dim):
+    """Returns the bound on naming one of so many texts, as a cell."""
+    return at_most(study.bound("%g-%d-%d" % (clip, texts, dim), clip, dim, 1 / texts))
 
 
 def whole(value):
@@ -270,13 +256,13 @@ def by_clip(study, task):
     for encoder, (_, width) in ENCODERS.items():
         for clip in CLIPS:
             made, both = (study.found(task, clip, both=noisy, encoder=encoder) for noisy in (False, True))
-            rows.append(["%s, C %d" % (encoder, clip), *both_scores(made), *both_scores(both), percent(bound(study, clip, TASKS[task][5], width))])
+            rows.append(["%s, C %d" % (encoder, clip), *both_scores(made), *both_scores(both), naming(study, clip, TASKS[task][5], width)])
         rows.append(["%s, no noise" % encoder, *both_scores(study.found(task, CLEAN, encoder=encoder)), "", "", ""])
     return rows
 
 
 def both_scores(found):
-    return [percent(found["recall"]), percent(found["ndcg"])]
+    return [found["recall"], found["ndcg"]]
 
 
 HEADER = ["", "recall@10", "nDCG@10", "recall@10, query noised too", "nDCG@10, query noised too", "bound on naming one"]
@@ -294,7 +280,7 @@ def qqp(study):
                  header=HEADER + ["prototype, recall", "prototype, both noised"], rows=rows,
                  verdict=verdict(measured, lambda *found: all(a > WANTED[clip] - .05 for a, clip in zip(found, CLIPS)),
                                  "recall is at most .05 below that of the prototype at each C.", "recall is below the prototype's."),
-                 note="One export and one search of the program with MiniLM at C 5: recall@10 %s, nDCG@10 %s." % (percent(program["recall"]), percent(program["ndcg"])))
+                 note="One export and one search of the program with MiniLM at C 5: recall@10 %s, nDCG@10 %s." % (number(program["recall"]), number(program["ndcg"])))
 
 
 @study.table
@@ -316,7 +302,7 @@ def reduced(study):
             for dim in (0, 128, 64) if clip < CLEAN else (128, 64):
                 made, width = study.found(task, clip, "reduce-%d" % dim if dim else ""), dim or ENCODERS["MiniLM"][1]
                 rows.append(["%s, %s" % (TASKS[task][0], "C %d" % clip if clip < CLEAN else "no noise"), width, *both_scores(made),
-                             percent(bound(study, clip, TASKS[task][5], width)) if clip < CLEAN else ""])
+                             naming(study, clip, TASKS[task][5], width) if clip < CLEAN else ""])
                 changes += [made["recall"] - study.found(task, clip)["recall"]] if dim and clip < CLEAN else []
     return Table(scale="MiniLM; as above.", header=["", "dimensions", "recall@10", "nDCG@10", "bound on naming one"], rows=rows,
                  verdict=verdict(changes, lambda *found: "**Finding**: with fewer dimensions, recall changes by %+.3f to %+.3f: they do not help the searcher."

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Pages of experiments/results that a study of experiments writes follow from its records: writes each again and compares.
 # Also measures with a stand-in for nvdp that prints {"changed": 1, ...}, and checks that a measurement runs once, that other options
-# measure again, that a long one is left out, and that one whose output another needs runs again if the output is gone.
+# measure again, that a long one is left out, and that one whose output another needs runs again if the output is gone. Other options of a
+# measurement that makes an output measure again what reads the output; records without "made" stay until then.
 # usage: papers.sh SOURCE SCRATCH
 set -euo pipefail
 source=$1 scratch=$2
@@ -25,7 +26,7 @@ The question of the page."""
 import sys
 sys.path.insert(0, "$source/experiments/papers")
 from common import Study, Table, verdict
-study = Study(__file__, "Title", {"rows": (10, "rows")})
+study = Study(__file__, "Title", {"rows": (10, "rows"), "lr": (1, "rate")})
 
 @study.table
 def table1(study):
@@ -40,6 +41,14 @@ def table2(study):
     study.measure("made", "sanitize", "--out", "{out}/made", hours=1, keep=["changed"])
     found = [study.measure("use/%d" % k, "sanitize", "--data", "{out}/made", "--rows", k, keep=["changed"])["changed"] for k in range(int(study.options.rows / 10))]
     return Table(scale="Scale.", header=["", "ours"], rows=[["use", found[-1]]], verdict=verdict(found, lambda *_: True, "yes.", "no."))
+
+@study.table
+def table3(study):
+    "Table 3: three, what reads a file that reads what two made"
+    made = study.measure("trained", "train", "--lr", "{lr}", "--out", "{out}/trained", hours=0.2, keep=["changed"])
+    study.measure("exported", "export", "{out}/trained/model", "--out", "{out}/exported", keep=["changed"])
+    attacked = study.measure("attacked", "attack", "{out}/exported", keep=["changed"])["changed"]
+    return Table(scale="Scale.", header=["", "ours"], rows=[["attacked", attacked]], verdict=verdict([attacked], lambda *_: True, "yes.", "no."))
 
 study.main()
 END
@@ -70,3 +79,24 @@ measure table2 --rows 30 | grep -x '| use | not run; 1 hours estimated |'
 calls 6
 measure table2 --rows 30 --hours 1 | grep -x '| use | 1 |'
 calls 8
+measure table3 --hours 1 | grep -x '| attacked | 1 |'
+calls 11
+measure table3 | grep -x '| attacked | 1 |'
+calls 11
+measure table3 --lr 2 | grep -x '| attacked | not run; 14 minutes estimated |' # its training is not run
+measure page --lr 2
+grep -qx '| attacked | not run; 14 minutes estimated |' "$scratch/page.md"
+calls 11
+measure table3 --lr 2 --hours 1 | grep -x '| attacked | 1 |'
+calls 14
+sed -i 's/"made": {[^}]*}, //' "$scratch/study/records.json"
+measure table3 --lr 2 | grep -x '| attacked | 1 |'
+calls 14
+measure table3 --lr 3 --hours 1 | grep -x '| attacked | 1 |'
+calls 17
+measure table3 --lr 3 | grep -x '| attacked | 1 |'
+calls 17
+printf '["train", "--lr", "9"]' >"$scratch/out/trained.arguments" # an output of another training
+sed -i '/^"exported"/d' "$scratch/study/records.json"
+measure table3 --lr 3 --hours 1 | grep -x '| attacked | 1 |'
+calls 19
