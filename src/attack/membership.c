@@ -7,7 +7,8 @@
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     struct nvdp__membership *out = found;
-    const char *of = nvdp_config_get(attacked->config, "members"); /* both open the options */
+    /* Each of the two functions below opens the options itself. */
+    const char *of = nvdp_config_get(attacked->config, "members");
     const bool training = strcmp(of, nvdp__members_of[NVDP__MEMBERS_TRAINING]) == 0;
     out->of = training ? NVDP__MEMBERS_TRAINING : NVDP__MEMBERS_SHARED;
     NVDP_RETURN_IF_FAILED(training ? nvdp__membership_training(attacked, out)

@@ -116,8 +116,8 @@ const char *const nvdp__members_of[] = {
 static const struct nvdp_option text_options[] = {
     NVDP__SEED_ROW(AT(seed)),
     {"public", NVDP_OPTION_TEXT, "FILE",
-     "texts that the attacker has, with the task's columns (.tsv, .csv, .json; -: standard input, "
-     "as TSV); they must not be the attacked texts; --input is the same",
+     "texts that the attacker has, one per line or a table with the task's columns (.tsv, .csv, "
+     ".json); -: standard input; they must not be the attacked texts; --input is the same",
      NULL, AT(known),
      .group = "Kinds nearest, token, language, informed, bag, attribute, invert, membership:",
      .traits = NVDP_TRAIT_BASIC},

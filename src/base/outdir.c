@@ -60,14 +60,14 @@ nvdp_status nvdp__outdir_check_run(struct nvdp_context *ctx, const char *run) {
     if (holds(run, "run.json")) return NVDP_OK;
     const bool pretrained = holds(run, "pretrain.json");
     const bool ended = !holds(run, "state.ckpt") || holds(run, "result.json");
-    return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                      "%s: expected the folder of a run of nvdp train, found no run.json%s", run,
-                      pretrained && ended ? ": the folder has a pretrained model"
-                      : pretrained
-                          ? ": the folder has a pretraining that was stopped or is still running"
-                      : ended ? ""
-                              : ": a training began in this folder but cannot be resumed without "
-                                "run.json; train again");
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT, "%s: expected the folder of a run of nvdp train, found %s%s", run,
+        nvdp__exists(run) && !nvdp__is_directory(run) ? "a file" : "no run.json",
+        pretrained && ended ? ": the folder has a pretrained model"
+        : pretrained        ? ": the folder has a pretraining that was stopped or is still running"
+        : ended             ? ""
+                            : ": a training began in this folder but cannot be resumed without "
+                              "run.json; train again");
 }
 
 /* True if both paths lead to the same folder. */

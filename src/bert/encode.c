@@ -27,7 +27,6 @@
 enum {
     NAME_SIZE = 32,
     LINE_LIMIT = 1 << 26,
-    LOOK_BYTES = 4096,
     MIN_SINGLE = 2, /* with the special tokens */
     MIN_PAIR = 3,
     MIN_LENGTH = MIN_PAIR /* fits every text */
@@ -35,6 +34,7 @@ enum {
 
 /* Files before version 0.1 call it "pooled". */
 #define POOLER_OUTPUT "pooler_output"
+#define TEXT "text" /* key of an object, and column of a table unless another is named */
 
 /* --- options --- */
 
@@ -265,7 +265,7 @@ static nvdp_status encode_text(struct reader *reader, struct nvdp__field text,
 }
 
 static nvdp_status read_text(struct reader *reader, const json_t *object) {
-    const json_t *text = json_object_get(object, "text");
+    const json_t *text = json_object_get(object, TEXT);
     const json_t *pair = json_object_get(object, "pair");
     if (json_is_null(pair)) pair = NULL;
     if (!json_is_string(text))
@@ -299,7 +299,7 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
     } else if (json_object_get(object, "input_ids") != NULL) {
         /* if a line has both, as in test data of tokenizers, the ids take precedence */
         status = read_ids(reader, object);
-    } else if (json_object_get(object, "text") != NULL) {
+    } else if (json_object_get(object, TEXT) != NULL) {
         status = read_text(reader, object);
     } else {
         status = FAIL(reader, "expected '%s' or '%s', found neither", "text", "input_ids");
@@ -319,6 +319,10 @@ static nvdp_status read_objects(struct reader *reader, struct nvdp__lines *lines
     }
 }
 
+static const char *text_column(const struct nvdp__encode_limits *limits) {
+    return limits->text_column != NULL ? limits->text_column : TEXT;
+}
+
 /* Reads a table, or lines. `lines`: the open file, or NULL to open it. */
 static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
                              enum nvdp__table_format format) {
@@ -328,7 +332,7 @@ static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
     struct nvdp__row_chunks *chunks = NULL;
     const struct nvdp__rows *rows;
     config.task = NVDP_TASK_TSV;
-    config.text_column = limits->text_column != NULL ? limits->text_column : "text";
+    config.text_column = text_column(limits);
     config.text_pair_column = limits->text_pair_column;
     if (lines == NULL)
         NVDP_TRY(nvdp__table_chunks_format(reader->ctx, nvdp__task_layout(config.task),
@@ -345,18 +349,36 @@ cleanup:
     return status;
 }
 
-/* Finds the format by the name, or else by the first byte that is not blank. */
+/* Reads a table, or one text per line, in a file whose name is not that of a table, by its first bytes. */
+static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
+                              struct nvdp__line head) {
+    struct nvdp__layout layout = *nvdp__task_layout(NVDP_TASK_TSV);
+    enum nvdp__table_format format = NVDP__TABLE_TSV;
+    layout.text = text_column(reader->limits);
+    if (reader->limits->text_pair_column == NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__texts_format(reader->ctx, &layout, reader->path, head.text, head.size, &format));
+    if (format == NVDP__TABLE_TSV && nvdp__check_regular(NULL, reader->path) == NVDP_OK)
+        nvdp__lines_close(lines); /* the file can be read twice, to find quotes */
+    NVDP_RETURN_IF_FAILED(read_rows(reader, lines->input != NULL ? lines : NULL, format));
+    if (format == NVDP__TABLE_LINES && reader->input->data.count > 0)
+        nvdp__table_log_lines(reader->ctx, reader->path, reader->input->data.count);
+    return NVDP_OK;
+}
+
+/* Finds the format by the name, or else by the first bytes. */
 static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     const char *const path = reader->path;
     const bool json = nvdp__table_format_of(path) == NVDP__TABLE_JSONL;
     struct nvdp__line head;
     if (nvdp__is_table(path) && !json) return read_rows(reader, NULL, NVDP__TABLE_TSV);
     NVDP_RETURN_IF_FAILED(nvdp__lines_open(reader->ctx, path, lines));
-    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, LOOK_BYTES, &head));
+    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, NVDP__LOOK_BYTES, &head));
     const char first = nvdp__first_byte(head.text, head.size);
-    if (reader->limits->only_objects || first == '{' || (json && first != '['))
+    const bool own = strcmp(text_column(reader->limits), TEXT) == 0; /* an object's key */
+    if (reader->limits->only_objects || (own && (first == '{' || (json && first != '['))))
         return read_objects(reader, lines);
-    return read_rows(reader, lines, json ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES);
+    return json ? read_rows(reader, lines, NVDP__TABLE_JSONL) : read_texts(reader, lines, head);
 }
 
 nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,

@@ -24,8 +24,9 @@ struct nvdp__encode_limits {
     const char *text_column, *text_pair_column; /* of tables; NULL: "text", and none */
 };
 
-/* Reads a whole file: a table by its name (.tsv, .csv), one text per line, or one JSON object per line, where blank
- * lines are skipped. An array of objects in a file named .json is a table.
+/* Reads a whole file: a table by its name (.tsv, .csv) or first line, one text per line (nvdp__texts_format()), or one
+ * JSON object per line, where blank lines are skipped. An array of objects in a file named .json is a table, and so are
+ * objects if another column than "text" is named.
  *   {"text": "...", "pair": "..." or null, "max_length": 128}   pair and max_length are optional
  *   {"input_ids": [...], "token_type_ids": [...]}               types are optional, default 0
  * Other members are ignored; token ids take precedence over a text. Errors name PATH:LINE. */

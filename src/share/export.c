@@ -120,13 +120,14 @@ static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] 
 static const struct nvdp_option option_rows[] = {
     {"run", NVDP_OPTION_TEXT, "RUN",
      "run directory; with --model the run to make or to use again, by default MODEL-sentence "
-     "beside the file; name one run for all files of the same texts, because its ledger counts "
-     "them",
+     "beside the output file; name one run for all files of the same texts, because its ledger "
+     "counts them",
      NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
     {"model", NVDP_OPTION_TEXT, "DIR",
      "release the sentence embedding of this public encoder, without training: needs center, and "
      "clip-sequence or certified-epsilon; RUN is made or used again, by default MODEL-sentence "
-     "beside the file; whoever guesses a text can check the guess, as far as the noise allows",
+     "beside the output file; whoever guesses a text can check the guess, as far as the noise "
+     "allows",
      NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
     {"center", NVDP_OPTION_TEXT, "FILE",
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
@@ -380,9 +381,12 @@ static nvdp_status check_center(const struct export *export) {
     char sha256[65] = "";
     size_t both = 0;
     if (texts == NULL)
-        texts = options->run;
-    else if (nvdp__exists(texts))
-        NVDP_TRY(nvdp__file_sha256(export->ctx, texts, sha256));
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                            "%s: the run does not state the file of its center, so its texts "
+                            "cannot be compared with the texts to share; export with {model} and "
+                            "{center}",
+                            options->run));
+    if (nvdp__exists(texts)) NVDP_TRY(nvdp__file_sha256(export->ctx, texts, sha256));
     if (sha256[0] == '\0' || strcmp(sha256, query->texts_sha256) != 0)
         NVDP_TRY(nvdp__fail(
             export->ctx, NVDP_ERR_INPUT,

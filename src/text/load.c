@@ -21,7 +21,7 @@
  *     u32  tokens per text; u32 of these of type 0; u8 truncated; i64 row in the file
  *     f32  label (if labeled); i32 token ids; names and ids, each ending with a NUL */
 static const char kind[] = "tokens";
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 struct head {
     uint64_t texts, tokens, labeled, names, name_bytes, id_bytes;
@@ -388,8 +388,8 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
                   dataset->longest);
 }
 
-/* Loads through the cache, if there is one. A file with skipped or unusual rows is not cached,
- * so that their notices appear again. */
+/* Loads through the cache, if there is one. A file with skipped or unusual rows, or of lines, is not
+ * cached, so that their notices appear again. */
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp_dataset_config *config, enum nvdp__label_use use,
                         const char *path, struct nvdp_dataset **out) {
@@ -415,7 +415,7 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
         NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
         NVDP_TRY(sample_rows(ctx, config, &rows));
         NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, &dataset));
-        if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0)
+        if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0 && !rows.lines)
             keep(ctx, config->cache, kept, dataset);
     }
     log_findings(ctx, tokenizer, path, rows.not_utf8, dataset);

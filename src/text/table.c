@@ -87,6 +87,10 @@ void nvdp__table_log_quotes(struct nvdp_context *ctx, const char *path) {
     nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: fields are quoted as in CSV: quotes are taken off", path);
 }
 
+void nvdp__table_log_lines(struct nvdp_context *ctx, const char *path, size_t texts) {
+    nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu texts, one per line", path, texts);
+}
+
 void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
                            size_t empty, size_t rows) {
     if (not_utf8 > 0)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- tasks ---- */
 
@@ -585,6 +586,7 @@ static nvdp_status read_rows(struct reader *reader) {
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: skipped %zu bad rows; the first: %s",
                   reader->chunks.tsv.path, bad, first != NULL ? first : "");
     rows->skipped += bad;
+    if (rows->lines) nvdp__table_log_lines(ctx, reader->chunks.tsv.path, rows->count);
     if (rows->count == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
                             reader->chunks.tsv.path, rows->skipped > 0 ? " that can be used" : ""));
@@ -593,38 +595,116 @@ cleanup:
     return status;
 }
 
-/* True if a file of texts, whose name is not that of a table, has one text per line: its first line is no header,
- * because it has no tab and is not the name of the text's column. */
-static bool has_lines(const struct reader *reader, const char *path, const char *bytes,
-                      size_t count) {
-    const struct nvdp__layout *layout = &reader->layout;
-    if (reader->use != NVDP__LABELS_FOUND || nvdp__is_table(path) || count == 0 ||
-        layout->pair != NULL || reader->config->id_column != NULL)
-        return false;
-    const size_t mark = nvdp__byte_order_mark(bytes, count);
-    const char *at = bytes + mark, *stop = memchr(at, '\n', count - mark);
-    size_t size = stop != NULL ? (size_t)(stop - at) : count - mark;
-    size -= size > 0 && at[size - 1] == '\r';
-    return memchr(at, '\t', size) == NULL &&
-           !nvdp__field_is((struct nvdp__field){at, size}, layout->text);
+static const char BLANKS[] = " \t\r";
+
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
 }
 
-/* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated
- * ones may use quotes. */
-static void open_table(struct reader *reader, const char *path, const char *bytes, size_t count) {
-    struct nvdp__tsv *tsv = &reader->chunks.tsv;
-    nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
-    if (has_lines(reader, path, bytes, count)) {
-        const bool objects = nvdp__first_byte(bytes, count) == '{';
-        tsv->format = objects ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES;
-        return;
+/* True if a line begins an array in JSON: of objects, texts, arrays or numbers. "[1] See below" is a text. */
+static bool begins_array(struct nvdp__field line) {
+    size_t i = 1;
+    if (line.size == 0 || line.text[0] != '[') return false;
+    while (i < line.size && is_one_of(line.text[i], BLANKS))
+        i++;
+    if (i == line.size || is_one_of(line.text[i], "{\"[")) return true;
+    while (i < line.size && is_one_of(line.text[i], "0123456789+-.eE, \t\r]"))
+        i++;
+    return i == line.size;
+}
+
+static struct nvdp__field without_blanks(struct nvdp__field field) {
+    for (; field.size > 0 && is_one_of(field.text[0], BLANKS); field.size--)
+        field.text++;
+    while (field.size > 0 && is_one_of(field.text[field.size - 1], BLANKS))
+        field.size--;
+    return field;
+}
+
+/* True if a field of the line, as other programs write and separate them, is the column's name. */
+static bool names_column(struct nvdp__field line, const char *name) {
+    for (size_t from = 0, to = 0; from <= line.size; from = ++to) {
+        while (to < line.size && !is_one_of(line.text[to], ",;|\t"))
+            to++;
+        struct nvdp__field field =
+            without_blanks((struct nvdp__field){line.text + from, to - from});
+        const char quote = field.size > 1 ? field.text[0] : '\0';
+        if (is_one_of(quote, "\"'") && field.text[field.size - 1] == quote)
+            field = without_blanks((struct nvdp__field){field.text + 1, field.size - 2});
+        if (field.size == strlen(name) && strncasecmp(field.text, name, field.size) == 0)
+            return true;
     }
-    if (reader->layout.task.id != NVDP_TASK_TSV) return;
+    return false;
+}
+
+/* Refuses texts whose first line that is not blank, `number`, looks like something else. */
+static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                               const char *path, size_t number, struct nvdp__field line) {
+    const bool array = begins_array(without_blanks(line));
+    if (memchr(line.text, '\r', line.size) != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s:%zu: expected lines that end in LF or CR LF, found CR alone; convert "
+                          "the file, as tr '\\r' '\\n' does",
+                          path, number);
+    if (!array && !names_column(line, layout->text)) return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_INPUT,
+        "%s:%zu: expected one text per line, found %s, which looks like %s; %s; if it is a text, "
+        "put a line '%s' before the texts",
+        path, number, nvdp__quote_field(line).text,
+        array ? "an array in JSON" : "the header of a table",
+        layout->task.id != NVDP_TASK_TSV
+            ? "a table of this task has columns separated by tabs"
+            : "the name of a table ends in .csv, .tsv, .json or .jsonl",
+        layout->text);
+}
+
+nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                               const char *path, const char *bytes, size_t count,
+                               enum nvdp__table_format *format) {
+    const size_t mark = nvdp__byte_order_mark(bytes, count);
+    const char *const end = bytes + nvdp__min(count, NVDP__LOOK_BYTES);
+    const char first = nvdp__first_byte(bytes, (size_t)(end - bytes)), *at = bytes + mark, *stop;
+    if (count == mark)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s:1: empty file: expected texts, one per line, or a table", path);
+    *format = first == '{' ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES;
+    if (first == '{' || first == '\0') return NVDP_OK;
+    struct nvdp__field line;
+    for (size_t number = 1;; number++, at = stop + 1) {
+        stop = memchr(at, '\n', (size_t)(end - at));
+        line = (struct nvdp__field){at, (size_t)((stop != NULL ? stop : end) - at)};
+        while (line.size > 0 && line.text[line.size - 1] == '\r')
+            line.size--;
+        const bool table =
+            memchr(at, '\t', line.size) != NULL || nvdp__field_is(line, layout->text);
+        if (number == 1 && table) *format = NVDP__TABLE_TSV;
+        if (number == 1 && table) return NVDP_OK;
+        if (without_blanks(line).size > 0) return check_texts(ctx, layout, path, number, line);
+    }
+}
+
+/* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated ones may use quotes. A
+ * file of texts whose name is not that of a table may have one per line, unless columns are needed. */
+static nvdp_status open_table(struct reader *reader, const char *path, const char *bytes,
+                              size_t count) {
+    struct nvdp__tsv *tsv = &reader->chunks.tsv;
+    const struct nvdp__layout *layout = &reader->layout;
+    nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
+    if (reader->use == NVDP__LABELS_FOUND && !nvdp__is_table(path) && layout->pair == NULL &&
+        reader->config->id_column == NULL) {
+        NVDP_RETURN_IF_FAILED(
+            nvdp__texts_format(reader->ctx, layout, path, bytes, count, &tsv->format));
+        reader->rows->lines = tsv->format == NVDP__TABLE_LINES;
+        if (tsv->format != NVDP__TABLE_TSV) return NVDP_OK;
+    }
+    if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
     tsv->format = nvdp__table_format_of(path);
     if (tsv->format == NVDP__TABLE_TSV && nvdp__tsv_is_quoted(bytes, count)) {
         tsv->format = NVDP__TABLE_QUOTED_TSV;
         nvdp__table_log_quotes(reader->ctx, path);
     }
+    return NVDP_OK;
 }
 
 static nvdp_status resolve(struct reader *reader) {
@@ -654,7 +734,7 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     struct nvdp__rows read = {0};
     struct reader reader = {.ctx = ctx, .config = config, .use = use, .rows = &read};
     NVDP_TRY(resolve(&reader));
-    open_table(&reader, path, bytes, count);
+    NVDP_TRY(open_table(&reader, path, bytes, count));
     NVDP_TRY(begin(&reader));
     NVDP_TRY(read_rows(&reader));
     if (reader.collect) NVDP_TRY(collect_classes(&reader));

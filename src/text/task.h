@@ -73,6 +73,8 @@ extern const char *const nvdp__table_ends[];
 enum { NVDP__GLUE_ENDS = 3 };
 /* Logs the notice that quotes were found in tab-separated values. */
 void nvdp__table_log_quotes(struct nvdp_context *ctx, const char *path);
+/* Logs the notice that so many texts were read, one per line. */
+void nvdp__table_log_lines(struct nvdp_context *ctx, const char *path, size_t texts);
 /* Logs the notices about invalid and empty texts among so many rows. */
 void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
                            size_t empty, size_t rows);
@@ -206,8 +208,8 @@ struct nvdp__text_row {
 /* Zero it, read it, release it. Fields point into the file's bytes or the pool. */
 struct nvdp__rows {
     struct nvdp_task task;
-    const char **labels; /* owned: task.labels unless static */
-    bool labeled, has_id;
+    const char **labels;         /* owned: task.labels unless static */
+    bool labeled, has_id, lines; /* lines: one text per line */
     struct nvdp__text_row *row;
     size_t count, capacity;
     size_t skipped;  /* bad rows, if allowed, and MNLI's rows without a gold label */
@@ -215,6 +217,13 @@ struct nvdp__rows {
     struct nvdp__pool pool;
 };
 
+/* Finds the format of a file of texts whose name is not that of a table, by its first NVDP__LOOK_BYTES: JSON objects, a
+ * table separated by tabs, if line 1 has a tab or is the name of the text's column, or one text per line.
+ * NVDP_ERR_INPUT for an empty file, and if line 1 is of another table or array, or has line ends of CR alone. */
+enum { NVDP__LOOK_BYTES = 1 << 20 };
+nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layout *layout,
+                               const char *path, const char *bytes, size_t count,
+                               enum nvdp__table_format *format);
 /* Parses the file's bytes; `path` is for messages. The labels of a user's file come from
  * config->labels_from, or from the file itself. */
 nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,

@@ -25,6 +25,7 @@
 #include "train/trainer.h"
 #include "vib/sentence.h"
 
+#include <errno.h>
 #include <math.h>
 #include <nvdp/encoder.h>
 #include <nvdp/safetensors.h>
@@ -435,14 +436,29 @@ cleanup:
     return status;
 }
 
-/* Writes run.json. Only the digest of the public texts identifies the run: their file may have another path later. */
+/* Puts the absolute path of the public texts into a record, so that an export in another folder finds them. Only their
+ * digest identifies the run: their file may have another path later. */
+static nvdp_status record_path(const struct maker *maker, json_t *record, bool *changed) {
+    nvdp_status status = NVDP_OK;
+    const char *texts = maker->options->center,
+               *before = json_string_value(json_object_get(record, TEXTS));
+    char *path = realpath(texts, NULL);
+    if (path == NULL) NVDP_TRY(nvdp__fail_errno(maker->ctx, errno, "%s: cannot read", texts));
+    *changed =
+        nvdp__is_utf8(path, strlen(path)) && /* JSON cannot hold a path in another encoding */
+        (before == NULL || strcmp(before, path) != 0);
+    if (*changed && json_object_set_new(record, TEXTS, json_string(path)) != 0)
+        NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
+cleanup:
+    free(path);
+    return status;
+}
+
 static nvdp_status write_run(const struct maker *maker) {
+    bool changed = false;
     const size_t trained = maker->options->distill != NULL ? 2 * maker->dim * maker->width : 0;
     const struct nvdp_train_result *result = maker->options->result;
-    const char *texts = maker->options->center; /* JSON cannot hold a path in another encoding */
-    if (nvdp__is_utf8(texts, strlen(texts)) &&
-        json_object_set_new(maker->record, TEXTS, json_string(texts)) != 0)
-        return nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run);
+    NVDP_RETURN_IF_FAILED(record_path(maker, maker->record, &changed));
     return nvdp__run_json_write(
         maker->ctx, maker->run, "run.json",
         json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
@@ -450,6 +466,26 @@ static nvdp_status write_run(const struct maker *maker) {
                   nvdp__software_json(), "hardware", nvdp__hardware_json(maker->ctx), "parameters",
                   (json_int_t)trained, "steps", (json_int_t)(result != NULL ? result->steps : 0),
                   "created", nvdp__now_json(), RECORD, maker->record));
+}
+
+/* Names the file of the public texts in a run that is used again, if it has another path now. */
+static nvdp_status update_path(const struct maker *maker) {
+    nvdp_status status = NVDP_OK;
+    json_t *root = NULL;
+    DIR *lock = NULL;
+    bool changed = false;
+    NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
+    NVDP_TRY(record_path(maker, json_object_get(root, RECORD), &changed));
+    if (!changed) goto cleanup;
+    NVDP_TRY(nvdp__outdir_lock(maker->ctx, maker->run, &lock));
+    NVDP_TRY(nvdp__run_json_write(maker->ctx, maker->run, "run.json", json_incref(root)));
+cleanup:
+    nvdp__outdir_unlock(lock);
+    json_decref(root);
+    if (status == NVDP_OK || status == NVDP_ERR_MEMORY) return status;
+    nvdp__log(maker->ctx, NVDP_LOG_NOTICE, "%s; the run names the former path of its public texts",
+              nvdp_context_error(maker->ctx)); /* the folder may be read-only */
+    return NVDP_OK;
 }
 
 static nvdp_status write_result(const struct maker *maker, const struct nvdp_certificate *proven) {
@@ -503,17 +539,25 @@ cleanup:
 
 /* --- the run --- */
 
+/* Adds to the error about a folder that holds no run what to do. */
+static nvdp_status other_folder(const struct maker *maker) {
+    struct nvdp_context *ctx = maker->ctx;
+    if (ctx == NULL || maker->options->distill != NULL) return NVDP_ERR_INPUT;
+    char *cause = nvdp__strdup(ctx, nvdp_context_error(ctx));
+    if (cause == NULL) return NVDP_ERR_MEMORY;
+    const nvdp_status status =
+        nvdp__fail(ctx, NVDP_ERR_INPUT, "%s; name another folder as RUN", cause);
+    free(cause);
+    return status;
+}
+
 nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
                                const struct nvdp__sentence_options *options, const char *run) {
     nvdp_status status = NVDP_OK;
     struct maker maker = {.ctx = ctx, .options = options, .run = run};
     const bool trains = options->distill != NULL;
     const bool exists = trains ? options->distill->resume != NULL : !nvdp__directory_empty(run);
-    if (exists && nvdp__outdir_check_run(ctx, run) != NVDP_OK)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected the run's folder, or none, found other files and no "
-                            "run.json; name another folder as RUN",
-                            run));
+    if (exists && nvdp__outdir_check_run(ctx, run) != NVDP_OK) NVDP_TRY(other_folder(&maker));
     const bool ended = exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK;
     if (trains && ended)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
@@ -525,6 +569,7 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     NVDP_TRY(count_empty(&maker));
     NVDP_TRY(identify(&maker));
     if (exists) NVDP_TRY(compare(&maker));
+    if (ended) NVDP_TRY(update_path(&maker));
     if (ended) goto cleanup;
     if (trains && maker.dim == maker.width)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

@@ -596,6 +596,56 @@ Test(encode_input, names_file_and_line_of_every_fault) {
     nvdp_context_free(ctx);
 }
 
+static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_NOTICE) snprintf(user, 256, "%s", message);
+}
+
+/* Files whose name is not that of a table are read by the rules of nvdp_dataset_load_file(). */
+Test(encode_input, lines_and_tables_by_their_first_line) {
+    static const struct {
+        const char *name, *column, *text, *error;
+        size_t count;
+        bool lines;
+    } cases[] = {{"x.txt", NULL, "red\nblue\n", NULL, 2, true},
+                 {"x.txt", NULL, "text\nred\nblue\n", NULL, 2, false},
+                 {"x.txt", "of", "of\r\nred\r\n\r\nblue\r\n", NULL, 3, false},
+                 {"x.txt", "of", "text\nred\n", NULL, 2, true},
+                 {"x", "of", "no\tof\n1\tred\n", NULL, 1, false},
+                 {"x", "of", "\"no\"\t\"of\"\n1\t\"red\nsky\"\n", NULL, 1, false},
+                 {"x", "of", "{\"of\": \"red\", \"text\": 1}\n{\"of\": \"sky\"}\n", NULL, 2, false},
+                 {"x.jsonl", "of", "{\"of\": \"red\", \"text\": 1}\n", NULL, 1, false},
+                 {"x.txt", NULL, "{\"text\": \"red\"}\n{\"input_ids\": [9]}\n", NULL, 2, false},
+                 {"x.txt", NULL, "red\tsky\n", "x.txt:1: missing column 'text'", 0, false},
+                 {"x.txt", NULL, "id,text\n1,red\n", "looks like the header of a table", 0, false},
+                 {"x.txt", "of", "OF\nred\n", "looks like the header of a table", 0, false},
+                 {"x.txt", NULL, "[{\"text\": \"red\"}]", "looks like an array in JSON", 0, false},
+                 {"x.txt", NULL, "red\rsky\r", "found CR alone", 0, false},
+                 {"x.txt", NULL, "",
+                  "x.txt:1: empty file: expected texts, one per line, or a table", 0, false}};
+    struct nvdp_context *ctx = support_context();
+    char notice[256], want[256];
+    struct nvdp__encode_limits limits = {
+        .config = &small_config, .max_length = 8, .directory = tiny_tokenizer()};
+    nvdp_context_set_log(ctx, keep_notice, notice);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nvdp__encode_input input = {0};
+        const char *path = support_scratch_path(cases[i].name);
+        limits.text_column = cases[i].column;
+        support_write_text(path, cases[i].text);
+        notice[0] = '\0';
+        const nvdp_status status = nvdp__encode_input_read(ctx, path, &limits, &input);
+        cr_expect_eq(status, cases[i].error != NULL ? NVDP_ERR_INPUT : NVDP_OK, "%zu: %s", i,
+                     nvdp_context_error(ctx));
+        if (cases[i].error != NULL) support_contains(nvdp_context_error(ctx), cases[i].error);
+        if (status != NVDP_OK) continue;
+        cr_expect_eq(input.data.count, cases[i].count, "%zu: %zu", i, input.data.count);
+        snprintf(want, sizeof want, "%s: %zu texts, one per line", path, cases[i].count);
+        cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", i, notice);
+        nvdp__encode_input_release(&input);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(encode, refuses_wrong_options) {
     const char *model = support_golden("bert");
     struct nvdp_context *ctx = support_context();

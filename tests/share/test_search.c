@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { COPIES = 2000, TEXTS = 14 };
 
@@ -364,13 +365,77 @@ Test(search, center_of_a_run) {
                          "compared with the texts to share; put them back, or export with --model "
                          "and --center");
     }
-    /* the same texts elsewhere */
+    /* the same texts elsewhere: the run then names this file, by an absolute path, and is otherwise as it was */
+    char *file = nvdp__join(p.ctx, p.run, "run.json");
+    json_t *before = NULL, *after = NULL;
     support_write_text(moved, public);
+    cr_assert_eq(chdir(support_scratch()), 0);
+    cr_assert_eq(nvdp__json_read(p.ctx, file, &before), NVDP_OK);
+    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center",
+           "./moved.txt");
+    cr_assert_eq(chdir("/"), 0);
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    cr_assert_eq(nvdp__json_read(p.ctx, file, &after), NVDP_OK);
+    json_t *record = json_object_get(before, "sentence");
+    char *real = realpath(moved, NULL);
+    cr_expect_str_neq(json_string_value(json_object_get(record, "center")), real);
+    json_object_set_new(record, "center", json_string(real));
+    cr_expect(json_equal(before, after));
+    /* a run of an earlier version does not name it */
+    json_object_del(record, "center");
+    cr_assert_eq(nvdp__json_write(p.ctx, file, before), NVDP_OK);
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(p.ctx), "the run does not state the file of its center");
+    support_contains(nvdp_context_error(p.ctx), "export with --model and --center");
     EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", moved);
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    json_decref(before);
+    json_decref(after);
+    free(real);
+    free(file);
     nvdp_config_free(config);
     free(public);
     free(table);
     free(longer);
+    nvdp_context_free(p.ctx);
+}
+
+/* A new run names its center by an absolute path; a header is no text of it, as it is none of the texts to share. */
+Test(search, center_of_a_new_run) {
+    struct place p;
+    struct nvdp_config *config = NULL;
+    double *found[2];
+    struct nvdp_search_info info;
+    begin(&p, 1);
+    char *public = support_read(p.center), *table = nvdp__format(p.ctx, "text\n%s", public),
+         *csv = nvdp__format(p.ctx, "id,text\n%s", public), *query = line_of(&p, 1), other[512];
+    path(other, "other");
+    cr_assert_eq(chdir(support_scratch()), 0);
+    for (size_t i = 0; i < 2; i++) {
+        support_write_text(p.center, i == 0 ? public : table);
+        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
+               "3", "center", "public.txt", "run", i == 0 ? p.run : other);
+        found[i] = estimates(&p, p.out, query, &info);
+    }
+    cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
+    cr_assert_eq(chdir("/"), 0);
+    cr_assert_eq(nvdp_export_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", other);
+    support_set(p.ctx, config, "input", p.input);
+    support_set(p.ctx, config, "out", p.out);
+    support_set(p.ctx, config, "overwrite", "true");
+    support_set(p.ctx, config, "no-ledger", "true");
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    support_write_text(p.center, csv);
+    REFUSED(&p, NVDP_ERR_INPUT, "public.txt:1: expected one text per line, found 'id,text', which",
+            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("third"));
+    nvdp_config_free(config);
+    for (size_t i = 0; i < 2; i++)
+        free(found[i]);
+    free(public);
+    free(table);
+    free(csv);
+    free(query);
     nvdp_context_free(p.ctx);
 }
 
@@ -393,7 +458,17 @@ Test(search, lines_are_texts) {
     cr_expect_arr_eq(found[0], found[1], TEXTS * sizeof *found[0]);
     cr_assert_eq(nvdp__make_directory(p.ctx, support_scratch_path("other")), NVDP_OK);
     support_write_text(other, "mine");
-    REFUSED(&p, NVDP_ERR_INPUT, "other: expected the run's folder, or none, found other files",
+    REFUSED(&p, NVDP_ERR_INPUT,
+            "other: expected the folder of a run of nvdp train, found no run.json; name another "
+            "folder as RUN",
+            "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"));
+    REFUSED(&p, NVDP_ERR_INPUT,
+            "run.txt: expected the folder of a run of nvdp train, found a file; "
+            "name another folder as RUN",
+            "clip-sequence", "4", "overwrite", "true", "run", other);
+    support_write_text(support_scratch_path("other/pretrain.json"), "{}");
+    REFUSED(&p, NVDP_ERR_INPUT,
+            "no run.json: the folder has a pretrained model; name another folder as RUN",
             "clip-sequence", "4", "overwrite", "true", "run", support_scratch_path("other"));
     char *kept = support_read(other);
     cr_expect_str_eq(kept, "mine");

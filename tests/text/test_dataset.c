@@ -10,13 +10,15 @@
 
 static struct nvdp_context *ctx;
 static struct nvdp_tokenizer *tiny;
-static char notice[512];
+static char notice[512], lines_notice[512]; /* the last one, and the last one about lines */
 static int notices;
 
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     (void)user;
     cr_assert_eq(level, NVDP_LOG_NOTICE);
     snprintf(notice, sizeof notice, "%s", message);
+    if (strstr(message, "one per line") != NULL)
+        snprintf(lines_notice, sizeof lines_notice, "%s", message);
     notices++;
 }
 
@@ -214,6 +216,14 @@ Test(dataset, named_files) {
     nvdp_dataset_free(dataset);
 }
 
+/* Checks the notice of a file of `lines` texts, or its absence. */
+static void expect_lines(const char *path, size_t lines) {
+    char want[512] = "";
+    if (lines > 0) snprintf(want, sizeof want, "%s: %zu texts, one per line", path, lines);
+    cr_expect_str_eq(lines_notice, want);
+    lines_notice[0] = '\0';
+}
+
 /* A file whose name is not that of a table has one text per line, unless its first line is a header. */
 Test(dataset, lines_of_texts) {
     static const struct {
@@ -221,25 +231,31 @@ Test(dataset, lines_of_texts) {
         size_t count;
         bool labeled;
         const char *error;
-    } cases[] = {{"x.txt", "the cat\na\n", 2, false, NULL},
-                 {"x.txt", "\xEF\xBB\xBFthe cat\r\n\r\na\tb\nt\na", 5, false, NULL},
-                 {"x", "the cat\n", 1, false, NULL},
-                 {"x.txt", "the cat\n\n", 2, false, NULL},
-                 {"x.txt", "t\nthe cat\n", 1, false, NULL},
-                 {"x.txt", "\xEF\xBB\xBFt\r\nthe cat\r\na\r\n", 2, false, NULL},
-                 {"x.data", "y\tt\nno\tthe cat\nyes\ta\n", 2, true, NULL},
-                 {"x.txt", "\n {\"t\": \"the cat\"}\n{\"t\": \"a\"}\n", 2, false, NULL},
-                 {"x.txt", "the\tcat\na\n", 0, false, "x.txt:1: missing column 't'"},
-                 {"x.txt", "{\"u\": \"the cat\"}\n", 0, false, "x.txt:1: missing column 't'"},
-                 {"x.txt", "", 0, false, "x.txt:1: empty file"},
-                 {"x.tsv", "the cat\na\n", 0, false, "x.tsv:1: missing column 't'"},
-                 {"x.csv", "the cat\na\n", 0, false, "x.csv:1: missing column 't'"}};
+        bool lines;
+    } cases[] = {
+        {"x.txt", "the cat\na\n", 2, false, NULL, true},
+        {"x.txt", "\xEF\xBB\xBFthe cat\r\n\r\na\tb\nt\na", 5, false, NULL, true},
+        {"x", "the cat\n", 1, false, NULL, true},
+        {"x.txt", "the cat\n\n", 2, false, NULL, true},
+        {"x.txt", "t\nthe cat\n", 1, false, NULL, false},
+        {"x.txt", "\xEF\xBB\xBFt\r\nthe cat\r\na\r\n", 2, false, NULL, false},
+        {"x.data", "y\tt\nno\tthe cat\nyes\ta\n", 2, true, NULL, false},
+        {"x.txt", "\n {\"t\": \"the cat\"}\n{\"t\": \"a\"}\n", 2, false, NULL, false},
+        {"x.txt", "the\tcat\na\n", 0, false, "x.txt:1: missing column 't'", false},
+        {"x.txt", "{\"u\": \"the cat\"}\n", 0, false, "x.txt:1: missing column 't'", false},
+        {"x.txt", "", 0, false, "x.txt:1: empty file: expected texts, one per line, or a table",
+         false},
+        {"x.txt", "\xEF\xBB\xBF", 0, false,
+         "x.txt:1: empty file: expected texts, one per line, or a table", false},
+        {"x.tsv", "", 0, false, "x.tsv:1: empty file: expected a header line", false},
+        {"x.tsv", "the cat\na\n", 0, false, "x.tsv:1: missing column 't'", false},
+        {"x.csv", "the cat\na\n", 0, false, "x.csv:1: missing column 't'", false}};
     const int32_t ids[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP};
     struct nvdp_dataset *dataset = NULL;
     for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
         struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
         nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
-        config.cache = support_scratch_path("cache"); /* the second time from there */
+        config.cache = support_scratch_path("cache"); /* a table the second time from there */
         const char *path = text_file(cases[i / 2].name, cases[i / 2].text);
         const nvdp_status status = nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset);
         if (cases[i / 2].error != NULL) {
@@ -252,6 +268,7 @@ Test(dataset, lines_of_texts) {
         cr_expect_eq(dataset->label != NULL, cases[i / 2].labeled);
         cr_expect_eq(dataset->index[dataset->count - 1], (int64_t)dataset->count - 1);
         expect_text(dataset, 0, 4, ids);
+        expect_lines(path, cases[i / 2].lines ? dataset->count : 0);
         nvdp_dataset_free(dataset);
     }
     /* a sample; a task's own column; texts with ids, and pairs, have columns */
@@ -261,6 +278,7 @@ Test(dataset, lines_of_texts) {
     cr_assert_eq(nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_eq(dataset->count, 2);
+    expect_lines(path, 3);
     expect_text(dataset, 1, 4, ids);
     nvdp_dataset_free(dataset);
     config.id_column = "who";
@@ -269,6 +287,65 @@ Test(dataset, lines_of_texts) {
     config = text_config(NVDP_TASK_RTE);
     text_error(ctx, nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset), NVDP_ERR_INPUT,
                "%s:1: missing column 'sentence1': found columns 'the cat'", path);
+}
+
+/* Other tables, arrays and line ends are no texts, if they have the name of a file of texts. Texts may begin like these. */
+Test(dataset, lines_that_are_no_texts) {
+#define HEADER "which looks like the header of a table; the name of a table ends in .csv, .tsv, "
+#define ARRAY "which looks like an array in JSON; the name of a table ends in .csv, .tsv, "
+    static const struct {
+        const char *text, *error;
+        size_t count;
+    } cases[] = {{"T\nthe cat\n", "x.txt:1: expected one text per line, found 'T', " HEADER, 0},
+                 {"\"t\"\nthe cat\n", "found '\"t\"', " HEADER, 0},
+                 {"\xEF\xBB\xBF't'\r\nthe cat\r\n", "found ''t'', " HEADER, 0},
+                 {" t \nthe cat\n", HEADER, 0},
+                 {"id,t,y\n1,the cat,0\n", "found 'id,t,y', " HEADER, 0},
+                 {"\"id\",\"T\"\r\n1,\"the\r\ncat\"\r\n", HEADER, 0},
+                 {"t,y\nthe cat,0", "put a line 't' before the texts", 0},
+                 {"id, t\n1, the cat\n", HEADER, 0},
+                 {"id;t;y\n1;the cat;0\n", HEADER, 0},
+                 {"\n\nid,t\n1,the cat\n", "x.txt:3: expected one text per line, found", 0},
+                 {"\nid\tt\n1\tthe cat\n", "x.txt:2: expected one text per line, found", 0},
+                 {"[{\"t\": \"the cat\"},\n{\"t\": \"a\"}]\n", ARRAY, 0},
+                 {"\n [\n{\"t\": \"the cat\"}\n]\n", "x.txt:2: expected one text per line, ", 0},
+                 {"[\"the cat\", \"a\"]\n", ARRAY, 0},
+                 {"[[2, 5], [6]]", ARRAY, 0},
+                 {"[ 2, 5 ]\n[]\n", ARRAY, 0},
+                 {"the cat\ra\rthe cat\r",
+                  "x.txt:1: expected lines that end in LF or CR LF, found "
+                  "CR alone; convert the file, as tr '\\r' '\\n' does",
+                  0},
+                 {"id\tt\r1\tthe cat\r", "missing column 't'", 0},
+                 {"the cat\r", NULL, 1},
+                 {"the cat\r\r\na", NULL, 2},
+                 {"the cat, a\nt\n", NULL, 2},
+                 {"a t, the cat\nid,t\n", NULL, 2},
+                 {"[a] the cat\n", NULL, 1},
+                 {"[1] the cat\n[1]\n", NULL, 2},
+                 {" \nt\n", HEADER, 0},
+                 {" \n \n", NULL, 2},
+                 {"t\n[{\"a\": 1}]\nt\n\n", NULL, 3}};
+    struct nvdp_dataset *dataset = NULL;
+    struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
+    nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
+    nvdp_context_set_log(ctx, NULL, NULL); /* warns of unknown words */
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *path = text_file("x.txt", cases[i].text);
+        const nvdp_status status = nvdp_dataset_load_file(ctx, tiny, &config, path, &dataset);
+        cr_expect_eq(status, cases[i].error != NULL ? NVDP_ERR_INPUT : NVDP_OK, "%zu: %s", i,
+                     nvdp_context_error(ctx));
+        if (cases[i].error != NULL) support_contains(nvdp_context_error(ctx), cases[i].error);
+        if (status != NVDP_OK) continue;
+        cr_expect_eq(dataset->count, cases[i].count, "%zu: %zu", i, dataset->count);
+        nvdp_dataset_free(dataset);
+    }
+    /* the files of a task have tabs */
+    config = text_config(NVDP_TASK_SST2);
+    cr_expect_eq(nvdp_dataset_load_file(ctx, tiny, &config, text_file("x.txt", "Sentence,label\n"),
+                                        &dataset),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "a table of this task has columns separated by tabs");
 }
 
 /* The options of a program of an older header end before limit: they have the default, all rows. */
