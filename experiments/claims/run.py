@@ -285,12 +285,12 @@ def inversion(study):
         if CELL_HOURS <= study.options.hours:
             study.write(name, label, [file.format(out=study.options.out) for file in files])
         found = study.measure("inversion/%s/%s" % (name, label), "attack", "--kind", "invert", "--prior", "{prior}", "--posteriors", files[1], "--attacked", files[1] + ".txt",
-                              "--public-posteriors", files[0], "--public", files[0] + ".txt", "--public-limit", "{public}", "--steps", "{steps}", "--seeds", 1, hours=CELL_HOURS, keep=["scores", "weak"])
+                              "--public-posteriors", files[0], "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 8, "--steps", "{steps}", "--seeds", 1, hours=CELL_HOURS, keep=["scores", "weak"])
         rows.append([DEFENSE[name].NAME, label, *(cell(found, metric) for metric in METRICS), cell(found, METRICS[0], "prior")])
         weak = weak or not isinstance(found, Missing) and name == INVERTED[0][0] and found["weak"]
     missing = any(isinstance(value, Missing) for row in rows for value in row)
-    return Table("%d dev texts. The attacker reads words off the samples, with the help of public texts with similar ones, and orders them by models/compact, which learns in %d steps of 32; "
-                 "it does not search." % (study.options.inverted, study.options.steps),
+    return Table("%d dev texts. The attacker reads words off the samples, with the help of public texts with similar ones, orders them by models/compact, which learns in %d steps of 32, "
+                 "and in 8 rounds changes words as long as the guess's own embedding comes closer to the sample." % (study.options.inverted, study.options.steps),
                  ["defense", "strength", *METRICS, METRICS[0] + ", from samples of other texts"], rows,
                  unknown() if missing else disagrees("the attacker is too weak: without a defense it finds little.") if weak else agrees("the attacker reads embeddings without a defense."))
 
