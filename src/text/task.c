@@ -671,7 +671,7 @@ nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layo
     *format = first == '{' ? NVDP__TABLE_JSONL : NVDP__TABLE_LINES;
     if (first == '{' || first == '\0') return NVDP_OK;
     struct nvdp__field line;
-    for (size_t number = 1;; number++, at = stop + 1) {
+    for (size_t number = 1; at != NULL; number++, at = stop != NULL ? stop + 1 : NULL) {
         stop = memchr(at, '\n', (size_t)(end - at));
         line = (struct nvdp__field){at, (size_t)((stop != NULL ? stop : end) - at)};
         while (line.size > 0 && line.text[line.size - 1] == '\r')
@@ -682,6 +682,7 @@ nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layo
         if (number == 1 && table) return NVDP_OK;
         if (without_blanks(line).size > 0) return check_texts(ctx, layout, path, number, line);
     }
+    return NVDP_OK;
 }
 
 /* Sets the format: GLUE's files are plain TSV; a user's depend on their name, and tab-separated ones may use quotes. A
