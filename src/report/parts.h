@@ -79,9 +79,9 @@ struct report_run {
     json_t *config;  /* its member "config" */
     json_t *variant; /* flat options by name, without those that make no different method */
     char *task, *method, *data;
-    char *label, *model;       /* from sweep.json, or NULL; model: the grid's path, with {options} */
-    char *sanitizer;           /* mechanism that privatizes its texts: "santext", ...; NULL: none */
-    double eta;                /* noise of the mechanism; NaN */
+    char *label, *model; /* from sweep.json, or NULL; model: the grid's path, with {options} */
+    char *sanitizer;     /* mechanism that privatizes its texts: "santext", ...; NULL: none */
+    double eta;          /* noise of the mechanism; NaN */
     double lambda_g, lambda_d; /* NaN if the method has none */
     double clip_sequence;      /* C; NaN without a sequence clip */
     uint64_t seed;
