@@ -279,7 +279,7 @@ def cell(found, metric, sees="release"):
 @study.table
 def inversion(study):
     """Texts that `nvdp attack --kind invert` writes from samples"""
-    rows, weak = [], False
+    rows, weak = [], []
     for name, label in INVERTED:
         files = [os.path.join("{out}", "%s-%s-%s.npy" % (name, label.replace(" ", "-"), split)) for split in ("public", "dev")]
         if CELL_HOURS <= study.options.hours:
@@ -287,12 +287,13 @@ def inversion(study):
         found = study.measure("inversion/%s/%s" % (name, label), "attack", "--kind", "invert", "--prior", "{prior}", "--posteriors", files[1], "--attacked", files[1] + ".txt",
                               "--public-posteriors", files[0], "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 8, "--steps", "{steps}", "--seeds", 1, hours=CELL_HOURS, keep=["scores", "weak"])
         rows.append([DEFENSE[name].NAME, label, *(cell(found, metric) for metric in METRICS), cell(found, METRICS[0], "prior")])
-        weak = weak or not isinstance(found, Missing) and name == INVERTED[0][0] and found["weak"]
+        weak += [DEFENSE[name].NAME] if not isinstance(found, Missing) and found["weak"] else []
     missing = any(isinstance(value, Missing) for row in rows for value in row)
     return Table("%d dev texts. The attacker reads words off the samples, with the help of public texts with similar ones, orders them by models/compact, which learns in %d steps of 32, "
-                 "and in 8 rounds changes words as long as the guess's own embedding comes closer to the sample." % (study.options.inverted, study.options.steps),
+                 "and in 8 rounds changes words as long as the guess's own embedding comes closer to the sample or its words fit better." % (study.options.inverted, study.options.steps),
                  ["defense", "strength", *METRICS, METRICS[0] + ", from samples of other texts"], rows,
-                 unknown() if missing else disagrees("the attacker is too weak: without a defense it finds little.") if weak else agrees("the attacker reads embeddings without a defense."))
+                 unknown() if missing else disagrees("the attacker is too weak: without a defense it finds little.") if DEFENSE[INVERTED[0][0]].NAME in weak else
+                 agrees("the attacker reads embeddings without a defense." + (" It shows nothing about %s: there it finds too little more than from samples of other texts." % " and ".join(weak) if weak else "")))
 
 
 @study.table

@@ -621,8 +621,10 @@ static struct nvdp__field without_blanks(struct nvdp__field field) {
     return field;
 }
 
-/* True if a field of the line, as other programs write and separate them, is the column's name. */
+/* True if a field of the line, as other programs write and separate them, is the column's name, and each field is one
+ * word: a sentence may have the name between commas. */
 static bool names_column(struct nvdp__field line, const char *name) {
+    bool named = false;
     for (size_t from = 0, to = 0; from <= line.size; from = ++to) {
         while (to < line.size && !is_one_of(line.text[to], ",;|\t"))
             to++;
@@ -631,17 +633,20 @@ static bool names_column(struct nvdp__field line, const char *name) {
         const char quote = field.size > 1 ? field.text[0] : '\0';
         if (is_one_of(quote, "\"'") && field.text[field.size - 1] == quote)
             field = without_blanks((struct nvdp__field){field.text + 1, field.size - 2});
-        if (field.size == strlen(name) && strncasecmp(field.text, name, field.size) == 0)
-            return true;
+        const bool is_name =
+            field.size == strlen(name) && strncasecmp(field.text, name, field.size) == 0;
+        if (!is_name && memchr(field.text, ' ', field.size) != NULL) return false;
+        named |= is_name;
     }
-    return false;
+    return named;
 }
 
-/* Refuses texts whose first line that is not blank, `number`, looks like something else. */
+/* Refuses texts whose first line that is not blank, `number`, looks like something else. alone: no LF follows it. */
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp__layout *layout,
-                               const char *path, size_t number, struct nvdp__field line) {
+                               const char *path, size_t number, struct nvdp__field line,
+                               bool alone) {
     const bool array = begins_array(without_blanks(line));
-    if (memchr(line.text, '\r', line.size) != NULL)
+    if (alone && memchr(line.text, '\r', line.size) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s:%zu: expected lines that end in LF or CR LF, found CR alone; convert "
                           "the file, as tr '\\r' '\\n' does",
@@ -680,7 +685,8 @@ nvdp_status nvdp__texts_format(struct nvdp_context *ctx, const struct nvdp__layo
             memchr(at, '\t', line.size) != NULL || nvdp__field_is(line, layout->text);
         if (number == 1 && table) *format = NVDP__TABLE_TSV;
         if (number == 1 && table) return NVDP_OK;
-        if (without_blanks(line).size > 0) return check_texts(ctx, layout, path, number, line);
+        if (without_blanks(line).size > 0)
+            return check_texts(ctx, layout, path, number, line, stop == NULL);
     }
     return NVDP_OK;
 }

@@ -468,17 +468,30 @@ static nvdp_status write_run(const struct maker *maker) {
                   "created", nvdp__now_json(), RECORD, maker->record));
 }
 
-/* Names the file of the public texts in a run that is used again, if it has another path now. */
+/* True if the file of public texts that the record names is gone or changed. */
+static bool is_lost(const struct maker *maker, const json_t *record) {
+    const char *path = json_string_value(json_object_get(record, TEXTS)),
+               *digest = json_string_value(json_object_get(record, "center_sha256"));
+    char found[65] = "";
+    return path == NULL || digest == NULL || !nvdp__exists(path) ||
+           nvdp__file_sha256(maker->ctx, path, found) != NVDP_OK || strcmp(found, digest) != 0;
+}
+
+/* Names the file of the public texts in a run that is used again, if it has lost the file that it names. */
 static nvdp_status update_path(const struct maker *maker) {
     nvdp_status status = NVDP_OK;
     json_t *root = NULL;
     DIR *lock = NULL;
     bool changed = false;
     NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
-    NVDP_TRY(record_path(maker, json_object_get(root, RECORD), &changed));
-    if (!changed) goto cleanup;
+    if (!is_lost(maker, json_object_get(root, RECORD))) goto cleanup;
+    json_decref(root);
+    root = NULL;
     NVDP_TRY(nvdp__outdir_lock(maker->ctx, maker->run, &lock));
-    NVDP_TRY(nvdp__run_json_write(maker->ctx, maker->run, "run.json", json_incref(root)));
+    NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
+    NVDP_TRY(record_path(maker, json_object_get(root, RECORD), &changed));
+    if (changed)
+        NVDP_TRY(nvdp__run_json_write(maker->ctx, maker->run, "run.json", json_incref(root)));
 cleanup:
     nvdp__outdir_unlock(lock);
     json_decref(root);

@@ -381,6 +381,13 @@ Test(search, center_of_a_run) {
     cr_expect_str_neq(json_string_value(json_object_get(record, "center")), real);
     json_object_set_new(record, "center", json_string(real));
     cr_expect(json_equal(before, after));
+    /* a copy of the file does not take its place */
+    char copy[512];
+    path(copy, "copy.txt");
+    support_write_text(copy, public);
+    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "center", copy);
+    cr_assert_eq(remove(copy), 0);
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
     /* a run of an earlier version does not name it */
     json_object_del(record, "center");
     cr_assert_eq(nvdp__json_write(p.ctx, file, before), NVDP_OK);

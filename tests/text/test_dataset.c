@@ -320,6 +320,8 @@ Test(dataset, lines_that_are_no_texts) {
                  {"the cat\r", NULL, 1},
                  {"the cat\r\r\na", NULL, 2},
                  {"the cat, a\nt\n", NULL, 2},
+                 {"the cat, t, or a\n", NULL, 1},
+                 {"a\rthe cat\r\na\r\n", NULL, 2},
                  {"a t, the cat\nid,t\n", NULL, 2},
                  {"[a] the cat\n", NULL, 1},
                  {"[1] the cat\n[1]\n", NULL, 2},
