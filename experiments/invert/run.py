@@ -140,7 +140,8 @@ def noiseless(study):
         return Table(scale, header, rows, unknown())
     pairs, best = known[-1]
     right, prior = value(best, "release"), value(best, "prior")
-    said = "at %s pairs the F1 of words is %.2f, against %.2f with another one." % (format(pairs, ","), right, prior)
+    said = "at %s pairs the F1 of words is %.2f, against %.2f with another one%s." % (
+        format(pairs, ","), right, prior, "" if isinstance(alone, Missing) else " and %.2f of the nearest public text alone" % alone["f1"])
     weak = " At %s pairs the attacker is too weak." % " and ".join(format(n, ",") for n, found in known if found["weak"]) if any(found["weak"] for _, found in known) else ""
     return Table(scale, header, rows, agrees(said) if right >= AIM else disagrees("the aim is an F1 of %.1f: %s%s" % (AIM, said, weak)))
 
