@@ -133,7 +133,7 @@ def noiseless(study):
         if not isinstance(found, Missing):
             known.append((pairs, found))
     scale = ("%s, mean of the token states, 384 dimensions; questions of QQP and QNLI, at most 32 tokens, %s attacked; %s training steps, %s rounds, far fewer than "
-             "the program's own (1,000 and more, 24)." % (
+             "the program's own (1,000 and more, 24). Two of the attacked questions have a paraphrase among the public ones, by QQP's labels." % (
         study.options.model, study.options.texts, study.options.steps, study.options.search))
     header = ["public pairs", "the model sees", *METRICS]
     if not known:
