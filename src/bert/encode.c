@@ -349,6 +349,14 @@ cleanup:
     return status;
 }
 
+/* Returns the size of the lines that the first bytes of a stream hold to their end. */
+static size_t whole_lines(const struct nvdp__lines *lines, struct nvdp__line head) {
+    size_t size = head.size;
+    while (!lines->ended && size > 0 && head.text[size - 1] != '\n')
+        size--;
+    return size;
+}
+
 /* Reads a table, or one text per line, in a file whose name is not that of a table, by its first bytes. */
 static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
                               struct nvdp__line head) {
@@ -360,6 +368,11 @@ static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
             nvdp__texts_format(reader->ctx, &layout, reader->path, head.text, head.size, &format));
     if (format == NVDP__TABLE_TSV && nvdp__check_regular(NULL, reader->path) == NVDP_OK)
         nvdp__lines_close(lines); /* the file can be read twice, to find quotes */
+    else if (format == NVDP__TABLE_TSV &&
+             nvdp__tsv_is_quoted(head.text, whole_lines(lines, head))) {
+        format = NVDP__TABLE_QUOTED_TSV;
+        nvdp__table_log_quotes(reader->ctx, reader->path);
+    }
     NVDP_RETURN_IF_FAILED(read_rows(reader, lines->input != NULL ? lines : NULL, format));
     if (format == NVDP__TABLE_LINES && reader->input->data.count > 0)
         nvdp__table_log_lines(reader->ctx, reader->path, reader->input->data.count);

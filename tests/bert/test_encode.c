@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { TEXTS = 5, PADDED = 13, WIDTH = 24, CLASSES = 3, LAYERS = 3 };
 static const size_t golden_length[TEXTS] = {13, 7, 2, 9, 1};
@@ -600,8 +601,23 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
     if (level == NVDP_LOG_NOTICE) snprintf(user, 256, "%s", message);
 }
 
-/* Files whose name is not that of a table are read by the rules of nvdp_dataset_load_file(). */
-Test(encode_input, lines_and_tables_by_their_first_line) {
+/* Writes a text to a new FIFO in another process, or to a file. */
+static void offer(const char *path, const char *text, bool piped) {
+    remove(path);
+    if (!piped) {
+        support_write_text(path, text);
+        return;
+    }
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    if (fork() != 0) return;
+    FILE *to = fopen(path, "w");
+    if (to != NULL) fputs(text, to);
+    if (to != NULL) fclose(to);
+    _exit(0);
+}
+
+/* Files whose name is not that of a table, and pipes, are read by the rules of nvdp_dataset_load_file(). */
+Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
     static const struct {
         const char *name, *column, *text, *error;
         size_t count;
@@ -627,20 +643,21 @@ Test(encode_input, lines_and_tables_by_their_first_line) {
     struct nvdp__encode_limits limits = {
         .config = &small_config, .max_length = 8, .directory = tiny_tokenizer()};
     nvdp_context_set_log(ctx, keep_notice, notice);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t n = 0; n < 2 * (sizeof cases / sizeof *cases); n++) {
+        const size_t i = n / 2;
         struct nvdp__encode_input input = {0};
         const char *path = support_scratch_path(cases[i].name);
         limits.text_column = cases[i].column;
-        support_write_text(path, cases[i].text);
+        offer(path, cases[i].text, n % 2 == 1);
         notice[0] = '\0';
         const nvdp_status status = nvdp__encode_input_read(ctx, path, &limits, &input);
-        cr_expect_eq(status, cases[i].error != NULL ? NVDP_ERR_INPUT : NVDP_OK, "%zu: %s", i,
+        cr_expect_eq(status, cases[i].error != NULL ? NVDP_ERR_INPUT : NVDP_OK, "%zu: %s", n,
                      nvdp_context_error(ctx));
         if (cases[i].error != NULL) support_contains(nvdp_context_error(ctx), cases[i].error);
         if (status != NVDP_OK) continue;
-        cr_expect_eq(input.data.count, cases[i].count, "%zu: %zu", i, input.data.count);
+        cr_expect_eq(input.data.count, cases[i].count, "%zu: %zu", n, input.data.count);
         snprintf(want, sizeof want, "%s: %zu texts, one per line", path, cases[i].count);
-        cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", i, notice);
+        cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", n, notice);
         nvdp__encode_input_release(&input);
     }
     nvdp_context_free(ctx);
