@@ -35,6 +35,7 @@ enum {
 /* Files before version 0.1 call it "pooled". */
 #define POOLER_OUTPUT "pooler_output"
 #define TEXT "text" /* key of an object, and column of a table unless another is named */
+#define PAIR "pair" /* key of an object */
 
 /* --- options --- */
 
@@ -266,12 +267,12 @@ static nvdp_status encode_text(struct reader *reader, struct nvdp__field text,
 
 static nvdp_status read_text(struct reader *reader, const json_t *object) {
     const json_t *text = json_object_get(object, TEXT);
-    const json_t *pair = json_object_get(object, "pair");
+    const json_t *pair = json_object_get(object, PAIR);
     if (json_is_null(pair)) pair = NULL;
     if (!json_is_string(text))
         return FAIL(reader, "'%s': expected a string, found another type", "text");
     if (pair != NULL && !json_is_string(pair))
-        return FAIL(reader, "'%s': expected a string or null, found another type", "pair");
+        return FAIL(reader, "'%s': expected a string or null, found another type", PAIR);
     size_t max_length = 0;
     NVDP_RETURN_IF_FAILED(read_max_length(reader, object, pair != NULL, &max_length));
     return encode_text(
@@ -366,6 +367,8 @@ static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
     if (reader->limits->text_pair_column == NULL)
         NVDP_RETURN_IF_FAILED(
             nvdp__texts_format(reader->ctx, &layout, reader->path, head.text, head.size, &format));
+    else if (nvdp__first_byte(head.text, head.size) == '{')
+        format = NVDP__TABLE_JSONL;
     if (format == NVDP__TABLE_TSV && nvdp__check_regular(NULL, reader->path) == NVDP_OK)
         nvdp__lines_close(lines); /* the file can be read twice, to find quotes */
     else if (format == NVDP__TABLE_TSV &&
@@ -388,7 +391,9 @@ static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     NVDP_RETURN_IF_FAILED(nvdp__lines_open(reader->ctx, path, lines));
     NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, NVDP__LOOK_BYTES, &head));
     const char first = nvdp__first_byte(head.text, head.size);
-    const bool own = strcmp(text_column(reader->limits), TEXT) == 0; /* an object's key */
+    const char *const pair = reader->limits->text_pair_column;
+    const bool own = strcmp(text_column(reader->limits), TEXT) == 0 && /* the keys of objects */
+                     (pair == NULL || strcmp(pair, PAIR) == 0);
     if (reader->limits->only_objects || (own && (first == '{' || (json && first != '['))))
         return read_objects(reader, lines);
     return json ? read_rows(reader, lines, NVDP__TABLE_JSONL) : read_texts(reader, lines, head);

@@ -660,6 +660,22 @@ Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
         cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", n, notice);
         nvdp__encode_input_release(&input);
     }
+    /* objects with other keys, by name and by their first byte */
+    const char *const named[] = {"x.jsonl", "x.txt"};
+    limits.text_column = NULL;
+    limits.text_pair_column = "of";
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp__encode_input input = {0}, alone = {0};
+        const char *path = support_scratch_path(named[i]);
+        offer(path, "{\"text\": \"red\", \"of\": \"sky\"}\n", false);
+        cr_assert_eq(nvdp__encode_input_read(ctx, path, &limits, &input), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        offer(path, "{\"text\": \"red\"}\n", false);
+        cr_expect_eq(nvdp__encode_input_read(ctx, path, &limits, &alone), NVDP_ERR_INPUT);
+        support_contains(nvdp_context_error(ctx), "missing column 'of'");
+        cr_expect_eq(input.data.offset[1], 5); /* [CLS] red [SEP] sky [SEP] */
+        nvdp__encode_input_release(&input);
+    }
     nvdp_context_free(ctx);
 }
 
