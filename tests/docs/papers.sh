@@ -13,7 +13,10 @@ export PYTHONDONTWRITEBYTECODE=1
 for study in experiments/{papers/*,*}/run.py; do
     name=$(dirname "${study#experiments/}")
     name=${name/\//-}
-    "$study" page --page "$scratch/$name.md" --out "$scratch/out"
+    if ! "$study" page --page "$scratch/$name.md" --out "$scratch/out" 2>"$scratch/error"; then
+        grep "No module named 'numpy'" "$scratch/error" || { cat "$scratch/error"; exit 1; }
+        continue # a Python without numpy cannot write this page
+    fi
     diff -u "experiments/results/$name.md" "$scratch/$name.md"
 done
 
