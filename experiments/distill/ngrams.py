@@ -1,7 +1,7 @@
 """An n-gram model of words (interpolated Kneser-Ney), and its most probable text of a given number of words, as far as found.
 
-A word is a run of letters and digits in lower case; punctuation and capitals are left out, so the model's probability of a text is at least that of
-writing it exactly. Words that the model's texts lack have probability 0, which raises the others."""
+A word is a run of letters and digits in lower case. The model leaves out punctuation and capitals. So its probability of a text is at least the
+probability of writing the text exactly. Words that the model's texts lack have probability 0, which raises the others."""
 import collections
 import heapq
 import math

@@ -17,7 +17,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, at_most, clean, glue_rows, number, searched, unknown, verdict
+from common import Missing, Study, Table, at_most, clean, glue_rows, number, searched, unknown, verdict, write_texts
 from decision import epsilon_of
 from ngrams import BEAM, COMMON, ORDER, Model
 
@@ -86,8 +86,7 @@ class DistillStudy(Study):
 
         if not hasattr(self, "row"):
             distinct = list(dict.fromkeys(text for part in self.parts_of.values() for text in part.texts))
-            with open(self.at("texts.jsonl"), "w", encoding="utf-8") as file:
-                file.write("".join(json.dumps({"text": text}) + "\n" for text in distinct))
+            write_texts(self.at("texts.jsonl"), distinct)
             self.row, self.embedded = {text: i for i, text in enumerate(distinct)}, self.embed(self.options.model, self.at("texts.jsonl"), self.at("texts.h5"))
         return self.embedded[np.array([self.row[text] for text in texts])]
 
@@ -259,8 +258,7 @@ def program(study, clip):
         files = []  # without their ends
         for seed, split in enumerate(("train", "dev"), 1):
             part, path = study.part("sst2", split), study.at("sst2-" + split)
-            with open(path + ".jsonl", "w", encoding="utf-8") as file:
-                file.write("".join(json.dumps({"text": text}) + "\n" for text in part.texts))
+            write_texts(path + ".jsonl", part.texts)
             with open(path + ".txt", "w", encoding="utf-8") as file:
                 file.write("".join("%d\n" % label for label in part.labels))
             study.run("export", study.trained(clip, 1), "--input", path + ".jsonl", "--out", path + ".safetensors", "--overwrite", "--no-ledger",

@@ -5,22 +5,21 @@ A masked language model (models/compact) reads a sample beside the text, learns 
 samples. Words are read off the sample by ridge regression, corrected by public texts with similar vectors; where each token has a vector, its
 token is named too. The public texts with the nearest samples compete with the model's guesses, and all are changed as long as their own vectors come
 closer to the sample and their words fit those that were read off it. Scores are means over the attacked texts, with 95 % intervals; beside each is
-the same model with samples of other texts (it names no single tokens). If the score without noise is not clearly above it, the attacker is too weak and shows nothing about the
-mechanism. The program chooses penalty, kernel and shares of the read-out on held-out public texts. Its constants (the power of the model's
+the same model with samples of other texts (it names no single tokens). If the score without noise is not clearly above it, the attacker is too weak
+and shows nothing about the mechanism. The program chooses penalty, kernel and shares of the read-out on held-out public texts. Its constants (the power of the model's
 probabilities, the sharpness of draws, the weight of words beside the cosine) were compared on 12 public questions of QQP, with neither them nor
 their paraphrases among the known texts: the first 12 short ones of rows random.Random(5).sample(range(1000, 10000), 80). Not compared
 were: that the cosine counts by the logarithm of its distance from 1, the smallest distance that counts, the floor of the numbers of words, and how
 many fills a change gets."""
 import collections
 import csv
-import json
 import math
 import os
 import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, agrees, disagrees, number, unknown
+from common import Missing, Study, Table, agrees, disagrees, number, unknown, write_texts
 from decision import epsilon_of
 
 
@@ -75,22 +74,16 @@ def invert(study, name, pairs, models, *arguments):
                          keep=["scores", "weak", "holds", "texts"])
 
 
+def score_of(found, sees, metric=METRICS[0]):
+    """Returns (value, interval) of a score, or None."""
+    return next(((score["value"], score["interval"]) for score in found["scores"] if (score["observed"], score["metric"]) == (sees, metric)), None)
+
+
 def cell(found, sees, metric):
     if isinstance(found, Missing):
         return found
-    for score in found["scores"]:
-        if score["observed"] == sees and score["metric"] == metric:
-            digits = [("%.3f" % value).replace("0.", ".", 1) for value in (score["value"], *score["interval"])]
-            return "%s (%s to %s)" % tuple(digits)
-    return ""
-
-
-def value(found, sees):
-    return next(score["value"] for score in found["scores"] if (score["observed"], score["metric"]) == (sees, METRICS[0]))
-
-
-def interval(found, sees):
-    return next(score["interval"] for score in found["scores"] if (score["observed"], score["metric"]) == (sees, METRICS[0]))
+    score = score_of(found, sees, metric)
+    return "" if score is None else "%s (%s to %s)" % tuple(("%.3f" % value).replace("0.", ".", 1) for value in (score[0], *score[1]))
 
 
 def nearest(study, pairs, public, attacked):
@@ -105,8 +98,7 @@ def nearest(study, pairs, public, attacked):
         vectors = []
         for name, of in zip(("public-%d" % pairs, "attacked"), texts):
             path = os.path.join(study.options.out, name)
-            with open(path + ".jsonl", "w", encoding="utf-8") as file:
-                file.writelines(json.dumps({"text": text}) + "\n" for text in of)
+            write_texts(path + ".jsonl", of)
             vectors.append(study.embed(study.options.model, path + ".jsonl", path + ".h5"))
         best = np.argmax(vectors[1] @ vectors[0].T, axis=1)
         return {"f1": float(np.mean([overlap(text, texts[0][index]) for text, index in zip(texts[1], best)]))}
@@ -139,7 +131,7 @@ def noiseless(study):
     if not known:
         return Table(scale, header, rows, unknown())
     pairs, best = known[-1]
-    right, prior = value(best, "release"), value(best, "prior")
+    right, prior = (score_of(best, sees)[0] for sees in ("release", "prior"))
     said = "at %s pairs the F1 of words is %.2f, against %.2f with another one%s." % (
         format(pairs, ","), right, prior, "" if isinstance(alone, Missing) else " and %.2f of the nearest public text alone" % alone["f1"])
     weak = " At %s pairs the attacker is too weak." % " and ".join(format(n, ",") for n, found in known if found["weak"]) if any(found["weak"] for _, found in known) else ""
@@ -148,10 +140,10 @@ def noiseless(study):
 
 def verdict(title, found):
     """Says what the scores of words show about a mechanism."""
-    scores = "F1 of words is %.2f, without noise %.2f, with another one %.2f." % tuple(value(found, sees) for sees in ("release", "states", "prior"))
+    scores = "F1 of words is %.2f, without noise %.2f, with another one %.2f." % tuple(score_of(found, sees)[0] for sees in ("release", "states", "prior"))
     if found["weak"]:
         return "**Shows nothing** about %s: this attacker is too weak, without noise too; %s" % (title, scores)
-    low, high = interval(found, "release")[0], interval(found, "prior")[1]
+    low, high = score_of(found, "release")[1][0], score_of(found, "prior")[1][1]
     return "**Words are %s** from samples of %s: %s" % ("recovered" if low > high else "not recovered", title, scores)
 
 

@@ -300,6 +300,12 @@ def clean(text):
     return " ".join((text or "").split())
 
 
+def write_texts(path, texts):
+    """Writes texts as JSON Lines, which the program reads whatever characters they have."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in texts)
+
+
 def glue_rows(glue, task, split):
     """Returns the rows of a file of GLUE."""
     with open("%s/%s/%s.tsv" % (glue, task, split), encoding="utf-8-sig", newline="") as file:

@@ -16,7 +16,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, at_most, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict
+from common import Missing, Study, Table, at_most, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict, write_texts
 
 CLIPS = (3, 5, 8, 12)
 CLEAN = 1000  # noise of a thousandth of the norm: as good as none
@@ -177,7 +177,7 @@ def pairs(study):
             if (row[label] or "").replace(".", "").isdigit() and float(row[label]) >= least:
                 texts = clean(row[one]), clean(row[two])
                 made += [texts] if all(texts) and not scored.intersection(texts) and texts[0] != texts[1] else []
-    write(study.at("pairs.jsonl"), [text for pair in made for text in pair])
+    write_texts(study.at("pairs.jsonl"), [text for pair in made for text in pair])
 
 
 def multiply(path, out):
@@ -202,11 +202,6 @@ def multiply(path, out):
             (random.standard_normal((MANY // 100, width), np.float32) / float(header["__metadata__"]["z_step"])).astype(np.int16).tofile(file)
 
 
-def write(path, texts):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("".join(json.dumps({"text": text}) + "\n" for text in texts))
-
-
 def prepare(options, task):
     """Writes the public texts, the texts and the queries; returns the index of each query's text."""
     folder, one, two, label, least, count = TASKS[task]
@@ -214,7 +209,7 @@ def prepare(options, task):
     index, queries = searched(((clean(row[one]), clean(row[two]), float(row[label])) for row in glue_rows(options.glue, folder, "dev")), least, count)
     public = [text for text in public if text and text not in index][:PUBLIC]
     for name, texts in (("public", public), ("texts", index), ("queries", queries)):
-        write("%s/%s-%s.jsonl" % (options.out, task, name), texts)
+        write_texts("%s/%s-%s.jsonl" % (options.out, task, name), texts)
     for name, texts in (("public", public), ("queries", queries)):
         with open("%s/%s-%s.txt" % (options.out, task, name), "w", encoding="utf-8") as file:
             file.write("\n".join(texts) + "\n")

@@ -447,6 +447,16 @@ cleanup:
     return status;
 }
 
+nvdp_status nvdp__file_is(struct nvdp_context *ctx, const char *path, const char *sha256,
+                          bool *same) {
+    char found[65];
+    *same = false;
+    if (!nvdp__exists(path)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__file_sha256(ctx, path, found));
+    *same = strcmp(found, sha256) == 0;
+    return NVDP_OK;
+}
+
 /* --- streams that call a function --- */
 
 static ssize_t to_sink(void *cookie, const char *text, size_t size) {

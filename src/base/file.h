@@ -94,6 +94,9 @@ bool nvdp__directory_empty(const char *path); /* true if it does not exist */
 nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path); /* and its parents */
 /* SHA-256 of a file as 64 hexadecimal digits. */
 nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]);
+/* Sets *same to whether the file is there and has this SHA-256. */
+nvdp_status nvdp__file_is(struct nvdp_context *ctx, const char *path, const char *sha256,
+                          bool *same);
 
 /* A compressed file may unpack to 16 MiB or to this multiple of its own size. Texts and noise
  * never need more, and a small file that would need gigabytes is refused. */

@@ -270,7 +270,7 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
     const json_t *pair = json_object_get(object, PAIR);
     if (json_is_null(pair)) pair = NULL;
     if (!json_is_string(text))
-        return FAIL(reader, "'%s': expected a string, found another type", "text");
+        return FAIL(reader, "'%s': expected a string, found another type", TEXT);
     if (pair != NULL && !json_is_string(pair))
         return FAIL(reader, "'%s': expected a string or null, found another type", PAIR);
     size_t max_length = 0;
@@ -303,7 +303,7 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
     } else if (json_object_get(object, TEXT) != NULL) {
         status = read_text(reader, object);
     } else {
-        status = FAIL(reader, "expected '%s' or '%s', found neither", "text", "input_ids");
+        status = FAIL(reader, "expected '%s' or '%s', found neither", TEXT, "input_ids");
     }
     json_decref(object);
     return status;

@@ -132,10 +132,11 @@ static nvdp_status generalize_base(struct nvdp_context *ctx, struct report_run *
 static nvdp_status generalize_model(struct nvdp_context *ctx, struct report_run *run) {
     const char *path = json_string_value(json_object_get(run->variant, "model"));
     char eta[24];
-    if (path != NULL && run->model != NULL)
+    if (path != NULL && run->model != NULL) {
         json_object_set_new(run->variant, "model", json_string(run->model));
-    if (path == NULL || run->model != NULL || run->sanitizer == NULL || !(run->eta > 0))
         return NVDP_OK;
+    }
+    if (path == NULL || run->sanitizer == NULL || !(run->eta > 0)) return NVDP_OK;
     snprintf(eta, sizeof eta, "%g", run->eta);
     char *text = replaced(ctx, nvdp__strdup(ctx, path), eta, "{eta}");
     if (text == NULL) return NVDP_ERR_MEMORY;

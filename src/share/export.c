@@ -378,7 +378,7 @@ static nvdp_status check_center(const struct export *export) {
                                         : distilled ? "the public texts of the training: "
                                                     : "the public texts of the center: ");
     struct nvdp__encode_input center = {0};
-    char sha256[65] = "";
+    bool same = false;
     size_t both = 0;
     if (texts == NULL)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
@@ -386,8 +386,8 @@ static nvdp_status check_center(const struct export *export) {
                             "cannot be compared with the texts to share; export with {model} and "
                             "{center}",
                             options->run));
-    if (nvdp__exists(texts)) NVDP_TRY(nvdp__file_sha256(export->ctx, texts, sha256));
-    if (sha256[0] == '\0' || strcmp(sha256, query->texts_sha256) != 0)
+    NVDP_TRY(nvdp__file_is(export->ctx, texts, query->texts_sha256, &same));
+    if (!same)
         NVDP_TRY(nvdp__fail(
             export->ctx, NVDP_ERR_INPUT,
             "%s: the public texts of the %s are gone or changed, so they cannot be compared with "

@@ -244,12 +244,8 @@ static bool is_letter(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool is_one_of(char c, const char *set) {
-    return c != '\0' && strchr(set, c) != NULL;
-}
-
 static bool may_begin(char c) {
-    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || is_one_of(c, "\"'([{") ||
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || nvdp__is_one_of(c, "\"'([{") ||
            (unsigned char)c >= 0x80;
 }
 
@@ -280,9 +276,9 @@ static bool abbreviates(const char *text, size_t dot) {
  * change no token, because sentences end at spaces. */
 size_t nvdp__sentence_end(const char *text, size_t size) {
     for (size_t at = 0; at < size; at++) {
-        if (!is_one_of(text[at], ".!?")) continue;
+        if (!nvdp__is_one_of(text[at], ".!?")) continue;
         size_t end = at + 1;
-        while (end < size && is_one_of(text[end], "\"')]}.!?")) {
+        while (end < size && nvdp__is_one_of(text[end], "\"')]}.!?")) {
             end++;
         }
         size_t next = end;

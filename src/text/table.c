@@ -106,6 +106,10 @@ size_t nvdp__byte_order_mark(const char *bytes, size_t count) {
     return count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
 }
 
+bool nvdp__is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c) != NULL;
+}
+
 static const char JSON_BLANKS[] = "\n\r\t ";
 
 char nvdp__first_byte(const char *bytes, size_t count) {

@@ -597,26 +597,22 @@ cleanup:
 
 static const char BLANKS[] = " \t\r";
 
-static bool is_one_of(char c, const char *set) {
-    return c != '\0' && strchr(set, c) != NULL;
-}
-
 /* True if a line begins an array in JSON: of objects, texts, arrays or numbers. "[1] See below" is a text. */
 static bool begins_array(struct nvdp__field line) {
     size_t i = 1;
     if (line.size == 0 || line.text[0] != '[') return false;
-    while (i < line.size && is_one_of(line.text[i], BLANKS))
+    while (i < line.size && nvdp__is_one_of(line.text[i], BLANKS))
         i++;
-    if (i == line.size || is_one_of(line.text[i], "{\"[")) return true;
-    while (i < line.size && is_one_of(line.text[i], "0123456789+-.eE, \t\r]"))
+    if (i == line.size || nvdp__is_one_of(line.text[i], "{\"[")) return true;
+    while (i < line.size && nvdp__is_one_of(line.text[i], "0123456789+-.eE, \t\r]"))
         i++;
     return i == line.size;
 }
 
 static struct nvdp__field without_blanks(struct nvdp__field field) {
-    for (; field.size > 0 && is_one_of(field.text[0], BLANKS); field.size--)
+    for (; field.size > 0 && nvdp__is_one_of(field.text[0], BLANKS); field.size--)
         field.text++;
-    while (field.size > 0 && is_one_of(field.text[field.size - 1], BLANKS))
+    while (field.size > 0 && nvdp__is_one_of(field.text[field.size - 1], BLANKS))
         field.size--;
     return field;
 }
@@ -626,12 +622,12 @@ static struct nvdp__field without_blanks(struct nvdp__field field) {
 static bool names_column(struct nvdp__field line, const char *name) {
     bool named = false;
     for (size_t from = 0, to = 0; from <= line.size; from = ++to) {
-        while (to < line.size && !is_one_of(line.text[to], ",;|\t"))
+        while (to < line.size && !nvdp__is_one_of(line.text[to], ",;|\t"))
             to++;
         struct nvdp__field field =
             without_blanks((struct nvdp__field){line.text + from, to - from});
         const char quote = field.size > 1 ? field.text[0] : '\0';
-        if (is_one_of(quote, "\"'") && field.text[field.size - 1] == quote)
+        if (nvdp__is_one_of(quote, "\"'") && field.text[field.size - 1] == quote)
             field = without_blanks((struct nvdp__field){field.text + 1, field.size - 2});
         const bool is_name =
             field.size == strlen(name) && strncasecmp(field.text, name, field.size) == 0;

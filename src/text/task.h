@@ -80,7 +80,8 @@ void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t no
                            size_t empty, size_t rows);
 /* Bytes of a byte-order mark at the beginning of the text. */
 size_t nvdp__byte_order_mark(const char *bytes, size_t count);
-/* Returns the first byte behind it that is not blank; '\0' if there is none. */
+bool nvdp__is_one_of(char c, const char *set);
+/* Returns the first byte behind a byte-order mark that is not blank; '\0' if there is none. */
 char nvdp__first_byte(const char *bytes, size_t count);
 
 /* Memory that is released all at once. */

@@ -472,9 +472,9 @@ static nvdp_status write_run(const struct maker *maker) {
 static bool is_lost(const struct maker *maker, const json_t *record) {
     const char *path = json_string_value(json_object_get(record, TEXTS)),
                *digest = json_string_value(json_object_get(record, "center_sha256"));
-    char found[65] = "";
-    return path == NULL || digest == NULL || !nvdp__exists(path) ||
-           nvdp__file_sha256(maker->ctx, path, found) != NVDP_OK || strcmp(found, digest) != 0;
+    bool same = false;
+    return path == NULL || digest == NULL ||
+           nvdp__file_is(maker->ctx, path, digest, &same) != NVDP_OK || !same;
 }
 
 /* Names the file of the public texts in a run that is used again, if it has lost the file that it names. */

@@ -24,17 +24,18 @@ from transformers import AutoTokenizer, MPNetForSequenceClassification
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import glue_rows  # noqa: E402
+from run import TASKS as STUDY  # noqa: E402
 
-# folder, columns of the texts and of the label, labels (none: a number is learned), longest text, rows, batch, epochs
+# columns of the texts and of the label, labels (none: a number is learned), epochs; run.py has folder, rows and longest text
 TASKS = {
-    "sst2": ("SST-2", ("sentence",), "label", ("0", "1"), 64, 10000, 32, 2),
-    "mrpc": ("MRPC", ("#1 String", "#2 String"), "Quality", ("0", "1"), 96, None, 32, 6),
-    "stsb": ("STS-B", ("sentence1", "sentence2"), "score", None, 64, None, 32, 6),
-    "qnli": ("QNLI", ("question", "sentence"), "label", ("entailment", "not_entailment"), 96, None, 32, 2),
-    "qqp": ("QQP", ("question1", "question2"), "is_duplicate", ("0", "1"), 64, None, 32, 2),
-    "rte": ("RTE", ("sentence1", "sentence2"), "label", ("entailment", "not_entailment"), 128, None, 32, 10),
+    "sst2": (("sentence",), "label", ("0", "1"), 2),
+    "mrpc": (("#1 String", "#2 String"), "Quality", ("0", "1"), 6),
+    "stsb": (("sentence1", "sentence2"), "score", None, 6),
+    "qnli": (("question", "sentence"), "label", ("entailment", "not_entailment"), 2),
+    "qqp": (("question1", "question2"), "is_duplicate", ("0", "1"), 2),
+    "rte": (("sentence1", "sentence2"), "label", ("entailment", "not_entailment"), 10),
 }
-RANK, SCALE, RATE, WARMUP = 16, 2.0, 2e-4, 0.1
+RANK, SCALE, RATE, WARMUP, BATCH = 16, 2.0, 2e-4, 0.1, 32
 TUNED = ("attn.q", "attn.k", "attn.v", "attn.o", "intermediate.dense", "output.dense")
 
 
@@ -53,8 +54,8 @@ class Tuned(nn.Module):
 
 def read(glue, task, split, limit):
     """Returns (texts, labels) of the first `limit` rows of a file; texts has one list per column."""
-    folder, columns, label, labels, *_ = TASKS[task]
-    rows = glue_rows(glue, folder, split)[:limit]
+    columns, label, labels, _ = TASKS[task]
+    rows = glue_rows(glue, STUDY[task][0], split)[:limit]
     return [[row[column] for row in rows] for column in columns], [float(row[label]) / 5 if labels is None else labels.index(row[label]) for row in rows]
 
 
@@ -81,8 +82,9 @@ def batches(order, size):
 
 
 def fit(model, tokenizer, options, device):
-    _, _, _, labels, length, rows, size, epochs = TASKS[options.task]
-    texts, targets = read(options.glue, options.task, "train", options.limit or rows)
+    *_, labels, epochs = TASKS[options.task]
+    _, rows, *_, length = STUDY[options.task]
+    texts, targets = read(options.glue, options.task, "train", options.limit or rows or None)
     dev, dev_targets = read(options.glue, options.task, "dev", options.limit or None)
     encode = lambda columns: tokenizer(*columns, truncation=True, max_length=length)["input_ids"]
     train_ids, dev_ids = encode(texts), encode(dev)
@@ -96,13 +98,13 @@ def fit(model, tokenizer, options, device):
 
     learned = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=RATE, weight_decay=0.01, fused=device.type == "cuda")
-    steps = epochs * -(-len(train_ids) // size)
+    steps = epochs * -(-len(train_ids) // BATCH)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min((step + 1) / (WARMUP * steps), (steps - step) / (steps * (1 - WARMUP)), 1.0))
     draws = numpy.random.default_rng(options.seed)
     model.train()
     for _ in range(epochs):
         order = draws.permutation(len(train_ids))
-        for chosen in batches(order, size):
+        for chosen in batches(order, BATCH):
             found = forward([train_ids[i] for i in chosen])
             loss = loss_of(found[:, 0] if labels is None else found, targets[torch.from_numpy(chosen)].to(device))
             optimizer.zero_grad()
@@ -144,7 +146,7 @@ def main():
     start = time.time()
     factors = os.path.join(options.out, "lora.safetensors")
     torch.manual_seed(options.seed)
-    model = rounded(options.model, TASKS[options.task][3])
+    model = rounded(options.model, TASKS[options.task][2])
     model.mpnet.requires_grad_(False)
     for parent, attribute, layer, _ in layers(model):
         setattr(parent, attribute, Tuned(layer))
