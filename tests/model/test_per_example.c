@@ -196,6 +196,9 @@ static size_t group_end(const struct nvdp__params *params, size_t first) {
 
 static void norms_agree(const struct choice *choice) {
     struct fixture fixture = open_fixture(choice);
+    /* float32 in another order. In bfloat16 such a difference can round one activation to its other
+     * neighbor, 2^-8 away. */
+    const double tolerance = choice->precision == NVDP_PRECISION_BF16 ? 1e-3 : 1e-5;
     const struct nvdp__params *params = &fixture.model->params;
     double square[TEXTS], norm[TEXTS], floor[TEXTS], total[TEXTS] = {0};
     float *alone[TEXTS];
@@ -205,7 +208,7 @@ static void norms_agree(const struct choice *choice) {
         pass(&fixture, fixture.one);
         alone[i] = malloc(params->total * sizeof(float));
         memcpy(alone[i], params->grad, params->total * sizeof(float));
-        floor[i] = 1e-6 * sqrt(sum_squares(params->total, alone[i]));
+        floor[i] = tolerance / 10 * sqrt(sum_squares(params->total, alone[i]));
     }
     size_t word = choice->words_stay ? fixture.model->bert.word : SIZE_MAX;
     for (size_t first = 0; first < params->count;) { /* only this group is trained */
@@ -221,8 +224,8 @@ static void norms_agree(const struct choice *choice) {
             for (size_t i = first; i < end; i++)
                 want += sum_squares(params->entry[i].count, alone[t] + params->entry[i].offset);
             total[t] += square[t];
-            /* float32 in another order; gradients that are only rounding stay below the floor */
-            cr_expect_leq(fabs(sqrt(square[t]) - sqrt(want)), 1e-5 * sqrt(want) + floor[t],
+            /* gradients that are only rounding stay below the floor */
+            cr_expect_leq(fabs(sqrt(square[t]) - sqrt(want)), tolerance * sqrt(want) + floor[t],
                           "%s, text %zu: %g, alone %g", params->entry[first].name, t,
                           sqrt(square[t]), sqrt(want));
         }
@@ -247,7 +250,7 @@ static void norms_agree(const struct choice *choice) {
             double size = sqrt(sum_squares(entry->count, want)), error = 0;
             for (size_t k = 0; k < entry->count; k++)
                 error += pow((double)got[k] - (double)want[k], 2);
-            cr_expect_leq(sqrt(error), 1e-5 * size + floor[t], "%s, text %zu: off by %g of %g",
+            cr_expect_leq(sqrt(error), tolerance * size + floor[t], "%s, text %zu: off by %g of %g",
                           entry->name, t, sqrt(error), size);
         }
     }
