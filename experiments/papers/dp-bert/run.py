@@ -135,14 +135,19 @@ VOCABULARIES = (("exact counts (not private)", "exact", ()), ("private, epsilon 
                 ("private, epsilon 1 a word", "private-1", ("--vocab-dp-epsilon", 1)), ("private, epsilon .3 a word", "private-0.3", ("--vocab-dp-epsilon", 0.3)))
 
 
+def learned(name, options):
+    """Learns a vocabulary of the private text; returns its numbers."""
+    return study.measure("vocabulary/" + name, "pretrain", "--text", "{out}/texts/private.txt", "--arch", "tiny", "--vocab-size", 4096, *options, "--steps", 0, "--seed", 1,
+                         "--out", "{out}/vocabulary-" + name, hours=0.01, keep=["vocab_size"])
+
+
 @study.table
 def vocabulary(study):
     "Section 3.2: what a private vocabulary costs"
     texts(study)
     rows, pieces = [], []
     for what, name, options in VOCABULARIES:
-        made = study.measure("vocabulary/" + name, "pretrain", "--text", "{out}/texts/private.txt", "--arch", "tiny", "--vocab-size", 4096, *options, "--steps", 0, "--seed", 1,
-                             "--out", "{out}/vocabulary-" + name, hours=0.01, keep=["vocab_size"])
+        made = learned(name, options)
         read = study.measure("vocabulary/%s/held-out" % name, "pretrain", "--text", "{out}/texts/held-out.txt", "--vocab", "{out}/vocabulary-%s/vocab.txt" % name, "--arch", "tiny",
                              "--steps", 1, "--batch", 1, "--out", "{out}/vocabulary-%s-read" % name, hours=0.01, keep=["coverage"])
         of = read["coverage"]
@@ -159,7 +164,8 @@ def pipeline(study):
     "Section 3.1: the whole pipeline"
     texts(study)
     rows, scores = [], {}
-    for what, name, _ in (VOCABULARIES[0], VOCABULARIES[2]):
+    for what, name, options in (VOCABULARIES[0], VOCABULARIES[2]):
+        learned(name, options)
         vocab = "{out}/vocabulary-%s/vocab.txt" % name
         common = ("--length", 64, "--seed", 1)
         public = study.measure("pipeline/%s/public" % name, "pretrain", "--text", "{text}", "--vocab", vocab, "--arch", "tiny", *common, "--optimizer", "muon", "--batch", 32,
