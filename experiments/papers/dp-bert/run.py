@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "pretrain"))
-from common import Missing, Table, agrees, disagrees, mean, unknown
+from common import Missing, Table, agrees, disagrees, mean, number, unknown
 from private_sweeps import SENTENCES, sentences
 from sweeps import SweepStudy, first, page_table
 
@@ -133,6 +133,8 @@ def cross_validation(study):
 
 VOCABULARIES = (("exact counts (not private)", "exact", ()), ("private, epsilon 8 a word", "private-8", ("--vocab-dp-epsilon", 8)),
                 ("private, epsilon 1 a word", "private-1", ("--vocab-dp-epsilon", 1)), ("private, epsilon .3 a word", "private-0.3", ("--vocab-dp-epsilon", 0.3)))
+# With this vocabulary, the 62 words of a window stay within epsilon 8 at delta 1e-5, with room for private training.
+WITHIN = ("private, epsilon .05 a word, within the 8 of a window", "private-0.05", ("--vocab-dp-epsilon", 0.05, "--vocab-dp-delta", 1e-9))
 
 
 def learned(name, options):
@@ -164,8 +166,8 @@ def pipeline(study):
     "Section 3.1: the whole pipeline"
     texts(study)
     rows, scores = [], {}
-    for what, name, options in (VOCABULARIES[0], VOCABULARIES[2]):
-        learned(name, options)
+    for what, name, options in (VOCABULARIES[0], WITHIN):
+        size = learned(name, options)
         vocab = "{out}/vocabulary-%s/vocab.txt" % name
         common = ("--length", 64, "--seed", 1)
         public = study.measure("pipeline/%s/public" % name, "pretrain", "--text", "{text}", "--vocab", vocab, "--arch", "tiny", *common, "--optimizer", "muon", "--batch", 32,
@@ -173,28 +175,30 @@ def pipeline(study):
         later = ("--text", "{out}/texts/private.txt", "--init", "{out}/pipeline-%s-public" % name, "--eval-text", "{out}/texts/held-out.txt", "--eval-limit", 500, *common)
         steps = {"public": public,
                  "plain": study.measure("pipeline/%s/plain" % name, "pretrain", *later, "--optimizer", "adamw", "--lr", 5e-4, "--batch", 32, "--steps", study.options.steps,
-                                        "--out", "{out}/pipeline-%s-plain" % name, hours=0.05, keep=["evaluation.perplexity"]),
-                 "private": study.measure("pipeline/%s/private" % name, "pretrain", *later, *private(study), "--lr", 3e-4, "--steps", study.options.dp_steps,
-                                          "--out", "{out}/pipeline-%s-private" % name, hours=0.05, keep=["evaluation.perplexity"])}
+                                        "--out", "{out}/pipeline-%s-plain" % name, hours=0.05, keep=["evaluation.perplexity"])}
+        if name != "exact":  # nvdp refuses private training of a model whose vocabulary holds exact counts of the same texts
+            steps["private"] = study.measure("pipeline/%s/private" % name, "pretrain", *later, *private(study), "--lr", 3e-4, "--steps", study.options.dp_steps,
+                                             "--out", "{out}/pipeline-%s-private" % name, hours=0.05, keep=["evaluation.perplexity"])
         for last, made in steps.items():
             tagger = study.measure("pipeline/%s/%s/tagger" % (name, last), "train", "--task", "ner", "--data", "{out}/texts/data", "--model", "{out}/pipeline-%s-%s" % (name, last),
-                                   "--method", "base", "--freeze-layers", 2, "--epochs", 15, "--lr", 3e-3, "--select", "last", "--seed", 1,
+                                   "--method", "base", "--freeze-layers", 0, "--epochs", 8, "--lr", 1e-3, "--select", "last", "--seed", 1,
                                    "--out", "{out}/pipeline-%s-%s-tagger" % (name, last), hours=0.05, keep=["test.metrics.entity_f1.mean"])
             f1 = tagger["test.metrics.entity_f1.mean"]
             scores[name, last] = f1
             rows.append([what, LAST[last], made["evaluation.perplexity"] if isinstance(made, Missing) or last != "public" else "-", "%.1f" % (100 * f1) if not isinstance(f1, Missing) else f1])
             rows[-1][2] = "%.0f" % rows[-1][2] if isinstance(rows[-1][2], float) else rows[-1][2]
-    scale = ("A BERT of 2 layers, 128 wide, from scratch: %d public steps, then %d plain steps of 32 or %d private ones of %d at epsilon 8; tagger over the frozen encoder, one seed: F1 is good to a point."
+    scale = ("A BERT of 2 layers, 128 wide, from scratch: %d public steps, then %d plain steps of 32 or %d private ones of %d at epsilon 8; a tagger that trains all layers, one seed: F1 is good to a point."
              % (4 * study.options.steps, study.options.steps, study.options.dp_steps, study.options.dp_batch))
     note = ("The recipe: a vocabulary from the private text (`pretrain --vocab-dp-epsilon`), public pretraining with it (`--vocab`), private pretraining (`--init --dp-batch --target-epsilon`), the tagger "
-            "(`train --task ner`). The paper measured it without the private vocabulary. The vocabulary's cost of a window, 62 times a word's epsilon, is not in epsilon 8.")
+            "(`train --task ner`). The paper measured it without the private vocabulary. Epsilon 8 at delta 1e-5 holds for a window, and contains what the vocabulary costs its 62 words; "
+            "with that much noise it has only %s pieces. `nvdp` refuses to begin private pretraining with the exact vocabulary, because what that learned of the texts stays, and "
+            "with one of epsilon 1 a word, because it costs a window 62." % number(size["vocab_size"]))
     missing = [value for value in scores.values() if isinstance(value, Missing)]
     if missing:
         return Table(scale, PIPELINE, rows, unknown("some runs are missing."), note)
-    cost = 100 * (scores["exact", "private"] - scores["private-1", "private"])
-    gain = 100 * (scores["exact", "plain"] - scores["exact", "public"])
-    kept = 100 * (scores["exact", "private"] - scores["exact", "public"])
-    text = "plain pretraining on the private text gains %.1f points of F1, private pretraining %.1f (paper: 10.5 and 8.2); a private vocabulary costs %.1f points." % (gain, kept, cost)
+    cost = 100 * (scores["exact", "plain"] - scores[WITHIN[1], "plain"])
+    gain, kept = (100 * (scores[WITHIN[1], last] - scores[WITHIN[1], "public"]) for last in ("plain", "private"))
+    text = "plain pretraining on the private text gains %.1f points of F1, private pretraining %.1f (paper: 10.5 and 8.2); the vocabulary within the same epsilon costs %.1f points." % (gain, kept, cost)
     return Table(scale, PIPELINE, rows, (agrees if gain > 1 and kept > 0.5 * gain else disagrees)(text), note)
 
 
