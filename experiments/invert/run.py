@@ -34,6 +34,7 @@ study = Study(__file__, "Texts recovered from samples", {
 METRICS = ("words, F1", "BLEU-4", "ROUGE-L", "exact match", "cosine")
 PAIRS = (1000, 10000, 50000)
 AIM = 0.5  # F1 of words without noise
+CLIPS, RELEASE_PAIRS = (3, 5, 8, 12), 10000  # of the releases of sentence embeddings
 TOKENS = 16  # of a text, in the second table
 ATTACKED_ROWS = 1000  # no question of these rows of QQP is public; paraphrases in other rows are
 STEP_HOURS = 1e-4  # of one training step of 32 questions, with one vector each
@@ -177,6 +178,29 @@ def mechanisms(study):
     header = ["method", "the model sees", *METRICS]
     missing = any(isinstance(item, Missing) for row in rows for item in row)
     return Table(scale, header, rows, unknown() if missing else " ".join(said), note)
+
+
+@study.table
+def releases(study):
+    "How much of a question does the attacker recover from a certified release of its sentence embedding?"
+    rows, said = [], []
+    public, attacked = questions(study, True, RELEASE_PAIRS), questions(study, False, study.options.texts)
+    for clip in CLIPS:
+        run, file = "{out}/release-%d" % clip, "{out}/release-%d.h5" % clip
+        study.measure("export/%d" % clip, "export", run, "--model", "{model}", "--center", public, "--clip-sequence", clip, "--input", attacked, "--budget-samples", 100,
+                      "--out", file, hours=0.02, keep=["privacy.bound.clip_sequence"])
+        found = invert(study, "releases/%d" % clip, RELEASE_PAIRS, 3, run, "--data", attacked, "--public", public, "--shared", file)
+        title = "C %d, epsilon %.1f" % (clip, math.ceil(10 * epsilon_of(clip)) / 10)
+        rows += [[title, sees, *(cell(found, observed, metric) for metric in METRICS)]
+                 for sees, observed in (("sample", "release"), ("no noise", "states"), ("another one", "prior"))]
+        if not isinstance(found, Missing):
+            said.append(verdict(title, found))
+    scale = "%s, mean of the token states, centered, scaled to norm C, one sample of each question; %s public questions, %s attacked ones; %s training steps, %s rounds." % (
+        study.options.model, format(RELEASE_PAIRS, ","), study.options.texts, study.options.steps, study.options.search)
+    note = ("The encoder is public: the attacker makes samples of the public questions, and compares guesses with the sample by the release's own map. "
+            "What is recovered here is less than what is known of a text by whoever has a list of texts that contains it: see [named](search.md).")
+    missing = any(isinstance(item, Missing) for row in rows for item in row)
+    return Table(scale, ["release", "the model sees", *METRICS], rows, unknown() if missing else " ".join(said), note)
 
 
 if __name__ == "__main__":

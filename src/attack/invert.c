@@ -361,50 +361,15 @@ cleanup:
 
 /* --- vectors that are not a run's --- */
 
-/* Copies n texts, `row` NULL: the first ones.  nvdp_dataset_select() is for data sets of a task. */
-static nvdp_status pick(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
-                        const int64_t *row, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *made = NULL;
-    NVDP_TRY(nvdp__dataset_create(ctx, n, false, &made));
-    for (size_t i = 0; i < n; i++) {
-        made->index[i] = row != NULL ? row[i] : (int64_t)i;
-        made->offset[i + 1] = from->offset[made->index[i] + 1] - from->offset[made->index[i]];
-    }
-    NVDP_TRY(nvdp__dataset_lay_out(ctx, made));
-    for (size_t i = 0; i < n; i++) {
-        const size_t start = from->offset[made->index[i]];
-        const size_t bytes = (from->offset[made->index[i] + 1] - start) * sizeof *from->ids;
-        memcpy(made->ids + made->offset[i], from->ids + start, bytes);
-        memcpy(made->types + made->offset[i], from->types + start, bytes);
-    }
-    NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_dataset_free(made);
-    return status;
-}
-
-/* Reads texts with the tokenizer of a directory: one per line, or a table.  With `limit`, draws that many of *all. */
-static nvdp_status read_texts(struct nvdp_context *ctx, const char *path, const char *directory,
-                              size_t length, const char *prompt, size_t limit, uint64_t seed,
-                              size_t *all, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__encode_input input = {0};
+/* Reads texts with the tokenizer of a directory. With `limit`, draws that many of *all. */
+static nvdp_status read_texts(const struct nvdp__text_attack *a, const char *path,
+                              const char *directory, size_t length, const char *prompt,
+                              size_t limit, size_t *all, struct nvdp_dataset **out) {
     struct nvdp_bert_config bert;
-    int64_t *order = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, &bert));
+    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(a->ctx, directory, &bert));
     const struct nvdp__encode_limits limits = {
         .config = &bert, .max_length = length, .directory = directory, .prompt = prompt};
-    NVDP_TRY(nvdp__encode_input_read(ctx, path, &limits, &input));
-    *all = input.data.count;
-    NVDP_TRY(NVDP__NEW(ctx, order, *all));
-    nvdp__epoch_order(seed, 0, *all, order);
-    const bool draws = limit > 0 && limit < *all;
-    NVDP_TRY(pick(ctx, &input.data, draws ? limit : *all, draws ? order : NULL, out));
-cleanup:
-    nvdp__encode_input_release(&input);
-    free(order);
-    return status;
+    return nvdp__texts_read(a->ctx, path, &limits, limit, a->options->seed, all, out);
 }
 
 static bool ends(const char *path, const char *ending) {
@@ -467,8 +432,7 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     if (tagged)
         NVDP_TRY(read_tagged(t, path, &out->data));
     else
-        NVDP_TRY(read_texts(a->ctx, path, o->prior, t->inverter.length, NULL, limit, o->seed, &all,
-                            &out->data));
+        NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
     if (tagged) all = out->data->count;
     if (directory == NULL || strcmp(vectors, directory) != 0) {
         NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
@@ -480,8 +444,8 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
                               nvdp_encoder_tokenizer(t->judge.encoder),
                               nvdp__min(info.max_length, MAX_LENGTH), &encoded));
     else
-        NVDP_TRY(read_texts(a->ctx, path, directory, info.max_length, info.prompt, limit, o->seed,
-                            &all, &encoded));
+        NVDP_TRY(
+            read_texts(a, path, directory, info.max_length, info.prompt, limit, &all, &encoded));
     NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, encoded, &out->set));
 cleanup:
     nvdp_dataset_free(encoded);

@@ -236,8 +236,11 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
                           "and are not the attacked texts, found none");
     config.limit = a->options->known_limit;
     config.limit_seed = a->options->seed;
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_load_file(a->ctx, nvdp_model_tokenizer(a->run.model),
-                                                 &config, a->options->known, &a->known.data));
+    NVDP_RETURN_IF_FAILED(nvdp__run_has_no_task(&a->run)
+                              ? nvdp__run_texts(a->ctx, run, &a->run, a->options->known,
+                                                config.limit, config.limit_seed, &a->known.data)
+                              : nvdp_dataset_load_file(a->ctx, nvdp_model_tokenizer(a->run.model),
+                                                       &config, a->options->known, &a->known.data));
     if (a->known.data->count < 20 || a->run.dataset->count < 2)
         return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
                           "%s: expected at least 20 public texts, and at least 2 texts to attack, "

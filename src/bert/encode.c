@@ -429,6 +429,47 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
     *input = (struct nvdp__encode_input){0};
 }
 
+/* Copies the first n texts, or those of n rows. */
+static nvdp_status pick(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
+                        const int64_t *row, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset *made = NULL;
+    NVDP_TRY(nvdp__dataset_create(ctx, n, false, &made));
+    for (size_t i = 0; i < n; i++) {
+        made->index[i] = row != NULL ? row[i] : (int64_t)i;
+        made->offset[i + 1] = from->offset[made->index[i] + 1] - from->offset[made->index[i]];
+    }
+    NVDP_TRY(nvdp__dataset_lay_out(ctx, made));
+    for (size_t i = 0; i < n; i++) {
+        const size_t start = from->offset[made->index[i]];
+        const size_t bytes = (from->offset[made->index[i] + 1] - start) * sizeof *from->ids;
+        memcpy(made->ids + made->offset[i], from->ids + start, bytes);
+        memcpy(made->types + made->offset[i], from->types + start, bytes);
+    }
+    NVDP__HAND_OVER(out, made);
+cleanup:
+    nvdp_dataset_free(made);
+    return status;
+}
+
+nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
+                             const struct nvdp__encode_limits *limits, size_t limit, uint64_t seed,
+                             size_t *all, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__encode_input input = {0};
+    int64_t *order = NULL;
+    NVDP_TRY(nvdp__encode_input_read(ctx, path, limits, &input));
+    *all = input.data.count;
+    NVDP_TRY(NVDP__NEW(ctx, order, *all));
+    nvdp__epoch_order(seed, 0, *all, order);
+    const bool draws = limit > 0 && limit < *all;
+    NVDP_TRY(pick(ctx, &input.data, draws ? limit : *all, draws ? order : NULL, out));
+cleanup:
+    nvdp__encode_input_release(&input);
+    free(order);
+    return status;
+}
+
 /* A dense layer over sentence vectors. */
 struct layer {
     struct nvdp__params params;

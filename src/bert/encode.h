@@ -34,6 +34,11 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__encode_limits *limits,
                                     struct nvdp__encode_input *out);
 void nvdp__encode_input_release(struct nvdp__encode_input *input);
+/* Reads such a file as texts without labels. `index` of a text is its number in the file. With `limit`, draws that many of
+ * the file's *all texts by `seed`. The caller frees *out. */
+nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
+                             const struct nvdp__encode_limits *limits, size_t limit, uint64_t seed,
+                             size_t *all, struct nvdp_dataset **out);
 
 /* Fails for a model that must not be used as a plain encoder; called with the path of its
  * config.json before weights are read. */

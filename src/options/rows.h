@@ -42,7 +42,7 @@
     {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL,                                        \
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}
 #define NVDP__MOVED_DATA_ROW(...)                                                                  \
-    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training", NULL, __VA_ARGS__}
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training; of a run without a task: a file of texts", NULL, __VA_ARGS__}
 
 #define NVDP__OVERWRITE_ROW(...)                                                                   \
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \

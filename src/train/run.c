@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "bert/encode.h"
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "text/dataset.h"
@@ -202,6 +203,26 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx, const char *direct
                   .text);
 }
 
+bool nvdp__run_has_no_task(const struct nvdp__run *run) {
+    return run->config.data == NULL && run->config.representations == NULL;
+}
+
+nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
+                            const struct nvdp__run *run, const char *path, size_t limit,
+                            uint64_t seed, struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    size_t all;
+    char *directory = nvdp__join(ctx, config->run, "model");
+    NVDP_TRY(NVDP__MADE(directory));
+    const struct nvdp__encode_limits limits = {.config = &run->model->info.bert,
+                                               .max_length = run->model->info.max_length,
+                                               .directory = directory};
+    NVDP_TRY(nvdp__texts_read(ctx, path, &limits, limit, seed, &all, out));
+cleanup:
+    free(directory);
+    return status;
+}
+
 /* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck. */
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
@@ -234,12 +255,15 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     if (config->split != NULL && opened.config.representations != NULL)
         NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
                                        &opened.given, &opened.noise));
-    if (config->split != NULL) {
-        if (config->data == NULL && opened.config.data == NULL && opened.given == NULL)
+    if (config->split != NULL && nvdp__run_has_no_task(&opened)) {
+        if (config->data == NULL)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "%s: the run has no task, so it has no data with a split %s; name "
-                                "a folder with {data}, or measure an export",
-                                config->run, config->split));
+                                "%s: the run has no task, so it has no data; name a file of texts, "
+                                "one per line or a table, with {data}",
+                                config->run));
+        NVDP_TRY(nvdp__run_texts(ctx, config, &opened, config->data, config->limit, config->seed,
+                                 &opened.dataset));
+    } else if (config->split != NULL) {
         if (config->data == NULL) NVDP_TRY(nvdp__run_check_data(ctx, config->run, &opened.config));
         NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
                             &opened.dataset));

@@ -29,7 +29,8 @@ nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory
 nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 const struct nvdp_dataset *all, struct nvdp_dataset **train,
                                 struct nvdp_dataset **held);
-/* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. */
+/* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. For a run without a task,
+ * config->data names a file of texts. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
 /* The same, for work on texts shared through a bottleneck. Returns NVDP_ERR_ARGUMENT, before
@@ -41,6 +42,13 @@ nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
  * embeddings with which the run began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
+/* A run without a task (method sentence) has no data of its own: its texts are files, one text per line or a table
+ * (nvdp__texts_read()). */
+bool nvdp__run_has_no_task(const struct nvdp__run *run);
+/* Reads such a file for the open run in config->run. With `limit`, draws that many texts by `seed`. */
+nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
+                            const struct nvdp__run *run, const char *path, size_t limit,
+                            uint64_t seed, struct nvdp_dataset **out);
 /* Returns the configuration for reading the run's texts; `data` NULL: from the folder of the
  * training data. It sets no limit. */
 struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run, const char *data);

@@ -487,6 +487,51 @@ Test(search, lines_are_texts) {
     nvdp_context_free(p.ctx);
 }
 
+/* A run without a task is measured and attacked on files of texts, with its samples in the shared file. */
+Test(search, runs_read_files_of_texts) {
+    struct place p;
+    struct nvdp_config *config = NULL;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_text_attack attack = NVDP_RESULT(struct nvdp_text_attack);
+    begin(&p, 1);
+    EXPORT(&p, "clip-sequence", "4");
+    cr_assert_eq(nvdp_run_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    cr_expect_eq(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "no data; name a file of texts");
+    support_set(p.ctx, config, "data", p.input);
+    cr_assert_eq(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_OK, "%s",
+                 nvdp_context_error(p.ctx));
+    cr_expect_eq(posteriors->texts, TEXTS);
+    nvdp_posteriors_free(posteriors);
+    nvdp_config_free(config);
+    char *predictions = NULL;
+    cr_assert_eq(nvdp_predict_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "data", p.input);
+    cr_expect_eq(nvdp_predict(p.ctx, config, &predictions), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(p.ctx), "expected a run of a task");
+    nvdp_config_free(config);
+    cr_assert_eq(nvdp_text_attack_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "data", p.input);
+    char *lines = support_read(p.center), *more = nvdp__format(p.ctx, "%s%s", lines, lines);
+    support_write_text(support_scratch_path("more.txt"), more);
+    support_set(p.ctx, config, "public", support_scratch_path("more.txt"));
+    support_set(p.ctx, config, "shared", p.out);
+    cr_assert_eq(nvdp_attack_texts(p.ctx, NVDP_ATTACKER_BAG, config, &attack), NVDP_OK, "%s",
+                 nvdp_context_error(p.ctx));
+    cr_expect_eq(attack.texts, TEXTS);
+    cr_expect_geq(attack.public_texts, 20);
+    cr_expect_eq(attack.both, 0);
+    cr_expect(attack.holds);
+    nvdp_text_attack_free(&attack);
+    free(lines);
+    free(more);
+    nvdp_config_free(config);
+    nvdp_context_free(p.ctx);
+}
+
 Test(search, refuses_bad_options) {
     struct place p;
     begin(&p, 1);

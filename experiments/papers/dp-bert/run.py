@@ -20,7 +20,7 @@ study = SweepStudy(__file__, "Hoory et al. 2021, table by table", {
     "text": ("wiki.txt.xz", "public text"),
     "model": ("models/compact", "public encoder with a masked-LM head"),
     "layers": (4, "layers of the encoder"),
-    "documents": (100, "documents of ten private sentences in figure2"),
+    "documents": (150, "documents of ten private sentences in figure2"),
     "steps": (80, "steps without privacy in figure2, and public steps in pipeline"),
     "dp_steps": (12, "private steps"),
     "dp_batch": (128, "windows of a private step"),
