@@ -42,7 +42,10 @@
     {"run", NVDP_OPTION_TEXT, "RUN", "run directory", NULL,                                        \
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}
 #define NVDP__MOVED_DATA_ROW(...)                                                                  \
-    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training; of a run without a task: a file of texts", NULL, __VA_ARGS__}
+    {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training", NULL, __VA_ARGS__}
+/* The same for commands that measure, which read files of texts too. */
+#define NVDP__MEASURED_DATA_ROW(...)                                                               \
+    {"data", NVDP_OPTION_TEXT, "PATH", "folder of the task's data, if it has moved, or texts for a run without a task", NULL, __VA_ARGS__}
 
 #define NVDP__OVERWRITE_ROW(...)                                                                   \
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \

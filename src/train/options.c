@@ -635,7 +635,7 @@ static const struct nvdp_option split_options[] = {
 static const struct nvdp_option test_split_options[] = {
     {"split", NVDP_OPTION_TEXT, "NAME", SPLITS, "test", RUN(split)}, {0}};
 static const struct nvdp_option texts_options[] = {
-    NVDP__MOVED_DATA_ROW(RUN(data), .traits = NVDP_TRAIT_BASIC),
+    NVDP__MEASURED_DATA_ROW(RUN(data), .traits = NVDP_TRAIT_BASIC),
     NVDP__LIMIT_ROW(RUN(limit), .traits = NVDP_TRAIT_BASIC),
     NVDP__TEXTS_PER_BATCH_ROW(RUN(batch)),
     NVDP__SEED_ROW(RUN(seed)),
