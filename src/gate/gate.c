@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/sentence.h"
 #include "options/result.h"
+#include "options/rows.h"
 #include "options/schema.h"
 #include "share/ledger.h"
 #include "text/normalize.h"
