@@ -8,6 +8,7 @@ from noise import gaussian, unit
 
 NAME, DELTA = "DP-Forward", 1e-5
 CLAIM = "(epsilon, delta) local DP of whole sequences: it covers any two texts"
+DIFFERS = "one centered sentence vector, not the matrix of all tokens, and no training with the noise: the score is not the paper's utility"
 READ = ("abstract; the authors' code, repository xiangyue9607/DP-Forward: in `dp_noise.py`, `_max_norm_clip` scales the flattened matrix to norm at most C = 1, and "
         "`get_noise_multiplier` takes sensitivity 1 for local DP. A comment in `run_glue.py` has 2 C for one position of the noise; the README speaks of metric-based local DP")
 FINDING = ("Two matrices of norm C are up to 2 C apart. With noise for the sensitivity C, two texts show more than epsilon; with noise for 2 C the claim is right. "

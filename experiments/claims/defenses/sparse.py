@@ -7,6 +7,7 @@ from noise import laplace, squared
 
 NAME, DELTA = "SPARSE", 0
 CLAIM = "epsilon metric local DP in the Mahalanobis norm of the mask: epsilon is multiplied by the distance of two embeddings in that norm"
+DIFFERS = "the mask is chosen by a statistic of ours, not learned by gates"
 READ = ("abstract; public summaries of theorem 1, of Sigma = diag(m_i + 1e-6), scaled to the trace of the identity, and of the experiments (epsilon 5 to 40). "
         "There is no public code")
 FINDING = ("Nothing contradicts the claim. But dimensions outside the mask have almost no noise, so in that norm even the closest two texts are far apart, and samples "

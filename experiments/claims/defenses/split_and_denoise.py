@@ -7,6 +7,7 @@ from noise import laplace, squared
 
 NAME, DELTA, INPUT = "Split-and-Denoise", 0, "tokens"
 CLAIM = "eta d_chi privacy of every token: epsilon is eta times the distance of two tokens' embeddings"
+DIFFERS = "without the client's denoiser, which does not change what the server sees; the receiver reads the mean of the noised vectors: the score is not the paper's utility"
 READ = ("abstract; the authors' code, repository NusIoraPrivacy/eaas-privacy: `--clip norm` scales to the largest norm, and `run.sh` has eta 50, 100 and 150. "
         "Its `sample_noise_Chi` draws a length per coordinate and not per vector, so its noise is 11 times larger at 384 dimensions; ours is that of the definition")
 FINDING = ("Nothing contradicts the claim. But it is a claim per distance: for the farthest two tokens it is so large that it excludes nothing, and the "
