@@ -19,7 +19,7 @@ study = Study(__file__, "Proven privacy of every word: scores", {
     "text": ("wikitext-2/test.txt", "public text whose counts say which tokens are frequent, for SanText+"),
     "rows": (10000, "training texts of SST-2"),
     "seeds": (3, "seeds of the trainings of method word"),
-    "window_seeds": (3, "seeds of the trainings of method word with windows"),
+    "window_seeds": (1, "seeds of the trainings of method word with windows"),
     "text_seeds": (1, "seeds of the trainings on privatized texts"),
 })
 EPSILONS, FEW = (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
