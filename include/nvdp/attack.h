@@ -298,6 +298,9 @@ struct nvdp_text_attack {
      * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership: false. */
     bool weak;
     bool holds; /**< no score's interval lies above its bound */
+    /** Words that informed tries in each place, the most probable ones without the sample, if it does not try all public
+     * words; else 0. */
+    size_t tried;
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,

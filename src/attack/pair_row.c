@@ -232,6 +232,7 @@ static const char *const pair_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS,
 
 const struct nvdp__attack nvdp__attack_row_pair = {
     .target = NVDP_ATTACK_POSTERIORS,
+    .per_word = true,
     .right = "the more likely of two texts, mean over pairs",
     .options = pair_options,
     .size = sizeof(struct nvdp_pair_attacks),

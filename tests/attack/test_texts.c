@@ -811,6 +811,40 @@ Test(texts, of_a_word_of_a_run) {
     nvdp_context_free(ctx);
 }
 
+/* With a window, not all of many words are tried, and the output says so. The public texts have four words each, of
+ * which three become one. */
+Test(texts, of_a_word_among_too_many) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    for (size_t window = 0; window < 2; window++) {
+        struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+        struct nvdp_text_attack found = NVDP_RESULT(struct nvdp_text_attack);
+        struct nvdp__attacked attacked = {.attack = &nvdp__attack_row_informed};
+        struct nvdp_config *config = NULL;
+        char *run = open_words(ctx, 8, 0, window, false, &a), *text = NULL;
+        size_t size;
+        cr_assert_eq(nvdp_text_attack_config_create(ctx, &config), NVDP_OK);
+        attacked.config = config;
+        for (int many = 0; many < 2; many++) {
+            informed(&a, "release");
+            cr_expect_eq(a.tried, many == 1 && window > 0 ? 100 : 0);
+            for (size_t t = 0; t < 4 * a.known.data->count; t++)
+                if (t % 4 == 1 || t % 4 == 2) a.known.data->types[t] = NVDP__WORD_CONTINUES;
+        }
+        cr_assert_eq(nvdp__learned(&a, "informed", &found), NVDP_OK);
+        FILE *file = open_memstream(&text, &size);
+        nvdp__learner_head(&attacked, &found, file);
+        fclose(file);
+        cr_expect_eq(strstr(text, "only the 100 words that are most probable") != NULL, window > 0);
+        free(text);
+        nvdp_text_attack_free(&found);
+        nvdp_config_free(config);
+        release_made(&a);
+        free(run);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* --- two texts that differ in words --- */
 
 /* The changed words are those between the longest common beginning and end; a word counts whole. */
@@ -935,6 +969,7 @@ Test(texts, of_pairs_of_a_run_of_words) {
     support_contains(text, " for any two texts that differ in one word\n");
     support_contains(text, "  proven  right %");
     cr_expect_null(strstr(text, "VIOLATION"), "%s", text);
+    cr_expect_null(strstr(text, "says nothing"));
     cr_log_info("%s", text);
     free(text);
     cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
@@ -946,6 +981,15 @@ Test(texts, of_pairs_of_a_run_of_words) {
     json_decref(object);
     free(text);
     nvdp_attack_free(result);
+    for (int bag = 0; bag < 2; bag++) { /* bounds for whole texts */
+        support_set(ctx, config, "kind", bag ? "bag" : "reidentify");
+        support_set(ctx, config, "public", support_scratch_path("data/train.tsv"));
+        cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+        support_contains(text, "\n\nThe certificate per word says nothing about these guesses");
+        free(text);
+        nvdp_attack_free(result);
+    }
     nvdp_config_free(config);
     release_made(&a);
     free(run);
