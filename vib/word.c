@@ -460,6 +460,12 @@ static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *l
     limits->word_window = (double)config->clip.window;
 }
 
+/* Texts are read whole, and a sample is one vector without weights or attention. */
+static const char *const unread[] = {
+    "max-length",     "latent-heads", "kappa",       "query", "weights",
+    "row-index",      "alpha-tau",    "prior-alpha", "delta", "clip-alpha-min",
+    "clip-alpha-max", "vtdp-pool",    "vib-sigma",   NULL};
+
 const struct nvdp__method nvdp__method_row_word = {
     .mechanism = &nvdp__mechanism_word,
     .description = "a sum of clipped word vectors per text, with Gaussian noise; private per word",
@@ -467,5 +473,6 @@ const struct nvdp__method nvdp__method_row_word = {
     .words = true,
     .encoder = "words",
     .window_encoder = "word-windows",
+    .unread = unread,
     .single = always,
     .limits = limits};
