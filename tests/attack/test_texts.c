@@ -845,6 +845,33 @@ Test(texts, of_a_word_among_too_many) {
     nvdp_context_free(ctx);
 }
 
+/* With a budget for whole texts, they are named no more often than their clip allows. A file that claims a smaller clip
+ * is detected. */
+Test(texts, of_whole_texts_of_words) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+    char *run = open_words(ctx, 1e5, 20, 0, false, &a);
+    struct nvdp_posteriors *set = a.attacked.set;
+    const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 5};
+    const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
+    cr_expect_eq(set->clip_sequence, a.run.model->info.nvib.clip.sequence);
+    for (int lie = 0; lie < 2; lie++) {
+        struct nvdp_linkage found;
+        if (lie) set->clip_sequence = .01;
+        cr_assert_eq(nvdp__linkage(ctx, set, &source, 1, 40, &found), NVDP_OK);
+        cr_expect_eq(found.first_bound,
+                     nvdp_guess_bound(1. / MADE_SECRET, set->clip_sequence, 1, set->dim));
+        cr_expect_lt(found.first_bound, .5);
+        cr_expect_eq(found.first_interval.low > found.first_bound, lie, "%g, bound %g", found.first,
+                     found.first_bound);
+        cr_expect_eq(found.ten_interval.low > found.ten_bound, lie);
+    }
+    release_made(&a);
+    free(run);
+    nvdp_context_free(ctx);
+}
+
 /* --- two texts that differ in words --- */
 
 /* The changed words are those between the longest common beginning and end; a word counts whole. */
