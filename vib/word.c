@@ -2,7 +2,13 @@
  *
  * A word's vector is the same bits in every text, batch and team of threads: all its operations
  * are in a fixed order and read the states of the word's own pieces. The sum over words is one of
- * integers, so that its order does not matter. */
+ * integers, so that its order does not matter.
+ *
+ * Before its weight and its clip, the vector is A x + a, with x the sum of the states of the word's
+ * pieces. Without layers, these are rows of the checkpoint's table, which is trained like A and a
+ * (--freeze-words keeps it). A second learned table of p numbers per piece would add nothing then:
+ * if the p <= D rows of A are independent, moving a piece's row by d with A d = t moves A x by any
+ * t. */
 #include "vib/word.h"
 #include "bert/row.h"
 #include "mechanism/method.h"

@@ -20,7 +20,7 @@ struct nvdp__pair_words {
 double nvdp__pair_mu(const struct nvdp__word_clip *clip, const size_t changed[2], int releases);
 /* Counts the words between the longest common beginning and end of two texts, in each; a border is a word. */
 void nvdp__pair_change(const struct nvdp_dataset *data, size_t p, size_t q, size_t changed[2]);
-/* Draws a word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if the two
+/* Draws one word of the pair's text P, pair->word, and the number *source of a word of its text Q. Returns false if the two
  * words are equal, or a text has no word. */
 bool nvdp__pair_draw_word(struct nvdp__stream *stream, const struct nvdp_dataset *data,
                           struct nvdp_pair_attack *pair, size_t *source);
