@@ -293,9 +293,12 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .replaced = replaced,
 };
 
+static const char *const unread[] = {"vtdp-pool", "vib-sigma", NULL};
+
 const struct nvdp__method nvdp__method_row_nvdp = {
     .mechanism = &nvdp__mechanism_nvdp,
     .description = "one Gaussian vector per token and Dirichlet weights over the vectors, each "
                    "with its regularizer",
     .weights = true,
+    .unread = unread,
     .block = true};

@@ -487,10 +487,20 @@ static nvdp_status trained_limits(struct nvdp_context *ctx, const struct nvdp__d
     return NVDP_OK;
 }
 
+/* Options of weights and of attention, which resolve() sets. */
+#define NO_WEIGHTS                                                                                 \
+    "latent-heads", "kappa", "query", "weights", "alpha-tau", "prior-alpha", "delta",              \
+        "clip-alpha-min", "clip-alpha-max"
+static const char *const unread_fixed[] = {NO_WEIGHTS, "row-index", "vtdp-pool", NULL};
+static const char *const unread_learned[] = {NO_WEIGHTS, "row-index", "vtdp-pool", "vib-sigma",
+                                             NULL};
+static const char *const unread_vtdp[] = {NO_WEIGHTS, "vib-sigma", NULL};
+
 const struct nvdp__method nvdp__method_row_vib_fixed = {
     .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_FIXED],
     .description = "one pooled vector per text, with Gaussian noise of a fixed scale",
     .own_noise = true,
+    .unread = unread_fixed,
     .single = always,
     .limits = fixed_limits};
 const struct nvdp__method nvdp__method_row_vib_learned = {
@@ -498,10 +508,12 @@ const struct nvdp__method nvdp__method_row_vib_learned = {
     .description =
         "one pooled vector per text, with Gaussian noise whose scale is trained for each dimension",
     .own_noise = true,
+    .unread = unread_learned,
     .single = always,
     .limits = learned_limits,
     .trained_limits = trained_limits};
 const struct nvdp__method nvdp__method_row_vtdp = {
     .mechanism = &nvdp__mechanisms_vib[NVDP__VIB_VTDP],
     .description = "one Gaussian vector per token, without weights between the vectors",
+    .unread = unread_vtdp,
     .single = is_pooled_first};

@@ -2,7 +2,13 @@
  *
  * A word's vector is the same bits in every text, batch and team of threads: all its operations
  * are in a fixed order and read the states of the word's own pieces. The sum over words is one of
- * integers, so that its order does not matter. */
+ * integers, so that its order does not matter.
+ *
+ * Before its weight and its clip, the vector is A x + a, with x the sum of the states of the word's
+ * pieces. Without layers, these are rows of the checkpoint's table, which is trained like A and a
+ * (--freeze-words keeps it). A second learned table of p numbers per piece would add nothing then:
+ * if the p <= D rows of A are independent, moving a piece's row by d with A d = t moves A x by any
+ * t. */
 #include "vib/word.h"
 #include "bert/row.h"
 #include "mechanism/method.h"
@@ -460,6 +466,12 @@ static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *l
     limits->word_window = (double)config->clip.window;
 }
 
+/* Texts are read whole, and a sample is one vector without weights or attention. */
+static const char *const unread[] = {
+    "max-length",     "latent-heads", "kappa",       "query", "weights",
+    "row-index",      "alpha-tau",    "prior-alpha", "delta", "clip-alpha-min",
+    "clip-alpha-max", "vtdp-pool",    "vib-sigma",   NULL};
+
 const struct nvdp__method nvdp__method_row_word = {
     .mechanism = &nvdp__mechanism_word,
     .description = "a sum of clipped word vectors per text, with Gaussian noise; private per word",
@@ -467,5 +479,6 @@ const struct nvdp__method nvdp__method_row_word = {
     .words = true,
     .encoder = "words",
     .window_encoder = "word-windows",
+    .unread = unread,
     .single = always,
     .limits = limits};

@@ -96,7 +96,8 @@ void nvdp_exposures_free(struct nvdp_exposures *exposures);
 /** Result of distinguishing two texts by the likelihood ratio of their samples. */
 struct nvdp_pair_attack {
     size_t p; /**< index of the text of P, from 0 */
-    size_t q; /**< index of the text of Q */
+    /** Index of the text of Q. If `word` is not 0: of the text whose word stands in Q in place of P's. */
+    size_t q;
     /** Lower bound of epsilon at the delta, from the error rates of one test on held-out samples; 0: nothing is
      * shown. */
     double shown;
@@ -112,7 +113,7 @@ struct nvdp_pair_attack {
     double right;
     /** Expected `right` of the best test, (1 + delta(0))/2; as exact as `exact`. */
     double right_max;
-    /** shown <= exact <= certified and right_interval.low <= most <= guess. If `bounded`, only `shown` and
+    /** shown <= exact <= proven and right_interval.low <= most <= proven_right. If `bounded`, only `shown` and
      * `right_interval` are compared with the bounds, not `exact` and `most` with proven ones. */
     bool holds;
     /** Interval of `right` (Clopper & Pearson 1934). It holds simultaneously with `shown`, for all pairs. */
@@ -121,6 +122,12 @@ struct nvdp_pair_attack {
     double states;
     /** `exact`, `most` or both are upper bounds, because double precision cannot represent the integral. */
     bool bounded;
+    /** Q is the text of P with another word in this place, from 1; 0: both are texts of the set. */
+    size_t word;
+    /** Adjacent words of P that differ from those of Q, and of Q; 0 without a certificate per word. */
+    size_t changed[2];
+    double proven;       /**< proven epsilon for such a pair, at most `certified` */
+    double proven_right; /**< proven upper bound of `right` for such a pair; NaN: nothing is proven */
 };
 
 /** Result of nvdp_attack_pairs(). */
@@ -138,6 +145,8 @@ struct nvdp_pair_attacks {
     double guess;
     /** All pairs have equal posteriors even without noise: the attack shows nothing. */
     bool weak;
+    double word_epsilon; /**< proven epsilon for texts that differ in one word; NaN: nothing is proven per word */
+    double word_guess;   /**< proven upper bound of the share right for such texts; NaN as above */
 };
 
 /** Creates the options of nvdp_attack_pairs(): releases, seed, pair, pairs, samples, delta, confidence; and `texts`,
@@ -289,6 +298,9 @@ struct nvdp_text_attack {
      * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership: false. */
     bool weak;
     bool holds; /**< no score's interval lies above its bound */
+    /** Words that informed tries in each place, the most probable ones without the sample, if it does not try all public
+     * words; else 0. */
+    size_t tried;
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,

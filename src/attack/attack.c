@@ -2,6 +2,8 @@
  * text and verdict.  Read attack.h first. */
 #include "attack/attack.h"
 #include "base/json.h"
+#include "mechanism/method.h"
+#include "train/run.h"
 
 #include <math.h>
 #include <nvdp/evaluate.h>
@@ -109,6 +111,22 @@ static nvdp_status open_posteriors(struct nvdp_context *ctx, const struct nvdp_c
                         : nvdp_run_posteriors(ctx, config, out);
 }
 
+/* Finds out whether the method of a run, or of a file of posteriors, has a certificate per word. */
+static nvdp_status find_words(struct nvdp__attacked *attacked) {
+    const char *run = nvdp_config_get(attacked->config, "run");
+    struct nvdp__train_options training;
+    json_t *owner = NULL;
+    const struct nvdp__method *method =
+        attacked->posteriors != NULL ? nvdp__method_named(attacked->posteriors->method) : NULL;
+    if (method == NULL && run != NULL) {
+        NVDP_RETURN_IF_FAILED(nvdp__run_read_config(attacked->ctx, run, &training, &owner));
+        method = nvdp__method_row(training.method);
+        json_decref(owner);
+    }
+    attacked->words = method != NULL && method->words;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_attack_result **out) {
     nvdp_status status = NVDP_OK;
@@ -136,6 +154,7 @@ nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *conf
            sizeof row->size); /* the struct size, as NVDP_RESULT() sets it */
     made->attacked.posteriors = posteriors;
     NVDP_TRY(row->run(&made->attacked, made->found));
+    NVDP_TRY(find_words(&made->attacked));
     made->attacked.posteriors = NULL;
     *out = made;
     made = NULL;
@@ -165,6 +184,11 @@ static void print(const void *of, FILE *to) {
     const struct nvdp__attack *row = result->attacked.attack;
     if (row->head != NULL) row->head(&result->attacked, result->found, to);
     nvdp__result_print(row->table, result->found, to);
+    if (result->attacked.words && !row->per_word) {
+        putc('\n', to);
+        nvdp__print_wrapped(to, "The certificate per word says nothing about these guesses: it "
+                                "bounds what is learned of one word, not of a whole text.");
+    }
     if (row->weak == NULL || !row->weak(result->found)) return;
     putc('\n', to);
     nvdp__print_wrapped(

@@ -23,6 +23,7 @@ struct nvdp__attacked {
     const struct nvdp_posteriors
         *posteriors; /* NULL unless they are the target; NULL again after `run` */
     double claimed;  /* option `claimed`; NaN: not given */
+    bool words;      /* the run or file has a certificate per word; known after `run` */
 };
 
 struct nvdp__attack {
@@ -31,6 +32,7 @@ struct nvdp__attack {
     const char *const *options; /* applicable options, NULL-terminated */
     const char *exclusive[2];   /* two options that exclude each other; NULL: none */
     bool opens;                 /* `run` opens the posteriors itself */
+    bool per_word;              /* its bounds are those of a certificate per word, if there is one */
     size_t size; /* size of the struct that `run` fills; its first member is its size */
     nvdp_status (*run)(const struct nvdp__attacked *attacked, void *found);
     const struct nvdp_result_table *table; /* of that struct; its view of JSON is "json" */

@@ -185,6 +185,7 @@ static nvdp_status plan_vectors(struct informed *s) {
     NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, TOGETHER, longest, &s->batch));
     NVDP_RETURN_IF_FAILED(nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false));
     s->tried = s->window > 0 ? nvdp__min(s->count, TRIED) : s->count;
+    s->attack->tried = s->tried < s->count ? s->tried : 0;
     for (size_t k = 0; k < s->count; k++)
         s->candidate[k] = k;
     return s->window > 0 ? NVDP__NEW(ctx, s->part, s->tried * s->dim) : NVDP_OK;
@@ -646,6 +647,7 @@ cleanup:
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", NULL};
 
 const struct nvdp__attack nvdp__attack_row_informed = {.learn = attack_informed,
+                                                       .per_word = true,
                                                        .attacker = NVDP_ATTACKER_INFORMED,
                                                        .options = options,
                                                        NVDP__LEARNER};

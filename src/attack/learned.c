@@ -66,6 +66,7 @@ const struct nvdp_result_table nvdp__result_text_attack = {
         ROW(nvdp_text_attack, public_texts, "texts", 0, "texts that the attacker learned from"),
         ROW(nvdp_text_attack, both, "texts", 0, "those that are both"),
         ROW(nvdp_text_attack, seeds, NULL, 0, "number of times that noise was drawn"),
+        ROW(nvdp_text_attack, tried, "words", 0, "words tried in each place; 0: all public words"),
         ROW(nvdp_text_attack, weak, NULL, 0, "nothing is found without noise"),
         ROW(nvdp_text_attack, holds, NULL, 0, "no score exceeds its bound"),
         {"scores", NVDP_RESULT_LIST, .help = "the scores", .label = "", .indirect = true, .of = &nvdp__result_text_score,
@@ -91,6 +92,11 @@ void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *of, F
         nvdp__print_row(to, "samples", "from %s%s", shared,
                         found->seeds == 1 ? "; intervals cover the choice of texts only" : "");
     print_prior(to, attacked, found);
+    if (found->tried > 0)
+        nvdp__print_row(to, "CAUTION",
+                        "with a window, only the %zu words that are most probable without the "
+                        "sample are tried in each place; an attacker who tries all finds more",
+                        found->tried);
     putc('\n', to);
 }
 

@@ -286,6 +286,7 @@ nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
     made.public_texts = a->known.data->count;
     made.seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
     memcpy(made.weight, a->weight, sizeof made.weight);
+    made.tried = a->tried;
     made.weak = !nvdp__reads_states(a);
     made.holds = nvdp__scores_hold(a);
     made.scores = a->scores;

@@ -71,6 +71,7 @@ struct nvdp__text_attack {
     struct nvdp__run run;
     struct nvdp__texts known, attacked;
     double weight[NVDP__OBSERVEDS]; /* of the language model */
+    size_t tried;                   /* as in struct nvdp_text_attack */
     struct nvdp_text_score *score;  /* [room] */
     size_t scores, room;
 };

@@ -36,16 +36,6 @@ static int resolve(struct cli *cli, struct values *values) {
         if (option == NULL) return CLI_SUCCESS;
         return cli_usage(cli, "option --%s: a resumed run keeps its configuration", option);
     }
-    enum nvdp_method method;
-    const char *name = nvdp_config_get(cli->config, "method");
-    const char *given = cli_given(cli, "lambda")     ? "lambda"
-                        : cli_given(cli, "lambda-g") ? "lambda-g"
-                        : cli_given(cli, "lambda-d") ? "lambda-d"
-                                                     : NULL;
-    if (given != NULL && !cli->quiet && nvdp_method_find(NULL, name, &method) == NVDP_OK &&
-        !nvdp_method_is_private(method))
-        fprintf(stderr, "%s: warning: option --%s has no effect: method %s has no bottleneck\n",
-                cli->name, given, name);
     if (values->dry_run && !cli_given(cli, "out"))
         (void)nvdp_config_set(cli->config, "out", "run"); /* nothing is written */
     return cli_need(cli);

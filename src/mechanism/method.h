@@ -22,6 +22,9 @@ struct nvdp__method {
     /* model_type of the only encoder that it takes, and of the one that runs layers over windows of
      * words; NULL: the model's own */
     const char *encoder, *window_encoder;
+    /* Training options that this method does not read, NULL-terminated; NULL: none. A method without a bottleneck reads
+     * none of a bottleneck. */
+    const char *const *unread;
     /* Releases the encoder's own embedding: the encoder is not trained, and the map only with the objective distill.
      * Training for a task refuses it; nvdp export and the objective distill make its runs, whose files can be searched
      * (train/sentence.h, share/search.c). */

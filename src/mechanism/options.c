@@ -44,8 +44,9 @@ static const char *const regularizers[] = {
 
 const struct nvdp_option nvdp__bottleneck_options[] = {
     {"latent-dim", NVDP_OPTION_INTEGER, "N",
-     "width of a vector of the sample; 0: the width of the encoder", "0", AT(latent_dim),
-     .max = MAX_DIM, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
+     "width of a vector of the sample, for word the numbers per text, whose norm is clipped as a "
+     "whole; 0: the width of the encoder, for word 2",
+     "0", AT(latent_dim), .max = MAX_DIM, .group = "Bottleneck:", .traits = NVDP_TRAIT_BOTTLENECK},
     {"latent-heads", NVDP_OPTION_INTEGER, "N",
      "attention heads over the sample; 0: as many as the encoder has", "0", AT(latent_heads),
      .max = MAX_HEADS, .traits = NVDP_TRAIT_BOTTLENECK},

@@ -331,7 +331,7 @@ static void say_value(const struct place *at, const struct nvdp_result_row *row,
     if (row->after != NULL) nvdp__append(to, "%s", row->after);
 }
 
-enum { VALUE_ROOM = 512, COLUMNS = 16 };
+enum { VALUE_ROOM = 512, COLUMNS = 20 };
 
 static void print_value(const struct place *at, const struct nvdp_result_row *row, FILE *to) {
     char text[VALUE_ROOM] = "";

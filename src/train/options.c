@@ -2,6 +2,7 @@
  * files, grids of sweeps, differences in reports and the comparison on --resume are all derived
  * from these rows (options/schema.h). */
 #include "train/options.h"
+#include "base/sentence.h"
 #include "mechanism/method.h"
 
 #include "bert/row.h"
@@ -389,18 +390,22 @@ static nvdp_status read_guess(struct nvdp_context *ctx, const char *text, size_t
 /* Sets clip-word from word-epsilon. */
 static nvdp_status calibrate_word(struct nvdp_context *ctx, struct nvdp__train_options *config) {
     double *word = &config->nvib.clip.word;
-    const bool budget = config->word_epsilon > 0, clip = !isinf(*word);
-    const bool window = config->nvib.clip.window > 0, layers = config->word_layers > 0;
-    if (!nvdp__method_row(config->method)->words && (budget || clip || window || layers))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option %s: expected a method with a certificate per word (word), found "
-                          "{method} %s",
-                          nvdp__as_option(ctx, budget   ? "word-epsilon"
-                                               : clip   ? "clip-word"
-                                               : window ? "word-window"
-                                                        : "word-layers")
-                              .text,
-                          nvdp_method_name(config->method));
+    const bool budget = config->word_epsilon > 0;
+    const struct {
+        const char *name;
+        bool given;
+    } option[] = {{"word-epsilon", budget},
+                  {"word-delta", config->word_delta != nvdp__train_defaults().word_delta},
+                  {"clip-word", !isinf(*word)},
+                  {"word-window", config->nvib.clip.window > 0},
+                  {"word-layers", config->word_layers > 0}};
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        if (option[i].given && !nvdp__method_row(config->method)->words)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "option %s: expected a method with a certificate per word (word), "
+                              "found {method} %s",
+                              nvdp__as_option(ctx, option[i].name).text,
+                              nvdp_method_name(config->method));
     if (!budget) return NVDP_OK;
     const double mu = nvdp_gdp_mu(config->word_epsilon, config->word_delta) /
                       sqrt((double)config->certified_releases);
@@ -606,6 +611,31 @@ struct nvdp__train_options nvdp__train_defaults(void) {
     return options;
 }
 
+static bool is_unread(enum nvdp_method method, const struct nvdp_option *option) {
+    const char *const *unread = nvdp__method_row(method)->unread;
+    for (; unread != NULL && *unread != NULL; unread++)
+        if (strcmp(*unread, option->name) == 0) return true;
+    return !nvdp_method_is_private(method) && (option->traits & NVDP_TRAIT_BOTTLENECK) != 0;
+}
+
+/* Lists given options that the method does not read. */
+static void list_unread(struct nvdp_context *ctx, const struct nvdp_config *config,
+                        enum nvdp_method method) {
+    char names[1024] = "";
+    struct nvdp__writer say = {names, sizeof names, 0};
+    for (size_t i = 0; i < nvdp__train_schema.sections; i++)
+        for (const struct nvdp_option *row = sections[i].row; row->name != NULL; row++)
+            if (row->sets == NULL && nvdp_config_is_set(config, row->name) &&
+                is_unread(method, row))
+                nvdp__append(&say, "%s%s", say.used > 0 ? ", " : "",
+                             nvdp__as_option(ctx, row->name).text);
+    if (say.used > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE, "method %s %s; options without effect: %s",
+                  nvdp_method_name(method),
+                  nvdp_method_is_private(method) ? "reads other options" : "has no bottleneck",
+                  names);
+}
+
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out) {
     NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
@@ -613,7 +643,10 @@ nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config 
         NVDP_RETURN_IF_FAILED(check_distill_given(ctx, config));
     else if (out->resume == NULL)
         NVDP_RETURN_IF_FAILED(check_task_given(ctx, config));
-    return out->resume != NULL ? NVDP_OK : nvdp_config_check(config); /* checked later */
+    if (out->resume != NULL) return NVDP_OK; /* checked later */
+    NVDP_RETURN_IF_FAILED(nvdp_config_check(config));
+    if (out->objective != NVDP__TRAIN_DISTILL) list_unread(ctx, config, out->method);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_train_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {

@@ -1,8 +1,10 @@
 /* Tests attackers that learn from public texts: on a mechanism with a known answer, then on a trained run, each
  * without noise, with noise, and with nothing observed.  Seeds are fixed. */
+#include "attack/pair.h"
 #include "attack/texts.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
+#include "text/tokenizer.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
 
@@ -17,7 +19,7 @@
 
 extern const struct nvdp__attack nvdp__attack_row_nearest, nvdp__attack_row_token,
     nvdp__attack_row_language, nvdp__attack_row_informed, nvdp__attack_row_bag,
-    nvdp__attack_row_attribute;
+    nvdp__attack_row_attribute, nvdp__attack_row_pair;
 
 Test(texts, metrics_have_names) {
     cr_expect_str_eq(nvdp_text_metric_name(NVDP_TEXT_METRIC_AMONG_TEN), "among ten");
@@ -806,5 +808,217 @@ Test(texts, of_a_word_of_a_run) {
     release_made(&a);
     free(run);
     free(known);
+    nvdp_context_free(ctx);
+}
+
+/* With a window, not all of many words are tried, and the output says so. The public texts have four words each, of
+ * which three become one. */
+Test(texts, of_a_word_among_too_many) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    for (size_t window = 0; window < 2; window++) {
+        struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+        struct nvdp_text_attack found = NVDP_RESULT(struct nvdp_text_attack);
+        struct nvdp__attacked attacked = {.attack = &nvdp__attack_row_informed};
+        struct nvdp_config *config = NULL;
+        char *run = open_words(ctx, 8, 0, window, false, &a), *text = NULL;
+        size_t size;
+        cr_assert_eq(nvdp_text_attack_config_create(ctx, &config), NVDP_OK);
+        attacked.config = config;
+        for (int many = 0; many < 2; many++) {
+            informed(&a, "release");
+            cr_expect_eq(a.tried, many == 1 && window > 0 ? 100 : 0);
+            for (size_t t = 0; t < 4 * a.known.data->count; t++)
+                if (t % 4 == 1 || t % 4 == 2) a.known.data->types[t] = NVDP__WORD_CONTINUES;
+        }
+        cr_assert_eq(nvdp__learned(&a, "informed", &found), NVDP_OK);
+        FILE *file = open_memstream(&text, &size);
+        nvdp__learner_head(&attacked, &found, file);
+        fclose(file);
+        cr_expect_eq(strstr(text, "only the 100 words that are most probable") != NULL, window > 0);
+        free(text);
+        nvdp_text_attack_free(&found);
+        nvdp_config_free(config);
+        release_made(&a);
+        free(run);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* With a budget for whole texts, they are named no more often than their clip allows. A file that claims a smaller clip
+ * is detected. */
+Test(texts, of_whole_texts_of_words) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+    char *run = open_words(ctx, 1e5, 20, 0, false, &a);
+    struct nvdp_posteriors *set = a.attacked.set;
+    const struct nvdp__sampler release = {.posteriors = set, .noise.seed = 5};
+    const struct nvdp__sample_source source = {nvdp__linkage_draw, &release, -INFINITY};
+    cr_expect_eq(set->clip_sequence, a.run.model->info.nvib.clip.sequence);
+    for (int lie = 0; lie < 2; lie++) {
+        struct nvdp_linkage found;
+        if (lie) set->clip_sequence = .01;
+        cr_assert_eq(nvdp__linkage(ctx, set, &source, 1, 40, &found), NVDP_OK);
+        cr_expect_eq(found.first_bound,
+                     nvdp_guess_bound(1. / MADE_SECRET, set->clip_sequence, 1, set->dim));
+        cr_expect_lt(found.first_bound, .5);
+        cr_expect_eq(found.first_interval.low > found.first_bound, lie, "%g, bound %g", found.first,
+                     found.first_bound);
+        cr_expect_eq(found.ten_interval.low > found.ten_bound, lie);
+    }
+    release_made(&a);
+    free(run);
+    nvdp_context_free(ctx);
+}
+
+/* --- two texts that differ in words --- */
+
+/* The changed words are those between the longest common beginning and end; a word counts whole. */
+Test(texts, words_in_which_two_texts_differ) {
+    static const struct {
+        const char *p, *q; /* a word begins with a capital letter, a border is '|' */
+        size_t changed[2];
+    } of[] = {{"ABC", "ABC", {0, 0}},    {"ABC", "AXC", {1, 1}},     {"ABC", "AC", {1, 0}},
+              {"AC", "ABC", {0, 1}},     {"ABC", "", {3, 0}},        {"AbC", "AcC", {1, 1}},
+              {"AbC", "ABC", {1, 2}},    {"Ab", "A", {1, 1}},        {"AA", "A", {1, 0}},
+              {"ABCDE", "AXYE", {3, 2}}, {"AB|CD", "AX|CD", {1, 1}}, {"AB|C", "ABC", {1, 0}},
+              {"AAB", "AB", {1, 0}},     {"ABxyC", "ABzyC", {1, 1}}, {"xA", "yA", {1, 1}}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        int32_t id[32], mark[32];
+        size_t offset[3] = {0, strlen(of[i].p), strlen(of[i].p) + strlen(of[i].q)}, changed[2];
+        for (size_t t = 0; t < offset[2]; t++) {
+            const char one = t < offset[1] ? of[i].p[t] : of[i].q[t - offset[1]];
+            id[t] = one;
+            mark[t] = one == '|' ? NVDP__WORD_BORDER
+                      : (one >= 'A' && one <= 'Z') || t == 0 || t == offset[1]
+                          ? NVDP__WORD_BEGINS
+                          : NVDP__WORD_CONTINUES;
+        }
+        const struct nvdp_dataset data = {.count = 2, .offset = offset, .ids = id, .types = mark};
+        nvdp__pair_change(&data, 0, 1, changed);
+        cr_expect(changed[0] == of[i].changed[0] && changed[1] == of[i].changed[1],
+                  "%s, %s: %zu by %zu", of[i].p, of[i].q, changed[0], changed[1]);
+    }
+    const struct nvdp__word_clip clip = {.1, 100, 1}, small = {.1, .25, 1};
+    cr_expect_eq(nvdp__pair_mu(&clip, (size_t[2]){1, 1}, 4), nvdp__word_mu(&clip, 4));
+    cr_expect_float_eq(nvdp__pair_mu(&clip, (size_t[2]){3, 2}, 1), .9, 1e-4);
+    cr_expect_geq(nvdp__pair_mu(&clip, (size_t[2]){3, 2}, 1), nvdp__word_shift(&clip, 3, 2));
+    cr_expect_float_eq(nvdp__pair_mu(&small, (size_t[2]){3, 2}, 1), .5, 1e-4);
+    cr_expect_eq(nvdp__pair_mu(&clip, (size_t[2]){0, 0}, 1), 0);
+}
+
+static struct nvdp_pair_attacks attack_words(struct nvdp__text_attack *a,
+                                             const struct nvdp__pair_words *of, const char *pair) {
+    struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_attack_config_create(a->ctx, &config), NVDP_OK);
+    support_set(a->ctx, config, "pairs", "4");
+    support_set(a->ctx, config, "samples", "400");
+    if (pair != NULL) support_set(a->ctx, config, "pair", pair);
+    cr_assert_eq(nvdp__attack_pairs(a->ctx, a->attacked.set, of, INFINITY, config, &found), NVDP_OK,
+                 "%s", nvdp_context_error(a->ctx));
+    nvdp_config_free(config);
+    return found;
+}
+
+/* Texts one word apart are attacked too, and every pair is compared with what is proven for the words in which it
+ * differs. A certificate of a smaller clip than the model's is detected, and reported. */
+Test(texts, of_pairs_one_word_apart) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    struct nvdp_context *ctx = support_context();
+    for (size_t window = 0; window < 2; window++) {
+        struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+        char *run = open_words(ctx, 8, 0, window, false, &a);
+        const struct nvdp__clip_config *clip = &a.run.model->info.nvib.clip;
+        struct nvdp__pair_words its = {.data = a.attacked.data,
+                                       .model = a.run.model,
+                                       .clip = {clip->word, clip->sequence, (double)window},
+                                       .batch = 3};
+        for (int lie = 0; lie < 2; lie++) {
+            char text[1000] = "";
+            struct nvdp__writer say = {text, sizeof text, 0};
+            const struct nvdp__attacked attacked = {.name = "run", .claimed = NAN};
+            struct nvdp_pair_attacks found = attack_words(&a, &its, NULL);
+            size_t broken = 0;
+            cr_assert_eq(found.pairs, 8);
+            cr_expect_eq(found.word_epsilon, nvdp_gdp_epsilon(nvdp__word_mu(&its.clip, 1), .01));
+            for (size_t i = 0; i < 8; i++) {
+                const struct nvdp_pair_attack *p = &found.pair[i];
+                cr_expect_eq(p->word > 0, i >= 4);
+                cr_expect_leq(p->word, 4);
+                cr_expect(p->changed[0] >= 1 && p->changed[1] >= 1);
+                if (i < 4) continue;
+                cr_expect(p->changed[0] == 1 && p->changed[1] == 1 && p->states == 1);
+                cr_expect_eq(p->proven, found.word_epsilon);
+                cr_expect_eq(p->proven_right, found.word_guess);
+                broken += !p->holds;
+            }
+            cr_expect_eq(broken > 0, lie);
+            cr_expect_eq(found.holds, !lie);
+            nvdp__attack_row_pair.verdict(&attacked, &found, &say);
+            cr_expect_eq(strstr(text, "run: VIOLATION: texts ") != NULL, lie, "%s", text);
+            if (lie) support_contains(text, "expected shown <= exact <= proven, found ");
+            nvdp_pair_attacks_free(&found);
+            its.clip.word *= .002;
+        }
+        /* without the words, nothing is compared */
+        struct nvdp_pair_attacks found = attack_words(&a, NULL, NULL);
+        cr_expect(found.holds && found.pairs == 4 && isnan(found.word_epsilon));
+        cr_expect(found.pair[0].changed[0] == 0 && isinf(found.pair[0].proven));
+        nvdp_pair_attacks_free(&found);
+        found = attack_words(&a, &its, "0,1");
+        cr_expect(!found.holds && found.pairs == 1 && found.pair[0].word == 0);
+        nvdp_pair_attacks_free(&found);
+        release_made(&a);
+        free(run);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* The program's attack on a run finds its words and their certificate. */
+Test(texts, of_pairs_of_a_run_of_words) {
+    const struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1, .releases = 1};
+    static const char *const of[][2] = {
+        {"kind", "pair"}, {"split", "dev"}, {"pairs", "2"}, {"samples", "100"}, {"delta", "1e-5"}};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__text_attack a = {.ctx = ctx, .options = &options};
+    char *run = open_words(ctx, 2, 0, 0, false, &a), *text = NULL;
+    struct nvdp_attack_result *result = NULL;
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        support_set(ctx, config, of[i][0], of[i][1]);
+    cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+    support_contains(text, "for all 4 pairs together");
+    support_contains(text, " for any two texts that differ in one word\n");
+    support_contains(text, "  proven  right %");
+    cr_expect_null(strstr(text, "VIOLATION"), "%s", text);
+    cr_expect_null(strstr(text, "says nothing"));
+    cr_log_info("%s", text);
+    free(text);
+    cr_assert_eq(nvdp_attack_json(ctx, result, &text), NVDP_OK);
+    json_t *object = json_loads(text, 0, NULL);
+    const json_t *last = json_array_get(json_object_get(object, "pairs"), 3);
+    cr_expect_leq(json_number_value(json_object_get(object, "word_epsilon")), 2);
+    cr_expect_gt(json_number_value(json_object_get(object, "word_epsilon")), 1.99);
+    cr_expect_gt(json_integer_value(json_object_get(last, "word")), 0);
+    json_decref(object);
+    free(text);
+    nvdp_attack_free(result);
+    for (int bag = 0; bag < 2; bag++) { /* bounds for whole texts */
+        support_set(ctx, config, "kind", bag ? "bag" : "reidentify");
+        support_set(ctx, config, "public", support_scratch_path("data/train.tsv"));
+        cr_assert_eq(nvdp_attack(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
+        support_contains(text, "\n\nThe certificate per word says nothing about these guesses");
+        free(text);
+        nvdp_attack_free(result);
+    }
+    nvdp_config_free(config);
+    release_made(&a);
+    free(run);
     nvdp_context_free(ctx);
 }

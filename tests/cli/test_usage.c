@@ -22,7 +22,8 @@ enum { COMMANDS = sizeof commands / sizeof *commands };
 Test(usage, what_users_try_first) {
     struct outcome outcome =
         program_expect(0, "train %s --method base --lambda 1 --dry-run", program_train_options());
-    support_contains(outcome.err, "option --lambda has no effect: method base has no bottleneck");
+    support_contains(outcome.err, "method base has no bottleneck; options without effect: ");
+    support_contains(outcome.err, ", --lambda-g, --lambda-d\n");
     program_release(&outcome);
     outcome = program_expect(1, "train --task sst2 --data %s --model bert-base-uncased --out %s",
                              support_scratch_path("."), support_scratch_path("run"));
@@ -31,6 +32,41 @@ Test(usage, what_users_try_first) {
     program_release(&outcome);
     outcome = program_expect(0, "encode --help");
     support_contains(outcome.out, "--input=FILE");
+    program_release(&outcome);
+}
+
+/* Options of another method are refused if a proof hangs on them, and listed once otherwise. */
+Test(usage, options_that_the_method_does_not_read) {
+    static const char *const refused[] = {"--word-epsilon 2", "--word-delta 1e-6", "--clip-word 1",
+                                          "--word-window 1", "--word-layers 1"};
+    static const char *const of[][2] = {{"word --word-epsilon 2", "--max-length 8"},
+                                        {"word --word-epsilon 2", "--kappa 2"},
+                                        {"vib-fixed", "--vtdp-pool first"},
+                                        {"vib-learned", "--vib-sigma .7"},
+                                        {"vtdp", "--prior-alpha 2"},
+                                        {"nvdp", "--vib-sigma .7"},
+                                        {"base", "--latent-dim 4"}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct outcome outcome = program_expect(2, "train %s --method vib-fixed %s --dry-run",
+                                                program_train_options(), refused[i]);
+        support_contains(outcome.err, "a certificate per word (word), found --method vib-fixed");
+        program_release(&outcome);
+    }
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct outcome outcome = program_expect(0, "train %s --method %s %s --dry-run",
+                                                program_train_options(), of[i][0], of[i][1]);
+        const char *line = strstr(outcome.err, "; options without effect: ");
+        cr_assert_not_null(line, "%s: %s", of[i][0], outcome.err);
+        cr_expect_null(strstr(line + 10, "options without effect"), "%s", outcome.err);
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(of[i][1], " "), of[i][1]);
+        support_contains(line, name);
+        program_release(&outcome);
+    }
+    struct outcome outcome =
+        program_expect(0, "train %s --preset certified --latent-dim 4 --method vtdp --dry-run",
+                       program_train_options());
+    cr_expect_null(strstr(outcome.err, "--vib-sigma"), "%s", outcome.err); /* the preset's */
     program_release(&outcome);
 }
 
