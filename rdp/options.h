@@ -96,6 +96,8 @@ const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
 json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess);
 /* Writes the baselines, or their bounds: "50 % / 0.1 %". */
 void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to);
+/* What no guess bound says. */
+extern const char nvdp__guess_limits[];
 /* Writes the guess bounds as sentences; clip NaN: without the clip. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);
@@ -105,8 +107,9 @@ bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
 enum { NVDP__WORD_TEXT = 192 };
 const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
                             char text[NVDP__WORD_TEXT]);
-/* Writes the claim per word as sentences. */
-void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to);
+/* Writes the claim per word as sentences. recognized: nothing useful is proven of the text as a whole. */
+void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool recognized,
+                      FILE *to);
 /* "a", "b", "c"; "none". */
 const char *nvdp__theorem_letter(enum nvdp_theorem theorem);
 

@@ -309,6 +309,14 @@ class WordClaim(Result):
     """Number of entries of `guess`."""
     guess: list[Guess]
     """Upper bounds for a guess about the word, all other words known."""
+    phrase_mu: float
+    """Mu for NVDP_PHRASE_WORDS adjacent words in place of as many others."""
+    phrase_epsilon: float
+    """At `delta`, in nats."""
+    phrase_radius: float
+    """Radius for guesses about up to so many adjacent words, one sample."""
+    phrase_guess: list[Guess]
+    """`guesses` upper bounds for a guess about these words."""
 
 
 @dataclass(init=False, eq=False, repr=False)

@@ -81,12 +81,13 @@ double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
 
 static void write_word_guesses(const void *facts, FILE *to) {
     const struct nvdp__release_facts *of = facts;
-    if (of->word.holds) nvdp__write_word(&of->word, (size_t)all_samples(of), to);
+    if (of->word.holds) nvdp__write_word(&of->word, (size_t)all_samples(of), !of->useful, to);
 }
 
 /* Sets the claim per word for all samples of a text that the ledger counts. Together they are Gaussian with this mu
  * (Dong, Roth & Su 2022). Each release has a reference within half of its mu, which does not depend on the word: M_0, or
- * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. */
+ * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. Of K
+ * adjacent words, K changes of one word each have at most K mu, and min(c(2r + K), C) is at most K min(cR, C). */
 static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     struct nvdp_word_claim *word = &facts->word;
     char *text = NULL;
@@ -95,8 +96,13 @@ static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_fac
         word->mu = facts->spent.word_mu;
         word->holds = isfinite(word->mu);
         word->epsilon = word->holds ? nvdp_gdp_epsilon(word->mu, word->delta) : INFINITY;
-        for (size_t i = 0; i < word->guesses; i++)
-            word->guess[i].bound = nvdp_guess_bound(word->guess[i].baseline, word->mu / 2, 1, 0);
+        word->phrase_mu = NVDP_PHRASE_WORDS * word->mu;
+        word->phrase_epsilon = nvdp_gdp_epsilon(word->phrase_mu, word->delta);
+        for (size_t i = 0; i < word->guesses; i++) {
+            const double baseline = word->guess[i].baseline;
+            word->guess[i].bound = nvdp_guess_bound(baseline, word->mu / 2, 1, 0);
+            word->phrase_guess[i].bound = nvdp_guess_bound(baseline, word->phrase_mu / 2, 1, 0);
+        }
     }
     facts->word_useful = nvdp__word_is_useful(word);
     NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_word_guesses, facts, &text));
@@ -215,7 +221,7 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
     if (facts->form.single)
         nvdp__append(
             writer, "A sample is one vector, whatever the length of the text%s.\n",
-            method->words ? "; a sum over words, it can tell long texts from short ones"
+            method->words ? "; its size may tell the length"
             : method->untrained
                 ? ". Whoever guesses a text can compute its vector without noise, compare, "
                   "and so check the guess, as far as the noise allows"

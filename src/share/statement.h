@@ -49,7 +49,7 @@ struct nvdp__release_facts {
     char guesses[640];                   /* its guess bound in plain English; "": it has none */
     bool useful;                 /* set by nvdp__release_guarantee(), like the next members */
     struct nvdp_word_claim word; /* per word, for the samples of one row and of earlier files */
-    char word_guesses[640];      /* its guess bound in plain English; "": it has none */
+    char word_guesses[1280];     /* its guess bound in plain English; "": it has none */
     bool word_useful;            /* a useful guarantee per word */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
@@ -77,7 +77,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* Returns the divergence of order `bound_order` that no two texts exceed in one sample, under a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only its own version. */
-enum { NVDP__STATEMENT_WORDS = 8 };
+enum { NVDP__STATEMENT_WORDS = 9 };
 /* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);

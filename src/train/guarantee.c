@@ -115,7 +115,7 @@ static void write_line(const void *guarantee, FILE *to) {
 static void write_guesses(const void *guarantee, FILE *to) {
     const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
     if (nvdp__word_is_useful(&of->word) && of->word.guesses > 0) {
-        nvdp__write_word(&of->word, of->releases, to);
+        nvdp__write_word(&of->word, of->releases, !nvdp_guarantee_is_useful(of), to);
         if (nvdp_guarantee_is_useful(of)) fputc(' ', to);
     }
     if (nvdp_guarantee_is_useful(of) && of->guesses > 0)
@@ -159,6 +159,12 @@ static void take_word(const json_t *proven, struct nvdp_word_claim *to) {
     to->epsilon = number_at(proven, "epsilon");
     to->delta = number_at(proven, "delta");
     to->radius = number_at(proven, "radius");
+    const json_t *phrase = json_object_get(proven, "phrase");
+    to->phrase_mu = number_at(phrase, "mu");
+    to->phrase_epsilon = number_at(phrase, "epsilon");
+    to->phrase_radius = number_at(phrase, "radius");
+    take_guesses(json_object_get(phrase, "guess"), &to->guesses, to->phrase_guess);
+    to->guesses = 0;
     take_guesses(json_object_get(proven, "guess"), &to->guesses, to->guess);
 }
 

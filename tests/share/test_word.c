@@ -66,9 +66,13 @@ static void release_and_verify(size_t window) {
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(exported.statement, "No guarantee for a text as a whole");
     support_contains(exported.statement, "Proven for each single occurrence of a word");
+    support_contains(exported.statement, "for 3 adjacent words epsilon is ");
+    support_contains(exported.statement, "its size may tell the length.");
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
+    for (size_t i = 0; i < found.checks; i++)
+        support_lacks(found.check[i].what, "length");
     cr_expect_float_eq(found.word_mu, guarantee.word.mu, 1e-6);
     cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(guarantee.word.mu, 1e-5), 1e-4);
 
@@ -176,7 +180,7 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
 
 Test(word_release, refusals_and_both_budgets) {
     struct nvdp_context *ctx = support_context();
-    char *folder = strdup(support_scratch_path("word"));
+    char *folder = strdup(support_scratch_path("word")), *text = NULL;
     struct nvdp__train_options config = options_of(ctx, folder), other = config;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     other.method = NVDP_METHOD_VIB_FIXED;
@@ -200,6 +204,12 @@ Test(word_release, refusals_and_both_budgets) {
     cr_assert_eq(nvdp_run_guarantee(ctx, folder, &guarantee), NVDP_OK);
     cr_expect(guarantee.word.holds && guarantee.word.epsilon <= 2 && guarantee.releases == 4);
     cr_expect_leq(guarantee.epsilon, 8 * (1 + 1e-9));
+    cr_expect_lt(guarantee.word.phrase_epsilon, 8); /* capped: the text's */
+    cr_expect_gt(guarantee.word.phrase_guess[0].bound, guarantee.word.guess[0].bound);
+    cr_assert_eq(nvdp_guarantee_guesses(ctx, &guarantee, &text), NVDP_OK);
+    support_contains(text, "Proven for each single occurrence of a word");
+    support_lacks(text, "may be recognized");
+    free(text);
     free((void *)config.data);
     free((void *)config.model);
     free(folder);
