@@ -480,6 +480,18 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
             from->order, nvdp__bound(a, from->vectors), nvdp__bound(b, from->weights));
 }
 
+const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
+                              char text[NVDP__PROVEN_TEXT]) {
+    char bound[NVDP__BOUND_TEXT];
+    nvdp__snprintf(
+        text, NVDP__PROVEN_TEXT,
+        epsilon <= NVDP_USEFUL_EPSILON
+            ? "Proven: epsilon %s at delta %g, %s, any two texts."
+            : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
+        nvdp__bound(bound, epsilon), delta, samples);
+    return text;
+}
+
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
     return word->holds && word->epsilon <= NVDP_USEFUL_EPSILON;
 }

@@ -86,8 +86,8 @@ static void write_word_guesses(const void *facts, FILE *to) {
 
 /* Sets the claim per word for all samples of a text that the ledger counts. Together they are Gaussian with this mu
  * (Dong, Roth & Su 2022). Each release has a reference within half of its mu, which does not depend on the word: M_0, or
- * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. Of K
- * adjacent words, K changes of one word each have at most K mu, and min(c(2r + K), C) is at most K min(cR, C). */
+ * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. K
+ * adjacent words are K changes of one word, with at most K mu, and min(c(2r + K), C) is at most K min(cR, C). */
 static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     struct nvdp_word_claim *word = &facts->word;
     char *text = NULL;
@@ -169,11 +169,14 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
 /* Adds what is proven beyond the first line: the guess bound, or, without a certificate, the bound of the clip. */
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT],
+        alone[NVDP__SAMPLES_TEXT + 24], proven[NVDP__PROVEN_TEXT];
+    nvdp__snprintf(alone, sizeof alone, "%s of this file alone",
+                   nvdp__samples_text(facts->samples, samples));
     if (facts->certified && has_earlier(facts))
-        nvdp__append(writer, "Proven of this file alone: epsilon %s at delta %g, %s.\n",
-                     nvdp__bound(a, facts->certificate.epsilon), facts->certificate.delta,
-                     nvdp__samples_text(facts->samples, samples));
+        nvdp__append(
+            writer, "%s\n",
+            nvdp__proven_text(facts->certificate.epsilon, facts->certificate.delta, alone, proven));
     if (facts->certified && facts->certificate.word.holds &&
         (has_earlier(facts) || !facts->word_useful))
         nvdp__append(writer, "Proven per word, of this file alone: epsilon %s at delta %g, %s.\n",

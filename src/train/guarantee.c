@@ -36,13 +36,10 @@ bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of) {
 /* ---- as text ---- */
 
 static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
-    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    nvdp__fprintf(
-        to,
-        nvdp_guarantee_is_useful(of)
-            ? "Proven: epsilon %s at delta %g, %s, any two texts."
-            : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
-        nvdp__bound(bound, of->epsilon), of->delta, nvdp__samples_text(of->releases, samples));
+    char text[NVDP__PROVEN_TEXT], samples[NVDP__SAMPLES_TEXT];
+    fputs(
+        nvdp__proven_text(of->epsilon, of->delta, nvdp__samples_text(of->releases, samples), text),
+        to);
 }
 
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {

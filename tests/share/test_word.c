@@ -92,6 +92,10 @@ static void release_and_verify(size_t window) {
     const double all = nvdp_gdp_epsilon(sqrt(samples) * guarantee.word.mu, 1e-5);
     cr_expect(stated >= all && stated < 1.01 * all, "%g, expected %g", stated, all);
     support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
+    support_contains(exported.statement,
+                     "No useful guarantee over all texts: the proven epsilon is");
+    support_contains(exported.statement, "one sample of this file alone.");
+    support_lacks(exported.statement, "Proven: ");
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds, "%s", found.statement);
