@@ -285,6 +285,8 @@ class ExportResult(Result):
     """The same of all texts of a person; NaN: no receiver, or no person, is named."""
     run: str
     """Folder of the run, which this export may have made (option "model")."""
+    spent_word_epsilon: float
+    """The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger."""
     privacy: Optional[Record]
     """The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts."""
 

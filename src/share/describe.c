@@ -585,6 +585,7 @@ static bool is_bound(const char *key) {
                                         "ledger_word_mu",
                                         "certificate_word_epsilon",
                                         "certificate_word_mu",
+                                        "word_epsilon",
                                         "weights_distance",
                                         "epsilon",
                                         "mu",

@@ -1226,6 +1226,8 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .spent_samples = export.facts.spent.samples,
             .spent_epsilon = export.facts.spent.epsilon,
             .spent_delta = export.facts.counted ? NVDP__LEDGER_DELTA : NAN,
+            .spent_word_epsilon =
+                export.facts.counted ? nvdp__spent_word_epsilon(&export.facts.spent) : NAN,
             .replaced = export.replaced,
             .receivers = (size_t) export.facts.spent.receivers,
             .receiver_epsilon = NAN,

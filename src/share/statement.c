@@ -279,7 +279,7 @@ static void append_persons(struct nvdp__writer *writer, const struct nvdp__relea
 
 /* Counts samples in other files, in other rows of this file, and by person. */
 static void append_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    char bound[NVDP__BOUND_TEXT];
+    char text[NVDP__SPENT_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
     if (!facts->counted) {
         nvdp__append(writer, "Other files of these texts may exist, since no ledger counts this "
@@ -294,8 +294,12 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
                                             : "a text that is in several rows",
                      spent->samples);
     if (spent->samples > facts->samples && isfinite(spent->epsilon))
-        nvdp__append(writer, ", which together have epsilon %s at delta %g",
-                     nvdp__bound(bound, spent->epsilon), NVDP__LEDGER_DELTA);
+        nvdp__append(writer, ", which together have %s",
+                     nvdp__spent_text(spent->epsilon,
+                                      nvdp__word_sample_mu(facts) > 0
+                                          ? nvdp__spent_word_epsilon(spent)
+                                          : spent->epsilon,
+                                      text));
     else if (spent->samples > facts->samples)
         nvdp__append(writer, ", and nothing is proven of them together");
     nvdp__append(writer, ".");

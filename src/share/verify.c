@@ -464,7 +464,7 @@ static void check_count(struct verify *v) {
     static const char what[] = "the sender's ledger counts the file's samples";
     const struct nvdp__release_facts *facts = &v->facts;
     const struct nvdp__spent *spent = &facts->spent;
-    char epsilon[NVDP__BOUND_TEXT];
+    char epsilon[NVDP__SPENT_TEXT];
     const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
     const struct nvdp_word_claim *word = &facts->certificate.word;
     const bool words = !facts->certified || !word->holds || !has(v, "ledger_word_mu") ||
@@ -477,11 +477,9 @@ static void check_count(struct verify *v) {
         check(v,
               verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
                          words && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
-              what,
-              "up to %" PRIu64
-              " samples of a text, %zu of them in this file; epsilon %s at delta %g",
-              spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon),
-              NVDP__LEDGER_DELTA);
+              what, "up to %" PRIu64 " samples of a text, %zu of them in this file; %s",
+              spent->samples, facts->samples,
+              nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
 }
 
 /* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more. */

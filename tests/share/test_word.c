@@ -40,6 +40,31 @@ static void export(struct nvdp_context *ctx, const char *run, const char *file, 
     nvdp_config_free(options);
 }
 
+/* The sums of the ledger of the run, and the refusal of one more sample, name the epsilon per word. */
+static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, double stated,
+                                 const char *statement) {
+    char ledger[600], word[64];
+    char *json = NULL;
+    struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
+    struct nvdp_config *options = NULL;
+    snprintf(ledger, sizeof ledger, "%s/ledger", folder);
+    snprintf(word, sizeof word, " at delta 1e-05 (per word %.4g)", stated);
+    cr_assert_eq(nvdp_ledger_summarize(ctx, ledger, NULL, &sums), NVDP_OK);
+    cr_expect(sums.word_epsilon <= stated && sums.word_epsilon > stated * .99);
+    cr_assert_eq(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json), NVDP_OK);
+    support_contains(json, "\"word_epsilon\": ");
+    free(json);
+    support_contains(statement, word);
+    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", folder);
+    set(options, "split", "dev");
+    set(options, "out", support_scratch_path("refused.h5"));
+    set(options, "budget-samples", "1");
+    cr_expect_eq(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "(per word ");
+    nvdp_config_free(options);
+}
+
 static void release_and_verify(size_t window) {
     struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word");
@@ -91,6 +116,9 @@ static void release_and_verify(size_t window) {
     cr_expect_geq(samples, 2); /* some texts are there more than once */
     const double all = nvdp_gdp_epsilon(sqrt(samples) * guarantee.word.mu, 1e-5);
     cr_expect(stated >= all && stated < 1.01 * all, "%g, expected %g", stated, all);
+    cr_expect_float_eq(exported.spent_word_epsilon, all, 1e-4);
+    cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
+    ledger_says_per_word(ctx, folder, stated, exported.statement);
     support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
     support_contains(exported.statement,
                      "No useful guarantee over all texts: the proven epsilon is");
@@ -99,6 +127,10 @@ static void release_and_verify(size_t window) {
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds, "%s", found.statement);
+    size_t lines = 0;
+    for (size_t i = 0; i < found.checks; i++)
+        lines += strstr(found.check[i].found, "(per word ") != NULL;
+    cr_expect_eq(lines, 1);
     cr_expect_float_eq(found.word_mu, sqrt(samples) * guarantee.word.mu, 1e-6);
     cr_expect_float_eq(found.word_epsilon, all, 1e-4);
 
