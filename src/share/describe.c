@@ -586,6 +586,8 @@ static bool is_bound(const char *key) {
                                         "certificate_word_epsilon",
                                         "certificate_word_mu",
                                         "word_epsilon",
+                                        "training_epsilon",
+                                        "training_delta",
                                         "weights_distance",
                                         "epsilon",
                                         "mu",

@@ -430,12 +430,12 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
     if (isfinite(spent->epsilon))
         nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
                        nvdp__as_option(ledger->ctx, "budget-epsilon").text, epsilon);
-    return FAIL(ledger, STATE,
-                "expected at most epsilon %g at delta %g for all samples of a text together, found "
-                "%s including this export%s. Nothing was drawn%s",
-                budget->epsilon, NVDP__LEDGER_DELTA,
-                nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), found),
-                format_earlier(account, sizeof earlier, earlier), allows);
+    return FAIL(
+        ledger, STATE,
+        "expected at most epsilon %g for all samples of a text together, found %s including "
+        "this export%s. Nothing was drawn%s",
+        budget->epsilon, nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), found),
+        format_earlier(account, sizeof earlier, earlier), allows);
 }
 
 /* Checks the promise of training, which holds per row: the earlier samples of a text and the samples of one row of

@@ -58,7 +58,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     of.delta = facts->certificate.delta;
     of.releases = (size_t)samples;
     if (facts->word_useful) of.word = facts->word;
-    of.training_epsilon = facts->private_training ? INFINITY : NAN;
+    of.training_epsilon = isnan(facts->training_epsilon) ? NAN : INFINITY;
     NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
     nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
     free(line);
@@ -315,6 +315,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 
 /* States that no number covers the training texts. */
 static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     nvdp__append(writer, "Not covered: what the encoder reveals about its training texts. ");
     if (nvdp__method_row(facts->info->method)->untrained) {
         nvdp__append(writer, "It was not trained for this file; what it was trained on before, and "
@@ -330,12 +331,16 @@ static void append_training(struct nvdp__writer *writer, const struct nvdp__rele
                      facts->training == NVDP__TRAINING_ALL
                          ? "It was trained on these texts, which are of split train"
                          : "It was trained on some of these texts, which are of split train");
-    nvdp__append(writer,
-                 facts->private_training
-                     ? "Only training with differential privacy limits that. Its owner states that "
-                       "this encoder was trained so; what it knew before is not part of that.\n"
-                     : "Only training with differential privacy limits that, and this encoder was "
-                       "not trained so.\n");
+    if (isnan(facts->training_epsilon))
+        nvdp__append(writer, "Only training with differential privacy limits that, and this "
+                             "encoder was not trained so.\n");
+    else
+        nvdp__append(writer,
+                     "Only training with differential privacy limits that. Its owner states that "
+                     "this encoder was trained so, with epsilon %s at delta %s for one training "
+                     "text (zero-out); what it knew before is not part of that.\n",
+                     nvdp__bound(epsilon, facts->training_epsilon),
+                     nvdp__bound(delta, facts->training_delta));
 }
 
 static void append_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {

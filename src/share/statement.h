@@ -28,8 +28,9 @@ struct nvdp__release_facts {
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* rows of the longest sample */
     enum nvdp__training training;
-    bool
-        private_training; /* the training of the run was differentially private, with noise that is not from a seed */
+    /* The private training of the run, as its owner states it: one training text zeroed out; NaN: not private, or with noise
+     * from a seed. */
+    double training_epsilon, training_delta;
     char model_id[33]; /* random: independent of the model */
     bool counted;      /* a ledger counts these texts */
     struct nvdp__spent

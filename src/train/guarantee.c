@@ -67,17 +67,18 @@ static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
 }
 
 static void write_training(const struct nvdp_guarantee *of, FILE *to) {
-    char epsilon[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
     if (isnan(of->training_epsilon)) {
         fputs(" Not covered: the texts that the encoder was trained on.", to);
         return;
     }
     if (isinf(of->training_epsilon)) {
-        fputs(" The encoder was trained privately; its run tells at which epsilon.", to);
+        fputs(" The encoder was trained privately, as its owner states.", to);
         return;
     }
-    nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
-                  nvdp__bound(epsilon, of->training_epsilon), of->training_delta);
+    nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %s",
+                  nvdp__bound(epsilon, of->training_epsilon),
+                  nvdp__bound(delta, of->training_delta));
     if (isfinite(of->training_mu)) nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu));
     fputs(", by private training.", to);
 }

@@ -1,4 +1,5 @@
 /* A run of method word from training to a verified file: what is stated per word. */
+#include "base/sentence.h"
 #include "share/statement.h"
 #include "tiny_task.h"
 
@@ -212,6 +213,50 @@ Test(word_release, states_the_guarantee_of_a_word) {
 /* The smaller clip proves the same. */
 Test(word_release, states_the_guarantee_of_a_word_in_windows) {
     release_and_verify(2);
+}
+
+/* Words of the exported texts and the training texts are both protected, by two mechanisms. */
+Test(word_release, with_private_training_both_are_stated) {
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(support_scratch_path("word")),
+         *file = strdup(support_scratch_path("word.h5")), *line = NULL, owner[160],
+         bound[2][NVDP__BOUND_TEXT];
+    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    config.dp.batch = 8;
+    config.dp.target_epsilon = 3;
+    task_train(ctx, &config);
+    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
+    cr_expect(guarantee.training_epsilon > 2.9 && guarantee.training_epsilon <= 3);
+    nvdp__bound(bound[0], guarantee.training_epsilon);
+    nvdp__bound(bound[1], guarantee.training_delta);
+    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    snprintf(owner, sizeof owner, "One training text (zero-out): epsilon %s at delta %s", bound[0],
+             bound[1]);
+    support_contains(line, owner);
+    free(line);
+    export(ctx, run, file, NULL, &exported);
+    support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    snprintf(owner, sizeof owner, "epsilon %s at delta %s for one training text (zero-out)",
+             bound[0], bound[1]);
+    support_contains(exported.statement, owner);
+    nvdp_export_result_free(&exported);
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds, "%s", found.statement);
+    support_contains(found.statement, owner);
+    size_t checks = 0;
+    for (size_t i = 0; i < found.checks; i++)
+        checks += found.check[i].verdict == NVDP_VERDICT_OPEN &&
+                  strstr(found.check[i].found, owner) != NULL;
+    cr_expect_eq(checks, 1);
+    free((void *)config.data);
+    free((void *)config.model);
+    free(run);
+    free(file);
+    nvdp_context_free(ctx);
 }
 
 Test(word_release, refusals_and_both_budgets) {

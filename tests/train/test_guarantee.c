@@ -99,7 +99,7 @@ Test(guarantee, private_training_at_an_unknown_epsilon) {
     char *text = NULL;
     cr_assert_eq(nvdp_guarantee_line(ctx, &of, &text), NVDP_OK);
     cr_expect_str_eq(text, "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. The "
-                           "encoder was trained privately; its run tells at which epsilon.");
+                           "encoder was trained privately, as its owner states.");
     free(text);
 }
 
