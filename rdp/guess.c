@@ -238,5 +238,5 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
     nvdp__list_guesses(guesses, guess, true, to);
     fputs(" of the time with the sample, on average over texts and noise", to);
     if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip));
-    fprintf(to, ".%s", nvdp__guess_limits);
+    nvdp__fprintf(to, ".%s", nvdp__guess_limits);
 }

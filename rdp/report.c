@@ -595,9 +595,7 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->kappa > 1) nvdp__fprintf(to, ", %d vectors per component", report->kappa);
     nvdp__fprintf(to, "; length %s.\n",
                   report->policy != NVDP_LENGTH_HIDDEN ? "public (different lengths: inf)"
-                  : strcmp(report->method, "word") == 0
-                      ? "not shared, but the size of a sample may tell it"
-                  : report->components == 1 ? "not shared"
+                  : report->components == 1 ? "not shared, but the vector may depend on it"
                                             : "hidden");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
     if (report->clip_sequence > 0 && !is_weighted(report))
