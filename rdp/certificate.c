@@ -80,10 +80,15 @@ static void check_sample(struct checks *to) {
 
 static void check_length(struct checks *to) {
     const struct nvdp_limits *limits = to->limits;
-    check(to, limits->rows > 0, "the length of a text is hidden", NVDP__NEED_HIDDEN_LENGTH,
-          limits->rows == 1  ? "%zu vector of %zu numbers per text"
-          : limits->rows > 1 ? "%zu vectors of %zu numbers for every text, with padding"
-                             : "one vector per token",
+    const bool words = limits->clip_word > 0; /* a sum over words: longer texts have longer means */
+    check(to, limits->rows > 0,
+          words ? "one vector for every text" : "the length of a text is hidden",
+          NVDP__NEED_HIDDEN_LENGTH,
+          words && limits->rows > 0
+              ? "%zu vector of %zu numbers per text; its size may tell the length"
+          : limits->rows == 1 ? "%zu vector of %zu numbers per text"
+          : limits->rows > 1  ? "%zu vectors of %zu numbers for every text, with padding"
+                              : "one vector per token",
           limits->rows, limits->dim);
 }
 
@@ -317,20 +322,33 @@ static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate
         .word = limits->clip_word, .text = radius_of(limits), .window = limits->word_window};
     struct nvdp_word_claim *word = &to->word;
     const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0 && limits->kappa == 1;
-    *word = (struct nvdp_word_claim){
-        .clip = NAN, .mu = NAN, .epsilon = NAN, .delta = NAN, .radius = NAN};
+    *word = (struct nvdp_word_claim){.clip = NAN,
+                                     .mu = NAN,
+                                     .epsilon = NAN,
+                                     .delta = NAN,
+                                     .radius = NAN,
+                                     .phrase_mu = NAN,
+                                     .phrase_epsilon = NAN,
+                                     .phrase_radius = NAN};
     if (!(clip.word > 0) || !unit || !to->claim[NVDP_THEOREM_SEQUENCE].holds) return;
     word->holds = true;
     word->clip = clip.word;
-    word->mu = nvdp__word_mu(&clip, to->releases);
+    word->mu = nvdp__word_mu(&clip, 1, to->releases);
     word->delta = to->delta;
     word->epsilon = nvdp_gdp_epsilon(word->mu, to->delta);
-    word->radius = nvdp__word_radius(&clip);
+    word->radius = nvdp__word_radius(&clip, 1);
+    word->phrase_mu = nvdp__word_mu(&clip, NVDP_PHRASE_WORDS, to->releases);
+    word->phrase_epsilon = nvdp_gdp_epsilon(word->phrase_mu, to->delta);
+    word->phrase_radius = nvdp__word_radius(&clip, NVDP_PHRASE_WORDS);
     word->guesses = to->guesses;
-    for (size_t i = 0; i < word->guesses; i++)
+    for (size_t i = 0; i < word->guesses; i++) {
+        const double baseline = to->guess[i].baseline;
+        const size_t numbers = limits->rows * limits->dim;
         word->guess[i] = (struct nvdp_guess){
-            to->guess[i].baseline, nvdp_guess_bound(to->guess[i].baseline, word->radius,
-                                                    to->releases, limits->rows * limits->dim)};
+            baseline, nvdp_guess_bound(baseline, word->radius, to->releases, numbers)};
+        word->phrase_guess[i] = (struct nvdp_guess){
+            baseline, nvdp_guess_bound(baseline, word->phrase_radius, to->releases, numbers)};
+    }
 }
 
 static nvdp_status check_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits) {
@@ -462,6 +480,18 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
             from->order, nvdp__bound(a, from->vectors), nvdp__bound(b, from->weights));
 }
 
+const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
+                              char text[NVDP__PROVEN_TEXT]) {
+    char bound[NVDP__BOUND_TEXT];
+    nvdp__snprintf(
+        text, NVDP__PROVEN_TEXT,
+        epsilon <= NVDP_USEFUL_EPSILON
+            ? "Proven: epsilon %s at delta %g, %s, any two texts."
+            : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
+        nvdp__bound(bound, epsilon), delta, samples);
+    return text;
+}
+
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
     return word->holds && word->epsilon <= NVDP_USEFUL_EPSILON;
 }
@@ -477,7 +507,29 @@ const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
     return text;
 }
 
-void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to) {
+/* Writes what is proven of several adjacent words, if it is useful. */
+static void write_phrase(const struct nvdp_word_claim *word, FILE *to) {
+    char text[NVDP__BOUND_TEXT];
+    fputs(" Punctuation marks and Chinese characters are words of their own. A name, number or "
+          "address of k words, such as a phone number or an e-mail address, has up to k times the "
+          "mu: for ",
+          to);
+    if (word->phrase_epsilon <= NVDP_USEFUL_EPSILON) {
+        nvdp__fprintf(to, "%d adjacent words epsilon is %s", NVDP_PHRASE_WORDS,
+                      nvdp__bound(text, word->phrase_epsilon));
+        if (word->guesses > 0) {
+            fputs(", and those guesses are right at most ", to);
+            nvdp__list_guesses(word->guesses, word->phrase_guess, true, to);
+            fputs(" of the time", to);
+        }
+    } else {
+        nvdp__fprintf(to, "%d adjacent words nothing useful is proven", NVDP_PHRASE_WORDS);
+    }
+    fputc('.', to);
+}
+
+void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool recognized,
+                      FILE *to) {
     char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (word->guesses == 0) {
         nvdp__fprintf(
@@ -493,12 +545,19 @@ void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE 
         nvdp__list_guesses(word->guesses, word->guess, false, to);
         fputs(" of the time without the sample is right at most ", to);
         nvdp__list_guesses(word->guesses, word->guess, true, to);
-        nvdp__fprintf(to, " of the time with it (epsilon %s per word at delta %g).",
-                      nvdp__bound(text, word->epsilon), word->delta);
+        nvdp__fprintf(
+            to,
+            " of the time with it, on average over texts and noise (epsilon %s per word at delta "
+            "%g).",
+            nvdp__bound(text, word->epsilon), word->delta);
+        fputs(nvdp__guess_limits, to);
     }
-    fputs(" The text as a whole may be recognized. A word that is repeated is protected once per "
-          "occurrence. Words are what spaces and punctuation separate.",
+    fputs(recognized ? " The text as a whole may be recognized, and its length guessed from the "
+                       "size of a sample."
+                     : " The size of a sample depends on the length of its text.",
           to);
+    fputs(" A word that is repeated is protected once per occurrence.", to);
+    write_phrase(word, to);
 }
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
@@ -515,7 +574,7 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     }
     const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
     if (nvdp__word_is_useful(&from->word)) {
-        nvdp__write_word(&from->word, (size_t)from->releases, to);
+        nvdp__write_word(&from->word, (size_t)from->releases, !useful, to);
         fputc('\n', to);
     }
     nvdp__fprintf(to,
@@ -569,10 +628,13 @@ static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
 /* The claim per word; NULL if there is none. */
 static json_t *pack_word(const struct nvdp_word_claim *from) {
     if (!from->holds) return NULL;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "clip", number(from->clip), "mu",
-                     number(from->mu), "epsilon", number(from->epsilon), "delta",
-                     number(from->delta), "radius", number(from->radius), "guess",
-                     nvdp__guesses_json(from->guesses, from->guess));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:o, s:o, s:o, s:o}}", "clip",
+                     number(from->clip), "mu", number(from->mu), "epsilon", number(from->epsilon),
+                     "delta", number(from->delta), "radius", number(from->radius), "guess",
+                     nvdp__guesses_json(from->guesses, from->guess), "phrase", "words",
+                     NVDP_PHRASE_WORDS, "mu", number(from->phrase_mu), "epsilon",
+                     number(from->phrase_epsilon), "radius", number(from->phrase_radius), "guess",
+                     nvdp__guesses_json(from->guesses, from->phrase_guess));
 }
 
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *from) {

@@ -223,6 +223,10 @@ void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bou
             nvdp__fprintf(to, "%s%.4g %%", i > 0 ? " / " : "", 100 * guess[i].baseline);
 }
 
+const char nvdp__guess_limits[] =
+    " Single guesses can be nearly certain. Further samples of this text or of related texts add "
+    "up.";
+
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to) {
     char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
@@ -234,7 +238,5 @@ void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
     nvdp__list_guesses(guesses, guess, true, to);
     fputs(" of the time with the sample, on average over texts and noise", to);
     if (!isnan(clip)) nvdp__fprintf(to, " (C = %s)", nvdp__bound(text, clip));
-    fputs(". Single guesses can be nearly certain. Further samples of this text or of related "
-          "texts add up.",
-          to);
+    nvdp__fprintf(to, ".%s", nvdp__guess_limits);
 }

@@ -96,17 +96,24 @@ const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
 json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess);
 /* Writes the baselines, or their bounds: "50 % / 0.1 %". */
 void nvdp__list_guesses(size_t guesses, const struct nvdp_guess *guess, bool bounds, FILE *to);
+/* Sentences on the limits of every guess bound. */
+extern const char nvdp__guess_limits[];
 /* Writes the guess bounds as sentences; clip NaN: without the clip. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);
+/* Writes what an epsilon proves of any two texts, useful or not, and returns the text. `samples`: "one sample". */
+enum { NVDP__PROVEN_TEXT = 160 };
+const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
+                              char text[NVDP__PROVEN_TEXT]);
 /* True if something is proven per word, with an epsilon of at most NVDP_USEFUL_EPSILON. */
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
 /* Writes the claim per word as one sentence without numbers of guesses. */
 enum { NVDP__WORD_TEXT = 192 };
 const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
                             char text[NVDP__WORD_TEXT]);
-/* Writes the claim per word as sentences. */
-void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, FILE *to);
+/* Writes the claim per word as sentences. recognized: nothing useful is proven of the text as a whole. */
+void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool recognized,
+                      FILE *to);
 /* "a", "b", "c"; "none". */
 const char *nvdp__theorem_letter(enum nvdp_theorem theorem);
 

@@ -595,8 +595,8 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->kappa > 1) nvdp__fprintf(to, ", %d vectors per component", report->kappa);
     nvdp__fprintf(to, "; length %s.\n",
                   report->policy != NVDP_LENGTH_HIDDEN ? "public (different lengths: inf)"
-                  : report->components == 1            ? "not shared"
-                                                       : "hidden");
+                  : report->components == 1 ? "not shared, but the vector may depend on it"
+                                            : "hidden");
     fputs("Measured on the given texts; not a bound over all texts.\n", to);
     if (report->clip_sequence > 0 && !is_weighted(report))
         nvdp__fprintf(to,

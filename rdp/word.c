@@ -17,14 +17,16 @@ static double slack(const struct nvdp__word_clip *clip) {
     return SLACK * clip->text + STEP;
 }
 
-double nvdp__word_mu(const struct nvdp__word_clip *clip, int releases) {
-    const double moved = (nvdp__word_shift(clip, 1, 1) + slack(clip)) * UP;
+double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t words, int releases) {
+    const double moved = (nvdp__word_shift(clip, words, words) + slack(clip)) * UP;
     return sqrt((double)releases) * fmin(moved, 2 * clip->text) * UP;
 }
 
-double nvdp__word_radius(const struct nvdp__word_clip *clip) {
-    const double reach = 2 * clip->window + 1;
-    return fmin((reach * clip->word + slack(clip) / 2) * UP, clip->text);
+/* |M - M_0| <= min(c (2r + K), C), K = words: M_0 lacks the windows centered on the K words or on one of the r words on
+ * either side, and no others; each adds at most c. The arithmetic moves M alone: half the slack of two texts. */
+double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words) {
+    const double windows = 2 * clip->window + (double)words;
+    return fmin((windows * clip->word + slack(clip) / 2) * UP, clip->text);
 }
 
 double nvdp__word_spare(double word) {

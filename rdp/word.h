@@ -21,10 +21,12 @@
  *
  * S samples are one with the mean sqrt(S) M, so the mechanism is mu-GDP in the word with mu = sqrt(S) |M - M'|.
  *
- * Guesses of one word, all others known. The reference is Q = N(M_0, I), M_0 = P(S without the windows that hold the
- * word), which the attacker knows: |M - M_0| <= c R. The center of the ball is at most C away. So every bound on guesses
- * for a text within radius C holds with min(cR, C) in place of C, given all other words (rdp/guess.c). The windows that
- * are left out are those of the text itself, so the text without the word is no reference: for r > 0 its windows differ. */
+ * Guesses of the words at one place, or whether there are any, all others known; the text has k <= K words there. The
+ * reference is Q = N(M_0, I), M_0 = P(S_0), S_0 the sum of the windows that neither hold a word of the place nor reach
+ * over it. S_0 is a sum over words of the text that the attacker knows, and the same for all k. The other windows are
+ * centered on the k words or on one of the r words on either side: |M - M_0| <= c (2r + K). The center of the ball is at
+ * most C away. So every bound on guesses for a text within radius C holds with min(c(2r + K), C) in place of C, given all
+ * other words (rdp/guess.c). The text without the words is no reference: for r > 0 it has other windows at the place. */
 #ifndef NVDP_RDP_WORD_H
 #define NVDP_RDP_WORD_H
 
@@ -38,10 +40,10 @@ struct nvdp__word_clip {
 };
 /* c (4r + k + k'), without arithmetic's slack: the bound on |S - S'|. */
 double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after);
-/* Upper bound of mu for one word and any other, all samples together. */
-double nvdp__word_mu(const struct nvdp__word_clip *clip, int releases);
-/* Upper bound of |M - M_0|: the radius for guesses of one word, one sample. */
-double nvdp__word_radius(const struct nvdp__word_clip *clip);
+/* Upper bound of mu for `words` adjacent words in place of as many others, all samples together. */
+double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t words, int releases);
+/* Upper bound of |M - M_0|: the radius for guesses of up to `words` adjacent words and of their presence, one sample. */
+double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words);
 /* The largest c, rounded down, whose mu is at most `mu` for one sample; C is clip->text, or SPARE c if that is infinite.
  * NAN if arithmetic's slack alone exceeds mu. */
 double nvdp__word_clip_for(const struct nvdp__word_clip *clip, double mu);

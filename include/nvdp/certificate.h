@@ -59,6 +59,9 @@ enum nvdp_theorem {
 /** Maximum number of conditions of a theorem. */
 #define NVDP_CONDITIONS 6
 
+/** Number of words of a name, number or address for which certificates per word have bounds, too. */
+#define NVDP_PHRASE_WORDS 3
+
 /** Largest useful epsilon. Above it, any two texts may be distinguishable. */
 #define NVDP_USEFUL_EPSILON 100
 
@@ -91,6 +94,11 @@ struct nvdp_word_claim {
     size_t guesses; /**< number of entries of `guess` */
     struct nvdp_guess
         guess[NVDP_GUESSES]; /**< upper bounds for a guess about the word, all other words known */
+    double phrase_mu; /**< mu for NVDP_PHRASE_WORDS adjacent words in place of as many others */
+    double phrase_epsilon; /**< at `delta`, in nats */
+    double phrase_radius;  /**< radius for guesses about up to so many adjacent words, one sample */
+    /** `guesses` upper bounds for a guess about these words. */
+    struct nvdp_guess phrase_guess[NVDP_GUESSES];
 };
 
 /** A proven guarantee. For any two texts x, x' and every set S, P_x(S) <= e^epsilon P_x'(S) + delta, where P_x is

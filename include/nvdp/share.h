@@ -68,6 +68,8 @@ struct nvdp_export_result {
     /** The same of all texts of a person; NaN: no receiver, or no person, is named. */
     double receiver_person_epsilon;
     char run[1024]; /**< folder of the run, which this export may have made (option "model") */
+    /** The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger. */
+    double spent_word_epsilon;
 };
 
 /** Releases what a result holds.
@@ -235,6 +237,8 @@ struct nvdp_ledger_summary {
     uint64_t receiver_samples;  /**< largest number of samples of a text that one receiver has */
     double receiver_epsilon;    /**< as in nvdp_export_result */
     double receiver_person_epsilon; /**< as in nvdp_export_result */
+    /** The same as epsilon for one word in place of another; at most epsilon. */
+    double word_epsilon;
 };
 
 /** Adds up a ledger. O(records of the ledger), which is read completely.

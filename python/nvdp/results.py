@@ -285,6 +285,8 @@ class ExportResult(Result):
     """The same of all texts of a person; NaN: no receiver, or no person, is named."""
     run: str
     """Folder of the run, which this export may have made (option "model")."""
+    spent_word_epsilon: float
+    """The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger."""
     privacy: Optional[Record]
     """The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts."""
 
@@ -309,6 +311,14 @@ class WordClaim(Result):
     """Number of entries of `guess`."""
     guess: list[Guess]
     """Upper bounds for a guess about the word, all other words known."""
+    phrase_mu: float
+    """Mu for NVDP_PHRASE_WORDS adjacent words in place of as many others."""
+    phrase_epsilon: float
+    """At `delta`, in nats."""
+    phrase_radius: float
+    """Radius for guesses about up to so many adjacent words, one sample."""
+    phrase_guess: list[Guess]
+    """`guesses` upper bounds for a guess about these words."""
 
 
 @dataclass(init=False, eq=False, repr=False)

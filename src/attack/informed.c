@@ -571,7 +571,7 @@ static nvdp_status add_scores(struct informed *s) {
         const double reference = score[NVDP__OBSERVED_REFERENCE * METRICS].interval.high;
         if (isnan(prior) || isnan(reference)) continue; /* no such words */
         score->baseline = fmax(prior, reference);
-        score->bound = nvdp_guess_bound(score->baseline, nvdp__word_radius(&both),
+        score->bound = nvdp_guess_bound(score->baseline, nvdp__word_radius(&both, 1),
                                         a->options->releases, s->dim);
     }
     return NVDP_OK;

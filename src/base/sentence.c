@@ -107,7 +107,7 @@ const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value) {
 
 const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability) {
     const double percent = 100 * probability;
-    if (percent > 0 && percent < 0.1)
+    if (percent > 0 && percent < 1)
         nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.2g %%", rounded(percent, 2));
     else
         nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.5g %%", multiple(10 * percent, 1) / 10);

@@ -40,7 +40,7 @@ enum { NVDP__BOUND_TEXT = 32 };
 const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value);
 
 /* Writes an upper bound of a probability as a percentage with one decimal, or with two significant digits below
- * 0.1 %, and returns the text: "13.8 %" for .13786, "0.3 %" for .0029, "100 %" for 1. */
+ * 1 %, and returns the text: "13.8 %" for .13786, "0.29 %" for .00289, "100 %" for 1. */
 const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability);
 
 /* ---- the name that a misspelled word, or an old name, was meant to be ---- */

@@ -150,6 +150,10 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
         snprintf(what, sizeof what, "an attribute that %.3g %% of the texts have", 100 * p);
         guess_row(what, fmax(p, 1 - p), attribute(of, p));
     }
+    for (size_t i = 0; of->word != NULL && i < of->word->guesses; i++) {
+        snprintf(what, sizeof what, "up to %d adjacent words, all others known", NVDP_PHRASE_WORDS);
+        guess_row(what, of->word->phrase_guess[i].baseline, of->word->phrase_guess[i].bound);
+    }
     if (isfinite(information))
         printf("\nOn average, %s at most %s bits about the text; to name one of %zu texts takes "
                "%.3g bits.\n",
@@ -158,6 +162,10 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
     puts("The attacker may know the model and anything else.  The bounds are averages over texts "
          "and noise: single\nguesses can be nearly certain.  Further samples of the text, or of "
          "related texts, add up.");
+    if (of->word != NULL)
+        printf("For %d adjacent words in place of others, epsilon is %s at delta %g. The size of a "
+               "sample depends on the length\nof its text.\n",
+               NVDP_PHRASE_WORDS, nvdp__bound(text, of->word->phrase_epsilon), of->word->delta);
     if (p > 0 && of->clip > 0)
         puts("The bound of the attribute holds for an attacker who knows nothing else about the "
              "text; with other\nknowledge, use the bound for the attacker's own baseline.");
@@ -241,28 +249,43 @@ static int explain_measured(struct cli *cli, const struct values *v) {
     return CLI_SUCCESS;
 }
 
+static int print_line(struct cli *cli, const struct nvdp_guarantee *of) {
+    char *line = NULL;
+    CLI_DO(cli, nvdp_guarantee_line(cli->ctx, of, &line));
+    if (!cli->json) printf("%s\n\n", line);
+    free(line);
+    return CLI_SUCCESS;
+}
+
 /* Explains a finished run: the proven bounds, else the bounds that nvdp privacy measured on its dev texts. */
 static int explain_run(struct cli *cli, const struct values *v) {
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp_config *config = NULL;
-    char *line = NULL, releases[24];
+    char releases[24], delta[32];
     CLI_DO(cli, nvdp_run_guarantee(cli->ctx, cli->arg[0], &found));
-    CLI_DO(cli, nvdp_guarantee_line(cli->ctx, &found, &line));
-    if (!cli->json) printf("%s\n\n", line);
-    free(line);
-    if (!found.noise || found.token_noise)
+    if (!found.noise || found.token_noise) {
+        CLI_TRY(print_line(cli, &found));
         return cli_error(
             cli, CLI_FAILURE,
             "%s: this run shares no random samples of its texts, so no guess can be bounded",
             cli->arg[0]);
+    }
     snprintf(releases, sizeof releases, "%zu", v->releases);
+    snprintf(delta, sizeof delta, "%.17g", found.delta > 0 ? found.delta : v->delta);
     CLI_DO(cli, nvdp_privacy_config_create(cli->ctx, &config));
     nvdp_status status = nvdp_config_set(config, "releases", releases);
+    if (status == NVDP_OK) status = nvdp_config_set(config, "delta", delta);
     if (status == NVDP_OK) status = nvdp_config_set(config, "baseline", v->baseline);
     int code = status == NVDP_OK ? cli_certificate(cli, config, &proven) : cli_fail(cli, status);
     nvdp_config_free(config);
     if (code != CLI_SUCCESS) return code;
+    if (isfinite(found.epsilon) && proven.theorem != NVDP_THEOREM_NONE) {
+        found.epsilon = proven.epsilon; /* of as many samples as the rows below */
+        found.releases = v->releases;
+        found.word = proven.word;
+    }
+    CLI_TRY(print_line(cli, &found));
     if (proven.theorem == NVDP_THEOREM_SEQUENCE) {
         const struct guarantee of = {.clip = proven.radius,
                                      .releases = (int)v->releases,

@@ -320,6 +320,8 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
                                          .delta = NVDP__LEDGER_DELTA,
                                          .samples = file->spent_samples,
                                          .person = file->person,
+                                         .word_epsilon =
+                                             fmin(file->word_epsilon, file->spent_epsilon),
                                          .receiver_epsilon = NAN,
                                          .receiver_person_epsilon = NAN};
     guess_persons(gate, &stated.person);

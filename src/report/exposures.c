@@ -3,6 +3,7 @@
 #include "report/parts.h"
 
 #include "base/file.h"
+#include "base/sentence.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -113,7 +114,7 @@ struct report_table report_table_audit(struct nvdp_context *ctx, const struct re
                           report_say_lambda(text, report_real_of(audit, "delta")));
         report_table_cell(&table, NAN, "%.2f", report_real_of(audit, "epsilon"));
         report_table_cell(&table, NAN, "%s",
-                          isfinite(promised) ? report_say_number(text, promised) : "-");
+                          isfinite(promised) ? nvdp__bound(text, promised) : "-");
         report_table_cell(&table, NAN, "%.0f", 100 * report_real_of(audit, "confidence"));
         if (report_real_of(audit, "epsilon") > promised)
             report_table_note(&table, "VIOLATION: %s is less private than promised.", a->label);

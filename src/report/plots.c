@@ -63,12 +63,14 @@ static double drawable(double value) {
     return value < 1e-250 ? 0 : value;
 }
 
-/* Returns the values to draw of a group: the mean, and beside the largest divergence its bound. NaN: none. */
+/* Returns the values to draw of a group: the mean, of a proven bound the largest, and beside the largest divergence its
+ * bound. NaN: none. */
 static void values_of(const struct panel *panel, const struct report_group *group,
                       double value[2]) {
     enum report_quantity quantity = panel->plot->quantity;
-    value[0] = drawable(group->quantity[quantity].mean);
-    value[1] = quantity == REPORT_SUM_MAX ? drawable(group->quantity[REPORT_BOUND].mean) : NAN;
+    const struct report_stat *of = &group->quantity[quantity];
+    value[0] = drawable(quantity == REPORT_CERTIFIED ? of->max : of->mean);
+    value[1] = quantity == REPORT_SUM_MAX ? drawable(group->quantity[REPORT_BOUND].max) : NAN;
 }
 
 /* Returns 100 times the mean score plus `deviations` standard deviations, which count as 0 for one run. */

@@ -2,6 +2,8 @@
  * notes, tables. */
 #include "report/parts.h"
 
+#include "base/sentence.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +13,14 @@
 enum kind {
     SETTING,
     SEEDS,
-    SCORE,       /* both metrics: mean and spread over seeds */
-    BEST,        /* both metrics of the best seed */
-    VALIDATION,  /* mean and spread over seeds */
-    READER,      /* a quantity that is a score */
-    NUMBER,      /* mean of a quantity over seeds */
-    SHARE,       /* mean of a share over seeds */
+    SCORE,      /* both metrics: mean and spread over seeds */
+    BEST,       /* both metrics of the best seed */
+    VALIDATION, /* mean and spread over seeds */
+    READER,     /* a quantity that is a score */
+    NUMBER,     /* mean of a quantity over seeds */
+    SHARE,      /* mean of a share over seeds */
+    PROVEN,     /* a proven upper bound: the largest over seeds, rounded up */
+    PROVEN_SHARE,
     BEST_NUMBER, /* a quantity of the best seed */
     BEST_SHARE   /* a share of the best seed */
 };
@@ -46,12 +50,12 @@ static const struct column all_columns[] = {
     {"RD max", "[nats]", NUMBER, REPORT_SUM_MAX, -1, FIRST | SECOND, 8},
     {"infinite", "pairs", SHARE, REPORT_INFINITE, 0, FIRST | SECOND, 14},
     {"RD max", "of the finite", NUMBER, REPORT_SUM_MAX_FINITE, 0, FIRST | SECOND, 15},
-    {"bound", "[nats]", NUMBER, REPORT_BOUND, -1, FIRST | SECOND, 6},
-    {"certified", "eps", NUMBER, REPORT_CERTIFIED, -1, FIRST | SECOND, 3},
-    {"guess", ".1 % becomes", SHARE, REPORT_GUESS, -1, FIRST | SECOND, 4},
-    {"bits", "at most", NUMBER, REPORT_BITS, -1, SECOND, 0},
-    {"word eps", "proven", NUMBER, REPORT_WORD, -1, FIRST | SECOND, 3},
-    {"word guess", ".1 % becomes", SHARE, REPORT_WORD_GUESS, -1, FIRST | SECOND, 4},
+    {"bound", "[nats]", PROVEN, REPORT_BOUND, -1, FIRST | SECOND, 6},
+    {"certified", "eps", PROVEN, REPORT_CERTIFIED, -1, FIRST | SECOND, 3},
+    {"guess", ".1 % becomes", PROVEN_SHARE, REPORT_GUESS, -1, FIRST | SECOND, 4},
+    {"bits", "at most", PROVEN, REPORT_BITS, -1, SECOND, 0},
+    {"word eps", "proven", PROVEN, REPORT_WORD, -1, FIRST | SECOND, 3},
+    {"word guess", ".1 % becomes", PROVEN_SHARE, REPORT_WORD_GUESS, -1, FIRST | SECOND, 4},
     {"RD mean", "[nats]", NUMBER, REPORT_SUM_MEAN, -1, FIRST | SECOND, 11},
     {"BDP", "best k", NUMBER, REPORT_BDP_BEST, -1, FIRST | SECOND, 9},
     {"BDP", "k=1.1", NUMBER, REPORT_BDP_PUBLISHED, -1, FIRST | SECOND, 16},
@@ -90,6 +94,12 @@ static const char *say_infinite(char text[NVDP__NUMBER_SIZE], double share) {
     return isnan(share) ? "-" : "none";
 }
 
+/* Formats a proven upper bound, rounded up. */
+static const char *say_proven(char text[NVDP__NUMBER_SIZE], enum kind kind, double value) {
+    if (isnan(value)) return "-";
+    return kind == PROVEN ? nvdp__bound(text, value) : nvdp__share_bound(text, value);
+}
+
 static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column,
                        const struct report_group *group) {
     char first[NVDP__NUMBER_SIZE], second[NVDP__NUMBER_SIZE];
@@ -115,6 +125,9 @@ static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column
         return report_say_number(text, quantity->mean);
     case SHARE:
         return say_infinite(text, quantity->mean);
+    case PROVEN:
+    case PROVEN_SHARE:
+        return say_proven(text, column->kind, quantity->max);
     case BEST_NUMBER:
         return report_say_number(text, best->quantity[column->quantity]);
     case BEST_SHARE:
@@ -123,12 +136,17 @@ static const char *say(char text[NVDP__NUMBER_SIZE], const struct column *column
     return "";
 }
 
-/* Returns the number of seeds in a mean if some of the group's seeds are missing, else 0. */
+static bool is_proven(enum kind kind) {
+    return kind == PROVEN || kind == PROVEN_SHARE;
+}
+
+/* Returns the number of seeds in a mean or maximum if some of the group's seeds are missing, else 0. */
 static size_t some_seeds(const struct column *column, const struct report_group *group) {
-    const bool mean = column->kind == READER || column->kind == NUMBER || column->kind == SHARE;
-    const size_t n = column->kind == VALIDATION ? group->validation.n
-                     : mean                     ? group->quantity[column->quantity].n
-                                                : 0;
+    const enum kind kind = column->kind;
+    const bool all = kind == READER || kind == NUMBER || kind == SHARE || is_proven(kind);
+    const size_t n = kind == VALIDATION ? group->validation.n
+                     : all              ? group->quantity[column->quantity].n
+                                        : 0;
     return n < group->runs ? n : 0;
 }
 
@@ -142,6 +160,9 @@ static double value_of(const struct column *column, const struct report_group *g
         return group->best->score[0];
     case BEST_NUMBER:
         return group->best->quantity[column->quantity];
+    case PROVEN:
+    case PROVEN_SHARE:
+        return group->quantity[column->quantity].max;
     default:
         return group->quantity[column->quantity].mean;
     }
@@ -220,13 +241,16 @@ static void add_row(struct report_table *table, const struct report *report,
 }
 
 /* Formats a value with the printed digits, which are compared. */
-static const char *compared(char text[NVDP__NUMBER_SIZE], int better, double value) {
+static const char *compared(char text[NVDP__NUMBER_SIZE], enum kind kind, int better,
+                            double value) {
+    if (is_proven(kind)) return say_proven(text, kind, value);
     return better > 0 ? report_say_score(text, value) : report_say_number(text, value);
 }
 
 /* Marks the best value of a column in the rows from `first` if at least two compete. Values that print the same are
  * tied. */
-static void mark(struct report_table *table, size_t first, size_t column, int better) {
+static void mark(struct report_table *table, size_t first, size_t column, enum kind kind,
+                 int better) {
     char best[NVDP__NUMBER_SIZE], text[NVDP__NUMBER_SIZE];
     double value = NAN;
     size_t competing = 0;
@@ -237,10 +261,10 @@ static void mark(struct report_table *table, size_t first, size_t column, int be
         if (isfinite(other) && !(better * other <= better * value)) value = other;
     }
     if (competing < 2 || isnan(value)) return;
-    compared(best, better, value);
+    compared(best, kind, better, value);
     for (size_t row = first; row < table->rows; row++) {
         struct report_cell *cell = &table->row[row].cell[column];
-        cell->strong = strcmp(compared(text, better, cell->value), best) == 0;
+        cell->strong = strcmp(compared(text, kind, better, cell->value), best) == 0;
     }
 }
 
@@ -274,7 +298,7 @@ static void add_task(struct report_table *table, const struct report *report, si
             add_row(table, report, group, choice);
     }
     for (size_t k = 0; choice->selected && k < choice->columns; k++) {
-        mark(table, first, k + 1, choice->column[k]->better);
+        mark(table, first, k + 1, choice->column[k]->kind, choice->column[k]->better);
     }
 }
 
@@ -315,8 +339,9 @@ static void note_some_seeds(struct report_table *table, const struct report *rep
             found |=
                 (group->selected || !choice.selected) && some_seeds(choice.column[k], group) > 0;
     if (found)
-        report_table_note(table, "CAUTION: numbers with a mark such as (1 of 3) are means over "
-                                 "only those seeds that have this number.");
+        report_table_note(
+            table, "CAUTION: numbers with a mark such as (1 of 3) are means, or maxima, over "
+                   "only those seeds that have this number.");
 }
 
 static void note_scores(struct report_table *table, const struct report *report) {
@@ -341,6 +366,8 @@ static void note_selection(struct report_table *table) {
 }
 
 static void note_bound(struct report_table *table, const struct report *report) {
+    if (any(report, REPORT_BOUND) || any(report, REPORT_CERTIFIED) || any(report, REPORT_WORD))
+        report_table_note(table, "Proven bounds are the largest over seeds, rounded up.");
     if (any(report, REPORT_BOUND))
         report_table_note(table, "bound: the proven maximum of RD between any two texts, measured "
                                  "or not, from C: order (2C)^2/2.");
@@ -565,7 +592,7 @@ static void add_chosen(struct report_table *table, const struct report_group *gr
     bool bounded = of[REPORT_BOUND].n > 0;
     report_table_cell(table, NAN, "%s (%s%s%s)", report_say_setting(setting, group),
                       report_say_number(max, of[REPORT_SUM_MAX].max), bounded ? ", bound " : "",
-                      bounded ? report_say_number(bound, of[REPORT_BOUND].max) : "");
+                      bounded ? nvdp__bound(bound, of[REPORT_BOUND].max) : "");
 }
 
 /* Adds a row of scores and a row of the settings selected for them. Budgets limit the quantity `limited`. */
@@ -615,7 +642,7 @@ static struct report_table table_budget(struct nvdp_context *ctx, const struct r
                 add_budget_rows(&table, report, task, f, REPORT_BOUND);
         }
         for (size_t k = 0; k < report->budgets; k++) {
-            mark(&table, first, k + 1, 1);
+            mark(&table, first, k + 1, SCORE, 1);
         }
     }
     note_scores(&table, report);

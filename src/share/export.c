@@ -693,12 +693,14 @@ static void make_id(const struct export *export, char id[ID_DIGITS + 1]) {
 
 /* Reads the guarantee of the run's training, made when it ended.  Training without noise, or with noise from a seed,
  * has none, whatever its options asked for. */
-static nvdp_status read_promise(const struct export *export, bool *out) {
+static nvdp_status read_promise(const struct export *export, struct nvdp__release_facts *facts) {
     struct nvdp_dp_guarantee promised;
     json_t *result = NULL;
     NVDP_RETURN_IF_FAILED(
         nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
-    *out = nvdp__dp_promise(json_object_get(result, "dp"), false, &promised);
+    const bool is_private = nvdp__dp_promise(json_object_get(result, "dp"), false, &promised);
+    facts->training_epsilon = is_private ? promised.epsilon : NAN;
+    facts->training_delta = is_private ? promised.delta : NAN;
     json_decref(result);
     return NVDP_OK;
 }
@@ -755,7 +757,7 @@ static nvdp_status state_facts(struct export *export) {
         .query = export->query.center != NULL ? &export->query : NULL,
     };
     NVDP_RETURN_IF_FAILED(name_labels(export));
-    NVDP_RETURN_IF_FAILED(read_promise(export, &facts->private_training));
+    NVDP_RETURN_IF_FAILED(read_promise(export, facts));
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
     facts->training = training_of(export);
@@ -1226,6 +1228,8 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
             .spent_samples = export.facts.spent.samples,
             .spent_epsilon = export.facts.spent.epsilon,
             .spent_delta = export.facts.counted ? NVDP__LEDGER_DELTA : NAN,
+            .spent_word_epsilon =
+                export.facts.counted ? nvdp__spent_word_epsilon(&export.facts.spent) : NAN,
             .replaced = export.replaced,
             .receivers = (size_t) export.facts.spent.receivers,
             .receiver_epsilon = NAN,

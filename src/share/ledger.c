@@ -372,6 +372,21 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
            (budget->epsilon == 0 || spent->epsilon <= budget->epsilon);
 }
 
+double nvdp__spent_word_epsilon(const struct nvdp__spent *spent) {
+    return isfinite(spent->word_mu)
+               ? fmin(nvdp_gdp_epsilon(spent->word_mu, NVDP__LEDGER_DELTA), spent->epsilon)
+               : spent->epsilon;
+}
+
+const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_TEXT]) {
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    const bool less = word < epsilon * (1 - 1e-9);
+    nvdp__snprintf(text, NVDP__SPENT_TEXT, "epsilon %s at delta %g%s%s%s", nvdp__bound(a, epsilon),
+                   NVDP__LEDGER_DELTA, less ? " (per word " : "", less ? nvdp__bound(b, word) : "",
+                   less ? ")" : "");
+    return text;
+}
+
 /* --- budgets --- */
 
 /* Writes ": 40 of its 40 texts were shared before, in dev.h5", or "" if none was. */
@@ -389,11 +404,10 @@ enum { EARLIER_SIZE = NVDP__LEDGER_FILES + 96 };
 static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget,
                                   const struct nvdp__account *account, bool promised) {
-    char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], together[128];
+    char earlier[EARLIER_SIZE], epsilon[NVDP__SPENT_TEXT], together[160];
     const struct nvdp__spent *spent = &account->spent;
-    nvdp__snprintf(together, sizeof together,
-                   "together, all samples of a text would have epsilon %s at delta %g",
-                   nvdp__bound(epsilon, spent->epsilon), NVDP__LEDGER_DELTA);
+    nvdp__snprintf(together, sizeof together, "together, all samples of a text would have %s",
+                   nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
     return FAIL(ledger, STATE,
                 "expected in total at most %" PRIu64 " sample%s of a text%s, found %" PRIu64
                 " including this export%s; %s. Nothing was drawn; {budget-samples} %" PRIu64
@@ -410,16 +424,18 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
 static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget,
                                   const struct nvdp__account *account) {
-    char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], allows[96] = "";
-    nvdp__bound(epsilon, account->spent.epsilon);
-    if (isfinite(account->spent.epsilon))
+    const struct nvdp__spent *spent = &account->spent;
+    char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], found[NVDP__SPENT_TEXT], allows[96] = "";
+    nvdp__bound(epsilon, spent->epsilon);
+    if (isfinite(spent->epsilon))
         nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
                        nvdp__as_option(ledger->ctx, "budget-epsilon").text, epsilon);
-    return FAIL(ledger, STATE,
-                "expected at most epsilon %g at delta %g for all samples of a text together, found "
-                "%s including this export%s. Nothing was drawn%s",
-                budget->epsilon, NVDP__LEDGER_DELTA, epsilon,
-                format_earlier(account, sizeof earlier, earlier), allows);
+    return FAIL(
+        ledger, STATE,
+        "expected at most epsilon %g for all samples of a text together, found %s including "
+        "this export%s. Nothing was drawn%s",
+        budget->epsilon, nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), found),
+        format_earlier(account, sizeof earlier, earlier), allows);
 }
 
 /* Checks the promise of training, which holds per row: the earlier samples of a text and the samples of one row of

@@ -88,6 +88,7 @@ nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, co
         .person_budget = nvdp__person_budget(records.record, records.count),
         .receivers = (size_t)spent->receivers,
         .receiver_samples = spent->receiver_samples,
+        .word_epsilon = nvdp__spent_word_epsilon(spent),
         .receiver_epsilon = spent->receivers > 0 ? spent->receiver_epsilon : NAN,
         .receiver_person_epsilon =
             spent->receivers > 0 && spent->persons > 0 ? spent->receiver_person_epsilon : NAN,

@@ -1,6 +1,7 @@
 /* The result tables of shared files (nvdp/result.h). */
 #include "base/sentence.h"
 #include "options/result.h"
+#include "share/ledger.h"
 #include <nvdp/share.h>
 
 #include <inttypes.h>
@@ -73,6 +74,9 @@ static const struct nvdp_result_table spent_table = {
          NVDP_RESULT_AT(struct nvdp_export_result, spent_epsilon)},
         {"delta", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_TEXT, 0, "delta of epsilon",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_delta)},
+        {"word_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
+         "the same for one word in place of another; at most epsilon",
+         NVDP_RESULT_AT(struct nvdp_export_result, spent_word_epsilon)},
         {0}}};
 
 static bool has_ledger(const void *result) {
@@ -107,12 +111,12 @@ static void print_receivers(const void *result, struct nvdp_result_lines *to) {
 
 static void print_spent(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_export_result *r = result;
-    char bound[NVDP__BOUND_TEXT], proven[80] = ", without a proven guarantee";
-    if (isfinite(r->spent_epsilon))
-        nvdp__snprintf(proven, sizeof proven, ", epsilon %s at delta %g",
-                       nvdp__bound(bound, r->spent_epsilon), r->spent_delta);
-    nvdp_result_line(to, "shared so far", "in total at most %" PRIu64 " sample%s of a text%s",
-                     r->spent_samples, r->spent_samples == 1 ? "" : "s", proven);
+    char text[NVDP__SPENT_TEXT];
+    nvdp_result_line(to, "shared so far", "in total at most %" PRIu64 " sample%s of a text, %s",
+                     r->spent_samples, r->spent_samples == 1 ? "" : "s",
+                     isfinite(r->spent_epsilon)
+                         ? nvdp__spent_text(r->spent_epsilon, r->spent_word_epsilon, text)
+                         : "without a proven guarantee");
 }
 
 const struct nvdp_result_table nvdp__result_export = {
@@ -168,6 +172,11 @@ static void print_ledger_persons(const void *result, struct nvdp_result_lines *t
     print_person(&((const struct nvdp_ledger_summary *)result)->person, to);
 }
 
+static bool ledger_has_words(const void *result) {
+    const struct nvdp_ledger_summary *r = result;
+    return r->word_epsilon < r->epsilon * (1 - 1e-9);
+}
+
 static bool ledger_has_receivers(const void *result) {
     return ((const struct nvdp_ledger_summary *)result)->receivers > 0;
 }
@@ -189,6 +198,10 @@ const struct nvdp_result_table nvdp__result_ledger = {
         LEDGER(epsilon, "nats", NVDP_SCOPE_TEXT, -1,
                "largest epsilon of all samples of a text; +inf: one of them has no proof",
                .label = "epsilon of a text", .bound = true),
+        LEDGER(word_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
+               "the same for one word in place of another; at most epsilon",
+               .label = "epsilon of a word", .bound = true, .absent = NVDP_ABSENT_OMITTED,
+               .present = ledger_has_words),
         LEDGER(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of all epsilons", .label = "delta"),
         LEDGER(budget_epsilon, "nats", NVDP_SCOPE_TEXT, 0, "budget of a text; 0: none"),
         LEDGER(person_budget, "nats", NVDP_SCOPE_FILE, 0, "budget of a person; 0: none"),

@@ -58,7 +58,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     of.delta = facts->certificate.delta;
     of.releases = (size_t)samples;
     if (facts->word_useful) of.word = facts->word;
-    of.training_epsilon = facts->private_training ? INFINITY : NAN;
+    of.training_epsilon = isnan(facts->training_epsilon) ? NAN : INFINITY;
     NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
     nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
     free(line);
@@ -81,12 +81,13 @@ double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
 
 static void write_word_guesses(const void *facts, FILE *to) {
     const struct nvdp__release_facts *of = facts;
-    if (of->word.holds) nvdp__write_word(&of->word, (size_t)all_samples(of), to);
+    if (of->word.holds) nvdp__write_word(&of->word, (size_t)all_samples(of), !of->useful, to);
 }
 
 /* Sets the claim per word for all samples of a text that the ledger counts. Together they are Gaussian with this mu
  * (Dong, Roth & Su 2022). Each release has a reference within half of its mu, which does not depend on the word: M_0, or
- * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. */
+ * the center of the ball (rdp/word.h). All references together are within the root of the sum of the squares, mu/2. K
+ * adjacent words are K changes of one word, with at most K mu, and min(c(2r + K), C) is at most K min(cR, C). */
 static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
     struct nvdp_word_claim *word = &facts->word;
     char *text = NULL;
@@ -95,8 +96,13 @@ static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_fac
         word->mu = facts->spent.word_mu;
         word->holds = isfinite(word->mu);
         word->epsilon = word->holds ? nvdp_gdp_epsilon(word->mu, word->delta) : INFINITY;
-        for (size_t i = 0; i < word->guesses; i++)
-            word->guess[i].bound = nvdp_guess_bound(word->guess[i].baseline, word->mu / 2, 1, 0);
+        word->phrase_mu = NVDP_PHRASE_WORDS * word->mu;
+        word->phrase_epsilon = nvdp_gdp_epsilon(word->phrase_mu, word->delta);
+        for (size_t i = 0; i < word->guesses; i++) {
+            const double baseline = word->guess[i].baseline;
+            word->guess[i].bound = nvdp_guess_bound(baseline, word->mu / 2, 1, 0);
+            word->phrase_guess[i].bound = nvdp_guess_bound(baseline, word->phrase_mu / 2, 1, 0);
+        }
     }
     facts->word_useful = nvdp__word_is_useful(word);
     NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_word_guesses, facts, &text));
@@ -163,11 +169,14 @@ double nvdp__release_bound(const struct nvdp__release_facts *facts) {
 /* Adds what is proven beyond the first line: the guess bound, or, without a certificate, the bound of the clip. */
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT],
+        alone[NVDP__SAMPLES_TEXT + 24], proven[NVDP__PROVEN_TEXT];
+    nvdp__snprintf(alone, sizeof alone, "%s of this file alone",
+                   nvdp__samples_text(facts->samples, samples));
     if (facts->certified && has_earlier(facts))
-        nvdp__append(writer, "Proven of this file alone: epsilon %s at delta %g, %s.\n",
-                     nvdp__bound(a, facts->certificate.epsilon), facts->certificate.delta,
-                     nvdp__samples_text(facts->samples, samples));
+        nvdp__append(
+            writer, "%s\n",
+            nvdp__proven_text(facts->certificate.epsilon, facts->certificate.delta, alone, proven));
     if (facts->certified && facts->certificate.word.holds &&
         (has_earlier(facts) || !facts->word_useful))
         nvdp__append(writer, "Proven per word, of this file alone: epsilon %s at delta %g, %s.\n",
@@ -215,7 +224,7 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
     if (facts->form.single)
         nvdp__append(
             writer, "A sample is one vector, whatever the length of the text%s.\n",
-            method->words ? "; a sum over words, it can tell long texts from short ones"
+            method->words ? "; its size may tell the length"
             : method->untrained
                 ? ". Whoever guesses a text can compute its vector without noise, compare, "
                   "and so check the guess, as far as the noise allows"
@@ -270,7 +279,7 @@ static void append_persons(struct nvdp__writer *writer, const struct nvdp__relea
 
 /* Counts samples in other files, in other rows of this file, and by person. */
 static void append_count(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
-    char bound[NVDP__BOUND_TEXT];
+    char text[NVDP__SPENT_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
     if (!facts->counted) {
         nvdp__append(writer, "Other files of these texts may exist, since no ledger counts this "
@@ -285,8 +294,12 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
                                             : "a text that is in several rows",
                      spent->samples);
     if (spent->samples > facts->samples && isfinite(spent->epsilon))
-        nvdp__append(writer, ", which together have epsilon %s at delta %g",
-                     nvdp__bound(bound, spent->epsilon), NVDP__LEDGER_DELTA);
+        nvdp__append(writer, ", which together have %s",
+                     nvdp__spent_text(spent->epsilon,
+                                      nvdp__word_sample_mu(facts) > 0
+                                          ? nvdp__spent_word_epsilon(spent)
+                                          : spent->epsilon,
+                                      text));
     else if (spent->samples > facts->samples)
         nvdp__append(writer, ", and nothing is proven of them together");
     nvdp__append(writer, ".");
@@ -302,6 +315,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts) {
 
 /* States that no number covers the training texts. */
 static void append_training(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     nvdp__append(writer, "Not covered: what the encoder reveals about its training texts. ");
     if (nvdp__method_row(facts->info->method)->untrained) {
         nvdp__append(writer, "It was not trained for this file; what it was trained on before, and "
@@ -317,12 +331,16 @@ static void append_training(struct nvdp__writer *writer, const struct nvdp__rele
                      facts->training == NVDP__TRAINING_ALL
                          ? "It was trained on these texts, which are of split train"
                          : "It was trained on some of these texts, which are of split train");
-    nvdp__append(writer,
-                 facts->private_training
-                     ? "Only training with differential privacy limits that. Its owner states that "
-                       "this encoder was trained so; what it knew before is not part of that.\n"
-                     : "Only training with differential privacy limits that, and this encoder was "
-                       "not trained so.\n");
+    if (isnan(facts->training_epsilon))
+        nvdp__append(writer, "Only training with differential privacy limits that, and this "
+                             "encoder was not trained so.\n");
+    else
+        nvdp__append(writer,
+                     "Only training with differential privacy limits that. Its owner states that "
+                     "this encoder was trained so, with epsilon %s at delta %s for one training "
+                     "text (zero-out); what it knew before is not part of that.\n",
+                     nvdp__bound(epsilon, facts->training_epsilon),
+                     nvdp__bound(delta, facts->training_delta));
 }
 
 static void append_noise(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {

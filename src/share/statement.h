@@ -28,8 +28,9 @@ struct nvdp__release_facts {
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* rows of the longest sample */
     enum nvdp__training training;
-    bool
-        private_training; /* the training of the run was differentially private, with noise that is not from a seed */
+    /* The private training of the run, as its owner states it: one training text zeroed out; NaN: not private, or with noise
+     * from a seed. */
+    double training_epsilon, training_delta;
     char model_id[33]; /* random: independent of the model */
     bool counted;      /* a ledger counts these texts */
     struct nvdp__spent
@@ -49,7 +50,7 @@ struct nvdp__release_facts {
     char guesses[640];                   /* its guess bound in plain English; "": it has none */
     bool useful;                 /* set by nvdp__release_guarantee(), like the next members */
     struct nvdp_word_claim word; /* per word, for the samples of one row and of earlier files */
-    char word_guesses[640];      /* its guess bound in plain English; "": it has none */
+    char word_guesses[1280];     /* its guess bound in plain English; "": it has none */
     bool word_useful;            /* a useful guarantee per word */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
@@ -77,7 +78,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* Returns the divergence of order `bound_order` that no two texts exceed in one sample, under a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only its own version. */
-enum { NVDP__STATEMENT_WORDS = 8 };
+enum { NVDP__STATEMENT_WORDS = 9 };
 /* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);

@@ -429,6 +429,8 @@ static bool take_mechanism(struct verify *v) {
     }
     v->facts.bound_order = real_of(v, "divergence_bound_order", 1.1);
     v->facts.training = training_of(held);
+    v->facts.training_epsilon = real_of(v, "training_epsilon", NAN);
+    v->facts.training_delta = real_of(v, "training_delta", NAN);
     v->facts.named = has(v, "named_share");
     v->facts.spent.seen_before = text_is(v, "ledger", "again");
     v->facts.counted = v->facts.spent.seen_before > 0 || text_is(v, "ledger", "first");
@@ -456,6 +458,12 @@ static void check_training(struct verify *v) {
         check(v, verdict_of(strcmp(found, expected) == 0), what, "stated: %s; by the splits: %s",
               found, expected);
     make_printable(found, 0);
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
+    if (!isnan(v->facts.training_epsilon))
+        check(v, NVDP_VERDICT_OPEN, "the encoder was trained privately",
+              "its owner states epsilon %s at delta %s for one training text (zero-out)",
+              nvdp__bound(epsilon, v->facts.training_epsilon),
+              nvdp__bound(delta, v->facts.training_delta));
 }
 
 /* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its
@@ -464,7 +472,7 @@ static void check_count(struct verify *v) {
     static const char what[] = "the sender's ledger counts the file's samples";
     const struct nvdp__release_facts *facts = &v->facts;
     const struct nvdp__spent *spent = &facts->spent;
-    char epsilon[NVDP__BOUND_TEXT];
+    char epsilon[NVDP__SPENT_TEXT];
     const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
     const struct nvdp_word_claim *word = &facts->certificate.word;
     const bool words = !facts->certified || !word->holds || !has(v, "ledger_word_mu") ||
@@ -477,11 +485,9 @@ static void check_count(struct verify *v) {
         check(v,
               verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
                          words && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
-              what,
-              "up to %" PRIu64
-              " samples of a text, %zu of them in this file; epsilon %s at delta %g",
-              spent->samples, facts->samples, nvdp__bound(epsilon, spent->epsilon),
-              NVDP__LEDGER_DELTA);
+              what, "up to %" PRIu64 " samples of a text, %zu of them in this file; %s",
+              spent->samples, facts->samples,
+              nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
 }
 
 /* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more. */
@@ -640,9 +646,8 @@ static bool measured_fits(struct verify *v, const char *line) {
 }
 
 /* Compares word by word, except for the measurements. */
-static bool statement_fits(struct verify *v, const char *text, bool private_training) {
+static bool statement_fits(struct verify *v, const char *text) {
     char computed[NVDP_STATEMENT_SIZE];
-    v->facts.private_training = private_training;
     nvdp__statement_computed(&v->facts, sizeof computed, computed);
     const size_t size = strlen(computed);
     return strncmp(text, computed, size) == 0 && measured_fits(v, text + size);
@@ -664,8 +669,7 @@ static void check_statement(struct verify *v, bool known) {
         check(v, NVDP_VERDICT_OPEN, what,
               "not compared, because another version of this program wrote it");
     else
-        check(v, verdict_of(statement_fits(v, text, false) || statement_fits(v, text, true)), what,
-              "compared word for word%s",
+        check(v, verdict_of(statement_fits(v, text)), what, "compared word for word%s",
               has(v, "divergence_texts") ? " except for the measurements" : "");
 }
 

@@ -36,13 +36,10 @@ bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of) {
 /* ---- as text ---- */
 
 static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
-    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
-    nvdp__fprintf(
-        to,
-        nvdp_guarantee_is_useful(of)
-            ? "Proven: epsilon %s at delta %g, %s, any two texts."
-            : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
-        nvdp__bound(bound, of->epsilon), of->delta, nvdp__samples_text(of->releases, samples));
+    char text[NVDP__PROVEN_TEXT], samples[NVDP__SAMPLES_TEXT];
+    fputs(
+        nvdp__proven_text(of->epsilon, of->delta, nvdp__samples_text(of->releases, samples), text),
+        to);
 }
 
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
@@ -70,17 +67,18 @@ static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
 }
 
 static void write_training(const struct nvdp_guarantee *of, FILE *to) {
-    char epsilon[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
     if (isnan(of->training_epsilon)) {
         fputs(" Not covered: the texts that the encoder was trained on.", to);
         return;
     }
     if (isinf(of->training_epsilon)) {
-        fputs(" The encoder was trained privately; its run tells at which epsilon.", to);
+        fputs(" The encoder was trained privately, as its owner states.", to);
         return;
     }
-    nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %.3g",
-                  nvdp__bound(epsilon, of->training_epsilon), of->training_delta);
+    nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %s",
+                  nvdp__bound(epsilon, of->training_epsilon),
+                  nvdp__bound(delta, of->training_delta));
     if (isfinite(of->training_mu)) nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu));
     fputs(", by private training.", to);
 }
@@ -115,7 +113,7 @@ static void write_line(const void *guarantee, FILE *to) {
 static void write_guesses(const void *guarantee, FILE *to) {
     const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
     if (nvdp__word_is_useful(&of->word) && of->word.guesses > 0) {
-        nvdp__write_word(&of->word, of->releases, to);
+        nvdp__write_word(&of->word, of->releases, !nvdp_guarantee_is_useful(of), to);
         if (nvdp_guarantee_is_useful(of)) fputc(' ', to);
     }
     if (nvdp_guarantee_is_useful(of) && of->guesses > 0)
@@ -159,6 +157,12 @@ static void take_word(const json_t *proven, struct nvdp_word_claim *to) {
     to->epsilon = number_at(proven, "epsilon");
     to->delta = number_at(proven, "delta");
     to->radius = number_at(proven, "radius");
+    const json_t *phrase = json_object_get(proven, "phrase");
+    to->phrase_mu = number_at(phrase, "mu");
+    to->phrase_epsilon = number_at(phrase, "epsilon");
+    to->phrase_radius = number_at(phrase, "radius");
+    take_guesses(json_object_get(phrase, "guess"), &to->guesses, to->phrase_guess);
+    to->guesses = 0;
     take_guesses(json_object_get(proven, "guess"), &to->guesses, to->guess);
 }
 

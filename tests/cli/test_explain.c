@@ -87,3 +87,30 @@ Test(explain, guess_bounds_of_a_clip) {
         program_release(&o);
     }
 }
+
+/* The first line is of as many samples as the rows below it. */
+Test(explain, words_of_several_samples) {
+    char *run = strdup(support_scratch_path("run"));
+    struct outcome o =
+        program_expect(0, "train %s --method word --word-epsilon 2 --epochs 1 --out %s",
+                       program_train_options(), run);
+    program_release(&o);
+    o = program_expect(0, "explain %s", run);
+    support_contains(o.out, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    support_contains(o.out, "up to 3 adjacent words");
+    support_contains(o.out, "The size of a sample depends on the length");
+    program_release(&o);
+    o = program_expect(0, "explain %s --releases 4 --json", run);
+    json_t *found = program_object(&o);
+    const double four = number(json_object_get(found, "word"), "epsilon");
+    json_decref(found);
+    program_release(&o);
+    o = program_expect(0, "explain %s --releases 4", run);
+    double stated = 0;
+    cr_assert_eq(sscanf(o.out, "Proven per word: epsilon %lf at delta 1e-05, 4 samples", &stated),
+                 1, "%s", o.out);
+    cr_expect(stated >= four * (1 - 1e-9) && stated < four * 1.01 && four > 4);
+    support_lacks(o.out, "one sample");
+    program_release(&o);
+    free(run);
+}

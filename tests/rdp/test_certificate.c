@@ -422,7 +422,7 @@ Test(certificate, as_text) {
     cr_expect_eq(json_array_size(json_object_get(root, "curve")), 8);
     cr_expect_eq(json_array_size(json_object_get(root, "theorems")), 3);
     support_contains(json_string_value(json_object_get(root, "statement")),
-                     "right at most 92.7 % / 0.7 % / 0.00063 % of the time with the sample");
+                     "right at most 92.7 % / 0.63 % / 0.00063 % of the time with the sample");
     support_contains(json_string_value(json_object_get(root, "statement")),
                      "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts");
     cr_expect_eq(json_array_size(json_object_get(root, "guess")), 3);

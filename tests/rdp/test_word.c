@@ -1,4 +1,5 @@
 /* The certificate per word: its bound against an exhaustive search over texts, and its numbers. */
+#include "base/sentence.h"
 #include "rdp/word.h"
 #include "support.h"
 
@@ -68,7 +69,7 @@ static int largest(int letters, int n, int r, int before, int after) {
 }
 
 Test(word, no_change_of_words_exceeds_the_bound) {
-    static const int change[][2] = {{1, 1}, {0, 1}, {1, 0}, {2, 1}, {1, 2}, {2, 2}, {0, 2}};
+    static const int change[][2] = {{1, 1}, {0, 1}, {1, 0}, {2, 1}, {1, 2}, {2, 2}, {0, 2}, {3, 3}};
     for (int r = 0; r <= 3; r++) {
         const int letters = r <= 1 ? 3 : 2, n = r <= 1 ? 6 : 8;
         for (size_t i = 0; i < sizeof change / sizeof *change; i++) {
@@ -82,6 +83,58 @@ Test(word, no_change_of_words_exceeds_the_bound) {
             if (r <= 1) cr_expect_eq(found, bound, "r = %d: %d", r, found);
         }
     }
+}
+
+/* Counts the windows of a text that are left after removing those of the known words: `before` and `after` words on
+ * either side of a place, of which only windows that do not reach the place count. -1: a removed window is missing. */
+static int windows_at_place(const int *text, int n, int before, int after, int r) {
+    static int count[CODE];
+    int left = 0;
+    bool missing = false;
+    for (int i = 0; i < n; i++)
+        count[window_of(text, n, i, r)]++;
+    for (int i = 0; i + r < before; i++)
+        count[window_of(text, before, i, r)]--;
+    for (int i = r; i < after; i++)
+        count[window_of(text + n - after, after, i, r)]--;
+    for (int i = 0; i < n; i++) {
+        int *at = &count[window_of(text, n, i, r)];
+        missing |= *at < 0;
+        left += *at;
+        *at = 0;
+    }
+    for (int i = 0; i + r < before; i++)
+        missing |= count[window_of(text, before, i, r)] != 0;
+    for (int i = r; i < after; i++)
+        missing |= count[window_of(text + n - after, after, i, r)] != 0;
+    memset(count, 0, sizeof count);
+    return missing ? -1 : left;
+}
+
+/* All texts with up to K = 3 words at a place between known words: the reference, made of the known words alone, is part
+ * of the text's sum, and the rest has as many windows as the radius counts. */
+Test(word, no_words_at_a_place_exceed_the_radius) {
+    enum { LETTERS_USED = 2, AROUND = 3 };
+    for (int r = 0; r <= 2; r++)
+        for (int words = 1; words <= 3; words++) {
+            const struct nvdp__word_clip clip = {.word = 1, .text = 1e6, .window = r};
+            const double radius = nvdp__word_radius(&clip, (size_t)words);
+            int most = 0;
+            for (int before = 0; before <= AROUND; before++)
+                for (int after = 0; after <= AROUND; after++)
+                    for (int k = 0; k <= words; k++)
+                        for (int x = 0; x < power(LETTERS_USED, before + k + after); x++) {
+                            int text[LONGEST];
+                            spell(x, LETTERS_USED, before + k + after, text);
+                            const int found =
+                                windows_at_place(text, before + k + after, before, after, r);
+                            cr_assert_geq(found, 0);
+                            cr_assert_leq(found, radius, "r = %d, %d words: %d", r, words, found);
+                            if (found > most) most = found;
+                        }
+            cr_expect_eq(most, 2 * r + words);
+            cr_expect_lt(radius, most + 1);
+        }
 }
 
 Test(word, shift_of_one_word) {
@@ -99,14 +152,18 @@ Test(word, shift_of_one_word) {
 
 Test(word, mu_is_capped_by_the_text) {
     const struct nvdp__word_clip near = {.word = 0.1, .text = 4}, far = {.word = 10, .text = 4};
-    cr_expect_geq(nvdp__word_mu(&near, 1), 0.2);
-    cr_expect_leq(nvdp__word_mu(&near, 1), 0.2 + 4e-6);
-    cr_expect_float_eq(nvdp__word_mu(&near, 9), 3 * nvdp__word_mu(&near, 1), 1e-12);
-    cr_expect_geq(nvdp__word_mu(&far, 1), 8);
-    cr_expect_leq(nvdp__word_mu(&far, 1), 8 * (1 + 1e-12));
-    cr_expect_geq(nvdp__word_radius(&near), 0.1);
-    cr_expect_leq(nvdp__word_radius(&near), 0.1 + 2e-6);
-    cr_expect_eq(nvdp__word_radius(&far), 4);
+    cr_expect_geq(nvdp__word_mu(&near, 1, 1), 0.2);
+    cr_expect_leq(nvdp__word_mu(&near, 1, 1), 0.2 + 4e-6);
+    cr_expect_float_eq(nvdp__word_mu(&near, 1, 9), 3 * nvdp__word_mu(&near, 1, 1), 1e-12);
+    cr_expect_geq(nvdp__word_mu(&far, 1, 1), 8);
+    cr_expect_leq(nvdp__word_mu(&far, 1, 1), 8 * (1 + 1e-12));
+    cr_expect_geq(nvdp__word_radius(&near, 1), 0.1);
+    cr_expect_leq(nvdp__word_radius(&near, 1), 0.1 + 2e-6);
+    cr_expect_eq(nvdp__word_radius(&far, 1), 4);
+    cr_expect_geq(nvdp__word_mu(&near, 3, 1), 0.6);
+    cr_expect_leq(nvdp__word_mu(&near, 3, 1), 3 * nvdp__word_mu(&near, 1, 1));
+    cr_expect_leq(nvdp__word_mu(&far, 3, 1), 8 * (1 + 1e-12));
+    cr_expect_eq(nvdp__word_radius(&far, 3), 4);
 }
 
 Test(word, calibration_keeps_the_budget) {
@@ -119,8 +176,8 @@ Test(word, calibration_keeps_the_budget) {
             if (!given) clip.text = nvdp__word_spare(clip.word);
             cr_expect_leq(2 * clip.word, mu);
             cr_expect_geq(2 * clip.word, mu * (1 - 1e-3));
-            cr_expect_leq(nvdp__word_mu(&clip, 1), mu);
-            cr_expect_leq(nvdp_gdp_epsilon(nvdp__word_mu(&clip, 1), 1e-5), epsilon[i]);
+            cr_expect_leq(nvdp__word_mu(&clip, 1, 1), mu);
+            cr_expect_leq(nvdp_gdp_epsilon(nvdp__word_mu(&clip, 1, 1), 1e-5), epsilon[i]);
         }
     cr_expect(isnan(nvdp__word_clip_for(&(struct nvdp__word_clip){.text = 1e9}, 1)));
 }
@@ -149,7 +206,7 @@ static struct nvdp_certificate certified(struct nvdp_context *ctx,
 
 Test(word, certificate) {
     struct nvdp_context *ctx = support_context();
-    char *text = NULL;
+    char *text = NULL, line[128], bound[NVDP__BOUND_TEXT];
     struct nvdp_limits limits = limits_of(0.1, 50);
     struct nvdp_certificate made = certified(ctx, &limits);
     cr_assert(made.word.holds);
@@ -164,8 +221,37 @@ Test(word, certificate) {
     }
     cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
     support_contains(text, "Proven for each single occurrence of a word");
-    support_contains(text, "The text as a whole may be recognized.");
+    support_contains(text, "The text as a whole may be recognized, and its length guessed");
+    support_contains(text, "of the time with it, on average over texts and noise (epsilon");
+    support_contains(text, "Single guesses can be nearly certain. Further samples of this text or");
+    support_contains(text, "Chinese characters are words of their own");
     support_contains(text, "No useful guarantee");
+    support_lacks(text, "hidden");
+    snprintf(line, sizeof line, "has up to k times the mu: for 3 adjacent words epsilon is %s, and",
+             nvdp__bound(bound, nvdp_gdp_epsilon(made.word.phrase_mu, 1e-5)));
+    support_contains(text, line);
+    free(text);
+    cr_expect_geq(made.word.phrase_mu, 0.6);
+    cr_expect_lt(made.word.phrase_mu, 0.601);
+    for (size_t i = 0; i < made.word.guesses; i++)
+        cr_expect_gt(made.word.phrase_guess[i].bound, made.word.guess[i].bound);
+
+    /* With a useful certificate of whole texts the text is not said to be recognized. */
+    limits = limits_of(0.1, 1);
+    made = certified(ctx, &limits);
+    cr_assert_lt(made.epsilon, NVDP_USEFUL_EPSILON);
+    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+    support_contains(text, "Proven for each single occurrence of a word");
+    support_lacks(text, "may be recognized");
+    support_contains(text, "depends on the length of its text");
+    free(text);
+
+    /* Nothing useful is proven of three words whose epsilon is large. */
+    limits = limits_of(3, 500);
+    made = certified(ctx, &limits);
+    cr_assert_lt(made.word.epsilon, NVDP_USEFUL_EPSILON);
+    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+    support_contains(text, "for 3 adjacent words nothing useful is proven.");
     free(text);
     nvdp_context_free(ctx);
 }

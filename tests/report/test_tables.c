@@ -125,9 +125,8 @@ Test(tables, readers) {
     support_contains(text, "| reader | attack |");
     support_contains(text, "| 84.0 (1 of 2) | 13.7 (1 of 2) |");
     support_contains(text, "| 12.0 | 0.700 | "); /* both seeds have them */
-    support_contains(
-        text,
-        "CAUTION: numbers with a mark such as (1 of 3) are means over only those seeds that have");
+    support_contains(text, "CAUTION: numbers with a mark such as (1 of 3) are means, or maxima, "
+                           "over only those seeds");
     support_contains(text, "is trained to find a private attribute in the shared file.");
     support_lacks(text, "of a probe");
     free(text);
@@ -255,12 +254,12 @@ Test(tables, budget) {
         "sst2 (accuracy),majority class,50.0,50.0,50.0,50.0,50.0\r\n"
         "sst2 (accuracy),vib-fixed,-,-,-,-,-\r\n"
         "sst2 (accuracy),vib-fixed (sequence clip),55.0,70.0,84.0,84.0,84.0\r\n"
-        "sst2 (accuracy),vib-fixed (sequence clip): chosen,\"C 0.5 (0.300, bound 0.550)\",\"C 1 "
-        "(1.50, bound 2.20)\",\"C 3 (9.00, bound 19.8)\",\"C 3 (9.00, bound 19.8)\",\"C 3 (9.00, "
+        "sst2 (accuracy),vib-fixed (sequence clip): chosen,\"C 0.5 (0.300, bound 0.55)\",\"C 1 "
+        "(1.50, bound 2.2)\",\"C 3 (9.00, bound 19.8)\",\"C 3 (9.00, bound 19.8)\",\"C 3 (9.00, "
         "bound 19.8)\"\r\n"
         "sst2 (accuracy),\"vib-fixed (sequence clip), proven\",55.0,70.0,70.0,84.0,84.0\r\n"
         "sst2 (accuracy),\"vib-fixed (sequence clip), proven: chosen\",\"C 0.5 (0.300, bound "
-        "0.550)\",\"C 1 (1.50, bound 2.20)\",\"C 1 (1.50, bound 2.20)\",\"C 3 (9.00, bound "
+        "0.55)\",\"C 1 (1.50, bound 2.2)\",\"C 1 (1.50, bound 2.2)\",\"C 3 (9.00, bound "
         "19.8)\",\"C 3 (9.00, bound 19.8)\"\r\n"
         "sst2 (accuracy),vtdp,-,-,-,-,-\r\n"
         "sst2 (accuracy),nvdp,61.0 +- 1.4,61.0 +- 1.4,61.0 +- 1.4,87.0 +- 1.4,87.0 +- 1.4\r\n"

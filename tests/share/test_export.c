@@ -137,6 +137,8 @@ static const char *const allowed[] = {
     "divergence_bound_order",
     "certificate_epsilon", /* only if something is proven */
     "certificate_delta",
+    "training_epsilon", /* only after private training */
+    "training_delta",
     "named_share", /* if more than half of at least 100 texts are named */
     "certificate_mu",
     "noise_logvar_min", /* only for vib-fixed and vib-learned */
@@ -144,7 +146,7 @@ static const char *const allowed[] = {
     "public_key", /* only if it is signed */
     "statement_words",
     "signature"};
-enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 10 };
+enum { NAMES = sizeof allowed / sizeof *allowed, ALLOWED = NAMES - 12 };
 
 /* docs/formats.md must name all of them. */
 Test(export, attributes_are_documented) {
@@ -292,8 +294,10 @@ Test(export, says_of_training_what_its_result_promises) {
         snprintf(text, sizeof text, "{\"dp\": %s}", runs[i].dp);
         support_write_text(path, text);
         struct nvdp_export_result result = must_export(&bench);
-        const char *says = runs[i].private_ ? "Its owner states that this encoder was trained so"
-                                            : "this encoder was not trained so";
+        const char *says =
+            runs[i].private_
+                ? "Its owner states that this encoder was trained so, with epsilon 3 at delta 1e-05"
+                : "this encoder was not trained so";
         support_contains(result.statement, says);
         if (runs[i].private_)
             support_contains(result.statement, "what it knew before is not part of that");
@@ -824,6 +828,7 @@ Test(statement, rounds_up) {
 
 static struct nvdp__release_facts long_facts(const struct nvdp__model_info *info) {
     struct nvdp__release_facts facts = {.info = info,
+                                        .training_epsilon = NAN,
                                         .form = {.weights = true},
                                         .texts = 123456789,
                                         .samples = 65536,
@@ -897,6 +902,7 @@ static struct nvdp__release_facts certified_facts(struct nvdp_context *ctx,
     info->nvib = nvdp__nvib_config_default();
     info->nvib.clip.sequence = clip;
     struct nvdp__release_facts facts = {.info = info,
+                                        .training_epsilon = NAN,
                                         .form = {.single = true},
                                         .texts = 200,
                                         .samples = samples,

@@ -163,14 +163,15 @@ Test(ledger, refuses_what_is_beyond_the_budget) {
         &book, NVDP_ERR_STATE,
         add(&book, 2, (int32_t[]){9, 1}, 1, 0.5,
             (struct nvdp__budget){.samples = 9, .epsilon = 0.999 * exact}, &spent),
-        "for all samples of a text together, found 4.378 including this export: 1 of its 2 texts "
+        "for all samples of a text together, found epsilon 4.378 at delta 1e-05 including this "
+        "export: 1 of its 2 texts "
         "were shared before, in b.h5, a.h5. Nothing was drawn; --budget-epsilon 4.378 allows the "
         "export");
     added(&book, 1, (int32_t[]){1}, 1, 0.5,
           (struct nvdp__budget){.samples = 9, .epsilon = 1.001 * exact});
     refused(&book, NVDP_ERR_STATE,
             add(&book, 1, (int32_t[]){8}, 1, INFINITY, any, &spent), /* this budget stays */
-            "found inf including this export. Nothing was drawn");
+            "found epsilon inf at delta 1e-05 including this export. Nothing was drawn");
     nvdp_context_free(book.ctx);
 }
 

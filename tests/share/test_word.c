@@ -1,4 +1,5 @@
 /* A run of method word from training to a verified file: what is stated per word. */
+#include "base/sentence.h"
 #include "share/statement.h"
 #include "tiny_task.h"
 
@@ -40,6 +41,31 @@ static void export(struct nvdp_context *ctx, const char *run, const char *file, 
     nvdp_config_free(options);
 }
 
+/* The sums of the ledger of the run, and the refusal of one more sample, name the epsilon per word. */
+static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, double stated,
+                                 const char *statement) {
+    char ledger[600], word[64];
+    char *json = NULL;
+    struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
+    struct nvdp_config *options = NULL;
+    snprintf(ledger, sizeof ledger, "%s/ledger", folder);
+    snprintf(word, sizeof word, " at delta 1e-05 (per word %.4g)", stated);
+    cr_assert_eq(nvdp_ledger_summarize(ctx, ledger, NULL, &sums), NVDP_OK);
+    cr_expect(sums.word_epsilon <= stated && sums.word_epsilon > stated * .99);
+    cr_assert_eq(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json), NVDP_OK);
+    support_contains(json, "\"word_epsilon\": ");
+    free(json);
+    support_contains(statement, word);
+    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", folder);
+    set(options, "split", "dev");
+    set(options, "out", support_scratch_path("refused.h5"));
+    set(options, "budget-samples", "1");
+    cr_expect_eq(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "(per word ");
+    nvdp_config_free(options);
+}
+
 static void release_and_verify(size_t window) {
     struct nvdp_context *ctx = support_context();
     const char *run = support_scratch_path("word");
@@ -66,9 +92,13 @@ static void release_and_verify(size_t window) {
     support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(exported.statement, "No guarantee for a text as a whole");
     support_contains(exported.statement, "Proven for each single occurrence of a word");
+    support_contains(exported.statement, "for 3 adjacent words epsilon is ");
+    support_contains(exported.statement, "its size may tell the length.");
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
+    for (size_t i = 0; i < found.checks; i++)
+        support_lacks(found.check[i].what, "length");
     cr_expect_float_eq(found.word_mu, guarantee.word.mu, 1e-6);
     cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(guarantee.word.mu, 1e-5), 1e-4);
 
@@ -87,10 +117,21 @@ static void release_and_verify(size_t window) {
     cr_expect_geq(samples, 2); /* some texts are there more than once */
     const double all = nvdp_gdp_epsilon(sqrt(samples) * guarantee.word.mu, 1e-5);
     cr_expect(stated >= all && stated < 1.01 * all, "%g, expected %g", stated, all);
+    cr_expect_float_eq(exported.spent_word_epsilon, all, 1e-4);
+    cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
+    ledger_says_per_word(ctx, folder, stated, exported.statement);
     support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
+    support_contains(exported.statement,
+                     "No useful guarantee over all texts: the proven epsilon is");
+    support_contains(exported.statement, "one sample of this file alone.");
+    support_lacks(exported.statement, "Proven: ");
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds, "%s", found.statement);
+    size_t lines = 0;
+    for (size_t i = 0; i < found.checks; i++)
+        lines += strstr(found.check[i].found, "(per word ") != NULL;
+    cr_expect_eq(lines, 1);
     cr_expect_float_eq(found.word_mu, sqrt(samples) * guarantee.word.mu, 1e-6);
     cr_expect_float_eq(found.word_epsilon, all, 1e-4);
 
@@ -193,9 +234,53 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
     release_and_verify(2);
 }
 
+/* Words of the exported texts and the training texts are both protected, by two mechanisms. */
+Test(word_release, with_private_training_both_are_stated) {
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(support_scratch_path("word")),
+         *file = strdup(support_scratch_path("word.h5")), *line = NULL, owner[160],
+         bound[2][NVDP__BOUND_TEXT];
+    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    struct nvdp_export_result exported = NVDP_RESULT(struct nvdp_export_result);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    config.dp.batch = 8;
+    config.dp.target_epsilon = 3;
+    task_train(ctx, &config);
+    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
+    cr_expect(guarantee.training_epsilon > 2.9 && guarantee.training_epsilon <= 3);
+    nvdp__bound(bound[0], guarantee.training_epsilon);
+    nvdp__bound(bound[1], guarantee.training_delta);
+    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    snprintf(owner, sizeof owner, "One training text (zero-out): epsilon %s at delta %s", bound[0],
+             bound[1]);
+    support_contains(line, owner);
+    free(line);
+    export(ctx, run, file, NULL, &exported);
+    support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    snprintf(owner, sizeof owner, "epsilon %s at delta %s for one training text (zero-out)",
+             bound[0], bound[1]);
+    support_contains(exported.statement, owner);
+    nvdp_export_result_free(&exported);
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds, "%s", found.statement);
+    support_contains(found.statement, owner);
+    size_t checks = 0;
+    for (size_t i = 0; i < found.checks; i++)
+        checks += found.check[i].verdict == NVDP_VERDICT_OPEN &&
+                  strstr(found.check[i].found, owner) != NULL;
+    cr_expect_eq(checks, 1);
+    free((void *)config.data);
+    free((void *)config.model);
+    free(run);
+    free(file);
+    nvdp_context_free(ctx);
+}
+
 Test(word_release, refusals_and_both_budgets) {
     struct nvdp_context *ctx = support_context();
-    char *folder = strdup(support_scratch_path("word"));
+    char *folder = strdup(support_scratch_path("word")), *text = NULL;
     struct nvdp__train_options config = options_of(ctx, folder), other = config;
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
     other.method = NVDP_METHOD_VIB_FIXED;
@@ -219,6 +304,12 @@ Test(word_release, refusals_and_both_budgets) {
     cr_assert_eq(nvdp_run_guarantee(ctx, folder, &guarantee), NVDP_OK);
     cr_expect(guarantee.word.holds && guarantee.word.epsilon <= 2 && guarantee.releases == 4);
     cr_expect_leq(guarantee.epsilon, 8 * (1 + 1e-9));
+    cr_expect_lt(guarantee.word.phrase_epsilon, 8); /* capped: the text's */
+    cr_expect_gt(guarantee.word.phrase_guess[0].bound, guarantee.word.guess[0].bound);
+    cr_assert_eq(nvdp_guarantee_guesses(ctx, &guarantee, &text), NVDP_OK);
+    support_contains(text, "Proven for each single occurrence of a word");
+    support_lacks(text, "may be recognized");
+    free(text);
     free((void *)config.data);
     free((void *)config.model);
     free(folder);

@@ -99,7 +99,7 @@ Test(guarantee, private_training_at_an_unknown_epsilon) {
     char *text = NULL;
     cr_assert_eq(nvdp_guarantee_line(ctx, &of, &text), NVDP_OK);
     cr_expect_str_eq(text, "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. The "
-                           "encoder was trained privately; its run tells at which epsilon.");
+                           "encoder was trained privately, as its owner states.");
     free(text);
 }
 
@@ -149,7 +149,7 @@ Test(guarantee, guesses) {
         text,
         "Proven for one sample and any attacker, with any other knowledge: a guess that is right "
         "50 % / 0.1 % / 0.0001 % of the time without the sample is right at most 97.8 % / 13.8 % / "
-        "0.3 % of the time with the sample, on average over texts and noise (C = 2). Single "
+        "0.29 % of the time with the sample, on average over texts and noise (C = 2). Single "
         "guesses can be nearly certain. Further samples of this text or of related texts add up.");
     free(text);
     of.epsilon = 101;
