@@ -13,8 +13,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     out->of = training ? NVDP__MEMBERS_TRAINING : NVDP__MEMBERS_SHARED;
     NVDP_RETURN_IF_FAILED(training ? nvdp__membership_training(attacked, out)
                                    : nvdp__membership_file(attacked, out));
-    /* There is no control that can fail: training has none, and a text in a file has the posterior of a text in it. */
-    out->scores.weak = false;
+    if (training) out->scores.weak = false; /* training has no control; the intervals tell */
     return NVDP_OK;
 }
 
@@ -45,7 +44,7 @@ const struct nvdp_result_table nvdp__result_membership = {
         ROW(shadows, "runs", 0, "shadow runs"),
         SCORES("public_texts", NVDP_RESULT_COUNT, public_texts, "public texts"),
         SCORES("both", NVDP_RESULT_COUNT, both, "attacked texts that are also public"),
-        SCORES("weak", NVDP_RESULT_FLAG, weak, "always false: no control can fail"),
+        SCORES("weak", NVDP_RESULT_FLAG, weak, "shared: texts of the file and others have the same posteriors"),
         SCORES("holds", NVDP_RESULT_FLAG, holds, "no score exceeds its bound"),
         ROW(delta, NULL, 0, "delta of the epsilons"),
         ROW(epsilon, "nats", -1, "proven epsilon at delta"),
@@ -148,5 +147,6 @@ const struct nvdp__attack nvdp__attack_row_membership = {.target = NVDP_ATTACK_R
                                                          .table = &nvdp__result_membership,
                                                          .add = add,
                                                          .head = head,
+                                                         .weak = nvdp__learner_weak,
                                                          .verdict = verdict,
                                                          .release = nvdp__learner_release};

@@ -96,7 +96,8 @@ Test(gate, finds_numbers_by_path) {
         " {\"observed\": \"prior\", \"metric\": \"rare, first\", \"value\": 0.3}]}",
         0, NULL);
     char reason[NVDP__REASON];
-#define IS(path, least, value) cr_expect_eq(nvdp__gate_number(result, path, least, reason), value)
+#define IS(path, least, number)                                                                    \
+    cr_expect_eq(nvdp__gate_number(result, path, least, reason).value, number)
     IS("a.b", false, 2);
     IS("a.0.99", false, 5);
     IS("inf", false, INFINITY);
@@ -119,15 +120,58 @@ Test(gate, finds_numbers_by_path) {
                                        "guess[baseline",
                                        "a.b.c"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        cr_expect(isnan(nvdp__gate_number(result, none[i], false, reason)), "%s", none[i]);
+        cr_expect(isnan(nvdp__gate_number(result, none[i], false, reason).value), "%s", none[i]);
         cr_expect_neq(reason[0], '\0', "%s", none[i]);
     }
-    cr_expect_eq(nvdp__gate_score(result, "rare_first", false, reason), .5);
-    cr_expect_float_eq(nvdp__gate_score(result, "rare_first_above_prior", false, reason), .2,
+    cr_expect_eq(nvdp__gate_score(result, "rare_first", false, reason).value, .5);
+    cr_expect_float_eq(nvdp__gate_score(result, "rare_first_above_prior", false, reason).value, .2,
                        1e-12);
-    cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason), 2);
-    cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason)));
+    cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason).value, 2);
+    cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason).value));
     support_contains(reason, "no score 'accuracy'");
+    json_decref(result);
+}
+
+/* Limits are compared with the interval's ends; of several numbers the one with the largest end counts.  A difference
+ * of two scores has the ends of both; a number without an interval is its own. */
+Test(gate, compares_ends_of_intervals) {
+    json_t *result = json_loads(
+        "{\"first\": 0.4, \"first_interval\": [0.3, 0.6], \"none\": 2, \"none_interval\": null,"
+        " \"sum\": {\"mean\": \"inf\", \"mean_interval\": [1, 2]},"
+        " \"pairs\": [{\"right\": 0.6, \"right_interval\": [0.55, 0.65]},"
+        " {\"right\": 0.5, \"right_interval\": [0.2, 0.9]}],"
+        " \"scores\": [{\"observed\": \"release\", \"metric\": \"AUC\", \"value\": 0.4667,"
+        " \"interval\": [0.31, 0.623], \"bound\": 0.7},"
+        " {\"observed\": \"release\", \"metric\": \"F1\", \"value\": 0.35, \"interval\": [0.25, "
+        "0.5]},"
+        " {\"observed\": \"prior\", \"metric\": \"F1\", \"value\": 0.3, \"interval\": [0.2, "
+        "0.375]}]}",
+        0, NULL);
+    static const struct {
+        const char *path;
+        double value, low, high;
+    } cases[] = {{"first", .4, .3, .6},
+                 {"none", 2, 2, 2},
+                 {"sum.mean", INFINITY, 1, INFINITY},
+                 {"scores[metric=AUC].value", .4667, .31, .623},
+                 {"scores[metric=AUC].bound", .7, .7, .7},
+                 {"scores[metric=AUC].interval[1]", .623, .623, .623},
+                 {"AUC", .4667, .31, .623},
+                 {"F1_above_prior", .05, -.125, .3}};
+    char reason[NVDP__REASON];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct nvdp__gate_found found =
+            nvdp__gate_score(result, cases[i].path, false, reason);
+        const double low = nvdp__gate_end(&found, true), high = nvdp__gate_end(&found, false);
+        cr_expect_str_empty(reason, "%s", reason);
+        cr_expect(found.value == cases[i].value || fabs(found.value - cases[i].value) < 1e-12);
+        cr_expect_float_eq(low, cases[i].low, 1e-12, "%s: %g", cases[i].path, low);
+        cr_expect(high == cases[i].high || fabs(high - cases[i].high) < 1e-12, "%s: %g",
+                  cases[i].path, high);
+    }
+    cr_expect_eq(nvdp__gate_number(result, "pairs.right", false, reason).value, .5);
+    cr_expect_eq(nvdp__gate_number(result, "pairs.right", true, reason).value, .5);
+    cr_expect_eq(nvdp__gate_number(result, "pairs[0].right", true, reason).interval.low, .55);
     json_decref(result);
 }
 
@@ -204,6 +248,46 @@ Test(gate, compares_a_run_and_its_file) {
     cr_assert_eq(nvdp_gate_junit(ctx, &result, "a<b>&\"c\"", &text), NVDP_OK);
     support_contains(text,
                      "<testsuite name=\"a&#60;b&#62;&#38;&#34;c&#34;\" tests=\"9\" failures=\"5\"");
+    free(text);
+    nvdp_gate_result_free(&result);
+
+    /* of a measured share the interval's ends are compared, and shown */
+    snprintf(policy, sizeof policy,
+             "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1}]}");
+    result = gated(ctx, policy, run);
+    is(&result, 0, true, NAN, "");
+    const double share = result.check[0].found;
+    const struct nvdp_interval interval = result.check[0].interval;
+    cr_assert(interval.low < share && share < interval.high);
+    nvdp_gate_result_free(&result);
+    snprintf(policy, sizeof policy,
+             "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_least\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_least\": %.17g},\n"
+             "{\"measure\": \"certified_epsilon\", \"at_most\": 9}]}",
+             share, interval.high, share, interval.low);
+    result = gated(ctx, policy, run);
+    is(&result, 0, false, share, "the upper end of the interval");
+    is(&result, 1, true, share, "");
+    is(&result, 2, false, share, "the lower end of the interval");
+    is(&result, 3, true, share, "");
+    cr_expect(isnan(result.check[4].interval.low) && isnan(result.check[4].interval.high));
+    char shown[160];
+    snprintf(shown, sizeof shown, "%.9g (%.9g to %.9g)", share, interval.low, interval.high);
+    cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+    support_contains(text, shown);
+    free(text);
+    cr_assert_eq(nvdp_gate_junit(ctx, &result, "run", &text), NVDP_OK);
+    support_contains(text, shown);
+    free(text);
+    cr_assert_eq(nvdp_gate_json(ctx, &result, &text), NVDP_OK);
+    json_t *made = json_loads(text, 0, NULL), *checks = json_object_get(made, "checks");
+    cr_expect_float_eq(json_number_value(json_array_get(
+                           json_object_get(json_array_get(checks, 0), "interval"), 1)),
+                       interval.high, 1e-12);
+    cr_expect(json_is_null(json_object_get(json_array_get(checks, 4), "interval")));
+    json_decref(made);
     free(text);
     nvdp_gate_result_free(&result);
 
