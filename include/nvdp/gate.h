@@ -43,7 +43,7 @@ struct nvdp_gate_result {
 };
 
 /** Creates the options of nvdp_gate(): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
- * file), split, data, limit, public, shared, seed, ledger, ledger-key.
+ * file), split, data, limit, public, prior, shared, seed, ledger, ledger-key.
  * @param ctx outlives the configuration
  * @param out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */

@@ -25,7 +25,7 @@
 /* --- options --- */
 
 struct options {
-    const char *policy, *target, *split, *data, *known, *shared, *ledger, *ledger_key;
+    const char *policy, *target, *split, *data, *known, *prior, *shared, *ledger, *ledger_key;
     size_t limit;
     uint64_t seed;
 };
@@ -46,6 +46,9 @@ static const struct nvdp_option rows[] = {
      AT(limit), .unit = "texts"},
     {"public", NVDP_OPTION_TEXT, "FILE", "texts that attackers have, as of nvdp attack", NULL,
      AT(known)},
+    {"prior", NVDP_OPTION_TEXT, "DIR",
+     "masked language model of attackers that use one, as of nvdp attack; invert needs it", NULL,
+     AT(prior)},
     {"shared", NVDP_OPTION_TEXT, "FILE",
      "with RUN: attack the samples in this shared file, where an attack can, instead of newly "
      "drawn "
@@ -357,6 +360,7 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     NVDP_TRY(set_taken(config, attack, "split", options->split));
     NVDP_TRY(set_taken(config, attack, "data", options->data));
     NVDP_TRY(set_taken(config, attack, "public", options->known));
+    NVDP_TRY(set_taken(config, attack, "prior", options->prior));
     NVDP_TRY(set_taken(config, attack, "shared", options->shared));
     if (takes(attack, "limit")) NVDP_TRY(set_number(config, "limit", (double)options->limit));
     if (takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
