@@ -38,8 +38,8 @@ void nvdp__policy_release(struct nvdp__policy *policy);
 /* Writes the value of an option as text.  Returns false for a value of another type, or a text that is too long. */
 bool nvdp__gate_option(const json_t *value, size_t size, char *text);
 
-/* A number of a result, and its interval: that of the key NAME_interval, or of `interval` beside value and exposure.
- * NaN: none. */
+/* A number of a result, and its interval: that of the key NAME_interval, or of `interval` right after the number.  NaN:
+ * none. */
 struct nvdp__gate_found {
     double value;
     struct nvdp_interval interval;

@@ -99,12 +99,18 @@ static const char *after(const char *path) {
     return *path == '.' ? path + 1 : path;
 }
 
-/* Returns the interval of a number of the object, or NULL. */
+/* Returns the interval of a number of the object: NAME_interval, or `interval` right after the number.  NULL: none. */
 static const json_t *interval_of(const json_t *object, const char *key) {
     char name[NVDP_GATE_NAME];
-    const bool plain = strcmp(key, "value") == 0 || strcmp(key, "exposure") == 0;
-    nvdp__snprintf(name, sizeof name, "%s%sinterval", plain ? "" : key, plain ? "" : "_");
-    return json_object_get(object, name);
+    const char *at, *before = "";
+    json_t *value;
+    nvdp__snprintf(name, sizeof name, "%s_interval", key);
+    json_object_foreach((json_t *)object, at, value) {
+        if (strcmp(at, name) == 0 || (strcmp(at, "interval") == 0 && strcmp(before, key) == 0))
+            return value;
+        before = at;
+    }
+    return NULL;
 }
 
 static void refuse_key(const json_t *object, const char *path, struct walk *walk) {

@@ -138,7 +138,8 @@ Test(gate, finds_numbers_by_path) {
  * of two scores has the ends of both; a number without an interval is its own. */
 Test(gate, compares_ends_of_intervals) {
     json_t *result = json_loads(
-        "{\"first\": 0.4, \"first_interval\": [0.3, 0.6], \"none\": 2, \"none_interval\": null,"
+        "{\"groups\": [{\"exposure\": 3, \"interval\": [1, 4], \"rank\": 7}], \"first\": 0.4, "
+        "\"first_interval\": [0.3, 0.6], \"none\": 2, \"none_interval\": null,"
         " \"sum\": {\"mean\": \"inf\", \"mean_interval\": [1, 2]},"
         " \"pairs\": [{\"right\": 0.6, \"right_interval\": [0.55, 0.65]},"
         " {\"right\": 0.5, \"right_interval\": [0.2, 0.9]}],"
@@ -153,6 +154,8 @@ Test(gate, compares_ends_of_intervals) {
         const char *path;
         double value, low, high;
     } cases[] = {{"first", .4, .3, .6},
+                 {"groups.exposure", 3, 1, 4},
+                 {"groups.rank", 7, 7, 7},
                  {"none", 2, 2, 2},
                  {"sum.mean", INFINITY, 1, INFINITY},
                  {"scores[metric=AUC].value", .4667, .31, .623},
