@@ -295,7 +295,7 @@ struct nvdp_text_attack {
     /** Number of attacked texts that are also public texts: the attacker learned from them, so scores are too high. */
     size_t both;
     /** The attacker finds nothing even without noise: no score of "states" is above that of "prior" with disjoint
-     * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership: false. */
+     * intervals; for invert, "words, F1" by at least .1. Then low scores show nothing. Membership of training has no control: false. */
     bool weak;
     bool holds; /**< no score's interval lies above its bound */
     /** Words that informed tries in each place, the most probable ones without the sample, if it does not try all public

@@ -8,6 +8,7 @@
 #include <nvdp/config.h>
 #include <nvdp/context.h>
 #include <nvdp/export.h>
+#include <nvdp/rdp.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +29,8 @@ struct nvdp_gate_check {
     bool pass; /**< the number is finite and within the limits, and nothing speaks against it */
     char reason[NVDP_GATE_REASON]; /**< why the check fails; "" if it passes */
     double seconds;                /**< time to measure it; 0 if an earlier check measured it too */
+    /** interval of `found`, whose ends are compared with the limits; NaN: it has none, and `found` is compared */
+    struct nvdp_interval interval;
 };
 
 /** Result of nvdp_gate(); nvdp_gate_result_free(). */
@@ -40,7 +43,7 @@ struct nvdp_gate_result {
 };
 
 /** Creates the options of nvdp_gate(): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
- * file), split, data, limit, public, shared, seed, ledger, ledger-key.
+ * file), split, data, limit, public, prior, shared, seed, ledger, ledger-key.
  * @param ctx outlives the configuration
  * @param out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -50,7 +53,8 @@ nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config
  * the run's record of nvdp_privacy_measure() if it has one with the same options, and else measures. Writes nothing.
  *
  * A check fails if its number cannot be measured, is not finite, or is beyond a limit; if an attack contradicts a proof;
- * or if an attack is too weak to show that anything is below an upper limit. Numbers are compared without rounding.
+ * or if an attack is too weak to show that anything is below an upper limit. Numbers are compared without rounding. A
+ * measured number with an interval is compared by it: the upper end with at_most, the lower end with at_least.
  *
  * nvdp_verify() checks the shared file once; if it finds a fault, every check fails. A shared file without its run shows
  * only what it states, so checks of anything else fail.
@@ -74,7 +78,7 @@ void nvdp_gate_result_free(struct nvdp_gate_result *result);
 nvdp_status nvdp_gate_json(struct nvdp_context *ctx, const struct nvdp_gate_result *result,
                            char **out);
 
-/** Writes a result as text: an aligned table (measure, limit, found, pass), then why checks fail. Numbers under an upper
+/** Writes a result as text: an aligned table (measure, limit, found with its interval, pass), then why checks fail. Numbers under an upper
  * limit are rounded up.
  * @param ctx    records messages
  * @param result from nvdp_gate()

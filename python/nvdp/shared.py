@@ -417,10 +417,10 @@ def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = N
 
 def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress: Progress = None, **options: Any) -> Record:
     """Checks a run or a shared file against the limits of a policy, as `nvdp gate`: `passed`, `failed` (a number), and `checks`, each
-    with `name`, `at_most`, `at_least`, `found`, `passed` and `reason`.
+    with `name`, `at_most`, `at_least`, `found`, `interval`, `passed` and `reason`.
 
     policy: a JSON file, "certified" or "attacks" (which come with the package), or the same as a mapping: {"delta": 1e-5, "checks": [{"measure": "certified_epsilon", "at_most": 8}]}.
-    run: a Run, a Shared, or the path of either. options: split, data, limit, public (a file), shared, ledger, ledger_key, seed.
+    run: a Run, a Shared, or the path of either. options: split, data, limit, public (a file), prior (a folder), shared, ledger, ledger_key, seed.
     A number that cannot be measured, or is not finite, fails. A wrong policy raises NvdpError (ERR_INPUT).
     """
     check_callback(progress)

@@ -186,3 +186,20 @@ def test_search(compact, tmp_path, monkeypatch):
 def test_search_needs_an_encoder(shared, compact):
     with pytest.raises(nvdp.NvdpValueError, match="states the encoder"):
         shared.search("good", model=compact)
+
+
+def test_decoded(compact, tmp_path):
+    """A run with objective distill: its files decode samples to the encoder's width, and it releases partitions."""
+    rng = np.random.default_rng(5)
+    (tmp_path / "public.txt").write_text("".join(f"{text} {i}\n" for i, text in enumerate(texts_of(rng, 48)[0])))
+    run = nvdp.train(model=compact, preset=None, task="none", objective="distill", input=str(tmp_path / "public.txt"), clip_sequence=8,
+                     latent_dim=4, epochs=1, batch=16, holdout=0.3, out=tmp_path / "run", threads=1)  # fmt: skip
+    run.export([f"a good film {i}" for i in range(7)], tmp_path / "a.h5", no_ledger=True, samples=2)
+    shared, width = nvdp.open(tmp_path / "a.h5"), json.loads((compact / "config.json").read_text())["hidden_size"]
+    found = shared.decoded()
+    assert found.shape == (7, width) and found.dtype == np.float32 and np.isfinite(found).all() and shared.verify().holds
+    z = np.c_[shared.z.mean(axis=(1, 2)), np.ones(7)]  # decoded vectors are a linear map of the mean samples
+    assert z.shape == (7, 5) and np.abs(z @ np.linalg.lstsq(z, found, rcond=None)[0] - found).max() < 1e-4
+    plain = nvdp.release_function(run, tmp_path / "shards", ledger=tmp_path / "ledger", threads=1)
+    plain({"text": ["a good film", "bad"]}, {"number": 0})
+    assert nvdp.open(plain.out).decoded().shape == (2, width)

@@ -12,6 +12,7 @@
 #include "rdp/divergence.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
+#include "text/conll.h"
 #include "text/dataset.h"
 
 #include <math.h>
@@ -425,7 +426,7 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     nvdp_status status = NVDP_OK;
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp__text_attack_options *o = a->options;
-    const bool tagged = ends(path, ".conll");
+    const bool tagged = ends(path, ".conll") || nvdp__conll_recognize(a->ctx, path);
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp_dataset *encoded = NULL;
     size_t all = 0;

@@ -154,7 +154,7 @@ static const struct nvdp_option text_options[] = {
      "0", AT(steps), .unit = "steps", .max = 1e9},
     {"attacked", NVDP_OPTION_TEXT, "FILE",
      "the texts of --posteriors, as --public: one per line, a table with the column text, or words "
-     "with tags (.conll)",
+     "with tags, a word and O, B-TYPE or I-TYPE per line",
      NULL, AT(attacked)},
     {"public-posteriors", NVDP_OPTION_TEXT, "FILE",
      "vectors of the public texts, in the form of --posteriors (.npy: one vector per row and text)",

@@ -59,13 +59,14 @@ const struct cli_command cli_command_gate = {
         "finite or cannot be measured. A policy names proven numbers (certified_epsilon, "
         "guess_bound, word_epsilon, person_epsilon), measured ones (exact_epsilon, named_share), "
         "any other number of certificate, privacy, ledger or verification by its path, and any "
-        "number of an attack. Two policies come with the program, certified and attacks. Of a "
+        "number of an attack. A measured number is compared by the ends of its interval. Two "
+        "policies come with the program, certified and attacks. Of a "
         "shared "
         "file alone only its own statements can be checked. Exit status 1: a check fails; 3: the "
         "policy is wrong.",
     .examples = "Examples:\n"
                 "  nvdp gate certified runs/certified\n"
-                "  nvdp gate attacks runs/nvdp --public SST-2/train.tsv\n"
+                "  nvdp gate attacks runs/nvdp --public SST-2/train.tsv --prior models/compact\n"
                 "  nvdp gate policy.json shared.h5 --junit gate.xml\n"
                 "  nvdp gate policy.json run --shared shared.h5 --json\n",
     .create = nvdp_gate_config_create,

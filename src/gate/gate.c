@@ -26,7 +26,7 @@
 /* --- options --- */
 
 struct options {
-    const char *policy, *target, *split, *data, *known, *shared, *ledger, *ledger_key;
+    const char *policy, *target, *split, *data, *known, *prior, *shared, *ledger, *ledger_key;
     size_t limit;
     uint64_t seed;
 };
@@ -46,6 +46,9 @@ static const struct nvdp_option rows[] = {
      AT(limit), .unit = "texts"},
     {"public", NVDP_OPTION_TEXT, "FILE", "texts that attackers have, as of nvdp attack", NULL,
      AT(known)},
+    {"prior", NVDP_OPTION_TEXT, "DIR",
+     "masked language model of attackers that use one, as of nvdp attack; invert needs it", NULL,
+     AT(prior)},
     {"shared", NVDP_OPTION_TEXT, "FILE",
      "with RUN: attack the samples in this shared file, where an attack can, instead of newly "
      "drawn "
@@ -359,6 +362,7 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     NVDP_TRY(set_taken(config, attack, "split", options->split));
     NVDP_TRY(set_taken(config, attack, "data", options->data));
     NVDP_TRY(set_taken(config, attack, "public", options->known));
+    NVDP_TRY(set_taken(config, attack, "prior", options->prior));
     NVDP_TRY(set_taken(config, attack, "shared", options->shared));
     if (takes(attack, "limit")) NVDP_TRY(set_number(config, "limit", (double)options->limit));
     if (takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
@@ -416,8 +420,8 @@ static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gat
 /* Returns true if the number of `other` is larger than that of `mine`, or if one of them is missing. */
 static bool proves_less(const json_t *other, const json_t *mine, const char *path) {
     char reason[NVDP__REASON];
-    return !(nvdp__gate_number(other, path, false, reason) <=
-             nvdp__gate_number(mine, path, false, reason));
+    return !(nvdp__gate_number(other, path, false, reason).value <=
+             nvdp__gate_number(mine, path, false, reason).value);
 }
 
 /* Takes the certificate of the run, or of the file given with {shared} if it proves less, and the same per word. */
@@ -492,6 +496,14 @@ static void make_text(char *text) {
         if ((unsigned char)*text >= 0x80) *text = '?';
 }
 
+static struct nvdp__gate_found find_number(const struct measured *measured,
+                                           const struct nvdp__gate_check *check, bool least,
+                                           char reason[NVDP__REASON]) {
+    if (measured->result == NULL) return (struct nvdp__gate_found){NAN, {NAN, NAN}};
+    return check->number != NULL ? nvdp__gate_score(measured->result, check->path, least, reason)
+                                 : nvdp__gate_number(measured->result, check->path, least, reason);
+}
+
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
                              struct nvdp_gate_check *out) {
     const struct measured *measured = NULL;
@@ -501,20 +513,19 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     nvdp__snprintf(out->name, sizeof out->name, "%s", check->name);
     out->at_most = check->at_most;
     out->at_least = check->at_least;
-    out->found = NAN;
     out->seconds = gate->count > before ? seconds_now() - begun : 0;
     const bool least = isnan(check->at_most);
-    if (measured->result != NULL)
-        out->found = check->number != NULL
-                         ? nvdp__gate_score(measured->result, check->path, least, out->reason)
-                         : nvdp__gate_number(measured->result, check->path, least, out->reason);
+    const struct nvdp__gate_found found = find_number(measured, check, least, out->reason);
+    out->found = found.value;
+    out->interval = found.interval;
+    const double largest = nvdp__gate_end(&found, false);
+    double smallest = nvdp__gate_end(&found, true);
     /* of several numbers, the smallest is compared with at_least */
-    double smallest = out->found;
-    char unused[NVDP__REASON];
-    if (!isnan(out->found) && !isnan(check->at_most) && !isnan(check->at_least))
-        smallest = check->number != NULL
-                       ? nvdp__gate_score(measured->result, check->path, true, unused)
-                       : nvdp__gate_number(measured->result, check->path, true, unused);
+    if (!least && !isnan(check->at_least) && out->reason[0] == '\0') {
+        char unused[NVDP__REASON];
+        const struct nvdp__gate_found other = find_number(measured, check, true, unused);
+        smallest = nvdp__gate_end(&other, true);
+    }
     /* a file beside a run fails every check if it cannot be read or is wrong */
     if (gate->is_run && gate->unread[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "not measured: %s", gate->unread);
@@ -525,12 +536,16 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     else if (out->reason[0] == '\0' && !isfinite(out->found))
         nvdp__snprintf(out->reason, sizeof out->reason, "expected a finite number, found %g",
                        out->found);
-    else if (out->reason[0] == '\0' && out->found > check->at_most)
-        nvdp__snprintf(out->reason, sizeof out->reason, "expected at most %.9g, found %.9g",
-                       check->at_most, out->found);
+    else if (out->reason[0] == '\0' && largest > check->at_most)
+        nvdp__snprintf(out->reason, sizeof out->reason, "expected at most %.9g, found %.9g%s",
+                       check->at_most, largest,
+                       largest > out->found ? ", the upper end of the interval" : "");
     else if (out->reason[0] == '\0' && smallest < check->at_least)
-        nvdp__snprintf(out->reason, sizeof out->reason, "expected at least %.9g, found %.9g",
-                       check->at_least, smallest);
+        nvdp__snprintf(out->reason, sizeof out->reason, "expected at least %.9g, found %.9g%s",
+                       check->at_least, smallest,
+                       smallest < out->found && !isnan(out->interval.low)
+                           ? ", the lower end of the interval"
+                           : "");
     else if (out->reason[0] == '\0' && measured->weak && !isnan(check->at_most))
         nvdp__snprintf(out->reason, sizeof out->reason,
                        "the attacker is too weak for a conclusion: it finds nothing even without "

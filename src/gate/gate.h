@@ -38,15 +38,25 @@ void nvdp__policy_release(struct nvdp__policy *policy);
 /* Writes the value of an option as text.  Returns false for a value of another type, or a text that is too long. */
 bool nvdp__gate_option(const json_t *value, size_t size, char *text);
 
+/* A number of a result, and its interval: that of the key NAME_interval, or of `interval` right after the number.  NaN:
+ * none. */
+struct nvdp__gate_found {
+    double value;
+    struct nvdp_interval interval;
+};
+/* Returns what is compared with a limit: the interval's upper end, or its lower end if `least`; without an interval
+ * the value. */
+double nvdp__gate_end(const struct nvdp__gate_found *found, bool least);
+
 /* Finds a number in a result.  A path names keys, separated by dots.  [K=V,...] chooses the items of a list whose member
- * K is V, [I] the item of that index.  Of several numbers the largest counts, or the smallest if `least`.  Returns NaN
- * with a reason if there is none. */
+ * K is V, [I] the item of that index.  Of several numbers the one with the largest end counts, or with the smallest if
+ * `least`.  The value is NaN, with a reason, if there is none. */
 enum { NVDP__REASON = 512 };
-double nvdp__gate_number(const json_t *result, const char *path, bool least,
-                         char reason[NVDP__REASON]);
+struct nvdp__gate_found nvdp__gate_number(const json_t *result, const char *path, bool least,
+                                          char reason[NVDP__REASON]);
 /* The same for the number of an attack.  A name that is no key is a metric of the list "scores": of samples, or with
- * _above_prior what it exceeds that of no samples by. */
-double nvdp__gate_score(const json_t *result, const char *number, bool least,
-                        char reason[NVDP__REASON]);
+ * _above_prior what it exceeds that of no samples by.  The interval of a difference is from the ends of both. */
+struct nvdp__gate_found nvdp__gate_score(const json_t *result, const char *number, bool least,
+                                         char reason[NVDP__REASON]);
 
 #endif

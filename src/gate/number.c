@@ -10,17 +10,29 @@
 struct walk {
     bool least;
     size_t found, absent;
-    double value; /* NaN once a NaN was found */
-    char *reason; /* of the first failure */
+    struct nvdp__gate_found number; /* NaN once a NaN was found */
+    const json_t *interval;         /* of the leaf that is visited; NULL: none */
+    char *reason;                   /* of the first failure */
 };
 
+double nvdp__gate_end(const struct nvdp__gate_found *found, bool least) {
+    if (isnan(found->value)) return NAN;
+    return least ? fmin(found->value, found->interval.low)
+                 : fmax(found->value, found->interval.high); /* the value if NaN */
+}
+
+static double end_of(const json_t *interval, size_t k) {
+    const json_t *end = json_array_get(interval, k);
+    return json_is_number(end) ? json_number_value(end) : NAN;
+}
+
 static void take(struct walk *walk, double value) {
-    if (walk->found++ == 0)
-        walk->value = value;
-    else if (isnan(value) || isnan(walk->value))
-        walk->value = NAN;
-    else
-        walk->value = walk->least ? fmin(walk->value, value) : fmax(walk->value, value);
+    const struct nvdp__gate_found number = {value,
+                                            {end_of(walk->interval, 0), end_of(walk->interval, 1)}};
+    const double end = nvdp__gate_end(&number, walk->least),
+                 other = nvdp__gate_end(&walk->number, walk->least);
+    const bool first = walk->found++ == 0;
+    if (first || isnan(end) || (walk->least ? end < other : end > other)) walk->number = number;
 }
 
 /* Takes a number, a flag, or a text that stands for an infinity or NaN. */
@@ -87,6 +99,20 @@ static const char *after(const char *path) {
     return *path == '.' ? path + 1 : path;
 }
 
+/* Returns the interval of a number of the object: NAME_interval, or `interval` right after the number.  NULL: none. */
+static const json_t *interval_of(const json_t *object, const char *key) {
+    char name[NVDP_GATE_NAME];
+    const char *at, *before = "";
+    json_t *value;
+    nvdp__snprintf(name, sizeof name, "%s_interval", key);
+    json_object_foreach((json_t *)object, at, value) {
+        if (strcmp(at, name) == 0 || (strcmp(at, "interval") == 0 && strcmp(before, key) == 0))
+            return value;
+        before = at;
+    }
+    return NULL;
+}
+
 static void refuse_key(const json_t *object, const char *path, struct walk *walk) {
     char word[NVDP__GUESS_SIZE];
     const char *key;
@@ -127,27 +153,31 @@ static void visit(const json_t *value, const char *path, struct walk *walk) {
         walk->absent++;
     } else {
         const char *key = json_is_object(value) ? first_key(value, path) : NULL;
-        if (key == NULL)
+        if (key == NULL) {
             refuse_key(value, path, walk);
-        else
-            visit(json_object_get(value, key), after(path + strlen(key)), walk);
+            return;
+        }
+        walk->interval = interval_of(value, key);
+        visit(json_object_get(value, key), after(path + strlen(key)), walk);
     }
 }
 
-double nvdp__gate_number(const json_t *result, const char *path, bool least,
-                         char reason[NVDP__REASON]) {
-    struct walk walk = {.least = least, .value = NAN, .reason = reason};
+static const struct nvdp__gate_found none = {NAN, {NAN, NAN}};
+
+struct nvdp__gate_found nvdp__gate_number(const json_t *result, const char *path, bool least,
+                                          char reason[NVDP__REASON]) {
+    struct walk walk = {.least = least, .number = none, .reason = reason};
     reason[0] = '\0';
     visit(result, path, &walk);
-    if (reason[0] != '\0') return NAN;
+    if (reason[0] != '\0') return none;
     if (walk.absent > 0 || walk.found == 0) {
         nvdp__snprintf(reason, NVDP__REASON, "%s",
                        walk.absent > 0 ? "the number does not exist for this target"
                                        : "the target shows no such number");
-        return NAN;
+        return none;
     }
-    if (isnan(walk.value)) nvdp__snprintf(reason, NVDP__REASON, "the number is NaN");
-    return walk.value;
+    if (isnan(walk.number.value)) nvdp__snprintf(reason, NVDP__REASON, "the number is NaN");
+    return walk.number;
 }
 
 /* --- scores --- */
@@ -166,24 +196,24 @@ static bool is_metric(const char *name, const char *word, size_t size) {
     }
 }
 
-/* Finds the value of a metric from what the attacker observes.  Returns NaN if there is none. */
-static double score(const json_t *scores, const char *observed, const char *word, size_t size) {
+/* Finds a metric from what the attacker observes.  NaN if there is none. */
+static struct nvdp__gate_found score(const json_t *scores, const char *observed, const char *word,
+                                     size_t size) {
     size_t i;
     const json_t *item;
     json_array_foreach(scores, i, item) {
         const char *from = json_string_value(json_object_get(item, "observed")),
                    *metric = json_string_value(json_object_get(item, "metric"));
+        char unused[NVDP__REASON];
         if (from != NULL && metric != NULL && strcmp(from, observed) == 0 &&
             is_metric(metric, word, size))
-            return json_is_number(json_object_get(item, "value"))
-                       ? json_number_value(json_object_get(item, "value"))
-                       : NAN;
+            return nvdp__gate_number(item, "value", false, unused);
     }
-    return NAN;
+    return none;
 }
 
-double nvdp__gate_score(const json_t *result, const char *number, bool least,
-                        char reason[NVDP__REASON]) {
+struct nvdp__gate_found nvdp__gate_score(const json_t *result, const char *number, bool least,
+                                         char reason[NVDP__REASON]) {
     static const char gain[] = "_above_prior";
     const json_t *scores = json_object_get(result, "scores");
     const size_t size = strlen(number), tail = sizeof gain - 1;
@@ -191,11 +221,18 @@ double nvdp__gate_score(const json_t *result, const char *number, bool least,
     if (!json_is_array(scores) || first_key(result, number) != NULL)
         return nvdp__gate_number(result, number, least, reason);
     const size_t word = above ? size - tail : size;
-    const double found = score(scores, "release", number, word),
-                 prior = above ? score(scores, "prior", number, word) : 0;
+    struct nvdp__gate_found found = score(scores, "release", number, word);
+    const bool missing = isnan(found.value);
+    if (above) {
+        const struct nvdp__gate_found prior = score(scores, "prior", number, word);
+        found.interval =
+            (struct nvdp_interval){nvdp__gate_end(&found, true) - nvdp__gate_end(&prior, false),
+                                   nvdp__gate_end(&found, false) - nvdp__gate_end(&prior, true)};
+        found.value -= prior.value;
+    }
     reason[0] = '\0';
-    if (isnan(found - prior))
+    if (isnan(found.value))
         nvdp__snprintf(reason, NVDP__REASON, "the attack has no score '%.*s' of %s", (int)word,
-                       number, isnan(found) ? "samples" : "the prior");
-    return found - prior;
+                       number, missing ? "samples" : "the prior");
+    return found;
 }

@@ -18,16 +18,20 @@ static const struct nvdp_result_table check_table = {
     .name = "gate_check",
     .help = "a check of a policy",
     .size = sizeof(struct nvdp_gate_check),
-    .rows =
-        (const struct nvdp_result_row[]){CHECK(name, "the measure, as the policy names it"),
-                                         CHECK(at_most, "upper limit"),
-                                         CHECK(at_least, "lower limit"),
-                                         CHECK(found, "the number; null: not measured"),
-                                         CHECK(pass, "the number is finite and within the limits"),
-                                         CHECK(reason, "why the check fails"),
-                                         NVDP_RESULT_ROW(struct nvdp_gate_check, seconds, "s",
-                                                         NVDP_SCOPE_RUN, 0, "time to measure it"),
-                                         {0}}};
+    .rows = (const struct nvdp_result_row[]){
+        CHECK(name, "the measure, as the policy names it"),
+        CHECK(at_most, "upper limit"),
+        CHECK(at_least, "lower limit"),
+        CHECK(found, "the number; null: not measured"),
+        {"interval", NVDP_RESULT_INTERVAL,
+         .help = "its interval, which the limits are compared with; null: none",
+         NVDP_RESULT_AT(struct nvdp_gate_check, interval.low),
+         .high = offsetof(struct nvdp_gate_check, interval.high)},
+        CHECK(pass, "the number is finite and within the limits"),
+        CHECK(reason, "why the check fails"),
+        NVDP_RESULT_ROW(struct nvdp_gate_check, seconds, "s", NVDP_SCOPE_RUN, 0,
+                        "time to measure it"),
+        {0}}};
 
 const struct nvdp_result_table nvdp__result_gate = {
     .name = "gate",
@@ -48,17 +52,29 @@ nvdp_status nvdp_gate_json(struct nvdp_context *ctx, const struct nvdp_gate_resu
 
 /* --- text --- */
 
-enum { CELL = 64 };
+enum { CELL = 80 };
 
 /* Rounds a number under an upper limit up. */
+static void put_number(const struct nvdp_gate_check *check, double number,
+                       char text[NVDP__BOUND_TEXT]) {
+    if (!isnan(check->at_most) && isnan(check->at_least))
+        nvdp__bound(text, number);
+    else
+        nvdp__snprintf(text, NVDP__BOUND_TEXT, "%.9g", number);
+}
+
+/* Writes the number with its interval: "0.4667 (0.31 to 0.6231)". */
 static void put_found(const struct nvdp_gate_check *check, char text[CELL]) {
-    char bound[NVDP__BOUND_TEXT];
+    char found[NVDP__BOUND_TEXT], low[NVDP__BOUND_TEXT], high[NVDP__BOUND_TEXT];
+    put_number(check, check->found, found);
+    put_number(check, check->interval.low, low);
+    put_number(check, check->interval.high, high);
     if (isnan(check->found))
         nvdp__snprintf(text, CELL, "-");
-    else if (!isnan(check->at_most) && isnan(check->at_least))
-        nvdp__snprintf(text, CELL, "%s", nvdp__bound(bound, check->found));
+    else if (isnan(check->interval.low))
+        nvdp__snprintf(text, CELL, "%s", found);
     else
-        nvdp__snprintf(text, CELL, "%.9g", check->found);
+        nvdp__snprintf(text, CELL, "%s (%s to %s)", found, low, high);
 }
 
 static void put_limit(const struct nvdp_gate_check *check, char text[CELL]) {

@@ -8,6 +8,7 @@
 #include "text/tokenizer.h"
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* ---- columns ---- */
 
@@ -226,6 +227,31 @@ nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct 
     else
         free(bytes);
     return status;
+}
+
+bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    struct columns columns = {0};
+    struct nvdp__conll_word word = {0};
+    struct stat info;
+    bool more = true, tagged = false;
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false; /* a pipe is read once */
+    if (nvdp__lines_open(ctx, path, &lines) != NVDP_OK) more = false;
+    while (more && columns.count == 0) {
+        struct nvdp__tsv tsv;
+        if (nvdp__lines_next(&lines, &line, &more) != NVDP_OK || !more) break;
+        if (line.size == 0) continue;
+        nvdp__tsv_open(ctx, path, line.text, line.size, &tsv);
+        tsv.blank_rows = true;
+        if (nvdp__tsv_next(&tsv) == NVDP_OK) columns = columns_of(&tsv);
+        word.tag = columns.last;
+        tagged = columns.count == 2 && split_tag(&word) &&
+                 (word.kind == 'O' || (strchr("BI", word.kind) != NULL && word.type.size > 0));
+        nvdp__tsv_release(&tsv);
+    }
+    nvdp__lines_close(&lines);
+    return tagged;
 }
 
 void nvdp__conll_release(struct nvdp__conll *conll) {

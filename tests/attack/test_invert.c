@@ -366,6 +366,23 @@ Test(invert, vectors_of_known_texts) {
     cr_expect_lt(score(found, "prior", "entities, recall", -1), .8);
     cr_expect(!weak(found));
     json_decref(found);
+    /* tags are found by content: under another name, with spaces */
+    for (int spaces = 0; spaces < 2; spaces++) {
+        const struct setting renamed[] = {GIVEN("@secret.npy", "@known.npy", "@secret.tsv"),
+                                          {"steps", "1"},
+                                          {"search", "0"},
+                                          {0}};
+        char *tags = support_read(support_scratch_path("secret.conll"));
+        for (char *at = tags; spaces && *at != '\0'; at++)
+            if (*at == '\t') *at = ' ';
+        FILE *file = fopen(support_scratch_path("secret.tsv"), "w");
+        fprintf(file, "\n%s", tags);
+        fclose(file);
+        free(tags);
+        cr_assert_eq(attack(ctx, renamed, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+        (void)score(found, "release", "entities, recall", -1);
+        json_decref(found);
+    }
 
     write_texts("known", KNOWN, 1, false, 1);
     write_texts("secret", SECRET, 2, false, 1);

@@ -197,6 +197,16 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char 
     free(text);
     cr_assert_eq(nvdp_attack_text(ctx, result, &text), NVDP_OK);
     support_contains(text, "TPR at FPR 1 %");
+    /* the bounds of an audit have a row and a key each */
+    const json_t *audit = json_object_get(*report, "audit");
+    static const char *const rows[][2] = {
+        {"one run", "epsilon"}, {"curve", "curve_epsilon"}, {"mu", "mu"}};
+    for (size_t i = 0; json_is_object(audit) && i < 3; i++) {
+        char row[80];
+        snprintf(row, sizeof row, "  %-*s%s >= %.3f (proven: at most ", 16, rows[i][0],
+                 i < 2 ? "epsilon" : "mu", json_number_value(json_object_get(audit, rows[i][1])));
+        support_contains(text, row);
+    }
     free(text);
     cr_assert_eq(nvdp_attack_verdict(ctx, result, verdict), NVDP_OK);
     nvdp_attack_free(result);

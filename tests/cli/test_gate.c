@@ -60,7 +60,7 @@ Test(gate, passes_and_fails_a_release) {
     o = program_expect(1, "gate attacks %s --json", shared);
     object = program_object(&o);
     cr_expect(json_is_false(json_object_get(object, "pass")));
-    cr_expect_eq(json_integer_value(json_object_get(object, "failed")), 4);
+    cr_expect_eq(json_integer_value(json_object_get(object, "failed")), 6);
     json_decref(object);
     program_release(&o);
     support_write_text(policy,

@@ -3,12 +3,14 @@
 #include "gate/gate.h"
 #include "options/schema.h"
 #include "tiny_task.h"
+#include "toy_corpus.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <nvdp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* --- policies --- */
 
@@ -96,7 +98,8 @@ Test(gate, finds_numbers_by_path) {
         " {\"observed\": \"prior\", \"metric\": \"rare, first\", \"value\": 0.3}]}",
         0, NULL);
     char reason[NVDP__REASON];
-#define IS(path, least, value) cr_expect_eq(nvdp__gate_number(result, path, least, reason), value)
+#define IS(path, least, number)                                                                    \
+    cr_expect_eq(nvdp__gate_number(result, path, least, reason).value, number)
     IS("a.b", false, 2);
     IS("a.0.99", false, 5);
     IS("inf", false, INFINITY);
@@ -119,15 +122,61 @@ Test(gate, finds_numbers_by_path) {
                                        "guess[baseline",
                                        "a.b.c"};
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        cr_expect(isnan(nvdp__gate_number(result, none[i], false, reason)), "%s", none[i]);
+        cr_expect(isnan(nvdp__gate_number(result, none[i], false, reason).value), "%s", none[i]);
         cr_expect_neq(reason[0], '\0', "%s", none[i]);
     }
-    cr_expect_eq(nvdp__gate_score(result, "rare_first", false, reason), .5);
-    cr_expect_float_eq(nvdp__gate_score(result, "rare_first_above_prior", false, reason), .2,
+    cr_expect_eq(nvdp__gate_score(result, "rare_first", false, reason).value, .5);
+    cr_expect_float_eq(nvdp__gate_score(result, "rare_first_above_prior", false, reason).value, .2,
                        1e-12);
-    cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason), 2);
-    cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason)));
+    cr_expect_eq(nvdp__gate_score(result, "a.b", false, reason).value, 2);
+    cr_expect(isnan(nvdp__gate_score(result, "accuracy", false, reason).value));
     support_contains(reason, "no score 'accuracy'");
+    json_decref(result);
+}
+
+/* Limits are compared with the interval's ends; of several numbers the one with the largest end counts.  A difference
+ * of two scores has the ends of both; a number without an interval is its own. */
+Test(gate, compares_ends_of_intervals) {
+    json_t *result = json_loads(
+        "{\"groups\": [{\"exposure\": 3, \"interval\": [1, 4], \"rank\": 7}], \"first\": 0.4, "
+        "\"first_interval\": [0.3, 0.6], \"none\": 2, \"none_interval\": null,"
+        " \"sum\": {\"mean\": \"inf\", \"mean_interval\": [1, 2]},"
+        " \"pairs\": [{\"right\": 0.6, \"right_interval\": [0.55, 0.65]},"
+        " {\"right\": 0.5, \"right_interval\": [0.2, 0.9]}],"
+        " \"scores\": [{\"observed\": \"release\", \"metric\": \"AUC\", \"value\": 0.4667,"
+        " \"interval\": [0.31, 0.623], \"bound\": 0.7},"
+        " {\"observed\": \"release\", \"metric\": \"F1\", \"value\": 0.35, \"interval\": [0.25, "
+        "0.5]},"
+        " {\"observed\": \"prior\", \"metric\": \"F1\", \"value\": 0.3, \"interval\": [0.2, "
+        "0.375]}]}",
+        0, NULL);
+    static const struct {
+        const char *path;
+        double value, low, high;
+    } cases[] = {{"first", .4, .3, .6},
+                 {"groups.exposure", 3, 1, 4},
+                 {"groups.rank", 7, 7, 7},
+                 {"none", 2, 2, 2},
+                 {"sum.mean", INFINITY, 1, INFINITY},
+                 {"scores[metric=AUC].value", .4667, .31, .623},
+                 {"scores[metric=AUC].bound", .7, .7, .7},
+                 {"scores[metric=AUC].interval[1]", .623, .623, .623},
+                 {"AUC", .4667, .31, .623},
+                 {"F1_above_prior", .05, -.125, .3}};
+    char reason[NVDP__REASON];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct nvdp__gate_found found =
+            nvdp__gate_score(result, cases[i].path, false, reason);
+        const double low = nvdp__gate_end(&found, true), high = nvdp__gate_end(&found, false);
+        cr_expect_str_empty(reason, "%s", reason);
+        cr_expect(found.value == cases[i].value || fabs(found.value - cases[i].value) < 1e-12);
+        cr_expect_float_eq(low, cases[i].low, 1e-12, "%s: %g", cases[i].path, low);
+        cr_expect(high == cases[i].high || fabs(high - cases[i].high) < 1e-12, "%s: %g",
+                  cases[i].path, high);
+    }
+    cr_expect_eq(nvdp__gate_number(result, "pairs.right", false, reason).value, .5);
+    cr_expect_eq(nvdp__gate_number(result, "pairs.right", true, reason).value, .5);
+    cr_expect_eq(nvdp__gate_number(result, "pairs[0].right", true, reason).interval.low, .55);
     json_decref(result);
 }
 
@@ -204,6 +253,46 @@ Test(gate, compares_a_run_and_its_file) {
     cr_assert_eq(nvdp_gate_junit(ctx, &result, "a<b>&\"c\"", &text), NVDP_OK);
     support_contains(text,
                      "<testsuite name=\"a&#60;b&#62;&#38;&#34;c&#34;\" tests=\"9\" failures=\"5\"");
+    free(text);
+    nvdp_gate_result_free(&result);
+
+    /* of a measured share the interval's ends are compared, and shown */
+    snprintf(policy, sizeof policy,
+             "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1}]}");
+    result = gated(ctx, policy, run);
+    is(&result, 0, true, NAN, "");
+    const double share = result.check[0].found;
+    const struct nvdp_interval interval = result.check[0].interval;
+    cr_assert(interval.low < share && share < interval.high);
+    nvdp_gate_result_free(&result);
+    snprintf(policy, sizeof policy,
+             "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_least\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_least\": %.17g},\n"
+             "{\"measure\": \"certified_epsilon\", \"at_most\": 9}]}",
+             share, interval.high, share, interval.low);
+    result = gated(ctx, policy, run);
+    is(&result, 0, false, share, "the upper end of the interval");
+    is(&result, 1, true, share, "");
+    is(&result, 2, false, share, "the lower end of the interval");
+    is(&result, 3, true, share, "");
+    cr_expect(isnan(result.check[4].interval.low) && isnan(result.check[4].interval.high));
+    char shown[160];
+    snprintf(shown, sizeof shown, "%.9g (%.9g to %.9g)", share, interval.low, interval.high);
+    cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+    support_contains(text, shown);
+    free(text);
+    cr_assert_eq(nvdp_gate_junit(ctx, &result, "run", &text), NVDP_OK);
+    support_contains(text, shown);
+    free(text);
+    cr_assert_eq(nvdp_gate_json(ctx, &result, &text), NVDP_OK);
+    json_t *made = json_loads(text, 0, NULL), *checks = json_object_get(made, "checks");
+    cr_expect_float_eq(json_number_value(json_array_get(
+                           json_object_get(json_array_get(checks, 0), "interval"), 1)),
+                       interval.high, 1e-12);
+    cr_expect(json_is_null(json_object_get(json_array_get(checks, 4), "interval")));
+    json_decref(made);
     free(text);
     nvdp_gate_result_free(&result);
 
@@ -339,6 +428,174 @@ Test(gate, what_is_not_proven_fails) {
     is(&result, 1, false, NAN, "expected a finite number, found inf");
     is(&result, 2, false, NAN, "");
     cr_expect_neq(result.check[2].reason[0], '\0');
+    nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}
+
+/* --- attacks --- */
+
+/* Writes n different texts of seven words, from `first` on, with a label if `label`; returns the path.  A fifth of the
+ * texts has the label 1 and ends in good. */
+static const char *write_different(const char *name, size_t first, size_t n, bool label) {
+    static const char *const words[] = {"good", "bad", "cat",  "dog", "sun",
+                                        "sea",  "red", "blue", "one", "two"};
+    const char *path = support_keep(strdup(support_scratch_path(name)));
+    FILE *file = fopen(path, "w");
+    if (label) fprintf(file, "sentence\tlabel\n");
+    for (size_t i = first; i < first + n; i++) {
+        const bool good = i % 5 == 0;
+        for (size_t k = 0, digits = i * 7919 % 1000000; k < 6; k++, digits /= 10)
+            fprintf(file, "%s ", words[digits % 10]);
+        fprintf(file, label ? "%s\t%d\n" : "%s\n", words[!good], good);
+    }
+    fclose(file);
+    return path;
+}
+
+/* Makes a language model of such texts, "prior", with more pieces than `tokens` of the attack invert. */
+static void make_prior(struct nvdp_context *ctx) {
+    const char *const texts[] = {write_different("plain.txt", 3000, 100, false)};
+    struct nvdp__pretrain_options config =
+        toy_config(texts, support_keep(strdup(support_scratch_path("prior"))));
+    FREED(nvdp_pretrain_result_free)
+    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    char *pieces = support_read(support_scratch_path("data/vocab.txt"));
+    FILE *file = fopen(support_scratch_path("vocabulary.txt"), "w");
+    fputs(pieces, file);
+    for (int i = 0; i < 32; i++)
+        fprintf(file, "unseen%d\n", i);
+    fclose(file);
+    free(pieces);
+    config.vocab = support_keep(strdup(support_scratch_path("vocabulary.txt")));
+    config.steps = 20;
+    config.hidden = 32;
+    config.length = 8;
+    config.max_positions = 40;
+    cr_assert_eq(nvdp__pretrain(ctx, &config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+}
+
+/* Gates a run's `texts` different dev texts, with 200 public ones. */
+static struct nvdp_gate_result attacked(struct nvdp_context *ctx, const char *policy,
+                                        const char *run, size_t texts) {
+    struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
+    struct nvdp_config *config = NULL;
+    mkdir(support_scratch_path("many"), 0777);
+    write_different("many/dev.tsv", 0, texts, true);
+    const char *const option[][2] = {
+        {"policy", policy},
+        {"target", run},
+        {"data", support_keep(strdup(support_scratch_path("many")))},
+        {"public", write_different("public.tsv", 2000, 200, true)},
+        {"prior", support_keep(strdup(support_scratch_path("prior")))}};
+    cr_assert_eq(nvdp_gate_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < sizeof option / sizeof *option; i++)
+        support_set(ctx, config, option[i][0], option[i][1]);
+    cr_assert_eq(nvdp_gate(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+    return result;
+}
+
+/* Writes the policy `attacks` with a shorter training of invert; returns the path. */
+static const char *short_policy(void) {
+    const struct nvdp__preset *of = nvdp__policies;
+    while (strcmp(of->name, "attacks") != 0)
+        of++;
+    json_t *policy = json_loads(of->text, 0, NULL), *check;
+    size_t i;
+    json_array_foreach(json_object_get(policy, "checks"), i, check) {
+        json_t *options = json_object_get(check, "options");
+        if (options == NULL) continue;
+        cr_expect_str_eq(json_string_value(json_object_get(check, "attack")), "invert");
+        json_object_update_new(options,
+                               json_pack("{s:i, s:i, s:i}", "limit", 60, "steps", 20, "search", 0));
+    }
+    char *text = json_dumps(policy, 0);
+    const char *path = support_keep(strdup(support_scratch_path("short.json")));
+    support_write_text(path, text);
+    free(text);
+    json_decref(policy);
+    return path;
+}
+
+/* The policy `attacks` passes a run that reveals almost nothing.  A run whose noise has the deviation .001, of which
+ * nothing is proven, fails every check. */
+Test(gate, attacks_pass_a_harmless_run_alone) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1, .clip_sequence = .05};
+    struct nvdp_context *ctx = support_context();
+    for (int open = 0; open < 2; open++) {
+        const char *run = task_run(ctx, "run", &choice, NULL);
+        if (open) {
+            struct task task = task_make(ctx);
+            struct nvdp__train_options config = task_config(&task, choice.method, run);
+            config.epochs = 1;
+            config.overwrite = true;
+            config.nvib.vib.sigma = 1e-3;
+            (void)task_train(ctx, &config);
+        } else {
+            make_prior(ctx);
+        }
+        struct nvdp_gate_result result = attacked(ctx, short_policy(), run, 400);
+        cr_assert_eq(result.checks, 6);
+        for (size_t i = 0; i < result.checks; i++)
+            is(&result, i, !open, NAN, open ? "expected at most" : "");
+        nvdp_gate_result_free(&result);
+        if (!open) continue;
+        /* an attack that shows more than is promised fails, whatever its number is */
+        result = gated(
+            ctx,
+            "{\"checks\": [{\"attack\": \"pair\", \"number\": \"pairs.right\", \"at_most\": 1,"
+            " \"options\": {\"claimed\": 0.001, \"pairs\": 2, \"samples\": 1000}}]}",
+            run);
+        is(&result, 0, false, NAN, "VIOLATION");
+        nvdp_gate_result_free(&result);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Sets a tensor of a file to zeros. */
+static void clear_tensor(const char *path, const char *name) {
+    unsigned char size[8];
+    FILE *file = fopen(path, "r+b");
+    cr_assert(file != NULL && fread(size, 1, 8, file) == 8);
+    size_t length = 0;
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | size[i];
+    char *header = support_keep(calloc(length + 1, 1));
+    cr_assert_eq(fread(header, 1, length, file), length);
+    json_t *all = json_loads(header, 0, NULL),
+           *at = json_object_get(json_object_get(all, name), "data_offsets");
+    const long first = (long)json_integer_value(json_array_get(at, 0)),
+               end = (long)json_integer_value(json_array_get(at, 1));
+    cr_assert_gt(end, first, "%s", header);
+    fseek(file, 8 + (long)length + first, SEEK_SET);
+    for (long i = first; i < end; i++)
+        fputc(0, file);
+    fclose(file);
+    json_decref(all);
+}
+
+/* An attack that finds nothing without noise either, as all posteriors are the same, fails under an upper limit. */
+Test(gate, attacks_that_are_weak_fail) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .epochs = 1, .clip_sequence = .5};
+    static const char policy[] =
+        "{\"checks\": [{\"attack\": \"membership\", \"number\": \"AUC\", \"at_most\": 1},\n"
+        "{\"attack\": \"membership\", \"number\": \"AUC\", \"at_least\": 0}]}";
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_keep(strdup(support_scratch_path("policy.json")));
+    char weights[600];
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    support_write_text(path, policy);
+    struct nvdp_gate_result result = attacked(ctx, path, run, 80);
+    is(&result, 0, true, NAN, "");
+    is(&result, 1, true, NAN, "");
+    nvdp_gate_result_free(&result);
+    snprintf(weights, sizeof weights, "%s/model/model.safetensors", run);
+    clear_tensor(weights, "vib.mu.weight");
+    result = attacked(ctx, path, run, 80);
+    is(&result, 0, false, NAN, "the attacker is too weak for a conclusion");
+    is(&result, 1, true, NAN, "");
     nvdp_gate_result_free(&result);
     nvdp_context_free(ctx);
 }

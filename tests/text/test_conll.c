@@ -30,6 +30,31 @@ Test(conll, sentences_and_documents) {
     }
 }
 
+Test(conll, is_recognized_by_content) {
+    static const struct {
+        const char *text;
+        bool tagged;
+    } cases[] = {{"Big\tO\nred\tB-COL\n", true},
+                 {"\n \n22 B-Chemical\n", true},
+                 {"of I-X \r\n", true},
+                 {"-DOCSTART-\tO\n", true},
+                 {"text\nplan O\n", false},
+                 {"plan B\n", false},
+                 {"vitamin B-\n", false},
+                 {"a NN O\n", false},
+                 {"text\tlabel\na\tO\n", false},
+                 {"\n\n", false},
+                 {"", false}};
+    struct nvdp_context *ctx = support_context();
+    const char *path = support_scratch_path("words.tsv");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        support_write_text(path, cases[i].text);
+        cr_expect_eq(nvdp__conll_recognize(ctx, path), cases[i].tagged, "%s", cases[i].text);
+    }
+    cr_expect_not(nvdp__conll_recognize(ctx, "-"));
+    nvdp_context_free(ctx);
+}
+
 Test(conll, faults_name_the_line) {
     static const struct {
         const char *text, *error;
