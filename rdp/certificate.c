@@ -333,11 +333,11 @@ static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate
     if (!(clip.word > 0) || !unit || !to->claim[NVDP_THEOREM_SEQUENCE].holds) return;
     word->holds = true;
     word->clip = clip.word;
-    word->mu = nvdp__word_mu(&clip, 1, to->releases);
+    word->mu = nvdp__word_mu(&clip, 1, 1, to->releases);
     word->delta = to->delta;
     word->epsilon = nvdp_gdp_epsilon(word->mu, to->delta);
     word->radius = nvdp__word_radius(&clip, 1);
-    word->phrase_mu = nvdp__word_mu(&clip, NVDP_PHRASE_WORDS, to->releases);
+    word->phrase_mu = nvdp__word_mu(&clip, NVDP_PHRASE_WORDS, NVDP_PHRASE_WORDS, to->releases);
     word->phrase_epsilon = nvdp_gdp_epsilon(word->phrase_mu, to->delta);
     word->phrase_radius = nvdp__word_radius(&clip, NVDP_PHRASE_WORDS);
     word->guesses = to->guesses;

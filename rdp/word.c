@@ -17,8 +17,9 @@ static double slack(const struct nvdp__word_clip *clip) {
     return SLACK * clip->text + STEP;
 }
 
-double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t words, int releases) {
-    const double moved = (nvdp__word_shift(clip, words, words) + slack(clip)) * UP;
+double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t before, size_t after,
+                     int releases) {
+    const double moved = (nvdp__word_shift(clip, before, after) + slack(clip)) * UP;
     return sqrt((double)releases) * fmin(moved, 2 * clip->text) * UP;
 }
 

@@ -40,8 +40,8 @@ struct nvdp__word_clip {
 };
 /* c (4r + k + k'), without arithmetic's slack: the bound on |S - S'|. */
 double nvdp__word_shift(const struct nvdp__word_clip *clip, size_t before, size_t after);
-/* Upper bound of mu for `words` adjacent words in place of as many others, all samples together. */
-double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t words, int releases);
+/* Upper bound of mu for k = `before` adjacent words and k' = `after` others in their place, all samples together. */
+double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t before, size_t after, int releases);
 /* Upper bound of |M - M_0|: the radius for guesses of up to `words` adjacent words and of their presence, one sample. */
 double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words);
 /* The largest c, rounded down, whose mu is at most `mu` for one sample; C is clip->text, or SPARE c if that is infinite.

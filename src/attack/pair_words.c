@@ -6,11 +6,8 @@
 
 #include <string.h>
 
-/* c (4r + k + k') is the shift of one word for windows of r + (k + k' - 2) / 4 words on either side. */
 double nvdp__pair_mu(const struct nvdp__word_clip *clip, const size_t changed[2], int releases) {
-    struct nvdp__word_clip wider = *clip;
-    wider.window += ((double)changed[0] + (double)changed[1] - 2) / 4;
-    return changed[0] + changed[1] > 0 ? nvdp__word_mu(&wider, releases) : 0;
+    return changed[0] + changed[1] > 0 ? nvdp__word_mu(clip, changed[0], changed[1], releases) : 0;
 }
 
 /* A text's tokens and their marks. */

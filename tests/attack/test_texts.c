@@ -901,7 +901,7 @@ Test(texts, words_in_which_two_texts_differ) {
                   "%s, %s: %zu by %zu", of[i].p, of[i].q, changed[0], changed[1]);
     }
     const struct nvdp__word_clip clip = {.1, 100, 1}, small = {.1, .25, 1};
-    cr_expect_eq(nvdp__pair_mu(&clip, (size_t[2]){1, 1}, 4), nvdp__word_mu(&clip, 4));
+    cr_expect_eq(nvdp__pair_mu(&clip, (size_t[2]){1, 1}, 4), nvdp__word_mu(&clip, 1, 1, 4));
     cr_expect_float_eq(nvdp__pair_mu(&clip, (size_t[2]){3, 2}, 1), .9, 1e-4);
     cr_expect_geq(nvdp__pair_mu(&clip, (size_t[2]){3, 2}, 1), nvdp__word_shift(&clip, 3, 2));
     cr_expect_float_eq(nvdp__pair_mu(&small, (size_t[2]){3, 2}, 1), .5, 1e-4);
@@ -942,7 +942,8 @@ Test(texts, of_pairs_one_word_apart) {
             struct nvdp_pair_attacks found = attack_words(&a, &its, NULL);
             size_t broken = 0;
             cr_assert_eq(found.pairs, 8);
-            cr_expect_eq(found.word_epsilon, nvdp_gdp_epsilon(nvdp__word_mu(&its.clip, 1), .01));
+            cr_expect_eq(found.word_epsilon,
+                         nvdp_gdp_epsilon(nvdp__word_mu(&its.clip, 1, 1, 1), .01));
             for (size_t i = 0; i < 8; i++) {
                 const struct nvdp_pair_attack *p = &found.pair[i];
                 cr_expect_eq(p->word > 0, i >= 4);

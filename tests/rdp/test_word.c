@@ -152,17 +152,17 @@ Test(word, shift_of_one_word) {
 
 Test(word, mu_is_capped_by_the_text) {
     const struct nvdp__word_clip near = {.word = 0.1, .text = 4}, far = {.word = 10, .text = 4};
-    cr_expect_geq(nvdp__word_mu(&near, 1, 1), 0.2);
-    cr_expect_leq(nvdp__word_mu(&near, 1, 1), 0.2 + 4e-6);
-    cr_expect_float_eq(nvdp__word_mu(&near, 1, 9), 3 * nvdp__word_mu(&near, 1, 1), 1e-12);
-    cr_expect_geq(nvdp__word_mu(&far, 1, 1), 8);
-    cr_expect_leq(nvdp__word_mu(&far, 1, 1), 8 * (1 + 1e-12));
+    cr_expect_geq(nvdp__word_mu(&near, 1, 1, 1), 0.2);
+    cr_expect_leq(nvdp__word_mu(&near, 1, 1, 1), 0.2 + 4e-6);
+    cr_expect_float_eq(nvdp__word_mu(&near, 1, 1, 9), 3 * nvdp__word_mu(&near, 1, 1, 1), 1e-12);
+    cr_expect_geq(nvdp__word_mu(&far, 1, 1, 1), 8);
+    cr_expect_leq(nvdp__word_mu(&far, 1, 1, 1), 8 * (1 + 1e-12));
     cr_expect_geq(nvdp__word_radius(&near, 1), 0.1);
     cr_expect_leq(nvdp__word_radius(&near, 1), 0.1 + 2e-6);
     cr_expect_eq(nvdp__word_radius(&far, 1), 4);
-    cr_expect_geq(nvdp__word_mu(&near, 3, 1), 0.6);
-    cr_expect_leq(nvdp__word_mu(&near, 3, 1), 3 * nvdp__word_mu(&near, 1, 1));
-    cr_expect_leq(nvdp__word_mu(&far, 3, 1), 8 * (1 + 1e-12));
+    cr_expect_geq(nvdp__word_mu(&near, 3, 3, 1), 0.6);
+    cr_expect_leq(nvdp__word_mu(&near, 3, 3, 1), 3 * nvdp__word_mu(&near, 1, 1, 1));
+    cr_expect_leq(nvdp__word_mu(&far, 3, 3, 1), 8 * (1 + 1e-12));
     cr_expect_eq(nvdp__word_radius(&far, 3), 4);
 }
 
@@ -176,8 +176,8 @@ Test(word, calibration_keeps_the_budget) {
             if (!given) clip.text = nvdp__word_spare(clip.word);
             cr_expect_leq(2 * clip.word, mu);
             cr_expect_geq(2 * clip.word, mu * (1 - 1e-3));
-            cr_expect_leq(nvdp__word_mu(&clip, 1, 1), mu);
-            cr_expect_leq(nvdp_gdp_epsilon(nvdp__word_mu(&clip, 1, 1), 1e-5), epsilon[i]);
+            cr_expect_leq(nvdp__word_mu(&clip, 1, 1, 1), mu);
+            cr_expect_leq(nvdp_gdp_epsilon(nvdp__word_mu(&clip, 1, 1, 1), 1e-5), epsilon[i]);
         }
     cr_expect(isnan(nvdp__word_clip_for(&(struct nvdp__word_clip){.text = 1e9}, 1)));
 }

@@ -186,7 +186,7 @@ static void change_words(double window, size_t changes) {
             for (size_t k = 0; k < TEXTS; k += 2)
                 largest = fmax(largest, distance(mean + k * NUMBERS, mean + (k + 1) * NUMBERS));
         }
-        cr_expect_leq(largest, nvdp__word_mu(&bound, 1), "clips %g and %g: %g", bound.word,
+        cr_expect_leq(largest, nvdp__word_mu(&bound, 1, 1, 1), "clips %g and %g: %g", bound.word,
                       bound.text, largest);
         release(&w);
     }
@@ -220,7 +220,7 @@ static void ascend(double window, double share) {
         cr_assert_eq(word->forward(w.self, &in, &draw, &pooled), NVDP_OK);
         means(&w, mean);
         reached = distance(mean, mean + NUMBERS);
-        cr_assert_leq(reached, nvdp__word_mu(&bound, 1));
+        cr_assert_leq(reached, nvdp__word_mu(&bound, 1, 1, 1));
         for (size_t i = 0; i < NUMBERS; i++) {
             d[i] = (float)((mean[i] - mean[NUMBERS + i]) / reached);
             d[NUMBERS + i] = -d[i];
@@ -231,7 +231,8 @@ static void ascend(double window, double share) {
             for (size_t k = 0; k < w.params.entry[i].count; k++)
                 nvdp__value(&w.params, i)[k] += 0.5F * nvdp__grad(&w.params, i)[k];
     }
-    cr_expect_geq(reached, share * nvdp__word_mu(&bound, 1), "window %g: %g", window, reached);
+    cr_expect_geq(reached, share * nvdp__word_mu(&bound, 1, 1, 1), "window %g: %g", window,
+                  reached);
     release(&w);
 }
 
