@@ -385,8 +385,10 @@ static nvdp_status take_points(struct nvdp_context *ctx,
                                struct nvdp_certificate *to) {
     const char **text = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->exact.epsilons, &text, &to->points));
-    for (size_t i = 0; i < to->points; i++)
+    for (size_t i = 0; i < to->points; i++) {
         to->curve[i].epsilon = nvdp__strtod(text[i], NULL);
+        to->curve[i].delta = 1; /* unless a theorem proves less */
+    }
     free(text);
     return nvdp__guess_baselines(ctx, options, &to->guesses, to->guess);
 }

@@ -226,7 +226,8 @@ class TrainingOptions(Options):
     sensitive_list: Optional[Union[str, PathLike[str]]] = _row()
     """santext-plus: list of the sensitive tokens, one per line."""
     latent_dim: Optional[int] = _row(default_value="0", min=0.0, max=1048576.0)
-    """Width of a vector of the sample; 0: the width of the encoder. From 0 to 1048576. Default: 0."""
+    """Width of a vector of the sample, for word the numbers per text, whose norm is clipped as a whole; 0: the width of the encoder, for
+    word 2. From 0 to 1048576. Default: 0."""
     latent_heads: Optional[int] = _row(default_value="0", min=0.0, max=4096.0)
     """Attention heads over the sample; 0: as many as the encoder has. From 0 to 4096. Default: 0."""
     mu_tau: Optional[Union[float, str]] = _row(default_value="1", min=-1000000.0, max=1000000.0)
