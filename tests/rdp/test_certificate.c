@@ -313,6 +313,8 @@ Test(certificate, conditions) {
     struct nvdp_limits base = {.struct_size = sizeof base, .method = "base"};
     const struct nvdp_certificate made = certify(ctx, &base, "1");
     cr_expect_eq(made.theorem, NVDP_THEOREM_NONE);
+    for (size_t i = 0; i < made.points; i++)
+        cr_expect_eq(made.curve[i].delta, 1);
     support_contains(made.claim[0].condition[0].option, "--method");
     base = sequence();
     base.clip_sequence = NAN;
