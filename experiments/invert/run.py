@@ -198,7 +198,7 @@ def releases(study):
     scale = "%s, mean of the token states, centered, scaled to norm C, one sample of each question; %s public questions, %s attacked ones; %s training steps, %s rounds." % (
         study.options.model, format(RELEASE_PAIRS, ","), study.options.texts, study.options.steps, study.options.search)
     note = ("The encoder is public: the attacker makes samples of the public questions, and compares guesses with the sample by the release's own map. "
-            "What is recovered here is less than what is known of a text by whoever has a list of texts that contains it: see [named](search.md).")
+            "Whoever has a list of texts that contains the text knows more: see [named](search.md).")
     missing = any(isinstance(item, Missing) for row in rows for item in row)
     return Table(scale, ["release", "the model sees", *METRICS], rows, unknown() if missing else " ".join(said), note)
 

@@ -32,8 +32,8 @@ struct nvdp__attack {
     const char *const *options; /* applicable options, NULL-terminated */
     const char *exclusive[2];   /* two options that exclude each other; NULL: none */
     bool opens;                 /* `run` opens the posteriors itself */
-    bool per_word;              /* its bounds are those of a certificate per word, if there is one */
-    size_t size; /* size of the struct that `run` fills; its first member is its size */
+    bool per_word; /* its bounds are those of a certificate per word, if there is one */
+    size_t size;   /* size of the struct that `run` fills; its first member is its size */
     nvdp_status (*run)(const struct nvdp__attacked *attacked, void *found);
     const struct nvdp_result_table *table; /* of that struct; its view of JSON is "json" */
     /* Add what is not in the struct, such as options: keys, and the first lines of the text.  NULL: nothing.  `add`
