@@ -42,7 +42,9 @@ static const struct {
     {"cache", 2, "pretraining keeps no states of frozen layers"},
     {"certified-epsilon", 2, "of training, or of an encoder that is released without training"},
     {"clip-sequence", 2, "a bound of the means, or the norm of all of them"},
-    {"data", 3, "a run knows its task's folder, sanitized texts need the original ones"},
+    {"data", 4,
+     "a run knows its task's folder, sanitized texts need the original ones, and files of texts "
+     "for commands that measure a run without a task"},
     {"delta", 3, "pseudo-counts of the prior, a statement's delta, that of a bound from below"},
     {"draws", 2, "noise that is averaged over, draws that measure a mechanism"},
     {"dropout", 2, "a checkpoint has its own, a new model has none"},
