@@ -182,7 +182,7 @@ def mechanisms(study):
 
 @study.table
 def releases(study):
-    "How much of a question does the attacker recover from a certified release of its sentence embedding?"
+    "What does the attacker read off a certified release of sentence embeddings?"
     rows, said = [], []
     public, attacked = questions(study, True, RELEASE_PAIRS), questions(study, False, study.options.texts)
     for clip in CLIPS:

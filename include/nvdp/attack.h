@@ -127,8 +127,8 @@ struct nvdp_pair_attack {
     /** Adjacent words of P that differ from those of Q, and of Q; 0 without a certificate per word. */
     size_t changed[2];
     double proven; /**< proven epsilon for such a pair, at most `certified` */
-    double
-        proven_right; /**< proven upper bound of `right` for such a pair; NaN: nothing is proven */
+    /** Proven upper bound of `right` for such a pair; NaN: nothing is proven. */
+    double proven_right;
 };
 
 /** Result of nvdp_attack_pairs(). */
@@ -146,8 +146,8 @@ struct nvdp_pair_attacks {
     double guess;
     /** All pairs have equal posteriors even without noise: the attack shows nothing. */
     bool weak;
-    double
-        word_epsilon; /**< proven epsilon for texts that differ in one word; NaN: nothing is proven per word */
+    /** Proven epsilon for texts that differ in one word; NaN: nothing is proven per word. */
+    double word_epsilon;
     double word_guess; /**< proven upper bound of the share right for such texts; NaN as above */
 };
 

@@ -361,8 +361,7 @@ static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvd
     NVDP_TRY(nvdp_config_set(config, "at-epsilon", EPSILONS));
     NVDP_TRY(nvdp_model_certificate(ctx, model, config, &certificate));
     *proven = (struct nvdp__tradeoff){.mu = isfinite(certificate.mu) ? certificate.mu : INFINITY};
-    const bool curve = isinf(proven->mu) && isfinite(certificate.epsilon);
-    for (size_t i = 0; curve && i < certificate.points; i++)
+    for (size_t i = 0; i < certificate.points && isinf(proven->mu); i++)
         nvdp__tradeoff_add(proven, certificate.curve[i].epsilon, certificate.curve[i].delta);
     nvdp__membership_proven(proven, certificate.epsilon, delta, out);
 cleanup:

@@ -460,10 +460,13 @@ nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
     int64_t *order = NULL;
     NVDP_TRY(nvdp__encode_input_read(ctx, path, limits, &input));
     *all = input.data.count;
+    if (limit == 0 || limit >= *all) {
+        NVDP_TRY(pick(ctx, &input.data, *all, NULL, out));
+        goto cleanup;
+    }
     NVDP_TRY(NVDP__NEW(ctx, order, *all));
     nvdp__epoch_order(seed, 0, *all, order);
-    const bool draws = limit > 0 && limit < *all;
-    NVDP_TRY(pick(ctx, &input.data, draws ? limit : *all, draws ? order : NULL, out));
+    NVDP_TRY(pick(ctx, &input.data, limit, order, out));
 cleanup:
     nvdp__encode_input_release(&input);
     free(order);

@@ -114,7 +114,7 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);
-/* Returns the largest epsilon for one word in place of another: at most that of any two texts. */
+/* Returns epsilon for one word in place of another. It is never above the epsilon of any two texts. */
 double nvdp__spent_word_epsilon(const struct nvdp__spent *spent);
 /* Writes "epsilon 12.3 at delta 1e-05", with " (per word 2)" if less is proven per word, and returns the text. */
 enum { NVDP__SPENT_TEXT = 96 };

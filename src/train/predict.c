@@ -82,15 +82,6 @@ cleanup:
     return status;
 }
 
-static nvdp_status check_task(struct nvdp_context *ctx, const char *path,
-                              const struct nvdp__run *run) {
-    if (!nvdp__run_has_no_task(run)) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "%s: expected a run of a task, found one without (method %s), which predicts "
-                      "nothing; train a receiver on its exported samples with nvdp reuse",
-                      path, nvdp_method_name(run->model->info.method));
-}
-
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
                          char **written) {
     nvdp_status status = NVDP_OK;
@@ -106,7 +97,6 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
             config->input));
     NVDP_TRY(nvdp__check_folder_of(ctx, config->out));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
-    NVDP_TRY(check_task(ctx, config->run, &run));
     path = config->out != NULL
                ? nvdp__strdup(ctx, config->out)
                : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
@@ -200,7 +190,6 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
                               struct nvdp__run *run) {
     const struct nvdp__run_options bare = {.run = options->run};
     NVDP_RETURN_IF_FAILED(nvdp__run_open(ctx, &bare, run));
-    NVDP_RETURN_IF_FAILED(check_task(ctx, options->run, run));
     if (run->model->info.task.tags || run->config.representations != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           run->config.representations != NULL

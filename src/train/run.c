@@ -223,7 +223,16 @@ cleanup:
     return status;
 }
 
-/* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck. */
+static nvdp_status check_task(struct nvdp_context *ctx, const char *path,
+                              const struct nvdp__run *run) {
+    if (!nvdp__run_has_no_task(run)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected a run of a task, found one without (method %s), which predicts "
+                      "nothing; train a receiver on its exported samples with nvdp reuse",
+                      path, nvdp_method_name(run->config.method));
+}
+
+/* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck; without, only runs of a task. */
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
     nvdp_status status = NVDP_OK;
@@ -235,7 +244,8 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     }
     NVDP_TRY(nvdp__outdir_check_run(ctx, config->run));
     NVDP_TRY(nvdp__run_read_config(ctx, config->run, &opened.config, &opened.config_owner));
-    if (bottleneck) NVDP_TRY(check_bottleneck(ctx, config->run, &opened.config));
+    NVDP_TRY(bottleneck ? check_bottleneck(ctx, config->run, &opened.config)
+                        : check_task(ctx, config->run, &opened));
     NVDP_TRY(nvdp__outdir_check_ended(ctx, config->run));
     directory = nvdp__join(ctx, config->run, "model");
     NVDP_TRY(NVDP__MADE(directory));

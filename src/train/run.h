@@ -29,11 +29,11 @@ nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory
 nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__train_options *config,
                                 const struct nvdp_dataset *all, struct nvdp_dataset **train,
                                 struct nvdp_dataset **held);
-/* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. For a run without a task,
- * config->data names a file of texts. */
+/* Reads RUN/run.json and RUN/model; loads config->split of config->data unless split is NULL. Returns
+ * NVDP_ERR_ARGUMENT, before loading anything, for a run without a task: it has no labels and predicts nothing. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
-/* The same, for work on texts shared through a bottleneck. Returns NVDP_ERR_ARGUMENT, before
+/* The same, for work on texts shared through a bottleneck; of a run without a task, config->data is a file of texts. Returns NVDP_ERR_ARGUMENT, before
  * loading anything, if the run's users add noise to their texts themselves (token-noise). */
 nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
                                       const struct nvdp__run_options *config,
