@@ -13,7 +13,7 @@ import math
 import os
 import sys
 
-from common import gnuplot
+from common import at_most, gnuplot
 from sweeps import RESULTS, first, page_table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -83,7 +83,7 @@ def from_pages():
 
 def entry(encoder, task, method, epsilon, clip, seeds, cell, base, source):
     mean, _, sd = cell.partition(" ± ")
-    return dict(encoder=encoder, task=task, method=method, epsilon="%.1f" % epsilon, clip="%.3g" % clip, seeds=seeds, score=mean, sd=sd, base=base, source=source)
+    return dict(encoder=encoder, task=task, method=method, epsilon=at_most(epsilon, 1, math.inf), clip="%.3g" % clip, seeds=seeds, score=mean, sd=sd, base=base, source=source)
 
 
 def from_records():
@@ -134,7 +134,7 @@ def table(rows):
     clips = [clip_of(epsilon) for epsilon in COLUMNS]
     lines = ["| epsilon | %s | base |" % " | ".join("%.0f" % epsilon for epsilon in COLUMNS), "|---|" + "---:|" * (len(COLUMNS) + 1),
              "| C | %s | |" % " | ".join("%.2f" % clip for clip in clips),
-             "| *right at most* | %s | |" % " | ".join("%.1f" % (100 * right_at_most(clip)) for clip in clips)]
+             "| *right at most* | %s | |" % " | ".join(at_most(100 * right_at_most(clip), 1, 100) for clip in clips)]
     for encoder, name in ENCODERS.items():
         tasks = [task for task in TASKS.values() if any(row["encoder"] == encoder and row["task"] == task for row in rows)]
         lines.append("| **%s**%s |" % (name, "" if tasks else ": not run, see [%s](papers-%s.md)" % ((STUDIES[encoder],) * 2)) + " |" * (len(COLUMNS) + 1))

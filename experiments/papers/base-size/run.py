@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures an encoder of base size, all-mpnet-base-v2, on the six tasks, and the methods on it.
 
-The encoder has 12 layers of width 768, as the papers' BERT-base. finetune.py fine-tunes it on each task with PyTorch (low-rank changes of all its
-linear layers, by whoever has a GPU); then it is frozen, and nvdp trains everything else on its states, in bf16: the head of `base`, and the methods. `--tuned`
-may also name models of nvdp's own runs, such as runs/{task}-{seed}/model. The encoder has learned the first 10,000 rows of SST-2's train file, and nvdp
+The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task: on SST-2 and MRPC with PyTorch (finetune.py: low-rank
+changes of all its linear layers, on a GPU), on the other tasks with nvdp (the table `tuned`: all weights, on a CPU with bf16). Then it is frozen, and nvdp
+trains everything else on its states, in bf16: the head of `base`, and the methods. SST-2's encoder has learned the first 10,000 rows of the train file, and nvdp
 draws 10,000 rows for each seed: about 18,500 labeled texts in all. In the other tasks both use all stored rows. The best epoch of nvdp's
 training is chosen on texts that the encoder may have learned; the dev files, on which everything is scored, are new to both. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left
 and about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
@@ -12,13 +12,14 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from common import Missing, Table, agrees, disagrees, unknown
+from common import Missing, Table, agrees, at_most, disagrees, number, unknown
 import decision
 from sweeps import SweepStudy, mean_of, number_of, score
 
 study = SweepStudy(__file__, "An encoder of base size", {
     "glue": ("glue", "folder of GLUE's tasks"),
-    "tuned": ("tuned/{task}-{seed}", "fine-tuned encoders, from finetune.py"),
+    "model": ("models/mpnet", "the encoder that is fine-tuned"),
+    "tuned": ("out/papers/base-size/tuned-{task}-{seed}/model", "fine-tuned encoders"),
     "name": ("mpnet", "the encoder's name in the records"),
     "layers": (12, "layers of the encoder"),
     "seeds": (3, "number of training seeds"),
@@ -36,6 +37,7 @@ TASKS = {
 }
 TEXTS = {"sst2": 872, "mrpc": 408, "stsb": 1500, "qnli": 5463, "qqp": 19702, "rte": 277}  # of the dev files
 ENCODE = 200  # tokens per second of one AVX2 core
+EPOCHS = {"stsb": 3, "qnli": 2, "qqp": 2, "rte": 3}  # of the encoders that nvdp fine-tunes; finetune.py fine-tuned the others
 CLIPS = (1, 2, 3, 5)
 EPSILONS = (8, 16, 32)
 
@@ -44,6 +46,15 @@ def common(study, task):
     folder, rows, _, _, _, length = TASKS[task]
     return {"tasks": [task], "data": {task: "{glue}/" + folder}, "patience": 0, "freeze_layers": study.options.layers, "precision": "bf16", "max_length": length,
             "limit_train": rows}
+
+
+def tune(study, task):
+    """Fine-tunes all weights of the encoder once per seed, and returns the scores on the dev file."""
+    folder, rows, _, train, dev, length = TASKS[task]
+    metric = "test.metrics.%s.mean" % ("pearson" if task == "stsb" else "accuracy")
+    return [study.measure("%s/%s/tuned-%d" % (study.options.name, task, seed), "train", "--task", task, "--data", "{glue}/" + folder, "--model", "{model}", "--method", "base", "--limit-train", rows,
+                          "--precision", "bf16", "--max-length", length, "--epochs", EPOCHS[task], "--batch", 32, "--lr", 3e-5, "--seed", seed, "--out", "{out}/tuned-%s-%d" % (task, seed),
+                          hours=(3 * EPOCHS[task] * train + dev) / ENCODE / 3.6, keep=[metric])[metric] for seed in study.seeds()]
 
 
 def base(study, task):
@@ -193,9 +204,9 @@ def table(study, task):
             clip = setting["clip_sequence"]
             epsilon = decision.epsilon_of(clip) if clip else None
             other = next((mean for at, (mean, _) in small.items() if epsilon and abs(at - epsilon) < 0.5), "-")
-            rows.append([setting["label"], "C %.3g, epsilon %.1f" % (clip, epsilon) if clip else "lambda %g" % setting["lambda_g"], score(setting),
+            rows.append([setting["label"], "C %.3g, epsilon %s" % (clip, at_most(epsilon, 1, math.inf)) if clip else "lambda %g" % setting["lambda_g"], score(setting),
                          other if other == "-" else "%.1f" % other, number_of(setting, "rd_sum_max"), number_of(setting, "linked"),
-                         "%.3g" % named_at_most(clip, texts(task)) if clip else "-"])
+                         at_most(named_at_most(clip, texts(task))) if clip else "-"])
     scale = "all-mpnet-base-v2, %s rows, %d seeds planned. The fourth column has the expected score of base, and else the score of all-MiniLM-L6-v2 at the same epsilon." % (
         "10,000" if task == "sst2" else "all stored", study.options.seeds)
     if isinstance(start, Missing):
@@ -217,6 +228,15 @@ def register(task):
 
 for task in TASKS:
     register(task)
+
+
+@study.table
+def tuned(study):
+    "Fine-tuning of the encoder with nvdp"
+    rows = [[TASKS[task][0], EPOCHS[task], TASKS[task][2], *(found if isinstance(found, Missing) else number(100 * found, 1) for found in tune(study, task))] for task in EPOCHS]
+    return Table("%s, all weights, bf16, batch 32, rate 3e-5. finetune.py fine-tuned the encoders of the other tasks." % study.options.model,
+                 ["task", "epochs", "expected", *("seed %d" % seed for seed in study.seeds())], rows, "The scores on the dev files. The heads of these classifiers are not used below.")
+
 
 if __name__ == "__main__":
     study.main()

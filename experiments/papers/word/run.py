@@ -11,7 +11,7 @@ import statistics
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from common import Missing, Study, Table, gnuplot, mean, number, verdict  # noqa: E402
+from common import Missing, Study, Table, at_most, gnuplot, mean, number, verdict  # noqa: E402
 
 study = Study(__file__, "Proven privacy of every word: scores", {
     "glue": ("glue", "folder of GLUE's tasks"),
@@ -163,7 +163,7 @@ def attacker(study):
     for window in WINDOWS[:1]:  # with windows, a candidate costs 4 r + 1 of them
         found = [attack("sst2", epsilon, window) for epsilon in EPSILONS]
         rows.append([label(window), *(value for value, _, _ in found), mean([prior for _, prior, _ in found])])
-        rows.append(["proven at most", *(bound for _, _, bound in found), ""])
+        rows.append(["proven at most", *(at_most(bound, 4) for _, _, bound in found), ""])
         bounds += [value if isinstance(value, Missing) else value <= bound for epsilon, (value, _, bound) in zip(EPSILONS, found) if epsilon in FEW]
     for mechanism in PRIVATIZED:
         found = [invert(mechanism, epsilon) for epsilon in EPSILONS]
