@@ -65,12 +65,12 @@ static nvdp_status write_proven(struct nvdp_context *ctx, double epsilon, uint64
     return NVDP_OK;
 }
 
-static bool has_earlier(const struct nvdp__release_facts *facts) {
-    return facts->counted && facts->spent.seen_before > 0;
+bool nvdp__counts_more(const struct nvdp__release_facts *facts) {
+    return facts->counted && facts->spent.samples > facts->samples;
 }
 
 static uint64_t all_samples(const struct nvdp__release_facts *facts) {
-    return has_earlier(facts) ? facts->spent.samples : facts->samples;
+    return nvdp__counts_more(facts) ? facts->spent.samples : facts->samples;
 }
 
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts) {
@@ -92,7 +92,7 @@ static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_fac
     struct nvdp_word_claim *word = &facts->word;
     char *text = NULL;
     *word = facts->certified ? facts->certificate.word : (struct nvdp_word_claim){.holds = false};
-    if (word->holds && has_earlier(facts)) {
+    if (word->holds && nvdp__counts_more(facts)) {
         word->mu = facts->spent.word_mu;
         word->holds = isfinite(word->mu);
         word->epsilon = word->holds ? nvdp_gdp_epsilon(word->mu, word->delta) : INFINITY;
@@ -112,7 +112,7 @@ static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_fac
 }
 
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
-    const bool more = has_earlier(facts);
+    const bool more = nvdp__counts_more(facts);
     const uint64_t samples = all_samples(facts);
     const double epsilon = !facts->certified ? INFINITY
                            : more            ? facts->spent.epsilon
@@ -171,15 +171,16 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
     const struct nvdp__clip_config *clip = &facts->info->nvib.clip;
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT],
         alone[NVDP__SAMPLES_TEXT + 24], proven[NVDP__PROVEN_TEXT];
-    nvdp__snprintf(alone, sizeof alone, "%s of this file alone",
+    nvdp__snprintf(alone, sizeof alone, "%s, of one row of this file",
                    nvdp__samples_text(facts->samples, samples));
-    if (facts->certified && has_earlier(facts))
+    if (facts->certified && nvdp__counts_more(facts))
         nvdp__append(
             writer, "%s\n",
             nvdp__proven_text(facts->certificate.epsilon, facts->certificate.delta, alone, proven));
     if (facts->certified && facts->certificate.word.holds &&
-        (has_earlier(facts) || !facts->word_useful))
-        nvdp__append(writer, "Proven per word, of this file alone: epsilon %s at delta %g, %s.\n",
+        (nvdp__counts_more(facts) || !facts->word_useful))
+        nvdp__append(writer,
+                     "Proven per word, of one row of this file: epsilon %s at delta %g, %s.\n",
                      nvdp__bound(a, facts->certificate.word.epsilon), facts->certificate.word.delta,
                      nvdp__samples_text(facts->samples, samples));
     if (facts->word_useful && facts->word_guesses[0] != '\0')
@@ -288,19 +289,19 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
     }
     nvdp__append(writer, "By its sender's ledger %s of these texts %s shared before",
                  spent->seen_before > 0 ? "some" : "none", spent->seen_before > 0 ? "were" : "was");
-    if (spent->samples > facts->samples)
+    if (nvdp__counts_more(facts))
         nvdp__append(writer, "; %s has up to %" PRIu64 " samples",
                      spent->seen_before > 0 ? "with this file a text"
                                             : "a text that is in several rows",
                      spent->samples);
-    if (spent->samples > facts->samples && isfinite(spent->epsilon))
+    if (nvdp__counts_more(facts) && isfinite(spent->epsilon))
         nvdp__append(writer, ", which together have %s",
                      nvdp__spent_text(spent->epsilon,
                                       nvdp__word_sample_mu(facts) > 0
                                           ? nvdp__spent_word_epsilon(spent)
                                           : spent->epsilon,
                                       text));
-    else if (spent->samples > facts->samples)
+    else if (nvdp__counts_more(facts))
         nvdp__append(writer, ", and nothing is proven of them together");
     nvdp__append(writer, ".");
     if (spent->persons > 0) append_persons(writer, facts);

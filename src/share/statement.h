@@ -70,6 +70,8 @@ bool nvdp__names_most(const struct nvdp_linkage *linkage);
  * ledger counts, must be at most NVDP_USEFUL_EPSILON.  At most half of the samples may be named.  Fills `useful` and
  * `guarantee`, the first line of the statement: the proven guarantee, or the reason why there is no useful one. */
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
+/* Returns true if the ledger counts more samples of a text than a row of this file has: of other files, or of other rows. */
+bool nvdp__counts_more(const struct nvdp__release_facts *facts);
 /* Returns mu of one sample for one word in place of another; 0: nothing is proven per word. */
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts);
 /* Returns an upper bound, rounded up, on the total variation between the weights of all samples of a text and a

@@ -774,7 +774,7 @@ static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
     }
     *texts = v.held != NULL ? v.held->shape.texts : 0;
     *epsilon = v.facts.word_useful && !v.facts.useful ? v.facts.word.epsilon
-               : v.facts.spent.seen_before > 0        ? v.facts.spent.epsilon
+               : nvdp__counts_more(&v.facts)          ? v.facts.spent.epsilon
                                                       : v.found.epsilon;
     *out = v.found;
 cleanup:

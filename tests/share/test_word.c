@@ -89,7 +89,12 @@ static void release_and_verify(size_t window) {
     free(line);
 
     export(ctx, folder, file, NULL, &exported);
-    support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    support_contains(exported.guarantee,
+                     "Proven per word: epsilon 3.722 at delta 1e-05, 3 samples");
+    support_contains(
+        exported.statement,
+        "Proven per word, of one row of this file: epsilon 2 at delta 1e-05, one sample.");
+    support_contains(exported.statement, "a text that is in several rows has up to 3 samples");
     support_contains(exported.statement, "No guarantee for a text as a whole");
     support_contains(exported.statement, "Proven for each single occurrence of a word");
     support_contains(exported.statement, "for 3 adjacent words epsilon is ");
@@ -99,8 +104,8 @@ static void release_and_verify(size_t window) {
     cr_expect(found.holds && found.certified && !found.useful, "%s", found.statement);
     for (size_t i = 0; i < found.checks; i++)
         support_lacks(found.check[i].what, "length");
-    cr_expect_float_eq(found.word_mu, guarantee.word.mu, 1e-6);
-    cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(guarantee.word.mu, 1e-5), 1e-4);
+    cr_expect_float_eq(found.word_mu, sqrt(3) * guarantee.word.mu, 1e-6);
+    cr_expect_float_eq(found.word_epsilon, nvdp_gdp_epsilon(found.word_mu, 1e-5), 1e-4);
 
     /* A second file of the texts: n samples have sqrt(n) times the mu of one. */
     exported = (struct nvdp_export_result)NVDP_RESULT(struct nvdp_export_result);
@@ -114,16 +119,16 @@ static void release_and_verify(size_t window) {
                         "Proven per word: epsilon %lf at delta 1e-05, %d samples", &stated,
                         &samples),
                  2, "%s", exported.guarantee);
-    cr_expect_geq(samples, 2); /* some texts are there more than once */
+    cr_expect_eq(samples, 6); /* a text is in three rows */
     const double all = nvdp_gdp_epsilon(sqrt(samples) * guarantee.word.mu, 1e-5);
     cr_expect(stated >= all && stated < 1.01 * all, "%g, expected %g", stated, all);
     cr_expect_float_eq(exported.spent_word_epsilon, all, 1e-4);
     cr_expect_gt(exported.spent_epsilon, NVDP_USEFUL_EPSILON);
     ledger_says_per_word(ctx, folder, stated, exported.statement);
-    support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
+    support_contains(exported.statement, "Proven per word, of one row of this file: epsilon 2");
     support_contains(exported.statement,
                      "No useful guarantee over all texts: the proven epsilon is");
-    support_contains(exported.statement, "one sample of this file alone.");
+    support_contains(exported.statement, "one sample, of one row of this file.");
     support_lacks(exported.statement, "Proven: ");
     nvdp_export_result_free(&exported);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -143,7 +148,8 @@ static void release_and_verify(size_t window) {
         export(ctx, folder, file, secure ? NULL : "1", &exported);
         support_lacks(exported.guarantee, "Proven per word");
         if (secure)
-            support_contains(exported.statement, "Proven per word, of this file alone: epsilon 2");
+            support_contains(exported.statement,
+                             "Proven per word, of one row of this file: epsilon 2");
         nvdp_export_result_free(&exported);
         found = (struct nvdp_verification)NVDP_RESULT(struct nvdp_verification);
         cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
@@ -179,6 +185,44 @@ static size_t refused(struct nvdp_context *ctx, const char *file, const char *wh
     return wrong;
 }
 
+static void export_texts(struct nvdp_context *ctx, const char *run, const char *rows,
+                         const char *file) {
+    struct nvdp_config *options = NULL;
+    const char *input = support_scratch_path("texts.tsv");
+    char text[256];
+    snprintf(text, sizeof text, "sentence\tlabel\n%s", rows);
+    support_write_text(input, text);
+    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", run);
+    set(options, "input", input);
+    set(options, "out", file);
+    set(options, "budget-samples", "9");
+    set(options, "model-id", "0123456789abcdef0123456789abcdef");
+    cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(options);
+}
+
+/* A text in two rows has two samples, though no earlier file has it. */
+Test(word_release, counts_all_rows_of_a_text) {
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(support_scratch_path("word"));
+    const char *file = support_scratch_path("rows.h5");
+    struct nvdp__train_options config = options_of(ctx, run);
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    task_train(ctx, &config);
+    export_texts(ctx, run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file);
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds);
+    cr_expect_eq(found.spent_samples, 2);
+    support_contains(found.guarantee, "Proven per word: epsilon 2.9");
+    support_contains(found.guarantee, "2 samples");
+    cr_expect_float_eq(found.word_epsilon, 2.954, 1e-3);
+    free((void *)config.data);
+    free((void *)config.model);
+    free(run);
+    nvdp_context_free(ctx);
+}
+
 /* A number below the one that follows from the file itself is found. Files of one release may state different sums. */
 Test(word_release, the_sum_of_the_ledger_is_checked) {
     struct nvdp_context *ctx = support_context();
@@ -189,21 +233,8 @@ Test(word_release, the_sum_of_the_ledger_is_checked) {
     task_train(ctx, &config);
     cr_assert_eq(mkdir(folder, 0700), 0);
     for (int i = 0; i < 2; i++) {
-        struct nvdp_config *options = NULL;
-        struct nvdp_export_result out = NVDP_RESULT(struct nvdp_export_result);
-        const char *input = support_scratch_path("texts.tsv");
-        support_write_text(input, i == 0 ? "sentence\tlabel\ngood\t1\nbad\t0\n"
-                                         : "sentence\tlabel\ngood\t1\ncat\t0\n");
         snprintf(file[i], sizeof file[i], "%s/%d.h5", folder, i);
-        cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
-        set(options, "run", run);
-        set(options, "input", input);
-        set(options, "out", file[i]);
-        set(options, "budget-samples", "9");
-        set(options, "model-id", "0123456789abcdef0123456789abcdef");
-        cr_assert_eq(nvdp_export(ctx, options, &out), NVDP_OK, "%s", nvdp_context_error(ctx));
-        nvdp_config_free(options);
-        nvdp_export_result_free(&out);
+        export_texts(ctx, run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i]);
     }
     cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds);
@@ -258,7 +289,9 @@ Test(word_release, with_private_training_both_are_stated) {
     support_contains(line, owner);
     free(line);
     export(ctx, run, file, NULL, &exported);
-    support_contains(exported.statement, "Proven per word: epsilon 2 at delta 1e-05, one sample");
+    support_contains(
+        exported.statement,
+        "Proven per word, of one row of this file: epsilon 2 at delta 1e-05, one sample");
     snprintf(owner, sizeof owner, "epsilon %s at delta %s for one training text (zero-out)",
              bound[0], bound[1]);
     support_contains(exported.statement, owner);
