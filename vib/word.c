@@ -90,6 +90,8 @@ struct word {
     float *d_z, *d_y, *d_g, *d_x;
 };
 
+static const double MAX_CLIP = 1e6; /* above it, float rounds the noise away */
+
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     struct nvdp__nvib_config made = *config;
@@ -102,6 +104,14 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method %s: expected {word-epsilon} E, the privacy of one word, or "
                           "{clip-word}, found neither",
+                          mechanism->name);
+    if (made.clip.word > MAX_CLIP)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{clip-word}: expected at most %g, found %g",
+                          MAX_CLIP, made.clip.word);
+    if (made.length_policy != NVDP_LENGTH_HIDDEN)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{length-policy}: method %s shares one vector per text: expected hidden, "
+                          "found public",
                           mechanism->name);
     if (isinf(made.clip.sequence)) made.clip.sequence = nvdp__word_spare(made.clip.word);
     if (made.pool != NVDP_POOL_AUTO && made.pool != NVDP_POOL_FIRST)
@@ -468,9 +478,9 @@ static void limits(const struct nvdp__nvib_config *config, struct nvdp_limits *l
 
 /* Texts are read whole, and a sample is one vector without weights or attention. */
 static const char *const unread[] = {
-    "max-length",     "latent-heads", "kappa",       "query", "weights",
-    "row-index",      "alpha-tau",    "prior-alpha", "delta", "clip-alpha-min",
-    "clip-alpha-max", "vtdp-pool",    "vib-sigma",   NULL};
+    "encoder",        "max-length",     "latent-heads", "kappa",       "query",
+    "weights",        "row-index",      "alpha-tau",    "prior-alpha", "delta",
+    "clip-alpha-min", "clip-alpha-max", "vtdp-pool",    "vib-sigma",   NULL};
 
 const struct nvdp__method nvdp__method_row_word = {
     .mechanism = &nvdp__mechanism_word,

@@ -381,6 +381,14 @@ def test_options_and_presets():
         nvdp.options("nothing")
 
 
+def test_method_word_needs_no_preset(compact, tmp_path):
+    rows = texts_of(np.random.default_rng(7), 24)
+    for i, options in enumerate(({"method": "word"}, {"word_epsilon": 4, "certified_epsilon": 100})):
+        nvdp.train(*rows, model=compact, out=tmp_path / str(i), epochs=1, batch=8, cache=None, threads=1, **options)
+        config = json.loads((tmp_path / str(i) / "run.json").read_text())["config"]
+        assert (config["preset"], config["method"]) == ("word", "word")
+
+
 def test_result_fields():
     rows = {one.name: one for one in nvdp.result_fields("train")}
     assert rows["loss_g"].unit == "nats" and rows["epochs_run"].help

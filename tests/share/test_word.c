@@ -325,6 +325,16 @@ Test(word_release, refusals_and_both_budgets) {
     cr_expect_eq(nvdp__train_calibrate(ctx, &other), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "option --word-window: expected a method with a");
     other = config;
+    other.nvib.length_policy = NVDP_LENGTH_PUBLIC;
+    struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
+    cr_expect_eq(nvdp__train(ctx, &other, &none), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "--length-policy: method word");
+    other = config;
+    other.word_epsilon = 0;
+    other.nvib.clip.word = 1e7;
+    cr_expect_eq(nvdp__train(ctx, &other, &none), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "--clip-word: expected at most 1e+06");
+    other = config;
     other.nvib.clip.window = 1;
     other.word_layers = 9;
     struct nvdp_train_result refused = NVDP_RESULT(struct nvdp_train_result);
