@@ -16,10 +16,10 @@ from common import Missing, Study, Table, at_most, gnuplot, mean, number, verdic
 study = Study(__file__, "Proven privacy of every word: scores", {
     "glue": ("glue", "folder of GLUE's tasks"),
     "model": ("models/minilm", "encoder: its word embeddings for method word, and the classifier of privatized texts"),
+    "prior": ("models/compact", "masked language model of the attacker"),
     "text": ("wikitext-2/test.txt", "public text whose counts say which tokens are frequent, for SanText+"),
     "rows": (10000, "training texts of SST-2"),
     "seeds": (3, "seeds of the trainings of method word"),
-    "window_seeds": (1, "seeds of the trainings of method word with windows"),
     "text_seeds": (1, "seeds of the trainings on privatized texts"),
 })
 EPSILONS, FEW = (1, 2, 4, 8, 16, 32, 64), (1, 2, 4, 8)
@@ -52,19 +52,20 @@ def word(task, epsilon, window=0):
     hours = (4 * tokens + 5 * dev) / 2900 if window else (16 * tokens + 5 * dev) / 150e3
     return [train("word-%d" % epsilon + ("-window-%d" % window if window else ""), task, seed, hours, "--preset", "word", "--word-epsilon", epsilon,
                   *(["--word-window", window, "--epochs", 4, "--lr", 1e-4, "--lr-bottleneck", 3e-3, "--batch", 32] if window else []))
-            for seed in range(1, (study.options.window_seeds if window else study.options.seeds) + 1)]
+            for seed in range(1, study.options.seeds + 1)]
 
 
-def attack(task, epsilon, window=0):
+def attack(task, epsilon, window=0, prior=False):
     """Attacks the word trainings with the attacker who knows all other words and names the missing one. Returns (success, guess without the sample,
-    proven at most), each a mean over the seeds. With windows 100 texts are attacked, because a candidate costs 4 r + 1 windows."""
+    proven at most), each a mean over the seeds. With windows 100 texts are attacked, because a candidate costs 4 r + 1 windows. prior: a masked
+    language model says which words are likely, instead of their frequencies."""
     found = []
     for seed, done in enumerate(word(task, epsilon, window), 1):
         name = "word-%d" % epsilon + ("-window-%d" % window if window else "")
         keys = ["scores.release-first.value", "scores.prior-first.value", "scores.release-first.bound"]
         record = done if isinstance(done, Missing) else study.measure(
-            "informed/%s-%s-%d" % (task, name, seed), "attack", "{out}/%s-%s-%d" % (task, name, seed), "--kind", "informed", "--public",
-            "{glue}/%s/train.tsv" % TASKS[task][0], "--public-limit", 5000, "--limit", 100 if window else 872, hours=0.2 if window else 0.005, keep=keys)
+            "informed/%s-%s-%d" % (task, name + "-prior" * prior, seed), "attack", "{out}/%s-%s-%d" % (task, name, seed), "--kind", "informed", "--public",
+            "{glue}/%s/train.tsv" % TASKS[task][0], "--public-limit", 5000, "--limit", 100 if window else 872, *(["--prior", "{prior}"] if prior else []), hours=0.2 if window or prior else 0.005, keep=keys)
         found.append([record[key] for key in keys])
     return [mean(column) for column in zip(*found)]
 
@@ -140,9 +141,9 @@ def table(task, epsilons=FEW):
     short = [WANTED[epsilon] - value for epsilon, value in zip(FEW, low)] if task == "sst2" and said else [0]
     no = "the scores wanted, %s, are missed by up to %s: " % (", ".join(number(value, 2) for value in WANTED.values()), number(max(short))) if max(short) > .01 else ""
     return Table(
-        scale="%s, %s; `%s`; seeds: `word` %d, with windows %d and 4 passes in place of 16; privatized texts %d, of a classifier whose last layer is fine-tuned (all layers for `laplace`). %s" % (
+        scale="%s, %s; `%s`; seeds: `word` %d, with windows 4 passes in place of 16; privatized texts %d, of a classifier whose last layer is fine-tuned (all layers for `laplace`). %s" % (
             folder, "%s training texts" % number(study.options.rows) if rows else "all stored training texts", study.options.model, study.options.seeds,
-            study.options.window_seeds, study.options.text_seeds, "Pearson's correlation." if metric == PEARSON else "Accuracy."),
+            study.options.text_seeds, "Pearson's correlation." if metric == PEARSON else "Accuracy."),
         header=["method", "protects", *("epsilon %d" % epsilon for epsilon in epsilons)], rows=lines, verdict=verdict(high + low, test, said, no + said))
 
 
@@ -160,18 +161,20 @@ def sst2(study):
 def attacker(study):
     """SST-2: how often an attacker names a word"""
     rows, bounds = [], []
-    for window in WINDOWS[:1]:  # with windows, a candidate costs 4 r + 1 of them
-        found = [attack("sst2", epsilon, window) for epsilon in EPSILONS]
-        rows.append([label(window), *(value for value, _, _ in found), mean([prior for _, prior, _ in found])])
-        rows.append(["proven at most", *(at_most(bound, 4) for _, _, bound in found), ""])
-        bounds += [value if isinstance(value, Missing) else value <= bound for epsilon, (value, _, bound) in zip(EPSILONS, found) if epsilon in FEW]
+    for window, prior, epsilons in ((0, False, EPSILONS), (0, True, FEW), (1, False, FEW)):
+        found, unused = [attack("sst2", epsilon, window, prior) for epsilon in epsilons], [""] * (len(EPSILONS) - len(epsilons))
+        rows.append([label(window) + ", attacked with `{prior}`".format(prior=study.options.prior) * prior, *(value for value, _, _ in found), *unused,
+                     mean([without for _, without, _ in found])])
+        rows.append(["proven at most", *(at_most(bound, 4) for _, _, bound in found), *unused, ""])
+        bounds += [value if isinstance(value, Missing) else value <= bound for value, _, bound in found]
     for mechanism in PRIVATIZED:
         found = [invert(mechanism, epsilon) for epsilon in EPSILONS]
         rows.append([PRIVATIZED[mechanism], *(value for value, _ in found), mean([prior for _, prior in found])])
     rows = [[number(value, 4) if isinstance(value, float) else value for value in row] for row in rows]
     return Table(
         scale="The 872 dev texts of SST-2. `word`: the attacker knows all other words of the text, the model, and word frequencies of 5,000 training texts, and computes the exact "
-              "likelihood of each word. Others: the attacker knows the mechanism and the frequencies of the pieces; of a noised vector 3,000 draws (standard error .009 at most), exact otherwise. "
+              "likelihood of each word; a masked language model, which reads all other words, replaces the frequencies where it is named. With windows 100 texts are attacked, and of each word "
+              "the 100 likeliest candidates are tried. Others: the attacker knows the mechanism and the frequencies of the pieces; of a noised vector 3,000 draws (standard error .009 at most), exact otherwise. "
               "For `laplace-nearest` the number is an upper bound: that attacker sees the vector.",
         header=["method", *("epsilon %d" % epsilon for epsilon in EPSILONS), "without the sample"], rows=rows,
         verdict=verdict(bounds, lambda *_: all(bounds), "no attack on `word` exceeds what is proven. %s" % equal(), "an attack on `word` exceeds what is proven."))
