@@ -6,7 +6,8 @@
  * directions that the file states. Let v(x) be the centered, projected embedding of a text and u the unit vector of v(q).
  * The mean of a text's sample z is M(x) = C v(x)/|v(x)|, so z.u/C, averaged over the S samples of the text, is an
  * unbiased estimate of the cosine of v(x) and v(q). Its error is Gaussian with deviation 1/(C sqrt(S)), whatever the
- * width. A text without tokens has M = 0, and the cosine 0.
+ * width. A text without tokens has M = 0, and the cosine 0. Because v is centered, thresholds for cosines of the plain
+ * encoder do not apply.
  *
  * Whoever guesses a text can search for the guess, and so check it, as far as the noise allows: what is proven
  * of the file, and nothing else, limits this. Lengths are not in the file, so no search can filter by them.
@@ -29,7 +30,7 @@ struct nvdp_search_info {
     size_t dim;         /**< p */
     double clip;        /**< C, the norm of all means */
     double deviation;   /**< 1/(C sqrt(S)), the standard deviation of an estimate */
-    /** Half the width of the 95 % interval of a text that was chosen without looking at the file. */
+    /** Half the width of the 95 % interval of a text that was chosen without looking at the file, which a hit is not. */
     double margin;
     /** Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query. */
     double margin_all;
@@ -39,12 +40,18 @@ struct nvdp_search_info {
 
 /** One hit. */
 struct nvdp_hit {
-    size_t text;     /**< index of the text in the file, from 0 */
-    int64_t id;      /**< its row in the sender's input */
-    double estimate; /**< unbiased estimate of the cosine; the noise can take it beyond -1 and 1 */
-    /** Phi((estimate - e) / (sqrt(2) deviation)), e the estimate of the text after the last hit: the probability that this
-     * text's cosine is above that text's, if both cosines had a flat prior and the noise alone were unknown. It ignores
-     * that hits are the largest of many estimates. 1 if no text comes after the last hit. */
+    size_t text; /**< index of the text in the file, from 0 */
+    int64_t id;  /**< its row in the sender's input */
+    /** Unbiased estimate of the cosine; the noise can take it beyond -1 and 1. A top hit's is too large on average,
+     * because hits are the largest of N estimates. estimate +- margin_all holds for hits. */
+    double estimate;
+    /** Expected cosine: m + s (estimate - m), s = tau^2/(tau^2 + deviation^2), under a normal prior whose mean m and
+     * variance tau^2 are fitted to the estimates of all N texts. It also holds for hits, but is too small for a text
+     * that is much closer to the query than all others. m if the estimates vary no more than the noise. */
+    double shrunken;
+    /** Phi(sqrt(s) (estimate - e)/(sqrt(2) deviation)), e the estimate of the text after the last hit: the probability
+     * under this prior that the text's cosine is above that text's. Too small for a text that is much closer to the query
+     * than all others. 1/2 if the estimates vary no more than the noise. NaN if no text comes after the last hit. */
     double above;
 };
 
@@ -69,14 +76,16 @@ nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_s
  * traffic, O(N p Q) operations. Ties keep the order of the file. The hits do not depend on the number of threads.
  * @param ctx     as in nvdp_search_open(); can cancel
  * @param search  the search
+ * @param file    file of the queries, one per line, whose lines messages name; NULL: messages count queries from 1
  * @param queries Q
  * @param query   [Q] texts, UTF-8
  * @param top     k, at least 1; a file of fewer texts has fewer hits
  * @param hit     [Q, min(k, N)] hits of each query by decreasing estimate
  * @return NVDP_ERR_ARGUMENT without queries, for k = 0, and for a query without tokens, whose mean is 0;
  *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
-nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
-                              const char *const *query, size_t top, struct nvdp_hit *hit);
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search,
+                              const char *file, size_t queries, const char *const *query,
+                              size_t top, struct nvdp_hit *hit);
 
 NVDP_END_DECLS
 #endif

@@ -694,7 +694,7 @@ class SearchInfo(Result):
     deviation: float
     """1/(C sqrt(S)), the standard deviation of an estimate."""
     margin: float
-    """Half the width of the 95 % interval of a text that was chosen without looking at the file."""
+    """Half the width of the 95 % interval of a text that was chosen without looking at the file, which a hit is not."""
     margin_all: float
     """Half the width of intervals that hold for all N texts together with 95 %, so also for the hits of one query."""
     encoder: str

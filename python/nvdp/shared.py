@@ -35,10 +35,14 @@ class SearchHits:
     id: np.ndarray
     """Their rows in the sender's input, int64."""
     cosine: np.ndarray
-    """Unbiased estimates of the cosines of the centered embeddings, float64. The noise can take them beyond -1 and 1."""
+    """Unbiased estimates of the cosines of the centered embeddings, float64. The noise can take them beyond -1 and 1. Those of top hits are
+    too large on average, because hits are the largest of many estimates: cosine +- margin_all holds for hits."""
+    shrunken: np.ndarray
+    """Expected cosines under a normal prior that is fitted to the estimates of all texts. They hold for hits, but are too small for a text
+    that is much closer to the query than all others. The mean estimate if the estimates vary no more than the noise."""
     above: np.ndarray
-    """Probabilities that a hit is closer to the query than the text after the last hit, by the noise of these two alone, with a flat
-    prior: they ignore that hits are the largest of many estimates."""
+    """Probabilities under this prior that a hit is closer to the query than the text after the last hit: too small for a text that is much
+    closer than all others, .5 if the estimates vary no more than the noise, NaN if no text comes after the last hit."""
     deviation: float
     """Standard deviation of an estimate: 1/(C sqrt(S))."""
     margin: float
@@ -214,7 +218,8 @@ class Shared:
         """Finds the k texts closest to each query, in a file of an encoder's own embedding (nvdp.export_encoder).
 
         Queries are embedded without noise, with the encoder that the file names: model, or models/NAME in the working directory.
-        Several samples of a text are averaged. The file has no lengths to filter by. Whoever guesses a text can check the guess by a
+        Several samples of a text are averaged. Cosines are of embeddings minus the file's center: thresholds for the encoder's own cosines
+        do not apply. The file has no lengths to filter by. Whoever guesses a text can check the guess by a
         search, as far as the noise allows.
         """
         texts = text_list([queries] if isinstance(queries, str) else queries, "queries", some=True)
@@ -227,11 +232,11 @@ class Shared:
         search, info, count = self._searches[place], result_of("struct nvdp_search_info"), min(k, self.texts)
         self._context.quick(lib.nvdp_search_describe, search, info)
         found, (names, keep) = ffi.new("struct nvdp_hit[]", max(len(texts) * count, 1)), strings(texts)
-        self._context.call(lib.nvdp_search_texts, search, len(texts), names, k, found)
+        self._context.call(lib.nvdp_search_texts, search, ffi.NULL, len(texts), names, k, found)
         del keep
-        fields = np.dtype([("text", np.uint64), ("id", np.int64), ("estimate", np.float64), ("above", np.float64)])
+        fields = np.dtype([("text", np.uint64), ("id", np.int64), ("estimate", np.float64), ("shrunken", np.float64), ("above", np.float64)])
         hits = np.frombuffer(ffi.buffer(found), fields, len(texts) * count).reshape(len(texts), count)
-        return SearchHits(hits["text"].astype(np.int64), hits["id"].copy(), hits["estimate"].copy(), hits["above"].copy(), info.deviation, info.margin,
+        return SearchHits(hits["text"].astype(np.int64), *(hits[name].copy() for name in ("id", "estimate", "shrunken", "above")), info.deviation, info.margin,
                           info.margin_all)  # fmt: skip
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:

@@ -167,6 +167,7 @@ def test_search(compact, tmp_path, monkeypatch):
     all_hits = shared.search(rows[3], 1000, model=compact)
     estimates[all_hits.text[0]] = all_hits.cosine[0]
     vector = shared.rows[hits.text[3, 0]]
+    assert np.isnan(all_hits.above).all() and (np.abs(all_hits.shrunken - all_hits.cosine) < 0.01).all()
     assert all_hits.text.shape == (1, len(rows)) and np.linalg.norm(vector) / 300 == pytest.approx(1, abs=0.02)
     with pytest.raises(nvdp.NvdpError, match="shared before"):
         nvdp.export_encoder(rows[:1], tmp_path / "b.h5", model=compact, center=[f"{row} {row}" for row in rows], clip_sequence=300, reduce=20, measure_texts=0)
@@ -176,8 +177,8 @@ def test_search(compact, tmp_path, monkeypatch):
         nvdp.export_encoder(rows, tmp_path / "c.h5", model=compact, center=["a", "b"])
     with pytest.raises(nvdp.NvdpValueError, match="k: expected"):
         shared.search(rows[0], 0, model=compact)
-    with pytest.raises(nvdp.NvdpValueError, match="text with tokens"):
-        shared.search("", model=compact)
+    with pytest.raises(nvdp.NvdpValueError, match="query 2: expected a text with tokens"):
+        shared.search(["a", ""], model=compact)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(nvdp.NvdpError, match="name it with model"):
         shared.search("a", model=None)

@@ -2,6 +2,8 @@
 #include "common.h"
 
 #include "base/file.h"
+#include "share/query.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,8 @@ static const struct nvdp_option options[] = {
      NULL, AT(model)},
     {0}};
 
+enum { NOTE = 1600 };
+
 struct queries {
     char **text;
     size_t count, capacity;
@@ -34,14 +38,15 @@ static void release(struct queries *queries) {
     free(queries->text);
 }
 
-static nvdp_status add(struct cli *cli, struct queries *queries, const char *text, size_t size) {
+static nvdp_status add(struct cli *cli, struct queries *queries, const char *file, const char *text,
+                       size_t size) {
     NVDP_RETURN_IF_FAILED(nvdp__reserve(cli->ctx, &queries->text, &queries->capacity,
                                         queries->count + 1, sizeof *queries->text));
     json_t *utf8 = json_stringn(text, size);
     json_decref(utf8);
     if (utf8 == NULL)
-        return nvdp__fail(cli->ctx, NVDP_ERR_INPUT, "query %zu: expected UTF-8, found other bytes",
-                          queries->count + 1);
+        return nvdp__fail(cli->ctx, NVDP_ERR_INPUT, "%s%c%zu: expected UTF-8, found other bytes",
+                          NVDP__QUERY(file, queries->count));
     char *copy = nvdp__format(cli->ctx, "%.*s", (int)size, text);
     if (copy == NULL) return NVDP_ERR_MEMORY;
     queries->text[queries->count++] = copy;
@@ -60,7 +65,7 @@ static nvdp_status read_lines(struct cli *cli, const char *path, struct queries 
         if (strspn(line.text, " \t") == line.size)
             NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
                                 "%s:%zu: expected a query, found an empty line", path, lines.line));
-        NVDP_TRY(add(cli, queries, line.text, line.size));
+        NVDP_TRY(add(cli, queries, path, line.text, line.size));
     }
     if (queries->count == 0)
         NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
@@ -70,64 +75,75 @@ cleanup:
     return status;
 }
 
+static void explain(const struct nvdp_search_info *info, char note[NOTE]) {
+    nvdp__snprintf(
+        note, NOTE,
+        "Cosines are of embeddings minus the center: thresholds for the encoder's own cosines do "
+        "not apply. Cosine: an unbiased estimate for each text, with standard deviation %.3f by "
+        "the noise; that of a top hit is too large on average, because hits are the largest of "
+        "%zu estimates. Intervals hold for all texts together with 95 %%, so also for hits. "
+        "Shrunken: the expected cosine under a normal prior that is fitted to the estimates of all "
+        "texts. Above: the probability under this prior that the hit is closer to the query than "
+        "the text after the last hit; 50 %% if the estimates vary no more than the noise. Both are "
+        "too small for a text that is much closer to the query than all others. The file has no "
+        "lengths, so hits cannot be filtered by length. Whoever guesses a text can check the guess "
+        "by a search, as far as the noise allows.",
+        info->deviation, info->texts);
+}
+
 static json_t *hits_json(const struct nvdp_search_info *info, size_t count,
                          const struct nvdp_hit *hit) {
     json_t *array = json_array();
     for (size_t k = 0; k < count; k++)
         json_array_append_new(
-            array, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "rank",
-                             (json_int_t)(k + 1), "text", (json_int_t)hit[k].text, "id",
-                             (json_int_t)hit[k].id, "cosine", cli_number(hit[k].estimate), "low",
-                             cli_number(hit[k].estimate - info->margin), "high",
-                             cli_number(hit[k].estimate + info->margin), "low_all",
-                             cli_number(hit[k].estimate - info->margin_all), "high_all",
-                             cli_number(hit[k].estimate + info->margin_all), "above",
-                             cli_number(hit[k].above)));
+            array,
+            json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "rank", (json_int_t)(k + 1),
+                      "text", (json_int_t)hit[k].text, "id", (json_int_t)hit[k].id, "cosine",
+                      cli_number(hit[k].estimate), "shrunken", cli_number(hit[k].shrunken),
+                      "low_all", cli_number(hit[k].estimate - info->margin_all), "high_all",
+                      cli_number(hit[k].estimate + info->margin_all), "above",
+                      cli_number(hit[k].above)));
     return array;
 }
 
 static json_t *to_json(const struct nvdp_search_info *info, const struct queries *queries,
                        size_t count, const struct nvdp_hit *hit, const double seconds[2]) {
+    char note[NOTE];
     json_t *results = json_array();
     for (size_t q = 0; q < queries->count; q++)
         json_array_append_new(results, json_pack("{s:s, s:o}", "query", queries->text[q], "hits",
                                                  hits_json(info, count, hit + q * count)));
-    return json_pack("{s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "texts", (json_int_t)info->texts,
-                     "dim", (json_int_t)info->dim, "encoder", info->encoder, "clip_sequence",
-                     cli_number(info->clip), "deviation", cli_number(info->deviation),
-                     "load_seconds", cli_number(seconds[0]), "search_seconds",
-                     cli_number(seconds[1]), "queries", results);
+    explain(info, note);
+    return json_pack("{s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:s}", "texts",
+                     (json_int_t)info->texts, "dim", (json_int_t)info->dim, "encoder",
+                     info->encoder, "clip_sequence", cli_number(info->clip), "deviation",
+                     cli_number(info->deviation), "load_seconds", cli_number(seconds[0]),
+                     "search_seconds", cli_number(seconds[1]), "queries", results, "note", note);
 }
 
 static void print(const struct nvdp_search_info *info, const struct queries *queries, size_t count,
                   const struct nvdp_hit *hit, const double seconds[2]) {
+    char note[NOTE];
     for (size_t q = 0; q < queries->count; q++, hit += count) {
         printf("%s%s\n", q > 0 ? "\n" : "", queries->text[q]);
-        puts("rank      text        id  cosine  95 % interval   of all texts    above");
-        for (size_t k = 0; k < count; k++)
-            nvdp__fprintf(
-                stdout, "%4zu %9zu %9lld  %6.3f  %6.3f to %6.3f  %6.3f to %6.3f  %5.1f %%\n", k + 1,
-                hit[k].text, (long long)hit[k].id, hit[k].estimate, hit[k].estimate - info->margin,
-                hit[k].estimate + info->margin, hit[k].estimate - info->margin_all,
-                hit[k].estimate + info->margin_all, 100 * hit[k].above);
+        puts("rank      text        id  cosine  95 %, all texts   shrunken    above");
+        for (size_t k = 0; k < count; k++) {
+            nvdp__fprintf(stdout, "%4zu %9zu %9lld  %6.3f  %6.3f to %6.3f    %6.3f  ", k + 1,
+                          hit[k].text, (long long)hit[k].id, hit[k].estimate,
+                          hit[k].estimate - info->margin_all, hit[k].estimate + info->margin_all,
+                          hit[k].shrunken);
+            if (isnan(hit[k].above))
+                puts("      -");
+            else
+                nvdp__fprintf(stdout, "%5.1f %%\n", 100 * hit[k].above);
+        }
     }
     putchar('\n');
     cli_row("file", "%zu texts of width %zu, norm %g, encoder %s", info->texts, info->dim,
             info->clip, info->encoder);
     cli_row("time", "%.2f s to load file and encoder, %.3f s to search", seconds[0], seconds[1]);
-    char text[1200];
-    nvdp__snprintf(
-        text, sizeof text,
-        "A cosine is an unbiased estimate, with standard deviation %.3f by the noise. The first "
-        "interval holds for a text that was chosen before the search; a hit is the largest of %zu "
-        "estimates, so only the interval of all texts holds for hits. Above: the probability that "
-        "the hit is closer to the query than the text after the last hit, by the noise of these "
-        "two "
-        "alone; it ignores that hits are the largest of many. The file has no lengths, so hits "
-        "cannot be filtered by length. Whoever guesses a text can check the guess by a search, as "
-        "far as the noise allows.",
-        info->deviation, info->texts);
-    nvdp__print_wrapped(stdout, text);
+    explain(info, note);
+    nvdp__print_wrapped(stdout, note);
 }
 
 static int search(struct cli *cli, const struct values *values, struct queries *queries,
@@ -135,7 +151,7 @@ static int search(struct cli *cli, const struct values *values, struct queries *
     struct nvdp_search_info info = NVDP_RESULT(struct nvdp_search_info);
     const double start = nvdp__now();
     if (values->query != NULL)
-        CLI_DO(cli, add(cli, queries, values->query, strlen(values->query)));
+        CLI_DO(cli, add(cli, queries, NULL, values->query, strlen(values->query)));
     else
         CLI_DO(cli, read_lines(cli, values->queries, queries));
     CLI_DO(cli, nvdp_shared_read(cli->ctx, cli->arg[0], shared));
@@ -144,7 +160,7 @@ static int search(struct cli *cli, const struct values *values, struct queries *
     const double loaded = nvdp__now();
     const size_t count = nvdp__min((size_t)values->top, info.texts);
     CLI_DO(cli, NVDP__NEW(cli->ctx, *hit, queries->count * nvdp__max(count, 1)));
-    CLI_DO(cli, nvdp_search_texts(cli->ctx, *opened, queries->count,
+    CLI_DO(cli, nvdp_search_texts(cli->ctx, *opened, values->queries, queries->count,
                                   (const char *const *)queries->text, (size_t)values->top, *hit));
     const double seconds[] = {loaded - start, nvdp__now() - loaded};
     if (cli->json) return cli_print_json(cli, to_json(&info, queries, count, *hit, seconds));
@@ -176,7 +192,9 @@ const struct cli_command cli_command_search = {
     .description =
         "Searches a file from nvdp export --model, or a folder with the files of one release. "
         "Embeds the query without noise, with the encoder that the file names, and estimates its "
-        "cosine with each text; several samples of a text are averaged. Prints the row of each hit "
+        "cosine with each text; several samples of a text are averaged. Cosines are of embeddings "
+        "minus the center that the file states: thresholds for the encoder's own cosines do not "
+        "apply. Prints the row of each hit "
         "in the sender's input: the file has no texts, and no lengths to filter by. Whoever "
         "guesses "
         "a text can check the guess by a search, as far as the noise allows.",

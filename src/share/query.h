@@ -15,4 +15,7 @@ bool nvdp__query_attribute(const char *name);
 nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
                              struct nvdp__query_map **out);
 
+/* Names a query in "%s%c%zu": its line in the file of queries, or its number, both from 1. */
+#define NVDP__QUERY(file, q) (file) != NULL ? (file) : "query", (file) != NULL ? ':' : ' ', (q) + 1
+
 #endif

@@ -1,5 +1,5 @@
 /* Searches a shared file of method sentence (include/nvdp/search.h): queries, estimates of one block of texts, the best
- * texts of each thread, hits. */
+ * texts of each thread, a prior from all estimates, hits. */
 #include "share/embeddings_file.h"
 #include "share/query.h"
 
@@ -8,6 +8,7 @@
 #include "bert/weights.h"
 #include "mechanism/method.h"
 #include "tensor/vector.h"
+#include "text/dataset.h"
 #include "text/sentence.h"
 #include "vib/sentence.h"
 #include <gsl/gsl_cdf.h>
@@ -18,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_FLOATS = 6144, BLOCKS_PER_CHECK = 1 << 16 };
+/* Each range of blocks has its own sums, so sums do not depend on the number of threads. */
+enum { BLOCK_FLOATS = 6144, BLOCKS_PER_CHECK = 1 << 16, RANGES = 64 };
 
 struct nvdp_search {
     struct nvdp_context *ctx;
@@ -148,15 +150,29 @@ nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_s
 
 /* --- queries --- */
 
+/* Logs how many queries are cut, and the first of them. */
+static void log_cut(struct nvdp_context *ctx, const struct nvdp_dataset *data, size_t max_length,
+                    const char *file) {
+    size_t first = 0;
+    if (data->truncated == 0) return;
+    while (!nvdp__dataset_storage(data)->cut[first])
+        first++;
+    nvdp__log(ctx, NVDP_LOG_NOTICE,
+              "%s%c%zu: the query is cut to %zu tokens, the limit that the file states (%zu of %zu "
+              "queries are cut)",
+              NVDP__QUERY(file, first), max_length, data->truncated, data->count);
+}
+
 /* Computes the unit vectors u [queries, p]. */
-static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *search, size_t queries,
-                         const char *const *text, float *u) {
+static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *search,
+                         const char *file, size_t queries, const char *const *text, float *u) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__query_map *query = search->of->query;
     struct nvdp_dataset *data = NULL;
     float *vectors = NULL;
     NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(search->encoder),
                                      query->max_length, queries, text, NULL, &data));
+    log_cut(ctx, data, query->max_length, file);
     NVDP_TRY(NVDP__NEW(ctx, vectors, queries * query->width));
     NVDP_TRY(nvdp_encoder_run(ctx, search->encoder, data, NULL, vectors));
     for (size_t q = 0; q < queries; q++) {
@@ -168,9 +184,9 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
             there &= isfinite(v[j]);
         if (!there)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "query %zu: expected a text with tokens, found '%.100s', whose "
+                                "%s%c%zu: expected a text with tokens, found '%.100s', whose "
                                 "embedding is 0",
-                                q, text[q]));
+                                NVDP__QUERY(file, q), text[q]));
     }
 cleanup:
     nvdp_dataset_free(data);
@@ -257,6 +273,10 @@ static void offer(struct found *heap, size_t *n, size_t room, struct found next)
     }
 }
 
+struct sums {
+    double value, square;
+};
+
 struct scan {
     const struct nvdp__embeddings *of;
     size_t queries, room;
@@ -265,9 +285,11 @@ struct scan {
     struct found *best; /* [threads, queries, room] */
     size_t *count;      /* [threads, queries] */
     float *values;      /* [threads, block, S, p] */
+    struct sums *sums;  /* [RANGES, queries] over the estimates of all texts, in steps */
 };
 
-static void scan_block(const struct scan *scan, size_t first, size_t end, size_t thread) {
+static void scan_block(const struct scan *scan, size_t first, size_t end, size_t thread,
+                       struct sums *sums) {
     const struct nvdp__embeddings_shape *shape = &scan->of->shape;
     const size_t p = shape->dim, samples = shape->samples, width = samples * p;
     float *values = scan->values + thread * scan->block * width;
@@ -283,9 +305,43 @@ static void scan_block(const struct scan *scan, size_t first, size_t end, size_t
         for (size_t i = first; i < end; i++) {
             const struct found next = {search_dot(p, values + (i - first) * width, scan->u + q * p),
                                        i};
+            sums[q].value += (double)next.estimate;
+            sums[q].square += (double)next.estimate * (double)next.estimate;
             offer(scan->best + slot * scan->room, &scan->count[slot], scan->room, next);
         }
     }
+}
+
+/* --- the prior --- */
+
+struct prior {
+    double mean, shrinkage;
+};
+
+/* Fits a normal prior of the true cosines to the estimates of all N texts (Efron 2011, "Tweedie's formula and selection
+ * bias", JASA 106). An estimate is c | t ~ N(t, sigma^2). With the prior t ~ N(m, tau^2), estimates are distributed
+ * as N(m, tau^2 + sigma^2), so m is their mean and tau^2 = max(0, their variance - sigma^2). Tweedie's formula
+ * E(t | c) = c + sigma^2 d/dc log p(c), p the density of estimates, then gives
+ *
+ *     t | c ~ N(m + s (c - m), s sigma^2),    s = tau^2/(tau^2 + sigma^2).
+ *
+ * Given c, the distribution of t does not depend on how the text was selected by the estimates, so it also holds for
+ * hits. The difference of two texts has mean s (c - c') and variance 2 s sigma^2: it is above 0 with probability
+ * Phi(sqrt(s) (c - c')/(sqrt(2) sigma)).
+ *
+ * If the estimates vary no more than the noise, s is 0: every text has the mean m, and the probability is 1/2.
+ * A text far above the normal prior, such as the one duplicate of a query, is shrunken too far: its mean and its
+ * probability are too small. A single text has no selection: m = c. */
+static struct prior fit_prior(const struct scan *scan, size_t q, double scale, double deviation) {
+    const double n = (double)scan->of->shape.texts;
+    double sum = 0, square = 0;
+    for (size_t r = 0; r < RANGES; r++) {
+        sum += scan->sums[r * scan->queries + q].value * scale;
+        square += scan->sums[r * scan->queries + q].square * scale * scale;
+    }
+    const double mean = sum / n, variance = (square - sum * mean) / fmax(n - 1, 1);
+    const double noise = deviation * deviation;
+    return (struct prior){mean, 1 - noise / fmax(variance, noise)};
 }
 
 /* --- hits --- */
@@ -297,6 +353,8 @@ static void give_hits(const struct nvdp_search *search, const struct scan *scan,
     const struct nvdp__embeddings_shape *shape = &of->shape;
     const double scale = (shape->grid == NVDP__H5_F16 ? 1 : of->z_step) /
                          ((double)shape->samples * search->info.clip);
+    const double sigma = search->info.deviation;
+    const struct prior prior = fit_prior(scan, q, scale, sigma);
     size_t n = 0;
     for (size_t t = 0; t < threads; t++) {
         const size_t slot = t * scan->queries + q;
@@ -305,18 +363,20 @@ static void give_hits(const struct nvdp_search *search, const struct scan *scan,
     }
     qsort(merged, n, sizeof *merged, by_rank);
     for (size_t k = 0; k < top; k++) {
-        const double gap =
-            n > top ? (double)merged[k].estimate - (double)merged[top].estimate : INFINITY;
+        const double c = merged[k].estimate * scale,
+                     gap = n > top ? c - merged[top].estimate * scale : NAN;
         hit[k] = (struct nvdp_hit){
             .text = merged[k].text,
             .id = of->id != NULL ? of->id[merged[k].text] : (int64_t)merged[k].text,
-            .estimate = merged[k].estimate * scale,
-            .above = gsl_cdf_ugaussian_P(gap * scale / (sqrt(2) * search->info.deviation))};
+            .estimate = c,
+            .shrunken = prior.mean + prior.shrinkage * (c - prior.mean),
+            .above = gsl_cdf_ugaussian_P(sqrt(prior.shrinkage) * gap / (sqrt(2) * sigma))};
     }
 }
 
-nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search, size_t queries,
-                              const char *const *query, size_t top, struct nvdp_hit *hit) {
+nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *search,
+                              const char *file, size_t queries, const char *const *query,
+                              size_t top, struct nvdp_hit *hit) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__embeddings_shape *shape = &search->of->shape;
     const size_t threads = (size_t)nvdp_context_threads(ctx), width = shape->samples * shape->dim;
@@ -335,19 +395,22 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
     if (!nvdp__mul(slots, scan.room, &size))
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "search: too many queries and hits");
     NVDP_TRY(NVDP__NEW(ctx, u, queries * shape->dim));
-    NVDP_TRY(embed(ctx, search, queries, query, u));
+    NVDP_TRY(embed(ctx, search, file, queries, query, u));
     scan.u = u;
     NVDP_TRY(NVDP__NEW(ctx, scan.best, size));
     NVDP_TRY(NVDP__NEW(ctx, scan.count, slots));
     NVDP_TRY(NVDP__NEW(ctx, scan.values, threads * scan.block * width));
+    NVDP_TRY(NVDP__NEW(ctx, scan.sums, RANGES * queries));
     NVDP_TRY(NVDP__NEW(ctx, merged, threads * scan.room));
     for (size_t begin = 0; begin < blocks; begin += BLOCKS_PER_CHECK) {
         const size_t stop = nvdp__min(blocks, begin + BLOCKS_PER_CHECK);
         NVDP_TRY(nvdp__check_cancelled(ctx, "search: cancelled"));
 #pragma omp parallel for num_threads((int)threads) schedule(static)
-        for (size_t b = begin; b < stop; b++)
-            scan_block(&scan, b * scan.block, nvdp__min(shape->texts, (b + 1) * scan.block),
-                       (size_t)omp_get_thread_num());
+        for (size_t r = 0; r < RANGES; r++)
+            for (size_t b = begin + (stop - begin) * r / RANGES;
+                 b < begin + (stop - begin) * (r + 1) / RANGES; b++)
+                scan_block(&scan, b * scan.block, nvdp__min(shape->texts, (b + 1) * scan.block),
+                           (size_t)omp_get_thread_num(), scan.sums + r * queries);
     }
     const size_t hits = nvdp__min(top, shape->texts);
     for (size_t q = 0; q < queries; q++)
@@ -357,6 +420,7 @@ cleanup:
     free(scan.best);
     free(scan.count);
     free(scan.values);
+    free(scan.sums);
     free(merged);
     return status;
 }

@@ -41,7 +41,9 @@ static int by_name(const void *a, const void *b) {
 static nvdp_status list(struct nvdp_context *ctx, const char *folder, DIR *opened,
                         struct nvdp__shards *out) {
     size_t capacity = 0;
+    bool run = false;
     for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
+        run = run || strcmp(entry->d_name, "run.json") == 0;
         if (!is_shard(entry->d_name)) continue;
         NVDP_RETURN_IF_FAILED(
             nvdp__reserve(ctx, &out->path, &capacity, out->count + 1, sizeof *out->path));
@@ -52,8 +54,8 @@ static nvdp_status list(struct nvdp_context *ctx, const char *folder, DIR *opene
     if (out->count == 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a folder with the files of a release (.h5, .safetensors or "
-                          ".parquet), found none",
-                          folder);
+                          ".parquet), found %s",
+                          folder, run ? "a run; nvdp export writes a file of its samples" : "none");
     qsort(out->path, out->count, sizeof *out->path, by_name);
     return NVDP_OK;
 }

@@ -654,4 +654,34 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
     struct outcome o = program_expect(0, "export --help=all");
     support_contains(o.out, "by default MODEL-sentence beside the");
     program_release(&o);
+
+    /* a search: no text comes after the last of all hits; lines and numbers of bad queries; a run is no file */
+    const char *queries = support_scratch_path("queries.txt");
+    o = program_expect(0, "search %s/0.h5 --model %s --query c", folder, program_model());
+    support_contains(o.out, "95 %, all texts   shrunken    above\n");
+    support_contains(o.out, "      -\n   2 ");
+    support_contains(o.out, "of a top hit is too large on\n");
+    program_release(&o);
+    o = program_expect(0, "search %s/0.h5 --model %s --query c --json", folder, program_model());
+    json_t *found = program_object(&o),
+           *query = json_array_get(json_object_get(found, "queries"), 0),
+           *hit = json_array_get(json_object_get(query, "hits"), 0);
+    support_contains(json_string_value(json_object_get(found, "note")), "too large on average");
+    cr_expect(json_is_null(json_object_get(hit, "above")));
+    cr_expect(json_is_real(json_object_get(hit, "shrunken")));
+    json_decref(found);
+    program_release(&o);
+    static const char *const bad[] = {"c\n \t\n", "c\n\xff\n", "c\n\xe2\x80\x8b\n"};
+    for (size_t i = 0; i < 3; i++) {
+        support_write_text(queries, bad[i]);
+        o = program_run("search %s/0.h5 --model %s --queries %s", folder, program_model(), queries);
+        support_contains(o.err, "queries.txt:2: expected ");
+        program_release(&o);
+    }
+    o = program_run("search %s/0.h5 --model %s --query ''", folder, program_model());
+    support_contains(o.err, "query 1: expected a text with tokens");
+    program_release(&o);
+    o = program_run("search %s/%s-sentence --query c", folder, end != NULL ? end + 1 : "");
+    support_contains(o.err, "found a run; nvdp export writes a file of its samples");
+    program_release(&o);
 }
