@@ -45,7 +45,7 @@ static int run(struct cli *cli) {
     CLI_DO(cli, nvdp_gate(cli->ctx, cli->config, &result));
     int code = write_junit(cli, &values, &result);
     if (code == CLI_SUCCESS) code = show(cli, &result);
-    if (code == CLI_SUCCESS && !result.pass) code = CLI_FAILURE;
+    if (code == CLI_SUCCESS && !result.passed) code = CLI_FAILURE;
     nvdp_gate_result_free(&result);
     return code;
 }
