@@ -464,7 +464,7 @@ Test(gate, what_is_not_proven_fails) {
     struct nvdp_gate_result result =
         gated(ctx,
               "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 1e300},\n"
-              "{\"measure\": \"certificate.information\", \"at_least\": 1},\n"
+              "{\"measure\": \"certified_epsilon\", \"at_most\": 1e300, \"at_least\": 1},\n"
               "{\"measure\": \"guess_bound\", \"texts\": 100, \"at_most\": 0.999}]}",
               task_run(ctx, "run", &choice, NULL));
     is(&result, 0, false, NAN, "expected a finite number, found inf");
