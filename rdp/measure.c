@@ -465,6 +465,7 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
     NVDP_TRY(check(ctx, posteriors, options, matrix, &work.sampled));
     NVDP_TRY(create_report(ctx, true, options->exact.wanted, &report));
     NVDP_TRY(nvdp_posteriors_summarize(ctx, posteriors, report.posterior));
+    nvdp__posteriors_digest(posteriors, report.digest);
     for (size_t i = 0; i < posteriors->texts; i++) {
         report.components = nvdp__max(report.components, nvdp_sample_components(posteriors, i));
     }

@@ -67,6 +67,9 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, double *matrix,
                                   struct nvdp_privacy_report *out);
 
+/* Writes the digest of a set and of the library's version: reports with the same digest and options are the same. */
+void nvdp__posteriors_digest(const struct nvdp_posteriors *set, char hex[65]);
+
 /* Reads the baselines of the options, each with the bound 1. */
 nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx,
                                   const struct nvdp__privacy_options *options, size_t *guesses,

@@ -1,6 +1,9 @@
 /* Sets of posteriors: their arrays, validity checks, drawn subsets, descriptive statistics. */
+#include "base/cache.h"
 #include "base/random.h"
+#include "rdp/options.h"
 #include "rdp/pairs.h"
+#include <nvdp/version.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +12,24 @@ static const double logvar_limit = 300;
 /* Keeps ratios of pseudo-counts in the range of double. */
 static const double min_alpha = 1e-100;
 static const double max_alpha = 1e100;
+
+void nvdp__posteriors_digest(const struct nvdp_posteriors *set, char hex[NVDP__DIGEST_HEX]) {
+    const size_t rows = set->offset[set->texts], items = rows * set->dim;
+    const double numbers[] = {set->prior_alpha, set->pad_alpha, set->clip_sequence};
+    const uint64_t sizes[] = {set->texts, set->dim, (uint64_t)set->kappa, (uint64_t)set->policy,
+                              set->length};
+    struct nvdp__digest digest;
+    nvdp__digest_begin(&digest);
+    nvdp__digest_text(&digest, NVDP_VERSION);
+    nvdp__digest_text(&digest, set->method);
+    nvdp__digest_bytes(&digest, numbers, sizeof numbers);
+    nvdp__digest_bytes(&digest, sizes, sizeof sizes);
+    nvdp__digest_bytes(&digest, set->offset, (set->texts + 1) * sizeof *set->offset);
+    nvdp__digest_bytes(&digest, set->alpha, set->alpha != NULL ? rows * sizeof *set->alpha : 0);
+    nvdp__digest_bytes(&digest, set->mu, items * sizeof *set->mu);
+    nvdp__digest_bytes(&digest, set->logvar, items * sizeof *set->logvar);
+    nvdp__digest_end(&digest, hex);
+}
 
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out) {

@@ -518,7 +518,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
     double share = counted > 0 ? (double)pairs->infinite / (double)counted : 0;
     return json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:o, s:s, s:I, s:I, s:I, s:o, s:o,"
-        " s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+        " s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s*}",
         "method", report->method, "units", "nats", "scope",
         "measured on the given texts; not a bound over all texts", "adjacency",
         pairs->adjacency == NVDP_ADJACENT_SAME_LENGTH ? "same-length" : "all", "length_policy",
@@ -538,7 +538,8 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
         pack_exact(report->exact, report->exact_bounds), "bdp", pack_bayesian(report), "posterior",
         pack_posterior(report->posterior), "linkage", pack_linkage(report->linkage), "guess",
         nvdp__guesses_json(report->guesses, report->guess), "information_bits",
-        report->guesses > 0 ? number(report->information / M_LN2) : json_null());
+        report->guesses > 0 ? number(report->information / M_LN2) : json_null(), "digest",
+        report->digest[0] != '\0' ? report->digest : NULL);
 }
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,

@@ -26,20 +26,25 @@ struct nvdp_gate_check {
     double at_most;            /**< upper limit; NaN: none */
     double at_least;           /**< lower limit; NaN: none */
     double found;              /**< the number; NaN: it could not be measured */
-    bool pass; /**< the number is finite and within the limits, and nothing speaks against it */
+    bool passed; /**< the number is finite and within the limits, and nothing speaks against it */
     char reason[NVDP_GATE_REASON]; /**< why the check fails; "" if it passes */
     double seconds;                /**< time to measure it; 0 if an earlier check measured it too */
     /** interval of `found`, whose ends are compared with the limits; NaN: it has none, and `found` is compared */
     struct nvdp_interval interval;
+    size_t texts; /**< texts that were measured or attacked; 0: none, as for a proof */
 };
 
 /** Result of nvdp_gate(); nvdp_gate_result_free(). */
 struct nvdp_gate_result {
     size_t struct_size;            /**< NVDP_RESULT() sets it */
-    bool pass;                     /**< all checks pass */
+    bool passed;                   /**< all checks pass */
     size_t checks;                 /**< number of checks, at least 1 */
     size_t failed;                 /**< number of checks that fail */
     struct nvdp_gate_check *check; /**< [checks] in the order of the policy */
+    double delta;                  /**< delta of the policy */
+    size_t
+        releases; /**< samples of a text: of the policy, or more if the ledger or the file counts more */
+    char split[24]; /**< texts of the run that were measured; "": the target is a file */
 };
 
 /** Creates the options of nvdp_gate(): policy (a JSON file, presets/policies/README.md, or the name of one in the library: certified, attacks), target (the directory of a run, or a shared
@@ -50,7 +55,9 @@ struct nvdp_gate_result {
 nvdp_status nvdp_gate_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Measures what a policy limits, and compares. Computes the certificate, the ledger's sums and every attack anew. Uses
- * the run's record of nvdp_privacy_measure() if it has one with the same options, and else measures. Writes nothing.
+ * the run's record of nvdp_privacy_measure() if it has the same options and the digest of the same posteriors, and else
+ * measures. Writes nothing. The samples of a text that count are those of the policy, or of the run's ledger or of the
+ * file if that counts more of one. NVDP_ERR_ARGUMENT for a limit below the policy's min_texts, or without that key.
  *
  * A check fails if its number cannot be measured, is not finite, or is beyond a limit; if an attack contradicts a proof;
  * or if an attack is too weak to show that anything is below an upper limit. Numbers are compared without rounding. A

@@ -297,6 +297,9 @@ struct nvdp_privacy_report {
     double information;
     /** Marks the numbers of `exact` that are upper bounds; NULL without `exact`. */
     struct nvdp_exact_bounds *exact_bounds;
+    /** Digest of the measured posteriors and the library's version, hexadecimal: equal only for the same texts under the same model. It
+     * confirms a guess of all texts, so do not publish it. "" if the input is not posteriors. */
+    char digest[65];
 };
 
 /** Frees what a report points to.

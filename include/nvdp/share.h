@@ -175,6 +175,7 @@ struct nvdp_verification {
     struct nvdp_persons person; /**< as the file states it, by its sender's ledger */
     uint64_t spent_samples; /**< as in nvdp_export_result, as the file states it; 0: no ledger */
     double spent_epsilon;   /**< as in nvdp_export_result; NaN: no ledger */
+    size_t samples;         /**< samples per text in the file */
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and

@@ -846,6 +846,8 @@ class Verification(Result):
     """As in nvdp_export_result, as the file states it; 0: no ledger."""
     spent_epsilon: float
     """As in nvdp_export_result; NaN: no ledger."""
+    samples: int
+    """Samples per text in the file."""
 
 
 KINDS["struct nvdp_account"] = Account

@@ -421,12 +421,12 @@ def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = N
 
 
 def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress: Progress = None, **options: Any) -> Record:
-    """Checks a run or a shared file against the limits of a policy, as `nvdp gate`: `passed`, `failed` (a number), and `checks`, each
-    with `name`, `at_most`, `at_least`, `found`, `interval`, `passed` and `reason`.
+    """Checks a run or a shared file against the limits of a policy, as `nvdp gate`: `passed`, `failed` (a number), `delta`, `releases`, `split`,
+    and `checks`, each with `name`, `at_most`, `at_least`, `found`, `interval`, `texts`, `passed` and `reason`.
 
     policy: a JSON file, "certified" or "attacks" (which come with the package), or the same as a mapping: {"delta": 1e-5, "checks": [{"measure": "certified_epsilon", "at_most": 8}]}.
     run: a Run, a Shared, or the path of either. options: split, data, limit, public (a file), prior (a folder), shared, ledger, ledger_key, seed.
-    A number that cannot be measured, or is not finite, fails. A wrong policy raises NvdpError (ERR_INPUT).
+    A limit needs the policy's key min_texts. A number that cannot be measured, or is not finite, fails. A wrong policy raises NvdpError (ERR_INPUT).
     """
     check_callback(progress)
     kind = "gate_result"  # of which JSON is the form
@@ -441,7 +441,4 @@ def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress:
         config = context.config(lib.nvdp_gate_config_create, {"policy": path, "target": absolute(getattr(run, "path", run), "run"), **options})
         with showing(context, progress):
             context.call(lib.nvdp_gate, config, found)
-    made = context.json(lib.nvdp_gate_json, found)
-    for one in (made, *made.checks):
-        one["passed"] = one.pop("pass")  # a keyword
-    return made
+    return context.json(lib.nvdp_gate_json, found)

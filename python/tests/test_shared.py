@@ -140,9 +140,10 @@ def test_gate_and_persons(run, tmp_path):
     assert nvdp.open(tmp_path / "a.h5").verify().person.texts == 2
     with pytest.raises(nvdp.NvdpValueError, match="persons: expected 1 as texts, found 2"):
         run.export(["good"], tmp_path / "b.h5", persons=["ann", "bob"])
-    policy = {"checks": [{"measure": "privacy.n", "at_least": 2}, {"measure": "ledger.person.texts", "at_most": 1}]}
+    policy = {"min_texts": 4, "checks": [{"measure": "privacy.n", "at_least": 2}, {"measure": "ledger.person.texts", "at_most": 1}]}
     made = nvdp.gate(policy, run, limit=4, **ledger)
     assert not made.passed and made.failed == 1
+    assert made.delta == 1e-5 and made.split == "dev" and [one.texts for one in made.checks] == [4, 0]
     assert [one.passed for one in made.checks] == [True, False] and made.checks[1].found == 2
     assert nvdp.gate("certified", tmp_path / "a.h5").failed >= 1
     with pytest.raises(nvdp.NvdpError, match="policy.json:2: unknown key 'chekcs'; did you mean 'checks'") as caught:

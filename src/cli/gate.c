@@ -45,7 +45,7 @@ static int run(struct cli *cli) {
     CLI_DO(cli, nvdp_gate(cli->ctx, cli->config, &result));
     int code = write_junit(cli, &values, &result);
     if (code == CLI_SUCCESS) code = show(cli, &result);
-    if (code == CLI_SUCCESS && !result.pass) code = CLI_FAILURE;
+    if (code == CLI_SUCCESS && !result.passed) code = CLI_FAILURE;
     nvdp_gate_result_free(&result);
     return code;
 }
@@ -59,10 +59,11 @@ const struct cli_command cli_command_gate = {
         "finite or cannot be measured. A policy names proven numbers (certified_epsilon, "
         "guess_bound, word_epsilon, person_epsilon), measured ones (exact_epsilon, named_share), "
         "any other number of certificate, privacy, ledger or verification by its path, and any "
-        "number of an attack. A measured number is compared by the ends of its interval. Two "
-        "policies come with the program, certified and attacks. Of a "
-        "shared "
-        "file alone only its own statements can be checked. Exit status 1: a check fails; 3: the "
+        "number of an attack. A measured number is compared by the ends of its interval. Proofs "
+        "cover "
+        "all samples of a text that the run's ledger counts. --limit needs min_texts in the "
+        "policy. Two policies come with the program, certified and attacks. Of a shared file alone "
+        "only its own statements can be checked. Exit status 1: a check fails; 3: the "
         "policy is wrong.",
     .examples = "Examples:\n"
                 "  nvdp gate certified runs/certified\n"

@@ -6,11 +6,14 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/sentence.h"
+#include "dchi/mechanism.h"
 #include "options/result.h"
 #include "options/rows.h"
 #include "options/schema.h"
+#include "rdp/options.h"
 #include "share/ledger.h"
 #include "text/normalize.h"
+#include "train/run.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/certificate.h>
@@ -19,6 +22,7 @@
 #include <nvdp/measured.h>
 #include <nvdp/rdp.h>
 #include <nvdp/share.h>
+#include <nvdp/text_privacy.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -85,6 +89,11 @@ struct gate {
     struct options options;
     struct nvdp__policy policy;
     bool is_run;
+    /* samples of a text: those of the policy, or more if a ledger or the file counts more of one */
+    size_t releases;
+    /* the run's ledger: its sums, or why it could not be read; 0 releases for a file, and for a run without one */
+    struct nvdp_ledger_summary ledger;
+    char uncounted[NVDP__REASON]; /* "": none */
     struct measured *measured;
     size_t count, capacity;
     /* the shared file: its checks, or why it could not be read; neither for a run without {shared} */
@@ -114,19 +123,6 @@ static nvdp_status set_seed(struct nvdp_config *config, uint64_t seed) {
     return nvdp_config_set(config, "seed", text);
 }
 
-/* Sets the options of privacy measurements that the policy names. */
-static nvdp_status privacy_config(const struct gate *gate, struct nvdp_config **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
-    NVDP_TRY(nvdp_privacy_config_create(gate->ctx, &config));
-    NVDP_TRY(set_number(config, "delta", gate->policy.delta));
-    NVDP_TRY(set_number(config, "releases", gate->policy.releases));
-    NVDP__HAND_OVER(out, config);
-cleanup:
-    nvdp_config_free(config);
-    return status;
-}
-
 static nvdp_status set_baselines(const struct gate *gate, struct nvdp_config *config) {
     char text[NVDP_GUESSES * 32] = "";
     struct nvdp__writer list = {text, sizeof text, 0};
@@ -135,91 +131,33 @@ static nvdp_status set_baselines(const struct gate *gate, struct nvdp_config *co
     return gate->policy.baselines > 0 ? nvdp_config_set(config, "baseline", text) : NVDP_OK;
 }
 
-static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
+/* Sets the options of privacy measurements for all samples that count. */
+static nvdp_status privacy_config(const struct gate *gate, double delta, struct nvdp_config **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp_config *config = NULL;
-    struct nvdp_model *model = NULL;
-    char *folder = nvdp__join(gate->ctx, gate->options.target, "model"), *text = NULL;
-    NVDP_TRY(NVDP__MADE(folder));
-    NVDP_TRY(privacy_config(gate, &config));
-    NVDP_TRY(set_baselines(gate, config));
-    NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
-    NVDP_TRY(nvdp_model_certificate(gate->ctx, model, config, &certificate));
-    NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
-    NVDP_TRY(parse(gate, text, out));
+    const double releases = (double)gate->releases;
+    NVDP_TRY(nvdp_privacy_config_create(gate->ctx, &config));
+    NVDP_TRY(set_number(config, "delta", delta));
+    NVDP_TRY(set_number(config, "releases", releases));
+    /* Bayesian DP needs a delta above releases times gamma */
+    if (nvdp__privacy_defaults().bdp.gamma * releases > delta / 2)
+        NVDP_TRY(set_number(config, "gamma", delta / 10 / releases));
+    NVDP__HAND_OVER(out, config);
 cleanup:
-    nvdp_model_free(model);
     nvdp_config_free(config);
-    free(folder);
     return status;
 }
 
-/* Reads the run's record of these options.  *out stays NULL if there is none. */
-static nvdp_status read_record(const struct gate *gate, const struct nvdp_config *run,
-                               const struct nvdp_config *privacy, json_t **out) {
+static nvdp_status certify(const struct gate *gate, const struct nvdp_model *model, double delta,
+                           struct nvdp_certificate *out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_config *both = NULL, *more = NULL;
-    char *name = NULL;
-    NVDP_TRY(nvdp_config_copy(run, &both));
-    NVDP_TRY(nvdp_config_copy(privacy, &more));
-    status = nvdp_config_join(both, more); /* takes it */
-    NVDP_TRY(status);
-    NVDP_TRY(nvdp_measured_name(gate->ctx, both, "privacy", &name));
-    NVDP_TRY(nvdp__json_read_optional(gate->ctx, gate->options.target, name, out));
+    struct nvdp_config *config = NULL;
+    NVDP_TRY(privacy_config(gate, delta, &config));
+    NVDP_TRY(set_baselines(gate, config));
+    NVDP_TRY(nvdp_model_certificate(gate->ctx, model, config, out));
 cleanup:
-    nvdp_config_free(both);
-    free(name);
+    nvdp_config_free(config);
     return status;
-}
-
-static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_config *run,
-                                 const struct nvdp_config *privacy, json_t **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    char *text = NULL;
-    NVDP_TRY(nvdp_run_posteriors(gate->ctx, run, &posteriors));
-    NVDP_TRY(nvdp_privacy_measure(gate->ctx, posteriors, privacy, NULL, &report));
-    NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
-                                  gate->options.seed, report.linkage));
-    NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &report, &text));
-    NVDP_TRY(parse(gate, text, out));
-cleanup:
-    nvdp_privacy_report_free(&report);
-    nvdp_posteriors_free(posteriors);
-    return status;
-}
-
-static nvdp_status measure_privacy(const struct gate *gate, bool exact, json_t **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *run = NULL, *privacy = NULL;
-    const struct options *options = &gate->options;
-    NVDP_TRY(nvdp_run_config_create(gate->ctx, &run));
-    NVDP_TRY(set(run, "run", options->target));
-    NVDP_TRY(set(run, "split", options->split));
-    NVDP_TRY(set(run, "data", options->data));
-    NVDP_TRY(set_number(run, "limit", (double)options->limit));
-    NVDP_TRY(set_seed(run, options->seed));
-    NVDP_TRY(privacy_config(gate, &privacy));
-    NVDP_TRY(set_seed(privacy, options->seed));
-    if (exact) NVDP_TRY(nvdp_config_set(privacy, "exact", "true"));
-    NVDP_TRY(read_record(gate, run, privacy, out));
-    if (*out == NULL) NVDP_TRY(measure_texts(gate, run, privacy, out));
-cleanup:
-    nvdp_config_free(run);
-    nvdp_config_free(privacy);
-    return status;
-}
-
-/* Replaces the guesses about a person by those of the policy's baselines. */
-static void guess_persons(const struct gate *gate, struct nvdp_persons *person) {
-    if (person->persons == 0 || !isfinite(person->mu) || gate->policy.baselines == 0) return;
-    person->guesses = gate->policy.baselines;
-    for (size_t i = 0; i < person->guesses; i++)
-        person->guess[i] =
-            (struct nvdp_guess){gate->policy.baseline[i],
-                                nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
 }
 
 static nvdp_status made(const struct gate *gate, json_t *object, json_t **out) {
@@ -237,26 +175,256 @@ static nvdp_status check_delta(const struct gate *gate, double delta) {
         delta, gate->policy.delta, delta);
 }
 
+/* Makes a certificate of what is stated: epsilon at `at`, and per word at the policy's delta. The guesses are bounded by mu, or
+ * by the epsilon if mu is NaN. */
+static nvdp_status make_stated(const struct gate *gate, double epsilon, double at, double mu,
+                               double word, json_t **out) {
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < gate->policy.baselines && isfinite(epsilon); i++) {
+        const double b = gate->policy.baseline[i];
+        json_array_append_new(guesses,
+                              json_pack("{s:f, s:f}", "baseline", b, "bound",
+                                        isnan(mu) ? nvdp_guess_from_curve(b, 1, &epsilon, &at)
+                                                  : nvdp_guess_bound(b, mu / 2, 1, 0)));
+    }
+    return made(gate,
+                json_pack("{s:o, s:f, s:o, s:{s:o}}", "epsilon", nvdp__json_number(epsilon),
+                          "delta", gate->policy.delta, "guess", guesses, "word", "epsilon",
+                          nvdp__json_number(word)),
+                out);
+}
+
+/* Returns the epsilon that a ledger computes for the samples of the certificate: its orders are fewer. */
+static nvdp_status counted_epsilon(const struct gate *gate, const struct nvdp_model *model,
+                                   const struct nvdp_certificate *of, double *epsilon) {
+    struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
+    NVDP_RETURN_IF_FAILED(nvdp_model_limits(gate->ctx, model, &limits));
+    *epsilon = of->theorem == NVDP_THEOREM_SEQUENCE ? of->epsilon : INFINITY;
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS && of->theorem != NVDP_THEOREM_SEQUENCE; k++) {
+        const double order = nvdp__ledger_orders[k],
+                     divergence = (double)gate->releases *
+                                  nvdp__certified_divergence(&limits, of->theorem, order);
+        if (isfinite(divergence))
+            *epsilon = fmin(*epsilon, nvdp_renyi_epsilon(order, divergence, of->delta));
+    }
+    return NVDP_OK;
+}
+
+/* Returns true if the number of `other` is larger than that of `mine`, or if one of them is missing. */
+static bool proves_less(const json_t *other, const json_t *mine, const char *path) {
+    char reason[NVDP__REASON];
+    return !(nvdp__gate_number(other, path, false, reason).value <=
+             nvdp__gate_number(mine, path, false, reason).value);
+}
+
+/* Replaces the certificate by another one if that proves less, or else only what is proven per word. */
+static nvdp_status take_larger(const struct gate *gate, json_t *other, json_t **mine) {
+    if (proves_less(other, *mine, "epsilon")) {
+        json_decref(*mine);
+        *mine = json_incref(other);
+    } else if (json_is_object(json_object_get(*mine, "word")) &&
+               proves_less(other, *mine, "word.epsilon") &&
+               json_object_set(*mine, "word", json_object_get(other, "word")) != 0) {
+        return nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
+    }
+    return NVDP_OK;
+}
+
+/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too. */
+static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model *model,
+                               json_t **mine) {
+    nvdp_status status = NVDP_OK;
+    const double room = 1 + 1e-9, spent = gate->ledger.epsilon;
+    struct nvdp_certificate at = NVDP_RESULT(struct nvdp_certificate);
+    double epsilon;
+    json_t *stated = NULL;
+    NVDP_TRY(certify(gate, model, NVDP__LEDGER_DELTA, &at));
+    NVDP_TRY(counted_epsilon(gate, model, &at, &epsilon));
+    const bool more = !(spent <= epsilon * room);
+    const bool more_words = json_is_object(json_object_get(*mine, "word")) &&
+                            !(gate->ledger.word_epsilon <= at.word.epsilon * room);
+    if (!more && !more_words) return NVDP_OK;
+    NVDP_TRY(check_delta(gate, NVDP__LEDGER_DELTA));
+    NVDP_TRY(make_stated(gate, more ? spent : 0, NVDP__LEDGER_DELTA, NAN, gate->ledger.word_epsilon,
+                         &stated));
+    NVDP_TRY(take_larger(gate, stated, mine));
+cleanup:
+    json_decref(stated);
+    return status;
+}
+
+static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp_model *model = NULL;
+    json_t *found = NULL;
+    char *folder = nvdp__join(gate->ctx, gate->options.target, "model"), *text = NULL;
+    NVDP_TRY(NVDP__MADE(folder));
+    if (gate->uncounted[0] != '\0')
+        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
+    NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
+    NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
+    NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
+    NVDP_TRY(parse(gate, text, &found));
+    if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &found));
+    *out = json_incref(found);
+cleanup:
+    nvdp_model_free(model);
+    json_decref(found);
+    free(folder);
+    return status;
+}
+
+/* Reads the run's record of these options.  *out stays NULL if there is none. */
+static nvdp_status read_record(const struct gate *gate, const struct nvdp_config *both,
+                               json_t **out) {
+    nvdp_status status = NVDP_OK;
+    char *name = NULL;
+    NVDP_TRY(nvdp_measured_name(gate->ctx, both, "privacy", &name));
+    NVDP_TRY(nvdp__json_read_optional(gate->ctx, gate->options.target, name, out));
+cleanup:
+    free(name);
+    return status;
+}
+
+static nvdp_status measure_vectors(const struct gate *gate, const struct nvdp_config *both,
+                                   const struct nvdp_posteriors *posteriors, char **text) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    NVDP_TRY(nvdp_privacy_measure(gate->ctx, posteriors, both, NULL, &report));
+    NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
+                                  gate->options.seed, report.linkage));
+    NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &report, text));
+cleanup:
+    nvdp_privacy_report_free(&report);
+    return status;
+}
+
+/* Uses the run's record if it is of the same posteriors: the same texts under the same model.  Measures otherwise. */
+static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_config *both,
+                                 json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_posteriors *posteriors = NULL;
+    json_t *record = NULL;
+    char *text = NULL, digest[65];
+    NVDP_TRY(nvdp_run_posteriors(gate->ctx, both, &posteriors));
+    NVDP_TRY(read_record(gate, both, &record));
+    nvdp__posteriors_digest(posteriors, digest);
+    const char *of = json_string_value(json_object_get(record, "digest"));
+    if (of != NULL && strcmp(of, digest) == 0) {
+        *out = json_incref(record);
+    } else {
+        NVDP_TRY(measure_vectors(gate, both, posteriors, &text));
+        NVDP_TRY(parse(gate, text, out));
+    }
+cleanup:
+    json_decref(record);
+    nvdp_posteriors_free(posteriors);
+    return status;
+}
+
+/* Measures a run whose users add noise to their own texts.  Its records do not name the texts, so none is used. */
+static nvdp_status measure_tokens(const struct gate *gate, const struct nvdp_config *both,
+                                  bool sequence, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    char *text = NULL;
+    if (sequence) {
+        NVDP_TRY(nvdp_run_sequence_privacy(gate->ctx, both, NULL, &vectors));
+        NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &vectors, &text));
+    } else {
+        NVDP_TRY(nvdp_run_text_privacy(gate->ctx, both, NULL, &report));
+        NVDP_TRY(nvdp_dchi_report_json(gate->ctx, &report, &text));
+    }
+    NVDP_TRY(parse(gate, text, out));
+cleanup:
+    nvdp_privacy_report_free(&vectors);
+    nvdp_dchi_report_free(&report);
+    return status;
+}
+
+static nvdp_status measure_privacy(const struct gate *gate, bool exact, json_t **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_config *both = NULL, *privacy = NULL;
+    struct nvdp__train_options trained;
+    json_t *owner = NULL;
+    const struct options *options = &gate->options;
+    NVDP_TRY(nvdp__run_read_config(gate->ctx, options->target, &trained, &owner));
+    NVDP_TRY(nvdp_run_config_create(gate->ctx, &both));
+    NVDP_TRY(privacy_config(gate, gate->policy.delta, &privacy));
+    if (exact) NVDP_TRY(nvdp_config_set(privacy, "exact", "true"));
+    status = nvdp_config_join(both, privacy); /* takes it */
+    privacy = NULL;
+    NVDP_TRY(status);
+    NVDP_TRY(set(both, "run", options->target));
+    NVDP_TRY(set(both, "split", options->split));
+    NVDP_TRY(set(both, "data", options->data));
+    NVDP_TRY(set_number(both, "limit", (double)options->limit));
+    NVDP_TRY(set_seed(both, options->seed));
+    const int noise = trained.noise.mechanism;
+    NVDP_TRY(noise == NVDP__NOISE_NONE
+                 ? measure_texts(gate, both, out)
+                 : measure_tokens(gate, both, nvdp__token_row(noise)->on_sequence, out));
+cleanup:
+    nvdp_config_free(both);
+    nvdp_config_free(privacy);
+    json_decref(owner);
+    return status;
+}
+
+/* Replaces the guesses about a person by those of the policy's baselines. */
+static void guess_persons(const struct gate *gate, struct nvdp_persons *person) {
+    if (person->persons == 0 || !isfinite(person->mu) || gate->policy.baselines == 0) return;
+    person->guesses = gate->policy.baselines;
+    for (size_t i = 0; i < person->guesses; i++)
+        person->guess[i] =
+            (struct nvdp_guess){gate->policy.baseline[i],
+                                nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
+}
+
+/* Returns the path of the run's ledger; free() it.  NULL: out of memory. */
+static char *ledger_of(const struct gate *gate) {
+    return gate->options.ledger != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger)
+                                        : nvdp__join(gate->ctx, gate->options.target, "ledger");
+}
+
+/* Reads the run's ledger, once for all checks.  A run without one has shared nothing. */
+static nvdp_status read_ledger(struct gate *gate) {
+    char *path = gate->is_run ? ledger_of(gate) : NULL;
+    gate->ledger.struct_size = sizeof gate->ledger;
+    if (path == NULL) return gate->is_run ? NVDP_ERR_MEMORY : NVDP_OK;
+    nvdp_status status = NVDP_OK;
+    if (nvdp__exists(path))
+        status = nvdp_ledger_summarize(gate->ctx, path, gate->options.ledger_key, &gate->ledger);
+    else if (gate->options.ledger != NULL)
+        status = nvdp__fail(gate->ctx, NVDP_ERR_IO,
+                            "%s: expected the ledger of the releases, found none", path);
+    free(path);
+    if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
+    if (status != NVDP_OK)
+        nvdp__snprintf(gate->uncounted, sizeof gate->uncounted, "%s",
+                       nvdp_context_error(gate->ctx));
+    return NVDP_OK;
+}
+
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     nvdp_status status = NVDP_OK;
-    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    char *beside = nvdp__join(gate->ctx, gate->options.target, "ledger");
-    const char *ledger = gate->options.ledger != NULL ? gate->options.ledger : beside;
-    NVDP_TRY(NVDP__MADE(beside));
-    if (!nvdp__exists(ledger))
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_IO,
-                            "%s: expected the ledger of the releases, found none", ledger));
-    NVDP_TRY(nvdp_ledger_summarize(gate->ctx, ledger, gate->options.ledger_key, &found));
+    struct nvdp_ledger_summary found = gate->ledger;
+    char *path = ledger_of(gate);
+    NVDP_TRY(NVDP__MADE(path));
+    if (gate->uncounted[0] != '\0')
+        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
     if (found.releases == 0)
-        NVDP_TRY(
-            nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s: expected releases, found none", ledger));
+        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
+                            "%s: expected the ledger of the releases, found none", path));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
     if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0: none */
     if (found.person_budget == 0) json_object_del(*out, "person_budget");
 cleanup:
-    free(beside);
+    free(path);
     return status;
 }
 
@@ -271,32 +439,30 @@ static void find_fault(const struct nvdp_verification *found, char fault[NVDP__R
     if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
 }
 
-/* Returns what the file states of all samples of a text, or NULL with an error.  Other files of the sender's ledger
- * count too: they can only raise epsilon. */
+/* Returns what the file states of all samples of a text, or NULL with an error: of those in the file, or of more if the policy
+ * wants more.  Other files of the sender's ledger count too: they can only raise epsilon. */
 static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_verification *found,
                                     json_t **out) {
-    const double delta = gate->policy.delta;
+    const double delta = gate->policy.delta,
+                 times = fmax(1, (double)gate->policy.releases /
+                                     (double)nvdp__max(found->samples, (size_t)1));
+    const double mu = found->mu * sqrt(times), word = found->word_mu * sqrt(times);
+    double epsilon = found->epsilon, at = found->delta;
     if (isnan(found->spent_epsilon))
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
-    const bool more = found->spent_epsilon > found->epsilon * (1 + 1e-9); /* of other releases */
-    double epsilon = more ? found->spent_epsilon : found->epsilon, mu = more ? NAN : found->mu;
-    const double word =
-        isfinite(found->word_mu) ? nvdp_gdp_epsilon(found->word_mu, delta) : INFINITY;
-    if (!isnan(mu) && found->certified && delta != found->delta)
+    const bool more = found->spent_epsilon > epsilon * (1 + 1e-9); /* of other releases */
+    if (found->certified && (more || isnan(mu))) NVDP_RETURN_IF_FAILED(check_delta(gate, at));
+    if (found->certified && isnan(mu) && times > 1)
+        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
+                          "the policy expects %d samples of a text, and the file states what is "
+                          "proven for %zu: name the run, and the file with {shared}",
+                          gate->policy.releases, found->samples);
+    if (found->certified && !isnan(mu) && (delta != at || times > 1))
         epsilon = nvdp_gdp_epsilon(mu, delta);
-    else if (found->certified)
-        NVDP_RETURN_IF_FAILED(check_delta(gate, found->delta));
-    json_t *guesses = json_array();
-    for (size_t i = 0; i < gate->policy.baselines && !isnan(mu) && isfinite(epsilon); i++) {
-        const double b = gate->policy.baseline[i];
-        json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", b, "bound",
-                                                 nvdp_guess_bound(b, mu / 2, 1, 0)));
-    }
-    return made(gate,
-                json_pack("{s:o, s:f, s:o, s:{s:o}}", "epsilon", nvdp__json_number(epsilon),
-                          "delta", delta, "guess", guesses, "word", "epsilon",
-                          nvdp__json_number(word)),
-                out);
+    if (more) at = delta; /* not below that of the ledger */
+    return make_stated(gate, more ? fmax(epsilon, found->spent_epsilon) : epsilon, at,
+                       more ? NAN : mu, isfinite(word) ? nvdp_gdp_epsilon(word, delta) : INFINITY,
+                       out);
 }
 
 /* Returns the path of the shared file; NULL: there is none. */
@@ -366,6 +532,8 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     NVDP_TRY(set_taken(config, attack, "shared", options->shared));
     if (takes(attack, "limit")) NVDP_TRY(set_number(config, "limit", (double)options->limit));
     if (takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
+    if (takes(attack, "releases") && options->shared == NULL)
+        NVDP_TRY(set_number(config, "releases", (double)gate->releases));
     json_object_foreach((json_t *)check->options, key, value) {
         char text[NVDP__REASON];
         nvdp__gate_option(value, sizeof text, text);
@@ -417,28 +585,13 @@ static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gat
            (a->options == b->options || json_equal(a->options, b->options));
 }
 
-/* Returns true if the number of `other` is larger than that of `mine`, or if one of them is missing. */
-static bool proves_less(const json_t *other, const json_t *mine, const char *path) {
-    char reason[NVDP__REASON];
-    return !(nvdp__gate_number(other, path, false, reason).value <=
-             nvdp__gate_number(mine, path, false, reason).value);
-}
-
 /* Takes the certificate of the run, or of the file given with {shared} if it proves less, and the same per word. */
 static nvdp_status measure_larger(const struct gate *gate, struct measured *to) {
-    nvdp_status status = NVDP_OK;
     json_t *file = NULL;
     NVDP_RETURN_IF_FAILED(measure_certificate(gate, &to->result));
     if (gate->options.shared == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(measure_file(gate, "certificate", to->fault, &file));
-    if (proves_less(file, to->result, "epsilon")) {
-        json_decref(to->result);
-        to->result = json_incref(file);
-    } else if (json_is_object(json_object_get(to->result, "word")) &&
-               proves_less(file, to->result, "word.epsilon")) {
-        if (json_object_set(to->result, "word", json_object_get(file, "word")) != 0)
-            status = nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
-    }
+    const nvdp_status status = take_larger(gate, file, &to->result);
     json_decref(file);
     return status;
 }
@@ -504,6 +657,23 @@ static struct nvdp__gate_found find_number(const struct measured *measured,
                                  : nvdp__gate_number(measured->result, check->path, least, reason);
 }
 
+/* Returns the number of texts that were measured or attacked; 0: a proof, or an attack on something else. */
+static size_t texts_of(const struct measured *measured) {
+    static const char *const keys[] = {"n", "texts", "members", "others"};
+    const bool proof = strcmp(measured->source, "privacy") != 0 && measured->attack == NULL;
+    size_t texts = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && !proof; i++)
+        texts += (size_t)json_integer_value(json_object_get(measured->result, keys[i]));
+    return texts;
+}
+
+/* Returns the number of texts that a check needs: that of the policy, or fewer if the check itself sets a limit. */
+static size_t texts_needed(const struct gate *gate, const struct nvdp__gate_check *check) {
+    const json_t *limit = json_object_get(check->options, "limit");
+    const size_t own = (size_t)json_integer_value(limit);
+    return own > 0 ? nvdp__min(own, gate->policy.min_texts) : gate->policy.min_texts;
+}
+
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
                              struct nvdp_gate_check *out) {
     const struct measured *measured = NULL;
@@ -514,6 +684,8 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     out->at_most = check->at_most;
     out->at_least = check->at_least;
     out->seconds = gate->count > before ? seconds_now() - begun : 0;
+    out->texts = texts_of(measured);
+    const size_t needed = texts_needed(gate, check);
     const bool least = isnan(check->at_most);
     const struct nvdp__gate_found found = find_number(measured, check, least, out->reason);
     out->found = found.value;
@@ -533,6 +705,10 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", gate->fault);
     else if (measured->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
+    else if (out->texts > 0 && out->texts < needed)
+        nvdp__snprintf(out->reason, sizeof out->reason,
+                       "expected at least %zu texts, as min_texts of the policy, found %zu", needed,
+                       out->texts);
     else if (out->reason[0] == '\0' && !isfinite(out->found))
         nvdp__snprintf(out->reason, sizeof out->reason, "expected a finite number, found %g",
                        out->found);
@@ -551,7 +727,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
                        "the attacker is too weak for a conclusion: it finds nothing even without "
                        "noise");
     make_text(out->reason);
-    out->pass = out->reason[0] == '\0';
+    out->passed = out->reason[0] == '\0';
     return NVDP_OK;
 }
 
@@ -585,6 +761,21 @@ static nvdp_status open_target(struct gate *gate) {
     return NVDP_OK;
 }
 
+/* Refuses a measurement of fewer texts than the policy accepts. */
+static nvdp_status check_limit(const struct gate *gate) {
+    const size_t limit = gate->options.limit, min = gate->policy.min_texts;
+    if (limit == 0 || (min > 0 && limit >= min)) return NVDP_OK;
+    if (min == 0)
+        return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                          "{limit}: expected 0, all texts, as the policy has no key min_texts; "
+                          "found %zu",
+                          limit);
+    return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                      "{limit}: expected 0, all texts, or at least %zu, min_texts of the policy; "
+                      "found %zu",
+                      min, limit);
+}
+
 /* Verifies the shared file, once for all checks. */
 static nvdp_status verify_file(struct gate *gate) {
     const char *path = file_of(gate);
@@ -603,20 +794,27 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
                       struct nvdp_gate_result *out) {
     nvdp_status status = NVDP_OK;
     struct gate gate = {.ctx = ctx};
-    struct nvdp_gate_result result = {.struct_size = sizeof result, .pass = true};
+    struct nvdp_gate_result result = {.struct_size = sizeof result};
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &gate.options));
     NVDP_TRY(open_target(&gate));
     NVDP_TRY(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
+    NVDP_TRY(check_limit(&gate));
     NVDP_TRY(verify_file(&gate));
+    NVDP_TRY(read_ledger(&gate));
+    gate.releases = nvdp__max((size_t)gate.policy.releases,
+                              (size_t)nvdp__max(gate.ledger.samples, gate.file.spent_samples));
+    result.delta = gate.policy.delta;
+    result.releases = nvdp__max(gate.releases, gate.file.samples);
+    if (gate.is_run) nvdp__snprintf(result.split, sizeof result.split, "%s", gate.options.split);
     NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {
         struct nvdp_gate_check *check = &result.check[result.checks];
         NVDP_TRY(nvdp__check_cancelled(ctx, "gate: cancelled"));
         NVDP_TRY(run_check(&gate, &gate.policy.check[result.checks], check));
-        result.failed += !check->pass;
+        result.failed += !check->passed;
     }
-    result.pass = result.failed == 0;
+    result.passed = result.failed == 0;
     NVDP__GIVE(out, &result);
     result.check = NULL;
 cleanup:

@@ -25,6 +25,7 @@ struct nvdp__policy {
     json_t *object; /* the file */
     double delta;
     int releases;
+    size_t min_texts;               /* that a measurement needs; 0: all texts of the split */
     struct nvdp__gate_check *check; /* [checks] */
     size_t checks;
     double baseline[NVDP_GUESSES]; /* of all checks together */
@@ -58,5 +59,7 @@ struct nvdp__gate_found nvdp__gate_number(const json_t *result, const char *path
  * _above_prior what it exceeds that of no samples by.  The interval of a difference is from the ends of both. */
 struct nvdp__gate_found nvdp__gate_score(const json_t *result, const char *number, bool least,
                                          char reason[NVDP__REASON]);
+/* Returns true for the name of a metric, with or without _above_prior. */
+bool nvdp__gate_is_score(const char *number);
 
 #endif

@@ -212,15 +212,27 @@ static struct nvdp__gate_found score(const json_t *scores, const char *observed,
     return none;
 }
 
+/* Returns the length of a number's name without _above_prior. */
+static size_t metric_length(const char *number) {
+    static const char gain[] = "_above_prior";
+    const size_t size = strlen(number), tail = sizeof gain - 1;
+    return size > tail && strcmp(number + size - tail, gain) == 0 ? size - tail : size;
+}
+
+bool nvdp__gate_is_score(const char *number) {
+    const size_t size = metric_length(number);
+    for (int i = 0; i < NVDP_TEXT_METRIC_COUNT; i++)
+        if (is_metric(nvdp_text_metric_name((enum nvdp_text_metric)i), number, size)) return true;
+    return false;
+}
+
 struct nvdp__gate_found nvdp__gate_score(const json_t *result, const char *number, bool least,
                                          char reason[NVDP__REASON]) {
-    static const char gain[] = "_above_prior";
     const json_t *scores = json_object_get(result, "scores");
-    const size_t size = strlen(number), tail = sizeof gain - 1;
-    const bool above = size > tail && strcmp(number + size - tail, gain) == 0;
+    const size_t word = metric_length(number);
+    const bool above = number[word] != '\0';
     if (!json_is_array(scores) || first_key(result, number) != NULL)
         return nvdp__gate_number(result, number, least, reason);
-    const size_t word = above ? size - tail : size;
     struct nvdp__gate_found found = score(scores, "release", number, word);
     const bool missing = isnan(found.value);
     if (above) {

@@ -101,15 +101,16 @@ static const char *const sources[] = {"certificate", "privacy", "ledger", "verif
 #define BASELINE "[baseline=%.17g]"
 static const struct {
     const char *name, *path;
-} measures[] = {{"certified_epsilon", "certificate.epsilon"},
-                {"guess_bound", "certificate.guess" BASELINE ".bound"},
-                {"word_epsilon", "certificate.word.epsilon"},
-                {"exact_epsilon", "privacy.exact.worst"},
-                {"renyi_divergence", "privacy.rd.sum.max"},
-                {"named_share", "privacy.linkage.first"},
-                {"text_epsilon", "ledger.epsilon"},
-                {"person_epsilon", "ledger.person.epsilon"},
-                {"person_guess", "ledger.person.guesses" BASELINE ".bound"}};
+    bool share; /* a probability or a share */
+} measures[] = {{"certified_epsilon", "certificate.epsilon", false},
+                {"guess_bound", "certificate.guess" BASELINE ".bound", true},
+                {"word_epsilon", "certificate.word.epsilon", false},
+                {"exact_epsilon", "privacy.exact.worst", false},
+                {"renyi_divergence", "privacy.rd.sum.max", false},
+                {"named_share", "privacy.linkage.first", true},
+                {"text_epsilon", "ledger.epsilon", false},
+                {"person_epsilon", "ledger.person.epsilon", false},
+                {"person_guess", "ledger.person.guesses" BASELINE ".bound", true}};
 enum { MEASURES = sizeof measures / sizeof *measures };
 
 static nvdp_status read_baseline(const struct reader *reader, const json_t *object,
@@ -132,6 +133,31 @@ static nvdp_status read_baseline(const struct reader *reader, const json_t *obje
     return NVDP_OK;
 }
 
+/* Returns true if two paths name the same keys, whatever items they choose with [...]. */
+static bool is_path(const char *one, const char *two) {
+    while (true) {
+        if (*one == '[') one += strcspn(one, "]") + 1;
+        if (*two == '[' && strchr(two, ']') != NULL) two = strchr(two, ']') + 1;
+        if (*one != *two || *one == '\0') return *one == *two;
+        one++;
+        two++;
+    }
+}
+
+/* Refuses limits under which a number that is worse the larger it is cannot fail. */
+static nvdp_status check_limits(const struct reader *reader, bool share,
+                                const struct nvdp__gate_check *check) {
+    if (isnan(check->at_most))
+        return bad(reader, "at_least",
+                   "%s: expected at_most, as larger numbers are worse, found at_least %g alone",
+                   check->name, check->at_least);
+    if (share && check->at_most >= 1)
+        return bad(reader, "at_most",
+                   "at_most: expected a number below 1, as %s is a share from 0 to 1, found %g",
+                   check->name, check->at_most);
+    return NVDP_OK;
+}
+
 /* Finds the source and the path of a measure. */
 static nvdp_status read_measure(const struct reader *reader, const json_t *object,
                                 const char *measure, struct nvdp__gate_check *check) {
@@ -144,6 +170,8 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
     for (size_t i = 0; i < MEASURES; i++) {
         nvdp__guess(&guess, measures[i].name);
         if (strcmp(measures[i].name, measure) == 0) path = measures[i].path;
+        if (is_path(measures[i].path, path))
+            NVDP_RETURN_IF_FAILED(check_limits(reader, measures[i].share, check));
     }
     const char *hole = strstr(path, BASELINE);
     if ((hole != NULL) != !isnan(baseline))
@@ -255,9 +283,10 @@ static nvdp_status read_attack(const struct reader *reader, const json_t *object
                    attack);
     check->source = "attack";
     check->number = number;
+    nvdp__snprintf(check->name, sizeof check->name, "attack %s: %s", attack, number);
     check->options = json_object_get(object, "options");
     nvdp__snprintf(check->path, sizeof check->path, "%s", number);
-    nvdp__snprintf(check->name, sizeof check->name, "attack %s: %s", attack, number);
+    if (nvdp__gate_is_score(number)) NVDP_RETURN_IF_FAILED(check_limits(reader, true, check));
     return check->options != NULL ? read_options(reader, check->options, &check->attack) : NVDP_OK;
 }
 
@@ -301,18 +330,23 @@ static nvdp_status read_check(const struct reader *reader, const json_t *object,
 }
 
 static nvdp_status read_policy(struct reader *reader) {
-    static const char *const known[] = {"description", "delta", "releases", "checks", NULL};
+    static const char *const known[] = {"description", "delta",  "releases",
+                                        "min_texts",   "checks", NULL};
     struct nvdp__policy *policy = reader->policy;
     const char *description;
-    double releases;
+    double releases, texts;
     NVDP_RETURN_IF_FAILED(check_keys(reader, policy->object, known));
     NVDP_RETURN_IF_FAILED(read_text(reader, policy->object, "description", &description));
     NVDP_RETURN_IF_FAILED(
-        read_number(reader, policy->object, "delta", 1e-5, 1e-300, 1 - 1e-16, &policy->delta));
+        read_number(reader, policy->object, "delta", 1e-5, 1e-300, 1e-2, &policy->delta));
     NVDP_RETURN_IF_FAILED(read_number(reader, policy->object, "releases", 1, 1, 65536, &releases));
     if (releases != floor(releases))
         return bad(reader, "releases", "releases: expected a whole number, found %g", releases);
     policy->releases = (int)releases;
+    NVDP_RETURN_IF_FAILED(read_number(reader, policy->object, "min_texts", 0, 1, 1e9, &texts));
+    if (texts != floor(texts))
+        return bad(reader, "min_texts", "min_texts: expected a whole number, found %g", texts);
+    policy->min_texts = (size_t)texts;
     const json_t *checks = json_object_get(policy->object, "checks");
     if (!json_is_array(checks) || json_array_size(checks) == 0)
         return bad(reader, checks != NULL ? "checks" : NULL,

@@ -3,6 +3,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/sentence.h"
+#include "rdp/options.h"
 #include <inttypes.h>
 #include <math.h>
 #include <nvdp/gate.h>
@@ -27,7 +28,9 @@ static const struct nvdp_result_table check_table = {
          .help = "its interval, which the limits are compared with; null: none",
          NVDP_RESULT_AT(struct nvdp_gate_check, interval.low),
          .high = offsetof(struct nvdp_gate_check, interval.high)},
-        CHECK(pass, "the number is finite and within the limits"),
+        CHECK(passed, "the number is finite and within the limits"),
+        NVDP_RESULT_ROW(struct nvdp_gate_check, texts, "texts", NVDP_SCOPE_RUN, 0,
+                        "texts that were measured or attacked; 0: none, as for a proof"),
         CHECK(reason, "why the check fails"),
         NVDP_RESULT_ROW(struct nvdp_gate_check, seconds, "s", NVDP_SCOPE_RUN, 0,
                         "time to measure it"),
@@ -38,8 +41,12 @@ const struct nvdp_result_table nvdp__result_gate = {
     .help = "what a policy limits, and what was found",
     .sized = true,
     .rows = (const struct nvdp_result_row[]){
-        GATE(pass, NULL, "all checks pass"),
+        GATE(passed, NULL, "all checks pass"),
         GATE(failed, "checks", "checks that fail"),
+        GATE(delta, NULL, "delta of the policy"),
+        GATE(releases, "samples", "samples of a text that count"),
+        {"split", NVDP_RESULT_CHARS, .help = "texts of the run that were measured",
+         NVDP_RESULT_AT(struct nvdp_gate_result, split)},
         {"checks", NVDP_RESULT_LIST, .help = "in the order of the policy", .indirect = true,
          .of = &check_table, NVDP_RESULT_AT(struct nvdp_gate_result, check),
          NVDP_RESULT_LENGTH(struct nvdp_gate_result, checks)},
@@ -86,11 +93,19 @@ static void put_limit(const struct nvdp_gate_check *check, char text[CELL]) {
         nvdp__snprintf(text, CELL, "%.9g to %.9g", check->at_least, check->at_most);
 }
 
+/* Writes the number of measured texts. */
+static void put_texts(const struct nvdp_gate_check *check, char text[CELL]) {
+    if (check->texts > 0)
+        nvdp__snprintf(text, CELL, "%zu", check->texts);
+    else
+        nvdp__snprintf(text, CELL, "-");
+}
+
 static void print_text(const void *of, FILE *to) {
     const struct nvdp_gate_result *result = of;
     int width = (int)strlen("measure"), limits = (int)strlen("limit"),
         founds = (int)strlen("found");
-    char limit[CELL], found[CELL];
+    char limit[CELL], found[CELL], texts[CELL], samples[NVDP__SAMPLES_TEXT];
     for (size_t i = 0; i < result->checks; i++) {
         put_limit(&result->check[i], limit);
         put_found(&result->check[i], found);
@@ -98,19 +113,23 @@ static void print_text(const void *of, FILE *to) {
         limits = (int)nvdp__max((size_t)limits, strlen(limit));
         founds = (int)nvdp__max((size_t)founds, strlen(found));
     }
-    nvdp__fprintf(to, "%-*s  %-*s  %*s  pass\n", width, "measure", limits, "limit", founds,
-                  "found");
+    nvdp__fprintf(to, "%-*s  %-*s  %*s  %6s  pass\n", width, "measure", limits, "limit", founds,
+                  "found", "texts");
     for (size_t i = 0; i < result->checks; i++) {
         put_limit(&result->check[i], limit);
         put_found(&result->check[i], found);
-        nvdp__fprintf(to, "%-*s  %-*s  %*s  %s\n", width, result->check[i].name, limits, limit,
-                      founds, found, result->check[i].pass ? "yes" : "NO");
+        put_texts(&result->check[i], texts);
+        nvdp__fprintf(to, "%-*s  %-*s  %*s  %6s  %s\n", width, result->check[i].name, limits, limit,
+                      founds, found, texts, result->check[i].passed ? "yes" : "NO");
     }
+    nvdp__fprintf(to, "For %s of a text, at delta %g%s%s.\n",
+                  nvdp__samples_text(result->releases, samples), result->delta,
+                  result->split[0] != '\0' ? "; measured on the split " : "", result->split);
     for (size_t i = 0; i < result->checks; i++)
-        if (!result->check[i].pass)
+        if (!result->check[i].passed)
             nvdp__fprintf(to, "%s%s: %s\n", i == 0 || result->failed > 0 ? "" : "\n",
                           result->check[i].name, result->check[i].reason);
-    if (result->pass)
+    if (result->passed)
         nvdp__fprintf(to, "All %zu checks pass.\n", result->checks);
     else
         nvdp__fprintf(to, "%zu of %zu checks fail.\n", result->failed, result->checks);
@@ -151,20 +170,33 @@ static void print_junit(const void *of, FILE *to) {
     put_attribute(to, "name", suite->name);
     nvdp__fprintf(to, " tests=\"%zu\" failures=\"%zu\" errors=\"0\" skipped=\"0\" time=\"%.3f\">\n",
                   result->checks, result->failed, seconds);
+    nvdp__fprintf(to,
+                  "    <properties>\n      <property name=\"delta\" value=\"%.9g\"/>\n"
+                  "      <property name=\"releases\" value=\"%zu\"/>\n"
+                  "      <property name=\"split\"",
+                  result->delta, result->releases);
+    put_attribute(to, "value", result->split);
+    fputs("/>\n    </properties>\n", to);
     for (size_t i = 0; i < result->checks; i++) {
         const struct nvdp_gate_check *check = &result->check[i];
-        char limit[CELL], found[CELL], message[NVDP_GATE_REASON + 2 * CELL];
+        char limit[CELL], found[CELL], texts[CELL];
         put_limit(check, limit);
         put_found(check, found);
+        put_texts(check, texts);
         fputs("    <testcase classname=\"nvdp.gate\"", to);
         put_attribute(to, "name", check->name);
-        nvdp__fprintf(to, " time=\"%.3f\"%s", check->seconds, check->pass ? "/>\n" : ">\n");
-        if (check->pass) continue;
-        nvdp__snprintf(message, sizeof message, "limit: %s; found: %s; %s", limit, found,
-                       check->reason);
-        fputs("      <failure type=\"limit\"", to);
-        put_attribute(to, "message", message);
-        fputs("/>\n    </testcase>\n", to);
+        nvdp__fprintf(to, " time=\"%.3f\">\n", check->seconds);
+        if (!check->passed) {
+            char message[NVDP_GATE_REASON + 2 * CELL];
+            nvdp__snprintf(message, sizeof message, "limit: %s; found: %s; %s", limit, found,
+                           check->reason);
+            fputs("      <failure type=\"limit\"", to);
+            put_attribute(to, "message", message);
+            fputs("/>\n", to);
+        }
+        nvdp__fprintf(to, "      <system-out>limit: %s; found: %s; texts: %s</system-out>\n", limit,
+                      found, texts);
+        fputs("    </testcase>\n", to);
     }
     fputs("  </testsuite>\n</testsuites>\n", to);
 }

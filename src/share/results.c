@@ -271,6 +271,7 @@ const struct nvdp_result_table nvdp__result_verification = {
         VERIFY("useful", FLAG, useful, NULL, 1, "the guarantee limits every attacker"),
         VERIFY("guarantee", CHARS, guarantee, NULL, 0, "or why there is no useful one"),
         VERIFY("training_texts", CHARS, training_texts, NULL, 0, "as in an export"),
+        VERIFY("samples", COUNT, samples, "samples", -1, "samples per text in the file"),
         {"spent_samples", NVDP_RESULT_COUNT, "samples", NVDP_SCOPE_TEXT, -1,
          "largest number of samples of a text, as stated",
          NVDP_RESULT_AT(struct nvdp_verification, spent_samples)},

@@ -443,6 +443,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.spent.person_epsilon = real_of(v, "ledger_person_epsilon", INFINITY);
     v->facts.spent.person_mu = real_of(v, "ledger_person_mu", INFINITY);
     nvdp__spent_persons(&v->facts.spent, &v->found.person);
+    v->found.samples = shape->samples;
     v->found.spent_samples = v->facts.counted ? v->facts.spent.samples : 0;
     v->found.spent_epsilon = v->facts.counted ? v->facts.spent.epsilon : NAN;
     return true;
@@ -824,6 +825,7 @@ static void take_weakest(struct verify *all, const char *name, size_t files, siz
     to->epsilon = of->epsilon;
     to->delta = of->delta;
     to->mu = of->mu;
+    to->samples = of->samples;
 }
 
 /* Takes the largest sums that a file states.  One that states none leaves them unknown. */

@@ -26,6 +26,26 @@ Test(gate, wrong_policies_are_refused_by_line_and_key) {
         {"{}", "checks: expected a list of at least one check, found no such key"},
         {"{\"checks\": [3]}", "expected an object per check"},
         {"{\"delta\": 2,\n\"checks\": [{}]}", ":1: delta: expected a number from"},
+        {"{\"delta\": 0.5, \"checks\": [{}]}",
+         ":1: delta: expected a number from 1e-300 to 0.01, found 0.5"},
+        {"{\"min_texts\": 0, \"checks\": [{}]}", "min_texts: expected a number from 1 to"},
+        {"{\"min_texts\": 1.5, \"checks\": [{}]}", "min_texts: expected a whole number"},
+        {"{\"checks\": [{\"measure\": \"guess_bound\", \"baseline\": 0.5,\n\"at_most\": 50}]}",
+         ":2: at_most: expected a number below 1, as guess_bound is a share from 0 to 1, "
+         "found 50"},
+        {"{\"checks\": [{\"measure\": \"certificate.guess.bound\", \"at_most\": 1}]}",
+         "at_most: expected a number below 1"},
+        {"{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1}]}",
+         "at_most: expected a number below 1"},
+        {"{\"checks\": [{\"attack\": \"bag\", \"number\": \"F1_above_prior\", \"at_most\": 10}]}",
+         "at_most: expected a number below 1, as attack bag: F1_above_prior is a share"},
+        {"{\"checks\": [{\"measure\": \"certified_epsilon\",\n\"at_least\": 0}]}",
+         ":2: certified_epsilon: expected at_most, as larger numbers are worse, found at_least 0 "
+         "alone"},
+        {"{\"checks\": [{\"measure\": \"privacy.exact.worst\", \"at_least\": 0}]}",
+         "privacy.exact.worst: expected at_most"},
+        {"{\"checks\": [{\"attack\": \"membership\", \"number\": \"AUC\", \"at_least\": 0}]}",
+         "attack membership: AUC: expected at_most"},
         {"{\"releases\": 1.5, \"checks\": [{}]}", "releases: expected a whole number"},
         {"{\"checks\": [\n{\"at_most\": 1}]}",
          ":2: expected either measure or attack, found neither"},
@@ -44,18 +64,18 @@ Test(gate, wrong_policies_are_refused_by_line_and_key) {
          "guess_bound: expected baseline"},
         {"{\"checks\": [{\"measure\": \"named_share\", \"texts\": 9, \"at_most\": 0.5}]}",
          "named_share: has no baseline"},
-        {"{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1, \"at_least\": 2}]}",
+        {"{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 1, \"at_least\": 2}]}",
          "at_least: expected at most at_most, 1, found 2"},
         {"{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1, \"at_most\": 2}]}",
          "expected a policy in JSON"},
-        {"{\"checks\": [{\"attack\": \"attributte\", \"number\": \"accuracy\", \"at_most\": 1}]}",
+        {"{\"checks\": [{\"attack\": \"attributte\", \"number\": \"accuracy\", \"at_most\": 0.9}]}",
          "unknown attack 'attributte'; did you mean 'attribute'?"},
-        {"{\"checks\": [{\"attack\": \"attribute\", \"at_most\": 1}]}",
+        {"{\"checks\": [{\"attack\": \"attribute\", \"at_most\": 0.9}]}",
          "attack attribute: expected number"},
-        {"{\"checks\": [{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 1,\n"
+        {"{\"checks\": [{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 0.9,\n"
          "\"options\": {\"publ1c\": \"x\"}}]}",
          ":2: options: attack attribute has no option 'publ1c'; did you mean 'public'?"},
-        {"{\"checks\": [{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 1,\n"
+        {"{\"checks\": [{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 0.9,\n"
          "\"options\": {\"seeds\": \"many\"}}]}",
          ":2: options: "},
     };
@@ -182,20 +202,43 @@ Test(gate, compares_ends_of_intervals) {
 
 /* --- a run and a file --- */
 
-/* `shared`: the file beside a run; NULL: none. */
-static struct nvdp_gate_result gated_with(struct nvdp_context *ctx, const char *policy,
-                                          const char *target, const char *shared) {
-    struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
+/* Opens a gate with more options: names and values, then NULL; a value may be NULL. */
+static struct nvdp_config *gate_of(struct nvdp_context *ctx, const char *policy, const char *target,
+                                   const char *const *more) {
     struct nvdp_config *config = NULL;
     const char *path = support_scratch_path("policy.json");
     support_write_text(path, policy);
     cr_assert_eq(nvdp_gate_config_create(ctx, &config), NVDP_OK);
     support_set(ctx, config, "policy", path);
     support_set(ctx, config, "target", target);
-    if (shared != NULL) support_set(ctx, config, "shared", shared);
+    for (size_t i = 0; more[i] != NULL; i += 2)
+        if (more[i + 1] != NULL) support_set(ctx, config, more[i], more[i + 1]);
+    return config;
+}
+
+static struct nvdp_gate_result gated_more(struct nvdp_context *ctx, const char *policy,
+                                          const char *target, const char *const *more) {
+    struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
+    struct nvdp_config *config = gate_of(ctx, policy, target, more);
     cr_assert_eq(nvdp_gate(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(config);
     return result;
+}
+
+static void refused(struct nvdp_context *ctx, const char *policy, const char *target,
+                    const char *const *more, const char *error) {
+    struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
+    struct nvdp_config *config = gate_of(ctx, policy, target, more);
+    cr_expect_eq(nvdp_gate(ctx, config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), error);
+    nvdp_config_free(config);
+}
+
+/* `shared`: the file beside a run; NULL: none. */
+static struct nvdp_gate_result gated_with(struct nvdp_context *ctx, const char *policy,
+                                          const char *target, const char *shared) {
+    const char *const more[] = {"shared", shared, NULL};
+    return gated_more(ctx, policy, target, more);
 }
 
 static struct nvdp_gate_result gated(struct nvdp_context *ctx, const char *policy,
@@ -206,7 +249,7 @@ static struct nvdp_gate_result gated(struct nvdp_context *ctx, const char *polic
 static void is(const struct nvdp_gate_result *result, size_t i, bool pass, double found,
                const char *reason) {
     const struct nvdp_gate_check *check = &result->check[i];
-    cr_expect_eq(check->pass, pass, "%s: %s", check->name, check->reason);
+    cr_expect_eq(check->passed, pass, "%s: %s", check->name, check->reason);
     if (!isnan(found))
         cr_expect_float_eq(check->found, found, 1e-9, "%s: %.17g", check->name, check->found);
     support_contains(check->reason, reason);
@@ -227,11 +270,11 @@ Test(gate, compares_a_run_and_its_file) {
              "{\"measure\": \"certified_epsilon\", \"at_most\": %.17g},\n"
              "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.7},\n"
              "{\"measure\": \"exact_epsilon\", \"at_most\": %.17g},\n"
-             "{\"measure\": \"named_share\", \"at_most\": 1, \"at_least\": 0},\n"
+             "{\"measure\": \"named_share\", \"at_most\": 0.999, \"at_least\": 0},\n"
              "{\"measure\": \"privacy.rd.sum.maxx\", \"at_most\": 1},\n"
              "{\"measure\": \"word_epsilon\", \"at_most\": 1},\n"
              "{\"measure\": \"person_epsilon\", \"at_most\": 100},\n"
-             "{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 1}]}",
+             "{\"attack\": \"attribute\", \"number\": \"accuracy\", \"at_most\": 0.9}]}",
              epsilon * (1 + 1e-9), epsilon * (1 - 1e-7), epsilon);
     struct nvdp_gate_result result = gated(ctx, policy, run);
     cr_assert_eq(result.checks, 9);
@@ -244,7 +287,7 @@ Test(gate, compares_a_run_and_its_file) {
     is(&result, 6, false, NAN, "");
     is(&result, 7, false, NAN, "expected the ledger of the releases, found none");
     is(&result, 8, false, NAN, "not measured: public: expected a file");
-    cr_expect_not(result.pass);
+    cr_expect_not(result.passed);
     cr_expect_eq(result.failed, 5);
     cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
     support_contains(text, "measure");
@@ -258,7 +301,7 @@ Test(gate, compares_a_run_and_its_file) {
 
     /* of a measured share the interval's ends are compared, and shown */
     snprintf(policy, sizeof policy,
-             "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 1}]}");
+             "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": 0.999}]}");
     result = gated(ctx, policy, run);
     is(&result, 0, true, NAN, "");
     const double share = result.check[0].found;
@@ -268,8 +311,8 @@ Test(gate, compares_a_run_and_its_file) {
     snprintf(policy, sizeof policy,
              "{\"checks\": [{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
              "{\"measure\": \"named_share\", \"at_most\": %.17g},\n"
-             "{\"measure\": \"named_share\", \"at_least\": %.17g},\n"
-             "{\"measure\": \"named_share\", \"at_least\": %.17g},\n"
+             "{\"measure\": \"named_share\", \"at_least\": %.17g, \"at_most\": 0.999},\n"
+             "{\"measure\": \"named_share\", \"at_least\": %.17g, \"at_most\": 0.999},\n"
              "{\"measure\": \"certified_epsilon\", \"at_most\": 9}]}",
              share, interval.high, share, interval.low);
     result = gated(ctx, policy, run);
@@ -307,7 +350,7 @@ Test(gate, compares_a_run_and_its_file) {
     static const char both[] =
         "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 9},\n"
         "{\"measure\": \"person_epsilon\", \"at_most\": 9},\n"
-        "{\"measure\": \"person_guess\", \"texts\": 10, \"at_most\": 1},\n"
+        "{\"measure\": \"person_guess\", \"texts\": 10, \"at_most\": 0.999},\n"
         "{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
         "{\"measure\": \"verification.holds\", \"at_least\": 1}]}";
     const char *const targets[] = {run, shared};
@@ -421,8 +464,8 @@ Test(gate, what_is_not_proven_fails) {
     struct nvdp_gate_result result =
         gated(ctx,
               "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 1e300},\n"
-              "{\"measure\": \"certified_epsilon\", \"at_least\": 1},\n"
-              "{\"measure\": \"guess_bound\", \"texts\": 100, \"at_most\": 1}]}",
+              "{\"measure\": \"certified_epsilon\", \"at_most\": 1e300, \"at_least\": 1},\n"
+              "{\"measure\": \"guess_bound\", \"texts\": 100, \"at_most\": 0.999}]}",
               task_run(ctx, "run", &choice, NULL));
     is(&result, 0, false, NAN, "expected a finite number, found inf");
     is(&result, 1, false, NAN, "expected a finite number, found inf");
@@ -536,7 +579,7 @@ Test(gate, attacks_pass_a_harmless_run_alone) {
             make_prior(ctx);
         }
         struct nvdp_gate_result result = attacked(ctx, short_policy(), run, 400);
-        cr_assert_eq(result.checks, 6);
+        cr_assert_eq(result.checks, 7);
         for (size_t i = 0; i < result.checks; i++)
             is(&result, i, !open, NAN, open ? "expected at most" : "");
         nvdp_gate_result_free(&result);
@@ -580,8 +623,8 @@ Test(gate, attacks_that_are_weak_fail) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VIB_FIXED, .kappa = 1, .epochs = 1, .clip_sequence = .5};
     static const char policy[] =
-        "{\"checks\": [{\"attack\": \"membership\", \"number\": \"AUC\", \"at_most\": 1},\n"
-        "{\"attack\": \"membership\", \"number\": \"AUC\", \"at_least\": 0}]}";
+        "{\"checks\": [{\"attack\": \"membership\", \"number\": \"AUC\", \"at_most\": 0.999},\n"
+        "{\"attack\": \"membership\", \"number\": \"members\", \"at_least\": 0}]}";
     struct nvdp_context *ctx = support_context();
     const char *path = support_keep(strdup(support_scratch_path("policy.json")));
     char weights[600];
@@ -597,5 +640,202 @@ Test(gate, attacks_that_are_weak_fail) {
     is(&result, 0, false, NAN, "the attacker is too weak for a conclusion");
     is(&result, 1, true, NAN, "");
     nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}
+
+/* --- what a pass is about --- */
+
+/* Writes n texts as the dev split of a new folder; returns the folder. */
+static const char *make_split(const char *name, size_t n) {
+    const char *folder = support_keep(strdup(support_scratch_path(name)));
+    char path[600];
+    mkdir(folder, 0777);
+    snprintf(path, sizeof path, "%s/dev.tsv", name);
+    write_different(path, 0, n, true);
+    return folder;
+}
+
+/* Measures a run's texts as nvdp privacy --exact, and keeps the record with an epsilon of 0.25, which no text has. */
+static void keep_record(struct nvdp_context *ctx, const char *run, const char *data) {
+    struct nvdp_config *config = NULL, *more = NULL;
+    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    char *text = NULL, *name = NULL, path[600];
+    cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+    cr_assert_eq(nvdp_privacy_config_create(ctx, &more), NVDP_OK);
+    cr_assert_eq(nvdp_config_join(config, more), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "data", data);
+    support_set(ctx, config, "exact", "true");
+    cr_assert_eq(nvdp_run_posteriors(ctx, config, &posteriors), NVDP_OK);
+    cr_assert_eq(nvdp_privacy_measure(ctx, posteriors, config, NULL, &report), NVDP_OK);
+    report.exact->worst.epsilon = .25;
+    cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
+    cr_assert_eq(nvdp_measured_name(ctx, config, "privacy", &name), NVDP_OK);
+    snprintf(path, sizeof path, "%s/%s", run, name);
+    support_write_text(path, text);
+    free(text);
+    free(name);
+    nvdp_privacy_report_free(&report);
+    nvdp_posteriors_free(posteriors);
+    nvdp_config_free(config);
+}
+
+/* A record counts only for the texts and the model that it is of: not for another folder, nor for other texts in the same
+ * folder. */
+Test(gate, uses_records_of_the_same_texts_alone) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const char policy[] =
+        "{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100}]}";
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const char *data = make_split("few", 12);
+    struct {
+        const char *data;
+        bool record;
+    } cases[] = {{data, true}, {NULL, false}, {data, false}};
+    keep_record(ctx, run, data);
+    for (size_t i = 0; i < 3; i++) {
+        const char *const more[] = {"data", cases[i].data, NULL};
+        if (i == 2) make_split("few", 14); /* other texts under the same path */
+        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        is(&result, 0, true, NAN, "");
+        cr_expect_eq(result.check[0].found == .25, cases[i].record, "case %zu: %g", i,
+                     result.check[0].found);
+        nvdp_gate_result_free(&result);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* All samples of a text that the ledger counts are proven together, whatever mechanisms they are of. */
+Test(gate, counts_the_samples_that_are_released) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const struct run_choice noisy = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.25, .epochs = 1};
+    static const char one[] =
+        "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 100},\n"
+        "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.999}]}";
+    static const char four[] =
+        "{\"releases\": 4, \"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 100},\n"
+        "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.999}]}";
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    char ledger[600];
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
+               *other = support_keep(strdup(task_run(ctx, "other", &noisy, NULL))),
+               *shared = support_keep(strdup(support_scratch_path("a.h5"))),
+               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\nbad cat\t0\n");
+    snprintf(ledger, sizeof ledger, "%s/ledger", run);
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "budget-samples", "2");
+    support_set(ctx, config, "overwrite", "true");
+    support_set(ctx, config, "out", shared);
+    const char *const targets[] = {run, shared};
+    for (size_t times = 1; times <= 2; times++) {
+        cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        struct nvdp_gate_result result = gated(ctx, one, run);
+        is(&result, 0, true, nvdp_gdp_epsilon(sqrt((double)times), 1e-5), "");
+        is(&result, 1, true, nvdp_guess_bound(.5, sqrt((double)times) / 2, 1, 0), "");
+        cr_expect_eq(result.releases, times);
+        nvdp_gate_result_free(&result);
+        /* the policy may want more samples than there are, of a run and of a file */
+        for (size_t i = 0; i < 2; i++) {
+            result = gated(ctx, four, targets[i]);
+            is(&result, 0, true, nvdp_gdp_epsilon(2, 1e-5), "");
+            /* a file that states more samples than its own does not state their mechanism */
+            const bool known = i == 0 || times == 1;
+            is(&result, 1, known, known ? nvdp_guess_bound(.5, 1, 1, 0) : 1, "");
+            cr_expect_eq(result.releases, 4);
+            nvdp_gate_result_free(&result);
+        }
+    }
+    /* The ledger of both runs: a text has 2 samples of one and 1 of the other, more than 3 of the other. */
+    struct nvdp_config *second = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &second), NVDP_OK);
+    support_set(ctx, second, "run", other);
+    support_set(ctx, second, "input", input);
+    support_set(ctx, second, "budget-samples", "3");
+    support_set(ctx, second, "ledger", ledger);
+    support_set(ctx, second, "out", support_scratch_path("b.h5"));
+    cr_assert_eq(nvdp_export(ctx, second, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    const char *const more[] = {"ledger", ledger, NULL};
+    struct nvdp_gate_result result = gated_more(ctx, one, other, more);
+    const double epsilon = nvdp_gdp_epsilon(1.5, 1e-5), delta = 1e-5;
+    is(&result, 0, true, epsilon, "");
+    is(&result, 1, false, nvdp_guess_from_curve(.5, 1, &epsilon, &delta), "expected at most");
+    nvdp_gate_result_free(&result);
+    /* a ledger that cannot be read hides samples */
+    snprintf(ledger, sizeof ledger, "%s/ledger.key", run);
+    cr_assert_eq(remove(ledger), 0);
+    result = gated(ctx, one, run);
+    is(&result, 0, false, NAN, "not measured: ");
+    nvdp_gate_result_free(&result);
+    nvdp_config_free(second);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
+/* The number of texts is the policy's to choose, and shown with split, delta and samples. */
+Test(gate, shows_and_limits_the_number_of_texts) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const struct {
+        const char *policy, *limit, *error, *reason;
+    } cases[] = {
+        {"", "10", "limit: expected 0, all texts, as the policy has no key min_texts; found 10",
+         NULL},
+        {"\"min_texts\": 11, ", "10",
+         "limit: expected 0, all texts, or at least 11, min_texts of the policy; found 10", NULL},
+        {"\"min_texts\": 10, ", "10", NULL, ""},
+        {"\"min_texts\": 13, ", NULL, NULL,
+         "expected at least 13 texts, as min_texts of the policy, found 12"},
+        {"\"min_texts\": 12, \"delta\": 0.001, ", NULL, NULL, ""}};
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const char *data = make_split("few", 12);
+    char policy[256], *text = NULL;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *const more[] = {"data", data, "limit", cases[i].limit, NULL};
+        snprintf(policy, sizeof policy,
+                 "{%s\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100}]}",
+                 cases[i].policy);
+        if (cases[i].error != NULL) {
+            refused(ctx, policy, run, more, cases[i].error);
+            continue;
+        }
+        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        is(&result, 0, *cases[i].reason == '\0', NAN, cases[i].reason);
+        cr_expect_eq(result.check[0].texts, cases[i].limit != NULL ? 10 : 12);
+        if (i == 4) {
+            cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);
+            support_contains(text, " texts  pass\n");
+            support_contains(text, "     12  yes\n");
+            support_contains(
+                text, "For one sample of a text, at delta 0.001; measured on the split dev.");
+            free(text);
+            cr_assert_eq(nvdp_gate_json(ctx, &result, &text), NVDP_OK);
+            json_t *made = json_loads(text, 0, NULL),
+                   *check = json_array_get(json_object_get(made, "checks"), 0);
+            cr_expect_eq(json_number_value(json_object_get(made, "delta")), .001);
+            cr_expect_eq(json_integer_value(json_object_get(made, "releases")), 1);
+            cr_expect_str_eq(json_string_value(json_object_get(made, "split")), "dev");
+            cr_expect_eq(json_integer_value(json_object_get(check, "texts")), 12);
+            json_decref(made);
+            free(text);
+            cr_assert_eq(nvdp_gate_junit(ctx, &result, "run", &text), NVDP_OK);
+            support_contains(text, "<property name=\"delta\" value=\"0.001\"/>");
+            support_contains(text, "<property name=\"releases\" value=\"1\"/>");
+            support_contains(text, "<property name=\"split\" value=\"dev\"/>");
+            support_contains(text, "<system-out>limit: at most 100; found: ");
+            support_contains(text, "; texts: 12</system-out>");
+            free(text);
+        }
+        nvdp_gate_result_free(&result);
+    }
     nvdp_context_free(ctx);
 }
