@@ -39,12 +39,12 @@ PAIRS = (1000, 10000, 50000)
 MIDDLE = 10000  # public texts where one thing is changed at a time
 ALIGNED = (100, 1000, 10000)  # pairs of a public text and its vector, of the attacker without the encoder
 SEEDS = (1, 2, 3)
-EFFORTS = (("more steps: 200", {"steps": 200}), ("more steps: 1,000", {"steps": 1000}), ("more rounds: 24", {"search": 24}))
+EFFORTS = {"search-24": {"search": 24}, "steps-200": {"steps": 200}, "steps-1000": {"steps": 1000}, "own": {"steps": 1000, "search": 24}}  # "own": the program's
 MORE_TEXTS = 100
-CORPORA = ("ncbi-disease", "bc5cdr")
 ENTITIES = "entities, recall"
 ENTITY_METRICS = (ENTITIES, "words, F1", "BLEU-4", "cosine")
-ENTITY_PAIRS, ENTITY_CLIPS = 5000, (5, 12)
+ENTITY_PAIRS = 5000
+ENTITY_CLIPS = {"ncbi-disease": (5, 12), "bc5cdr": ()}  # of releases
 WORDS = 12  # of a sentence with entities: all of its tokens are among those that the program guesses, 32
 AIM = 0.5  # F1 of words without noise
 CLIPS, RELEASE_PAIRS = (3, 5, 8, 12), 10000  # of the releases of sentence embeddings
@@ -98,12 +98,12 @@ def sentences(study, corpus):
     paths = [os.path.join(study.options.out, name) for name in names]
     if study.options.hours >= 0 and not all(map(os.path.exists, paths)):
         secret = {of: [sentence for sentence in tagged(study, of, "test") if len(sentence) <= WORDS and any(tag != "O" for _, tag in sentence)][:study.options.texts]
-                  for of in CORPORA}
+                  for of in ENTITY_CLIPS}
         known = {plain(sentence) for of in secret.values() for sentence in of}
         public = []
-        for of in CORPORA:
+        for of in ENTITY_CLIPS:
             found = dict.fromkeys(plain(sentence) for sentence in tagged(study, of, "train") if len(sentence) < 25)
-            public += [text for text in found if text not in known][:ENTITY_PAIRS // len(CORPORA)]
+            public += [text for text in found if text not in known][:ENTITY_PAIRS // len(ENTITY_CLIPS)]
         texts = ["\n".join("\n".join(map("\t".join, sentence)) + "\n" for sentence in secret[corpus]), "".join(plain(sentence) + "\n" for sentence in secret[corpus]),
                  "".join(text + "\n" for text in public)]
         for path, text in zip(paths, texts):
@@ -158,7 +158,9 @@ def overlap(text, guess):
 
 
 def rows_of(found, first, names, metrics=METRICS):
-    """Returns a row of the scores for each (name, what is observed)."""
+    """Returns a row of the scores for each (name, what is observed); one Missing stands for all scores."""
+    if isinstance(found, Missing):
+        return [[first, name, found, *[""] * (len(metrics) - 1)] for name, _ in names]
     return [[first, name, *(cell(found, observed, metric) for metric in metrics)] for name, observed in names]
 
 
@@ -218,10 +220,10 @@ def without_encoder(known, mapped):
 
 
 def efforts(study):
-    """Returns {title: found} of the attacker at MIDDLE pairs as it is, with more steps, and with more rounds."""
-    plain_one = {"%s steps, %s rounds" % (study.options.steps, study.options.search): attack_vectors(study, "noiseless/%d" % MIDDLE, MIDDLE)}
-    return {**plain_one, **{title: attack_vectors(study, "effort/%s-%d" % item, MIDDLE, **change)
-                            for title, change in EFFORTS for item in change.items()}}
+    """Returns {title: found} of the attacker at MIDDLE public texts: as on this page, and with more steps and rounds."""
+    default = {"steps": study.options.steps, "search": study.options.search}
+    attacks = {"noiseless/%d" % MIDDLE: {}, **{"effort/" + name: change for name, change in EFFORTS.items()}}
+    return {"%s steps, %s rounds" % tuple(map(number, {**default, **change}.values())): attack_vectors(study, name, MIDDLE, **change) for name, change in attacks.items()}
 
 
 def stronger(found):
@@ -229,10 +231,11 @@ def stronger(found):
     if missing_in(found.values()):
         return ""
     (_, base), *others = ((title, score_of(one, "release")) for title, one in found.items())
-    clear = ["%s: %.2f" % (title, score[0]) for title, score in others if apart(score, base)]
+    clear = ["%.2f with %s" % (score[0], title) for title, score in others if apart(score, base)]
     if clear:
-        return "**This page's attacker is weaker than the program's own**: F1 is %.2f here, and clearly higher with %s." % (base[0], ", ".join(clear))
-    return "More steps or rounds do not clearly raise F1: %.2f here, at most %.2f with them, within the intervals." % (base[0], max(score[0] for _, score in others))
+        return "**This page's attacker is weaker than the program's own**: its F1 at %s public texts is %.2f, and clearly higher, %s." % (number(MIDDLE), base[0], ", ".join(clear))
+    title, best = max(others, key=lambda one: one[1][0])
+    return "More steps or rounds do not clearly raise F1: it is %.2f at %s public texts, at most %.2f with more (%s), and the intervals overlap." % (base[0], number(MIDDLE), best[0], title)
 
 
 @study.table
@@ -241,18 +244,17 @@ def effort(study):
     found = efforts(study)
     seeds = [attack_vectors(study, "noiseless/%d" % MIDDLE if seed == 1 else "seeds/%d" % seed, MIDDLE, *(() if seed == 1 else ("--seed", seed))) for seed in SEEDS]
     more = attack_vectors(study, "texts/%d" % MORE_TEXTS, MIDDLE, texts=MORE_TEXTS)
-    sees = (("embedding", "release"), ("another one", "prior"))
-    rows = [row for title, one in found.items() for row in rows_of(one, title, sees)]
-    for name, observed in sees:
-        rows.append(["seeds %s: mean (standard deviation)" % ", ".join(map(str, SEEDS)), name, *(spread(seeds, observed, metric) for metric in METRICS)])
-    rows += rows_of(more, "%d texts" % MORE_TEXTS, sees)
-    scale = "As above, at %s public texts; one thing is changed at a time. The program's own: 1,000 steps or more, 24 rounds." % number(MIDDLE)
-    header = ["attacker", "the model sees", *METRICS]
+    rows = [[title, *(cell(one, "release", metric) for metric in METRICS), cell(one, "prior", METRICS[0])] for title, one in {**found, "%d texts" % MORE_TEXTS: more}.items()]
+    rows.append(["seeds %s: mean (standard deviation)" % ", ".join(map(str, SEEDS)), *(spread(seeds, "release", metric) for metric in METRICS),
+                 spread(seeds, "prior", METRICS[0])])
+    scale = ("As in the table above, at %s public texts. The program's own: 24 rounds, three epochs and 1,000 steps or more. %d texts, and seeds: %s steps, %s rounds." % (
+        number(MIDDLE), MORE_TEXTS, study.options.steps, study.options.search))
+    header = ["attacker", *METRICS, METRICS[0] + ", another one"]
     if missing_in([*found.values(), *seeds, more]):
         return Table(scale, header, rows, unknown())
-    values = [score_of(one, "release")[0] for one in seeds]
-    return Table(scale, header, rows, "%s Over %d seeds F1 varies by %.3f (standard deviation), less than the interval over texts shows; with %d texts it is %.2f." % (
-        stronger(found), len(SEEDS), statistics.stdev(values), MORE_TEXTS, score_of(more, "release")[0]))
+    values, (low, high) = [score_of(one, "release")[0] for one in seeds], score_of(found[next(iter(found))], "release")[1]
+    return Table(scale, header, rows, "%s Seeds change it by %.3f (standard deviation of %d); its interval over the texts is %.3f wide. With %d texts it is %.2f." % (
+        stronger(found), statistics.stdev(values), len(SEEDS), high - low, MORE_TEXTS, score_of(more, "release")[0]))
 
 
 def spread(found, sees, metric):
@@ -363,15 +365,15 @@ def shared_words(study, corpus):
 def entities(study):
     "How many words of diseases and chemicals does the attacker recover from sentences?"
     rows, said, counts, header = [], [], [], ["sentences", "vectors", "the model sees", *ENTITY_METRICS]
-    for corpus in CORPORA:
+    for corpus, clips in ENTITY_CLIPS.items():
         secret, lines, public = sentences(study, corpus)
         words = shared_words(study, corpus)
         cases = [("without noise", invert(study, "entities/" + corpus, ENTITY_PAIRS, 2, "--posteriors", "{model}", "--public", public, "--attacked", secret))]
-        for clip in ENTITY_CLIPS:
+        for clip in clips:
             run, file = export(study, "%s-%d" % (corpus, clip), clip, public, lines)
             cases.append((certified(clip), invert(study, "entities/%s-%d" % (corpus, clip), ENTITY_PAIRS, 3, run, "--data", secret, "--public", public, "--shared", file)))
         for title, found in cases:
-            rows += [[corpus, *row] for row in rows_of(found, title, (("sample" if title in map(certified, ENTITY_CLIPS) else "embedding", "release"), ("another one", "prior")),
+            rows += [[corpus, *row] for row in rows_of(found, title, (("sample" if title in map(certified, clips) else "embedding", "release"), ("another one", "prior")),
                                                        ENTITY_METRICS)]
             if not isinstance(found, Missing):
                 right, prior = (score_of(found, sees, ENTITIES) for sees in ("release", "prior"))
