@@ -386,7 +386,7 @@ def entities(study):
     scale = ("%s; sentences of test.tsv with an entity, at most %d words, and %s public sentences of train.tsv of both corpora, at most 24 words; %s training steps, %s rounds. %s." % (
         study.options.model, WORDS, number(ENTITY_PAIRS), study.options.steps, study.options.search, "; ".join(counts)))
     return Table(scale, header, rows, " ".join(said) if said else unknown(),
-                 "Recall: the share of the words in entities (diseases; in bc5cdr also chemicals) that the guess has. Releases are as in the table above.")
+                 "Recall: the share of the words in entities (diseases; in bc5cdr also chemicals), hyphens included, that the guess has. Releases are as in the table above.")
 
 
 if __name__ == "__main__":
