@@ -230,12 +230,15 @@ def stronger(found):
     """Says whether more steps or rounds make the attacker stronger."""
     if missing_in(found.values()):
         return ""
-    (_, base), *others = ((title, score_of(one, "release")) for title, one in found.items())
-    clear = ["%.2f with %s" % (score[0], title) for title, score in others if apart(score, base)]
-    if clear:
-        return "**This page's attacker is weaker than the program's own**: its F1 at %s public texts is %.2f, and clearly higher, %s." % (number(MIDDLE), base[0], ", ".join(clear))
-    title, best = max(others, key=lambda one: one[1][0])
-    return "More steps or rounds do not clearly raise F1: it is %.2f at %s public texts, at most %.2f with more (%s), and the intervals overlap." % (base[0], number(MIDDLE), best[0], title)
+    (_, page), *others = found.items()
+    clear = ["%s (%.2f against %.2f) with %s" % (metric, score_of(one, "release", metric)[0], score_of(page, "release", metric)[0], title)
+             for metric in METRICS for title, one in others if apart(score_of(one, "release", metric), score_of(page, "release", metric))]
+    title, best = max(((title, score_of(one, "release")) for title, one in others), key=lambda one: one[1][0])
+    base = score_of(page, "release")
+    values = "it is %.2f at %s public texts, at most %.2f with more (%s)" % (base[0], number(MIDDLE), best[0], title)
+    said = ("**This page's attacker is weaker in F1 than the program's own**: %s, and the intervals are disjoint." if apart(best, base) else
+            "More steps or rounds do not clearly raise F1: %s, and the intervals overlap.") % values
+    return said + (" Clearly higher: %s." % ", ".join(clear) if clear else "")
 
 
 @study.table
@@ -253,8 +256,11 @@ def effort(study):
     if missing_in([*found.values(), *seeds, more]):
         return Table(scale, header, rows, unknown())
     values, (low, high) = [score_of(one, "release")[0] for one in seeds], score_of(found[next(iter(found))], "release")[1]
-    return Table(scale, header, rows, "%s Seeds change it by %.3f (standard deviation of %d); its interval over the texts is %.3f wide. With %d texts it is %.2f." % (
-        stronger(found), statistics.stdev(values), len(SEEDS), high - low, MORE_TEXTS, score_of(more, "release")[0]))
+    best, spread_of = max(score_of(one, "release")[0] for one in found.values()), statistics.stdev(values)
+    return Table(scale, header, rows, "%s All attack the same texts: the best F1 lies %.1f standard deviations above the mean of %d seeds, %.2f (standard deviation %.3f); "
+                 "the interval over the texts is %.2f wide. With %d texts F1 is %.2f." % (
+                     stronger(found), (best - statistics.mean(values)) / spread_of, len(SEEDS), statistics.mean(values), spread_of, high - low, MORE_TEXTS,
+                     score_of(more, "release")[0]))
 
 
 def spread(found, sees, metric):
