@@ -373,11 +373,6 @@ static nvdp_status read_texts(const struct nvdp__text_attack *a, const char *pat
     return nvdp__texts_read(a->ctx, path, &limits, limit, a->options->seed, all, out);
 }
 
-static bool ends(const char *path, const char *ending) {
-    const size_t length = strlen(path), size = strlen(ending);
-    return length > size && strcmp(path + length - size, ending) == 0;
-}
-
 /* Reads one vector per text of a file, for the texts of `data` by their numbers in their file. */
 static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size_t texts,
                                 const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
@@ -385,7 +380,7 @@ static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size
     struct nvdp_posteriors *all = NULL;
     double *value = NULL;
     size_t shape[2], *row = NULL;
-    if (ends(path, ".npy")) {
+    if (nvdp__ends_with(path, ".npy")) {
         NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
         NVDP_TRY(nvdp__vectors_create(ctx, shape[0], shape[1], &all));
         memcpy(all->mu, value, shape[0] * shape[1] * sizeof *value);
@@ -407,31 +402,19 @@ cleanup:
     return status;
 }
 
-/* Reads texts with tags, a word and its tag per line, with the attacker's tokenizer. */
-static nvdp_status read_tagged(const struct attack *t, const char *path,
-                               struct nvdp_dataset **out) {
-    struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    config.task = NVDP_TASK_NER;
-    config.max_length = t->inverter.length;
-    NVDP_RETURN_IF_FAILED(
-        nvdp_dataset_load_file(t->inverter.attack->ctx, t->tokenizer, &config, path, out));
-    for (size_t i = 0; i < (*out)->count; i++)
-        (*out)->index[i] = (int64_t)i; /* of texts, not of lines */
-    return NVDP_OK;
-}
-
 /* Reads a file of texts, and their vectors from `vectors` or, if that is the encoder's directory, from the encoder. */
 static nvdp_status open_given(struct attack *t, const char *path, const char *vectors,
                               const char *directory, size_t limit, struct nvdp__texts *out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp__text_attack_options *o = a->options;
-    const bool tagged = ends(path, ".conll") || nvdp__conll_recognize(a->ctx, path);
+    const bool tagged = nvdp__conll_recognize(a->ctx, path);
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp_dataset *encoded = NULL;
     size_t all = 0;
     if (tagged)
-        NVDP_TRY(read_tagged(t, path, &out->data));
+        NVDP_TRY(nvdp__dataset_load_tagged(a->ctx, t->tokenizer, t->inverter.length, 0, 0, path,
+                                           &out->data));
     else
         NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
     if (tagged) all = out->data->count;
@@ -490,7 +473,7 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
     const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
-    const bool exact = nvdp__is_directory(vectors) || ends(vectors, ".npy");
+    const bool exact = nvdp__is_directory(vectors) || nvdp__ends_with(vectors, ".npy");
     if (exact) options.seeds = 1; /* there is no noise to draw */
     NVDP_TRY(check_given(&a, vectors, directory));
     NVDP_TRY(nvdp__inverter_open(&t.inverter));

@@ -236,6 +236,7 @@ bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
     struct nvdp__conll_word word = {0};
     struct stat info;
     bool more = true, tagged = false;
+    if (nvdp__ends_with(path, ".conll")) return true;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false; /* a pipe is read once */
     if (nvdp__lines_open(ctx, path, &lines) != NVDP_OK) more = false;
     while (more && columns.count == 0) {

@@ -497,3 +497,31 @@ nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
                                      struct nvdp_dataset **out) {
     return load(ctx, tokenizer, config, NVDP__LABELS_IGNORED, path, out);
 }
+
+nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
+                                      const struct nvdp_tokenizer *tokenizer, size_t max_length,
+                                      size_t limit, uint64_t seed, const char *path,
+                                      struct nvdp_dataset **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp_dataset_config config = nvdp__dataset_config_default();
+    struct nvdp_dataset *all = NULL;
+    bool *chosen = NULL;
+    size_t *row = NULL, n = 0;
+    config.task = NVDP_TASK_NER;
+    config.max_length = max_length;
+    NVDP_TRY(nvdp_dataset_load_file(ctx, tokenizer, &config, path, &all));
+    NVDP_TRY(NVDP__NEW(ctx, chosen, all->count));
+    NVDP_TRY(NVDP__NEW(ctx, row, all->count));
+    const bool draws = limit > 0 && limit < all->count;
+    if (draws) NVDP_TRY(nvdp__sample_rows(ctx, seed, all->count, limit, chosen));
+    for (size_t i = 0; i < all->count; i++) {
+        all->index[i] = (int64_t)i;
+        if (!draws || chosen[i]) row[n++] = i;
+    }
+    NVDP_TRY(nvdp_dataset_select(ctx, all, n, row, out));
+cleanup:
+    nvdp_dataset_free(all);
+    free(chosen);
+    free(row);
+    return status;
+}

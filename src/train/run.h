@@ -42,8 +42,8 @@ nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
  * embeddings with which the run began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
-/* A run without a task (method sentence) has no data of its own: its texts are files, one text per line or a table
- * (nvdp__texts_read()). */
+/* A run without a task (method sentence) has no data of its own: its texts are files: one text per line, a table
+ * (nvdp__texts_read()), or words with tags (nvdp__dataset_load_tagged()). */
 bool nvdp__run_has_no_task(const struct nvdp__run *run);
 /* Reads such a file for the open run in config->run. With `limit`, draws that many texts by `seed`. */
 nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,

@@ -615,11 +615,24 @@ Test(search, lines_are_texts) {
     nvdp_context_free(p.ctx);
 }
 
+/* Writes the texts to export as words with tags: the last word of a text is an entity. */
+static void write_tagged(const struct place *p, const char *name) {
+    char *rows = support_read(p->input), *words = strchr(rows, '\n') + 1;
+    FILE *file = fopen(name, "w");
+    for (; *words != '\0'; words++)
+        if (*words == ' ' || *words == '\n')
+            fputs(*words == ' ' ? " O\n" : " B-LAST\n\n", file);
+        else
+            fputc(*words, file);
+    fclose(file);
+    free(rows);
+}
+
 /* A run without a task is measured and attacked on files of texts, with its samples in the shared file. */
 Test(search, runs_read_files_of_texts) {
     struct place p;
     struct nvdp_config *config = NULL;
-    struct nvdp_posteriors *posteriors = NULL;
+    struct nvdp_posteriors *posteriors = NULL, *tagged = NULL;
     struct nvdp_text_attack attack = NVDP_RESULT(struct nvdp_text_attack);
     begin(&p, 1);
     EXPORT(&p, "clip-sequence", "4");
@@ -631,6 +644,13 @@ Test(search, runs_read_files_of_texts) {
     cr_assert_eq(nvdp_run_posteriors(p.ctx, config, &posteriors), NVDP_OK, "%s",
                  nvdp_context_error(p.ctx));
     cr_expect_eq(posteriors->texts, TEXTS);
+    write_tagged(&p, support_scratch_path("words.conll"));
+    support_set(p.ctx, config, "data", support_scratch_path("words.conll"));
+    cr_assert_eq(nvdp_run_posteriors(p.ctx, config, &tagged), NVDP_OK, "%s",
+                 nvdp_context_error(p.ctx));
+    cr_assert_eq(tagged->texts, TEXTS);
+    cr_expect_arr_eq(tagged->mu, posteriors->mu, TEXTS * tagged->dim * sizeof *tagged->mu);
+    nvdp_posteriors_free(tagged);
     nvdp_posteriors_free(posteriors);
     nvdp_config_free(config);
     char *predictions = NULL;
@@ -642,7 +662,7 @@ Test(search, runs_read_files_of_texts) {
     nvdp_config_free(config);
     cr_assert_eq(nvdp_text_attack_config_create(p.ctx, &config), NVDP_OK);
     support_set(p.ctx, config, "run", p.run);
-    support_set(p.ctx, config, "data", p.input);
+    support_set(p.ctx, config, "data", support_scratch_path("words.conll"));
     char *lines = support_read(p.center), *more = nvdp__format(p.ctx, "%s%s", lines, lines);
     support_write_text(support_scratch_path("more.txt"), more);
     support_set(p.ctx, config, "public", support_scratch_path("more.txt"));

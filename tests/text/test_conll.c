@@ -52,6 +52,7 @@ Test(conll, is_recognized_by_content) {
         cr_expect_eq(nvdp__conll_recognize(ctx, path), cases[i].tagged, "%s", cases[i].text);
     }
     cr_expect_not(nvdp__conll_recognize(ctx, "-"));
+    cr_expect(nvdp__conll_recognize(ctx, "words.conll"));
     nvdp_context_free(ctx);
 }
 
@@ -281,6 +282,28 @@ Test(conll, folds_of_a_sample) {
         }
         cr_expect_eq(nvdp__dataset_fold(f.ctx, data, 7, 1, true, &held), NVDP_ERR_INPUT);
         support_contains(nvdp_context_error(f.ctx), "expected at most the 6");
+        nvdp_dataset_free(data);
+    }
+    teardown(&f);
+}
+
+/* As texts of a file, sentences are counted, not words; a sample keeps these numbers and the tags. */
+Test(conll, texts_with_tags) {
+    struct fixture f = setup();
+    const char *path = support_scratch_path("words.tsv");
+    support_write_text(path, "red B-COL\nsea O\n\nblue O\n\nthe O\nblue B-COL\n");
+    for (size_t limit = 0; limit <= 4; limit++) {
+        struct nvdp_dataset *data = NULL;
+        cr_assert_eq(nvdp__dataset_load_tagged(f.ctx, f.tokenizer, f.config.max_length, limit, 1,
+                                               path, &data),
+                     NVDP_OK, "%s", nvdp_context_error(f.ctx));
+        cr_assert_eq(data->count, limit == 0 || limit > 3 ? 3 : limit);
+        for (size_t i = 0; i < data->count; i++) {
+            static const int32_t id[] = {5, 7, 9};
+            cr_assert(data->index[i] >= (i > 0 ? data->index[i - 1] + 1 : 0) && data->index[i] < 3);
+            cr_expect_eq(data->ids[data->offset[i] + 1], id[data->index[i]]);
+            cr_expect_eq(data->tag[data->offset[i] + 1] == 0, data->index[i] == 0);
+        }
         nvdp_dataset_free(data);
     }
     teardown(&f);
