@@ -478,7 +478,6 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_record *record,
                                struct nvdp__spent *spent) {
     const struct nvdp__records records = records_of(ledger, record);
-    struct nvdp__spent found = {0};
     size_t over = 0, persons = 0;
     const double budget = record->person_epsilon;
     if (record->person == NULL && budget > 0)
@@ -489,15 +488,8 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
             budget);
     if (record->person != NULL)
         NVDP_RETURN_IF_FAILED(
-            nvdp__spent_of_persons(&records, record, budget, &found, &over, &persons));
-    if (over > 0) return refuse_persons(ledger, budget, over, persons, found.person_epsilon);
-    if (record->person != NULL) {
-        spent->persons = found.persons;
-        spent->person_texts = found.person_texts;
-        spent->person_samples = found.person_samples;
-        spent->person_epsilon = found.person_epsilon;
-        spent->person_mu = found.person_mu;
-    }
+            nvdp__spent_of_persons(&records, record, budget, spent, &over, &persons));
+    if (over > 0) return refuse_persons(ledger, budget, over, persons, spent->person_epsilon);
     return nvdp__spent_of_receivers(&records, record, spent);
 }
 

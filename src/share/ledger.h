@@ -51,6 +51,7 @@ struct nvdp__spent {
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
     /* All texts of a person together.  A text without a person is a person of its own. */
     uint64_t persons; /* persons of the release; 0: it names none, and the next members are 0 */
+    uint64_t renamed; /* texts that an earlier record gives to another person */
     uint64_t person_texts,
         person_samples;               /* largest numbers of one person, all releases together */
     double person_epsilon, person_mu; /* mu: infinite if one release is not Gaussian */

@@ -104,11 +104,12 @@ Test(persons, overlap_between_releases) {
     is_person(added(&book, (struct release){"efg", "PQQ", .mu = 1}), 2, 3, 3, .25 + 2);
     /* of R alone: its sums do not include P and Q */
     is_person(added(&book, (struct release){"h", "R", .mu = 2}), 1, 2, 2, .25 + 4);
-    /* the same text of two persons */
-    is_person(added(&book, (struct release){"zz", "ST", .mu = 1}), 2, 1, 1, 1);
+    /* a text of two persons: all of its samples are samples of both */
+    is_person(added(&book, (struct release){"zz", "ST", .mu = 1}), 2, 1, 2, 2);
     const struct nvdp__spent spent = added(&book, (struct release){"z", "S", .mu = 1});
-    is_person(spent, 1, 1, 2, 2);
+    is_person(spent, 1, 1, 3, 3);
     cr_expect_eq(spent.samples, 3); /* of the text */
+    cr_expect_eq(spent.renamed, 1);
     /* white space around a name is not part of it */
     struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash a, b, c;
@@ -139,6 +140,31 @@ Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
               4); /* P: a 3 times, c */
     is_person(added(&book, (struct release){"d", ".", .mu = 1}), 1, 1, 2, 2);
     is_person(added(&book, (struct release){"d", "Q", .mu = 1}), 1, 1, 3, 3);
+    nvdp_context_free(book.ctx);
+}
+
+/* Another name for a person of earlier records starts no sum from nothing: a person never has less than one of their
+ * texts.  The former names have the new samples, too, and their budget refuses them. */
+Test(persons, other_names_split_no_text) {
+    const struct book book = book_open();
+    struct nvdp__spent spent = added(&book, (struct release){"ab", "BB", .mu = 1});
+    cr_expect_eq(spent.renamed, 0);
+    for (uint64_t n = 1; n <= 3; n++) {
+        const char persons[] = {(char)('0' + n), (char)('0' + n), '\0'};
+        spent = added(&book, (struct release){"ab", persons, .mu = 1});
+        is_person(spent, 1, 2, 2 * (n + 1), (double)(2 * (n + 1)));
+        cr_expect_eq(spent.renamed, 2);
+        cr_expect_geq(spent.person_epsilon, spent.epsilon);
+    }
+    /* B, who has two texts, counts for a file that names only the person 4 */
+    is_person(added(&book, (struct release){"a", "4", .mu = 1}), 1, 2, 9, 9);
+    is_person(added(&book, (struct release){"cb", "1.", .mu = 1}), 2, 3, 11, 11);
+    cr_expect_eq(add(&book,
+                     (struct release){"a", "5", .mu = 1,
+                                      .budget = nvdp_gdp_epsilon(sqrt(11), 1e-5) * (1 + 1e-9)},
+                     &spent),
+                 NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(book.ctx), "1 of 6 persons exceed the budget");
     nvdp_context_free(book.ctx);
 }
 
