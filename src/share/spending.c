@@ -97,6 +97,20 @@ static const struct nvdp__ledger_record *record_at(const struct nvdp__records *r
     return r < records->count ? &records->record[r] : records->next;
 }
 
+/* Returns the person of text i, or NULL. */
+static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
+    static const nvdp__text_hash nobody = {0};
+    if (record->person == NULL || memcmp(record->person[i], nobody, sizeof nobody) == 0)
+        return NULL;
+    return record->person[i];
+}
+
+bool nvdp__name_persons(const struct nvdp__records *records) {
+    for (size_t r = 0; r < all_of(records); r++)
+        if (record_at(records, r)->person != NULL) return true;
+    return false;
+}
+
 double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count) {
     while (count-- > 0)
         if (record[count].person_epsilon > 0) return record[count].person_epsilon;
@@ -112,6 +126,7 @@ bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_
             bsearch(record->text[i], account->sum, account->count, sizeof *of, by_hash);
         if (of == NULL) continue;
         any = true;
+        of->named = of->named || person_of(record, i) != NULL;
         spend(&of->spending, record);
     }
     return any;
@@ -161,6 +176,7 @@ void nvdp__account_close(struct nvdp__account *account) {
     struct nvdp__spent *worst = &account->spent;
     for (size_t i = 0; i < account->count; i++) {
         const struct nvdp__sum *sum = &account->sum[i];
+        worst->unnamed += !sum->named;
         if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
         if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending));
@@ -207,14 +223,6 @@ static nvdp_status put_pair(struct list *list, const unsigned char *text,
 static bool has_hash(const struct list *list, const unsigned char *hash) {
     return list->hash != NULL && list->count > 0 &&
            bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
-}
-
-/* Returns the person of text i, or NULL. */
-static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
-    static const nvdp__text_hash nobody = {0};
-    if (record->person == NULL || memcmp(record->person[i], nobody, sizeof nobody) == 0)
-        return NULL;
-    return record->person[i];
 }
 
 static bool has_pair(const struct list *list, const unsigned char *text,

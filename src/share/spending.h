@@ -36,6 +36,9 @@ struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger);
 /* Returns the budget of a person in force after these records; 0: none. */
 double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count);
 
+/* True if a record names persons. */
+bool nvdp__name_persons(const struct nvdp__records *records);
+
 /* A sum of releases: samples, mu^2 and the divergences of each order add up. */
 struct nvdp__spending {
     uint64_t samples;
@@ -46,6 +49,7 @@ struct nvdp__spending {
 struct nvdp__sum {
     nvdp__text_hash of;
     uint64_t texts; /* of a person */
+    bool named;     /* a record gives the text to a person */
     struct nvdp__spending spending;
 };
 
