@@ -240,6 +240,9 @@ struct nvdp_ledger_summary {
     double receiver_person_epsilon; /**< as in nvdp_export_result */
     /** The same as epsilon for one word in place of another; at most epsilon. */
     double word_epsilon;
+    /** Number of different texts without a person in any release. The sum of the person who wrote one lacks its samples.
+     * 0 if no release names persons. */
+    size_t unnamed_texts;
 };
 
 /** Adds up a ledger. O(records of the ledger), which is read completely.

@@ -495,7 +495,8 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
                                          .receiver_person_epsilon = NAN};
     guess_persons(gate, &stated.person);
     NVDP_RETURN_IF_FAILED(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out));
-    static const char *const unknown[] = {"releases", "texts", "budget_epsilon", "person_budget"};
+    static const char *const unknown[] = {"releases", "texts", "budget_epsilon", "person_budget",
+                                          "unnamed_texts"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         json_object_del(*out, unknown[i]); /* the file does not state them */
     return NVDP_OK;

@@ -201,7 +201,8 @@ static const struct nvdp_option option_rows[] = {
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"person", NVDP_OPTION_TEXT, "COLUMN",
      "column that names the person of each text, such as author or patient; the ledger adds up all "
-     "texts of a person, and keeps no name; a text without a name is a person of its own",
+     "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "
+     "text without a name is a person of its own",
      NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
     {"person-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
@@ -851,19 +852,24 @@ static nvdp_status explain_failure(struct export *export, nvdp_status status) {
                       why);
 }
 
+/* Returns the name of the person of a text, or NULL. */
+static const char *name_of(const struct export *export, size_t text) {
+    const struct part *part = export->part;
+    while (text >= part->data->count)
+        text -= part++->data->count;
+    return part->data->id != NULL ? part->data->id[text] : NULL;
+}
+
 /* Hashes the names of the persons and the receiver. */
 static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger) {
     const struct options *options = export->options;
-    size_t text = 0;
     if (options->person != NULL && export->person == NULL)
         NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->person, export->texts));
-    for (size_t p = 0; p < export->parts && export->person != NULL; p++) {
-        const struct nvdp_dataset *data = export->part[p].data;
-        for (size_t i = 0; i < data->count; i++)
-            nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, data->id != NULL ? data->id[i] : NULL,
-                              export->person[text++]);
-    }
-    nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver);
+    for (size_t i = 0; i < export->texts && export->person != NULL; i++)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name_of(export, i), export->person[i]));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
     const struct nvdp__ledger_names names = {
         .person = (const nvdp__text_hash *)export->person,
         .receiver = options->receiver != NULL ? export->receiver : NULL,
@@ -903,6 +909,62 @@ cleanup:
     return status;
 }
 
+struct spelling {
+    nvdp__text_hash any_case, name;
+};
+
+static int by_spelling(const void *a, const void *b) {
+    return memcmp(a, b, sizeof(struct spelling));
+}
+
+/* Warns of names of persons that differ only by case. */
+static nvdp_status check_spelling(const struct export *export, const struct nvdp__ledger *ledger) {
+    nvdp_status status = NVDP_OK;
+    const size_t texts = export->person != NULL ? export->texts : 0;
+    struct spelling *of = NULL;
+    size_t alike = 0;
+    NVDP_TRY(NVDP__NEW(export->ctx, of, texts));
+    for (size_t i = 0; i < texts; i++) {
+        memcpy(of[i].name, export->person[i], sizeof of[i].name);
+        NVDP_TRY(
+            nvdp__ledger_name(ledger, NVDP__LEDGER_ANY_CASE, name_of(export, i), of[i].any_case));
+    }
+    if (texts > 1) qsort(of, texts, sizeof *of, by_spelling);
+    for (size_t i = 1; i < texts; i++)
+        alike += memcmp(of[i].any_case, of[i - 1].any_case, sizeof of->any_case) == 0 &&
+                 memcmp(of[i].name, of[i - 1].name, sizeof of->name) != 0;
+    if (alike > 0)
+        nvdp__log(export->ctx, NVDP_LOG_WARNING,
+                  "%zu of the names in column '%s' differ only by case from another one; they "
+                  "count as other persons",
+                  alike, export->options->person);
+cleanup:
+    free(of);
+    return status;
+}
+
+/* Says what the ledger cannot know: samples of other ledgers, other names of a person, and missing names. */
+static void note_limits(const struct export *export, const struct nvdp__ledger *ledger) {
+    const struct nvdp__spent *spent = &export->facts.spent;
+    if (nvdp__ledger_count(ledger) == 0)
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "new ledger %s: samples that other ledgers count are not included; if one counts "
+                  "these texts, name it with {ledger}",
+                  export->ledger);
+    if (spent->renamed > 0)
+        nvdp__log(export->ctx, NVDP_LOG_WARNING,
+                  "%" PRIu64 " text%s shared before under another person's name; all samples "
+                  "of a text count for both persons",
+                  spent->renamed, spent->renamed == 1 ? " was" : "s were");
+    if (spent->unnamed > 0)
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "earlier exports name persons, but %" PRIu64
+                  " of these texts %s none: the sum of the person who wrote %s lacks these "
+                  "samples; name the column with {person}",
+                  spent->unnamed, spent->unnamed == 1 ? "has" : "have",
+                  spent->unnamed == 1 ? "it" : "one");
+}
+
 /* Returns the number of samples per text that training promised. */
 static uint64_t promised_samples(const struct export *export) {
     return export->run.config.certified_releases;
@@ -919,6 +981,8 @@ static nvdp_status ask_ledger(struct export *export) {
     if (ledger == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
                                 promised_samples(export), &export->facts.spent));
+    NVDP_TRY(check_spelling(export, ledger));
+    note_limits(export, ledger);
     if (spent->seen_before > 0)
         nvdp__log(
             export->ctx, NVDP_LOG_NOTICE,

@@ -6,6 +6,7 @@
 #include "base/sentence.h"
 #include "share/sign.h"
 #include "share/spending.h"
+#include "text/normalize.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -295,6 +296,8 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
     struct nvdp__ledger *ledger = NULL;
     unsigned char mark[MAC];
     const bool add = tokens != NULL;
+    /* first the key: a writer that begins a ledger creates its file first */
+    const bool lost = add && nvdp__exists(key) && !nvdp__exists(path);
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
     NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, ledger, 1));
@@ -302,6 +305,12 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
     ledger->fd = -1;
     ledger->path = nvdp__strdup(ctx, path);
     if (ledger->path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (lost)
+        NVDP_TRY(FAIL(ledger, STATE,
+                      "expected the ledger of the key %s, found none. Restore it from a copy, or "
+                      "name it with {ledger}. A new ledger forgets all that was shared: to begin "
+                      "one, remove this key, or name another one with {ledger-key}",
+                      key));
     if (nvdp__exists(path)) NVDP_TRY(nvdp__check_regular(ctx, path));
     ledger->fd =
         open(path, (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);
@@ -346,21 +355,43 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     sodium_memzero(&state, sizeof state);
 }
 
-void nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
-                       const char *name, nvdp__text_hash hash) {
-    const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has so many tokens */
-    crypto_generichash_state state;
-    memset(hash, 0, NVDP__LEDGER_HASH);
-    name += name != NULL ? strspn(name, " \t\r\n") : 0;
-    size_t size = name != NULL ? strlen(name) : 0;
+/* Writes a name without white space around it, in lower case if `fold` is set, in NFC.  Bytes that are not UTF-8 stay. */
+static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bool fold,
+                                  struct nvdp__normalized *out) {
+    static const struct nvdp__normalization lower = {.lower_case = true};
+    name += strspn(name, " \t\r\n");
+    size_t size = strlen(name);
     while (size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL)
         size--;
-    if (size == 0) return;
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &out->text, &out->capacity, size + 1, 1));
+    memcpy(out->text, name, size);
+    out->size = size;
+    if (!nvdp__is_utf8(name, size)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, name, size, &out->run));
+    NVDP_RETURN_IF_FAILED(nvdp__normal_form(ctx, &out->run, false, true, &out->folded));
+    if (!fold) return nvdp__runes_write(ctx, &out->folded, out);
+    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, &lower, &out->folded, &out->run));
+    return nvdp__runes_write(ctx, &out->run, out);
+}
+
+nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
+                              const char *name, nvdp__text_hash hash) {
+    nvdp_status status = NVDP_OK;
+    const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has so many tokens */
+    crypto_generichash_state state;
+    struct nvdp__normalized normal = {0};
+    memset(hash, 0, NVDP__LEDGER_HASH);
+    if (name == NULL) return NVDP_OK;
+    NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_ANY_CASE, &normal));
+    if (normal.size == 0) goto cleanup;
     crypto_generichash_init(&state, text_key(ledger), KEY, NVDP__LEDGER_HASH);
     crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);
-    crypto_generichash_update(&state, (const unsigned char *)name, size);
+    crypto_generichash_update(&state, (const unsigned char *)normal.text, normal.size);
     crypto_generichash_final(&state, hash, NVDP__LEDGER_HASH);
     sodium_memzero(&state, sizeof state);
+cleanup:
+    nvdp__normalized_release(&normal);
+    return status;
 }
 
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names) {
@@ -478,7 +509,6 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_record *record,
                                struct nvdp__spent *spent) {
     const struct nvdp__records records = records_of(ledger, record);
-    struct nvdp__spent found = {0};
     size_t over = 0, persons = 0;
     const double budget = record->person_epsilon;
     if (record->person == NULL && budget > 0)
@@ -487,17 +517,11 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
             "the ledger has a budget of epsilon %g for all texts of a person: expected {person}, "
             "the column that names the person of each text, found none. Nothing was drawn",
             budget);
+    if (record->person != NULL || !nvdp__name_persons(&records)) spent->unnamed = 0;
     if (record->person != NULL)
         NVDP_RETURN_IF_FAILED(
-            nvdp__spent_of_persons(&records, record, budget, &found, &over, &persons));
-    if (over > 0) return refuse_persons(ledger, budget, over, persons, found.person_epsilon);
-    if (record->person != NULL) {
-        spent->persons = found.persons;
-        spent->person_texts = found.person_texts;
-        spent->person_samples = found.person_samples;
-        spent->person_epsilon = found.person_epsilon;
-        spent->person_mu = found.person_mu;
-    }
+            nvdp__spent_of_persons(&records, record, budget, spent, &over, &persons));
+    if (over > 0) return refuse_persons(ledger, budget, over, persons, spent->person_epsilon);
     return nvdp__spent_of_receivers(&records, record, spent);
 }
 

@@ -49,8 +49,11 @@ struct nvdp__spent {
     double word_mu; /* for one word in place of another; infinite if one release proves nothing */
     uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
+    uint64_t
+        unnamed; /* texts without a person in any record; nvdp__ledger_check(): 0 unless only earlier records name persons */
     /* All texts of a person together.  A text without a person is a person of its own. */
     uint64_t persons; /* persons of the release; 0: it names none, and the next members are 0 */
+    uint64_t renamed; /* texts that an earlier record gives to another person */
     uint64_t person_texts,
         person_samples;               /* largest numbers of one person, all releases together */
     double person_epsilon, person_mu; /* mu: infinite if one release is not Gaussian */
@@ -71,7 +74,8 @@ struct nvdp__ledger_names {
 
 /* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
  * texts, which are recognized by their tokens.  NVDP_ERR_ARGUMENT if the ledger has other `tokens`.  With `tokens`,
- * creates a missing file and its key, and locks the file until it is closed: a second writer waits.  Without (NULL),
+ * creates a missing file and its key (NVDP_ERR_STATE if the key alone exists), and locks the file until it is closed: a
+ * second writer waits.  Without (NULL),
  * opens the file for reading.  Ignores an incomplete last record, which the next writer removes: nothing of its
  * release was drawn. NVDP_ERR_INPUT if the file is not a ledger, the key is wrong or a record is damaged. */
 nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
@@ -81,11 +85,11 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 /* Computes the keyed hash of a text's tokens. */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash);
-/* Computes the keyed hash of a person's or a receiver's name, without white space around it.  Zeros for an empty name
- * or NULL. */
-enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER };
-void nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
-                       const char *name, nvdp__text_hash hash);
+/* Computes the keyed hash of a person's or a receiver's name in Unicode's normal form NFC, without white space around it.
+ * Zeros for an empty name or NULL.  ANY_CASE: of a person's name in lower case; no record holds it. */
+enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_ANY_CASE };
+nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
+                              const char *name, nvdp__text_hash hash);
 /* Sets the names of the next release.  Its arrays must live until the ledger is closed. */
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names);
 /* Adds up each text's releases and the next record, `release` of the texts `text`, and sets the budget in force.  A

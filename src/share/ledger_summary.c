@@ -92,6 +92,7 @@ nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, co
         .receiver_epsilon = spent->receivers > 0 ? spent->receiver_epsilon : NAN,
         .receiver_person_epsilon =
             spent->receivers > 0 && spent->persons > 0 ? spent->receiver_person_epsilon : NAN,
+        .unnamed_texts = record.person != NULL ? spent->unnamed : 0,
     };
     nvdp__spent_persons(spent, &made.person);
     NVDP__GIVE(out, &made);

@@ -99,9 +99,10 @@ static bool has_receivers(const void *result) {
 static void print_receiver(struct nvdp_result_lines *to, size_t receivers, double text,
                            double person) {
     char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    nvdp_result_line(to, "a single receiver", "of %zu, has a text at epsilon %s%s%s at most",
-                     receivers, nvdp__bound(a, text), isnan(person) ? "" : ", a person at ",
-                     isnan(person) ? "" : nvdp__bound(b, person));
+    nvdp_result_line(to, "a single receiver",
+                     "epsilon up to %s for a text%s%s%s (of %zu receiver%s)", nvdp__bound(a, text),
+                     isnan(person) ? "" : ", up to ", isnan(person) ? "" : nvdp__bound(b, person),
+                     isnan(person) ? "" : " for a person", receivers, receivers == 1 ? "" : "s");
 }
 
 static void print_receivers(const void *result, struct nvdp_result_lines *to) {
@@ -209,6 +210,10 @@ const struct nvdp_result_table nvdp__result_ledger = {
          .help = "all texts of a person together", .of = &person_table,
          NVDP_RESULT_AT(struct nvdp_ledger_summary, person), .present = ledger_has_persons,
          .print = print_ledger_persons},
+        LEDGER(unnamed_texts, "texts", NVDP_SCOPE_FILE, -1,
+               "texts without a person in any release, each a person of its own",
+               .label = "texts without a person", .absent = NVDP_ABSENT_OMITTED,
+               .present = ledger_has_persons),
         LEDGER(receivers, "receivers", NVDP_SCOPE_FILE, 0, "named receivers",
                .present = ledger_has_receivers, .print = print_ledger_receivers),
         LEDGER(receiver_samples, "samples", NVDP_SCOPE_TEXT, -1,

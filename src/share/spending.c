@@ -97,6 +97,20 @@ static const struct nvdp__ledger_record *record_at(const struct nvdp__records *r
     return r < records->count ? &records->record[r] : records->next;
 }
 
+/* Returns the person of text i, or NULL. */
+static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
+    static const nvdp__text_hash nobody = {0};
+    if (record->person == NULL || memcmp(record->person[i], nobody, sizeof nobody) == 0)
+        return NULL;
+    return record->person[i];
+}
+
+bool nvdp__name_persons(const struct nvdp__records *records) {
+    for (size_t r = 0; r < all_of(records); r++)
+        if (record_at(records, r)->person != NULL) return true;
+    return false;
+}
+
 double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count) {
     while (count-- > 0)
         if (record[count].person_epsilon > 0) return record[count].person_epsilon;
@@ -112,6 +126,7 @@ bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_
             bsearch(record->text[i], account->sum, account->count, sizeof *of, by_hash);
         if (of == NULL) continue;
         any = true;
+        of->named = of->named || person_of(record, i) != NULL;
         spend(&of->spending, record);
     }
     return any;
@@ -161,6 +176,7 @@ void nvdp__account_close(struct nvdp__account *account) {
     struct nvdp__spent *worst = &account->spent;
     for (size_t i = 0; i < account->count; i++) {
         const struct nvdp__sum *sum = &account->sum[i];
+        worst->unnamed += !sum->named;
         if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
         if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending));
@@ -209,55 +225,13 @@ static bool has_hash(const struct list *list, const unsigned char *hash) {
            bsearch(hash, list->hash, list->count, sizeof *list->hash, by_hash) != NULL;
 }
 
-/* Returns the person of text i, or NULL. */
-static const unsigned char *person_of(const struct nvdp__ledger_record *record, size_t i) {
-    static const nvdp__text_hash nobody = {0};
-    if (record->person == NULL || memcmp(record->person[i], nobody, sizeof nobody) == 0)
-        return NULL;
-    return record->person[i];
-}
-
-/* Collects the persons of the record `of`, and its texts without a person in `alone`. */
-static nvdp_status collect_persons(const struct nvdp__records *records,
-                                   const struct nvdp__ledger_record *of, struct list *alone,
-                                   struct list *persons, uint64_t *own) {
-    for (size_t i = 0; i < of->release->texts; i++) {
-        const unsigned char *person = person_of(of, i);
-        NVDP_RETURN_IF_FAILED(person != NULL ? put_hash(persons, person)
-                                             : put_hash(alone, of->text[i]));
-    }
-    alone->count = distinct(alone->hash, alone->count, sizeof *alone->hash, by_hash);
-    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
-    *own = persons->count + alone->count;
-    for (size_t i = 0; alone->hash != NULL && i < alone->count; i++)
-        NVDP_RETURN_IF_FAILED(put_hash(persons, alone->hash[i]));
-    for (size_t r = 0; r < all_of(records) && alone->count > 0; r++) {
-        const struct nvdp__ledger_record *record = record_at(records, r);
-        for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
-            const unsigned char *person = person_of(record, i);
-            if (person != NULL && has_hash(alone, record->text[i]))
-                NVDP_RETURN_IF_FAILED(put_hash(persons, person));
-        }
-    }
-    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
-    return NVDP_OK;
-}
-
-/* Collects the texts of these persons in all records. */
-static nvdp_status collect_pairs(const struct nvdp__records *records, const struct list *alone,
-                                 const struct list *persons, struct list *pairs) {
-    for (size_t i = 0; alone->hash != NULL && i < alone->count; i++)
-        NVDP_RETURN_IF_FAILED(put_pair(pairs, alone->hash[i], alone->hash[i]));
-    for (size_t r = 0; r < all_of(records); r++) {
-        const struct nvdp__ledger_record *record = record_at(records, r);
-        for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
-            const unsigned char *person = person_of(record, i);
-            if (person != NULL && has_hash(persons, person))
-                NVDP_RETURN_IF_FAILED(put_pair(pairs, record->text[i], person));
-        }
-    }
-    pairs->count = distinct(pairs->pair, pairs->count, sizeof *pairs->pair, by_pair);
-    return NVDP_OK;
+static bool has_pair(const struct list *list, const unsigned char *text,
+                     const unsigned char *person) {
+    struct pair pair;
+    memcpy(pair.text, text, NVDP__LEDGER_HASH);
+    memcpy(pair.person, person, NVDP__LEDGER_HASH);
+    return list->count > 0 &&
+           bsearch(&pair, list->pair, list->count, sizeof *list->pair, by_pair) != NULL;
 }
 
 /* Returns the first pair of the text, or the end of the list. */
@@ -273,17 +247,71 @@ static size_t find_text(const struct list *pairs, const unsigned char *text) {
     return low;
 }
 
-/* Adds each entry of the record to the persons for whom it counts. */
+static bool has_text(const struct list *pairs, const unsigned char *text) {
+    const size_t at = find_text(pairs, text);
+    return at < pairs->count && by_hash(pairs->pair[at].text, text) == 0;
+}
+
+/* Collects the texts of the record `of` with their persons in `own`; a text without one is its own person. */
+static nvdp_status collect_own(const struct nvdp__ledger_record *of, struct list *own) {
+    for (size_t i = 0; i < of->release->texts; i++) {
+        const unsigned char *person = person_of(of, i);
+        NVDP_RETURN_IF_FAILED(put_pair(own, of->text[i], person != NULL ? person : of->text[i]));
+    }
+    own->count = distinct(own->pair, own->count, sizeof *own->pair, by_pair);
+    return NVDP_OK;
+}
+
+/* Collects the persons in `own`, and those to whom any record gives one of these texts.  Counts the persons in `own`, and
+ * the texts that it gives to another person than an earlier record. */
+static nvdp_status collect_persons(const struct nvdp__records *records, const struct list *own,
+                                   struct list *persons, struct nvdp__spent *spent) {
+    nvdp_status status = NVDP_OK;
+    struct list renamed = {.ctx = records->ctx};
+    for (size_t k = 0; k < own->count; k++)
+        NVDP_TRY(put_hash(persons, own->pair[k].person));
+    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
+    spent->persons = persons->count;
+    for (size_t r = 0; r < records->count; r++) {
+        const struct nvdp__ledger_record *record = &records->record[r];
+        for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
+            const unsigned char *person = person_of(record, i), *text = record->text[i];
+            if (person == NULL || !has_text(own, text) || has_pair(own, text, person)) continue;
+            NVDP_TRY(put_hash(persons, person));
+            if (!has_pair(own, text, text)) NVDP_TRY(put_hash(&renamed, text));
+        }
+    }
+    persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
+    spent->renamed = distinct(renamed.hash, renamed.count, sizeof *renamed.hash, by_hash);
+cleanup:
+    free(renamed.hash);
+    return status;
+}
+
+/* Collects the texts of these persons in all records. */
+static nvdp_status collect_pairs(const struct nvdp__records *records, const struct list *own,
+                                 const struct list *persons, struct list *pairs) {
+    for (size_t k = 0; k < own->count; k++)
+        NVDP_RETURN_IF_FAILED(put_pair(pairs, own->pair[k].text, own->pair[k].person));
+    for (size_t r = 0; r < all_of(records); r++) {
+        const struct nvdp__ledger_record *record = record_at(records, r);
+        for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
+            const unsigned char *person = person_of(record, i);
+            if (person != NULL && has_hash(persons, person))
+                NVDP_RETURN_IF_FAILED(put_pair(pairs, record->text[i], person));
+        }
+    }
+    pairs->count = distinct(pairs->pair, pairs->count, sizeof *pairs->pair, by_pair);
+    return NVDP_OK;
+}
+
+/* Adds each entry of the record to all persons of its text. */
 static void add_record(const struct nvdp__ledger_record *record, const struct list *pairs,
                        struct nvdp__sum *sum, size_t sums) {
     for (size_t i = 0; i < record->release->texts; i++) {
-        const unsigned char *named = person_of(record, i);
         for (size_t k = find_text(pairs, record->text[i]);
              k < pairs->count && by_hash(pairs->pair[k].text, record->text[i]) == 0; k++) {
-            const unsigned char *person = pairs->pair[k].person;
-            const bool own = by_hash(person, pairs->pair[k].text) == 0;
-            if (named != NULL && !own && by_hash(named, person) != 0) continue;
-            struct nvdp__sum *to = bsearch(person, sum, sums, sizeof *sum, by_hash);
+            struct nvdp__sum *to = bsearch(pairs->pair[k].person, sum, sums, sizeof *sum, by_hash);
             spend(&to->spending, record);
         }
     }
@@ -310,11 +338,12 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
                                    const struct nvdp__ledger_record *of, double budget,
                                    struct nvdp__spent *spent, size_t *over, size_t *count) {
     nvdp_status status = NVDP_OK;
-    struct list alone = {.ctx = records->ctx}, persons = alone, pairs = alone;
+    struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
     struct nvdp__sum *sum = NULL;
     *over = 0;
-    NVDP_TRY(collect_persons(records, of, &alone, &persons, &spent->persons));
-    NVDP_TRY(collect_pairs(records, &alone, &persons, &pairs));
+    NVDP_TRY(collect_own(of, &own));
+    NVDP_TRY(collect_persons(records, &own, &persons, spent));
+    NVDP_TRY(collect_pairs(records, &own, &persons, &pairs));
     *count = persons.count;
     if (pairs.pair == NULL) goto cleanup; /* no texts */
     NVDP_TRY(make_sums(records->ctx, (const nvdp__text_hash *)persons.hash, persons.count, &sum));
@@ -328,7 +357,7 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
             add_record(record_at(records, r), &pairs, sum, persons.count);
     find_worst(sum, persons.count, budget, spent, over);
 cleanup:
-    free(alone.hash);
+    free(own.pair);
     free(persons.hash);
     free(pairs.pair);
     free(sum);

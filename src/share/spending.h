@@ -1,9 +1,9 @@
 /* Adds up the records of a ledger: by text, by person and by receiver.
  *
- * A sample counts for the person whom its record names.  A record need not name one.  Then the sample counts for the text
- * as a person of its own, and for every person to whom any record gives the same text.  A text without a name in any
- * record counts for itself alone: the sum of the person who wrote it lacks its samples.  A record without a receiver
- * counts for every receiver. */
+ * All samples of a text count for every person to whom any record gives the text, so that the epsilon of a person is
+ * never below that of one of their texts.  A text without a name in a record is a person of its own there.  A text
+ * without a name in any record counts for itself alone: the sum of the person who wrote it lacks its samples.  A record
+ * without a receiver counts for every receiver. */
 #ifndef NVDP_SRC_SHARE_SPENDING_H
 #define NVDP_SRC_SHARE_SPENDING_H
 
@@ -36,6 +36,9 @@ struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger);
 /* Returns the budget of a person in force after these records; 0: none. */
 double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count);
 
+/* True if a record names persons. */
+bool nvdp__name_persons(const struct nvdp__records *records);
+
 /* A sum of releases: samples, mu^2 and the divergences of each order add up. */
 struct nvdp__spending {
     uint64_t samples;
@@ -46,6 +49,7 @@ struct nvdp__spending {
 struct nvdp__sum {
     nvdp__text_hash of;
     uint64_t texts; /* of a person */
+    bool named;     /* a record gives the text to a person */
     struct nvdp__spending spending;
 };
 
@@ -66,7 +70,7 @@ bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_
 void nvdp__account_close(struct nvdp__account *account);
 
 /* Adds up all records, with the next one, over the persons of the record `of`: those that it names, its texts without a
- * person, and the persons to whom other records give these texts.  Fills the members of *spent that concern persons.
+ * person, and the persons to whom other records give its texts.  Fills the members of *spent that concern persons.
  * *over: how many of the *persons have an epsilon above `budget` (0: none). */
 nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
                                    const struct nvdp__ledger_record *of, double budget,

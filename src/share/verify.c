@@ -491,7 +491,8 @@ static void check_count(struct verify *v) {
               nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
 }
 
-/* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more. */
+/* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more.  All samples of a text
+ * count for its person. */
 static void check_persons(struct verify *v) {
     static const char what[] = "the sums of a person cover the file, and their epsilon follows";
     const struct nvdp__release_facts *facts = &v->facts;
@@ -509,13 +510,14 @@ static void check_persons(struct verify *v) {
     const double epsilon = isfinite(spent->person_mu)
                                ? nvdp_gdp_epsilon(spent->person_mu, NVDP__LEDGER_DELTA)
                                : spent->person_epsilon;
-    const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
-    const bool holds = facts->counted && spent->persons > 0 && spent->persons <= facts->texts &&
-                       spent->person_texts > 0 && spent->person_texts <= spent->person_samples &&
-                       (double)spent->person_samples >= rows * (double)facts->samples &&
-                       spent->person_mu >= mu * (1 - 1e-6) &&
-                       spent->person_epsilon >= least * (1 - 1e-6) &&
-                       agree(spent->person_epsilon, epsilon);
+    const double least =
+        fmax(facts->certified ? facts->certificate.epsilon : INFINITY, spent->epsilon);
+    const bool holds =
+        facts->counted && spent->persons > 0 && spent->persons <= facts->texts &&
+        spent->person_texts > 0 && spent->person_texts <= spent->person_samples &&
+        (double)spent->person_samples >= rows * (double)facts->samples &&
+        spent->person_samples >= spent->samples && spent->person_mu >= mu * (1 - 1e-6) &&
+        spent->person_epsilon >= least * (1 - 1e-6) && agree(spent->person_epsilon, epsilon);
     check(v, verdict_of(holds), what,
           "%" PRIu64 " persons for %zu texts; up to %" PRIu64 " texts and %" PRIu64
           " samples of one; epsilon %s, computed %s, at delta %g",

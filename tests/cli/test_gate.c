@@ -34,8 +34,8 @@ Test(gate, passes_and_fails_a_release) {
                        texts, shared);
     support_contains(o.out, "persons           1; up to 2 texts and 2 samples of one\n");
     support_contains(o.out, "person's epsilon  6.573 at delta 1e-05");
-    support_contains(o.out,
-                     "a single receiver of 1, has a text at epsilon 4.378, a person at 6.573");
+    support_contains(o.out, "a single receiver epsilon up to 4.378 for a text, up to 6.573 for a "
+                            "person (of 1 receiver)");
     program_release(&o);
     o = program_expect(0, "info %s/ledger", run);
     support_contains(o.out, "texts                    2\n");

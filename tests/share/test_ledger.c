@@ -483,8 +483,15 @@ Test(ledger, exports_are_counted_and_verified) {
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
     verdicts(&bench, "d.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
-    cr_assert_eq(unlink(bench.book.path), 0); /* a new ledger under the same key */
+    /* a lost ledger does not begin anew without a word */
+    cr_assert_eq(unlink(bench.book.path), 0);
     support_set(ctx, bench.config, "overwrite", "true");
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "d.h5", NULL),
+            "found none. Restore it from a copy, or name it with --ledger. A new ledger forgets "
+            "all that was shared: to begin one, remove this key, or name another one with "
+            "--ledger-key");
+    cr_assert_not(nvdp__exists(bench.book.path));
+    cr_assert_eq(unlink(bench.book.key), 0);
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 1, NVDP_VERDICT_NO, NVDP_VERDICT_NO);
 
@@ -646,6 +653,7 @@ Test(ledger, no_death_hides_a_sample) {
         snprintf(name, sizeof name, "killed%d.", life);
         snprintf(second, sizeof second, "again%d.", life);
         (void)!unlink(bench.book.path);
+        (void)!unlink(bench.book.key);
         support_set(ctx, bench.config, "samples", samples);
         pid_t pid = begin(&bench, name);
         if (life % 2 == 0)

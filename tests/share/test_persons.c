@@ -3,6 +3,7 @@
 #include "share/spending.h"
 #include "tiny_task.h"
 #include <criterion/criterion.h>
+#include <hdf5.h>
 #include <math.h>
 #include <nvdp.h>
 #include <stdio.h>
@@ -46,9 +47,10 @@ static nvdp_status add(const struct book *book, struct release release, struct n
         const int32_t word = release.words[i], type = 0;
         const char name[2] = {release.persons != NULL ? release.persons[i] : '.', '\0'};
         nvdp__ledger_text(ledger, 1, &word, &type, hash[i]);
-        nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, *name == '.' ? "" : name, person[i]);
+        NVDP_TRY(
+            nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, *name == '.' ? "" : name, person[i]));
     }
-    nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, release.receiver, receiver);
+    NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, release.receiver, receiver));
     const struct nvdp__ledger_names names = {
         .person = release.persons != NULL ? (const nvdp__text_hash *)person : NULL,
         .receiver = release.receiver != NULL ? receiver : NULL,
@@ -104,21 +106,12 @@ Test(persons, overlap_between_releases) {
     is_person(added(&book, (struct release){"efg", "PQQ", .mu = 1}), 2, 3, 3, .25 + 2);
     /* of R alone: its sums do not include P and Q */
     is_person(added(&book, (struct release){"h", "R", .mu = 2}), 1, 2, 2, .25 + 4);
-    /* the same text of two persons */
-    is_person(added(&book, (struct release){"zz", "ST", .mu = 1}), 2, 1, 1, 1);
+    /* a text of two persons: all of its samples are samples of both */
+    is_person(added(&book, (struct release){"zz", "ST", .mu = 1}), 2, 1, 2, 2);
     const struct nvdp__spent spent = added(&book, (struct release){"z", "S", .mu = 1});
-    is_person(spent, 1, 1, 2, 2);
+    is_person(spent, 1, 1, 3, 3);
     cr_expect_eq(spent.samples, 3); /* of the text */
-    /* white space around a name is not part of it */
-    struct nvdp__ledger *ledger = NULL;
-    nvdp__text_hash a, b, c;
-    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
-    nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, " S\r\n", a);
-    nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, "S", b);
-    nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, "S", c);
-    cr_expect_eq(memcmp(a, b, sizeof a), 0);
-    cr_expect_neq(memcmp(a, c, sizeof a), 0);
-    nvdp__ledger_close(ledger);
+    cr_expect_eq(spent.renamed, 1);
     /* no name is in the file */
     char *bytes = NULL;
     size_t size = 0;
@@ -139,6 +132,37 @@ Test(persons, unnamed_samples_count_for_everybody_they_may_belong_to) {
               4); /* P: a 3 times, c */
     is_person(added(&book, (struct release){"d", ".", .mu = 1}), 1, 1, 2, 2);
     is_person(added(&book, (struct release){"d", "Q", .mu = 1}), 1, 1, 3, 3);
+    /* `b` has no person in any release */
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    cr_assert_eq(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found), NVDP_OK);
+    cr_expect_eq(found.unnamed_texts, 1);
+    cr_expect_eq(added(&book, (struct release){"abex", NULL, .mu = 1}).unnamed, 3);
+    cr_expect_eq(added(&book, (struct release){"ad", NULL, .mu = 1}).unnamed, 0);
+    nvdp_context_free(book.ctx);
+}
+
+/* Another name for a person of earlier records starts no sum from nothing: a person never has less than one of their
+ * texts.  The former names have the new samples, too, and their budget refuses them. */
+Test(persons, other_names_split_no_text) {
+    const struct book book = book_open();
+    struct nvdp__spent spent = added(&book, (struct release){"ab", "BB", .mu = 1});
+    cr_expect_eq(spent.renamed, 0);
+    for (uint64_t n = 1; n <= 3; n++) {
+        const char persons[] = {(char)('0' + n), (char)('0' + n), '\0'};
+        spent = added(&book, (struct release){"ab", persons, .mu = 1});
+        is_person(spent, 1, 2, 2 * (n + 1), (double)(2 * (n + 1)));
+        cr_expect_eq(spent.renamed, 2);
+        cr_expect_geq(spent.person_epsilon, spent.epsilon);
+    }
+    /* B, who has two texts, counts for a file that names only the person 4 */
+    is_person(added(&book, (struct release){"a", "4", .mu = 1}), 1, 2, 9, 9);
+    is_person(added(&book, (struct release){"cb", "1.", .mu = 1}), 2, 3, 11, 11);
+    cr_expect_eq(add(&book,
+                     (struct release){"a", "5", .mu = 1,
+                                      .budget = nvdp_gdp_epsilon(sqrt(11), 1e-5) * (1 + 1e-9)},
+                     &spent),
+                 NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(book.ctx), "1 of 6 persons exceed the budget");
     nvdp_context_free(book.ctx);
 }
 
@@ -192,6 +216,7 @@ Test(persons, receivers_count_alone_and_together) {
     cr_expect_eq(found.person.persons, 1);
     cr_expect_float_eq(found.person.mu, sqrt(11), 1e-12);
     cr_expect_eq(found.person.guesses, 3);
+    cr_expect_eq(found.unnamed_texts, 0);
     cr_expect_float_eq(found.person.guess[0].bound, nvdp_guess_bound(.5, sqrt(11) / 2, 1, 0),
                        1e-12);
     cr_expect_float_eq(found.receiver_person_epsilon, spent.receiver_person_epsilon, 1e-12);
@@ -253,6 +278,36 @@ Test(persons, writers_share_a_budget) {
     nvdp_context_free(book.ctx);
 }
 
+/* Equal are names that differ by white space around them or by Unicode's normal form; case counts. */
+Test(persons, names_are_compared_in_nfc) {
+    static const struct {
+        enum nvdp__ledger_naming kind[2];
+        const char *name[2];
+        bool same;
+    } pair[] = {{{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {" S\r\n", "S"}, true},
+                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER}, {"S", "S"}, false},
+                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Ann", "ann"}, false},
+                {{NVDP__LEDGER_ANY_CASE, NVDP__LEDGER_ANY_CASE}, {"ANN", " ann"}, true},
+                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Jos\u00e9", "Jose\u0301"}, true},
+                {{NVDP__LEDGER_RECEIVER, NVDP__LEDGER_RECEIVER}, {"\u00c5", "\u212b"}, true},
+                {{NVDP__LEDGER_ANY_CASE, NVDP__LEDGER_ANY_CASE}, {"JOS\u00c9", "Jose\u0301"}, true},
+                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Jos\u00e9", "Jose"}, false},
+                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"J\xe9", "J\xe8"}, false}};
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    added(&book, (struct release){"a", "A", .mu = 1});
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        nvdp__text_hash hash[2];
+        for (size_t k = 0; k < 2; k++)
+            cr_assert_eq(nvdp__ledger_name(ledger, pair[i].kind[k], pair[i].name[k], hash[k]),
+                         NVDP_OK);
+        cr_expect_eq(memcmp(hash[0], hash[1], sizeof *hash) == 0, pair[i].same, "%zu", i);
+    }
+    nvdp__ledger_close(ledger);
+    nvdp_context_free(book.ctx);
+}
+
 Test(persons, survive_failing_allocations) {
     const struct book book = book_open();
     struct nvdp__spent spent;
@@ -270,6 +325,69 @@ Test(persons, survive_failing_allocations) {
 }
 
 /* --- exports --- */
+
+static void change(const char *path, const char *name, hid_t type, const void *value) {
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    const hid_t attribute = H5Aopen(file, name, H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(attribute, type, value), 0);
+    H5Aclose(attribute);
+    H5Fclose(file);
+}
+
+static void take_notices(enum nvdp_log_level level, const char *message, void *user) {
+    const size_t used = strlen(user);
+    if (level != NVDP_LOG_INFO) snprintf((char *)user + used, 4096 - used, "%s\n", message);
+}
+
+/* Exports once more with other names, if any, and returns the messages. */
+static const char *heard_of(struct nvdp_context *ctx, struct nvdp_config *config, const char *rows,
+                            const char *person) {
+    static char heard[4096];
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    char text[512];
+    heard[0] = '\0';
+    snprintf(text, sizeof text, "sentence\tlabel\tauthor\n%s", rows);
+    support_write_text(nvdp_config_get(config, "input"), text);
+    support_set(ctx, config, "person", person);
+    nvdp_context_set_log(ctx, take_notices, heard);
+    cr_assert_eq(nvdp_export(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_context_set_log(ctx, NULL, NULL);
+    nvdp_export_result_free(&result);
+    return heard;
+}
+
+/* What the ledger cannot know is said. */
+Test(persons, exports_say_what_the_ledger_lacks) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    struct book book = book_open();
+    struct nvdp_context *ctx = book.ctx;
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", task_run(ctx, "run", &choice, NULL));
+    support_set(ctx, config, "input", support_scratch_path("texts.tsv"));
+    support_set(ctx, config, "out", support_scratch_path("a.h5"));
+    support_set(ctx, config, "overwrite", "true");
+    support_set(ctx, config, "budget-samples", "9");
+    const char *heard = heard_of(ctx, config, "good cat\t1\tann\nbad cat\t0\tann\n", "author");
+    support_contains(heard, "new ledger ");
+    support_contains(heard, "run/ledger: samples that other ledgers count are not included; if one "
+                            "counts these texts, name it with --ledger\n");
+    support_lacks(heard, "person");
+    heard = heard_of(ctx, config, "good cat\t1\tBob\nbad cat\t0\tann\nred sea\t0\tbob\n", "author");
+    support_contains(heard, "1 text was shared before under another person's name; all samples of "
+                            "a text count for both persons\n");
+    support_contains(heard, "1 of the names in column 'author' differ only by case from another "
+                            "one; they count as other persons\n");
+    support_lacks(heard, "new ledger");
+    heard = heard_of(ctx, config, "good cat\t1\tann\nred cat\t1\tann\n", NULL);
+    support_contains(heard, "earlier exports name persons, but 1 of these texts has none: the sum "
+                            "of the person who wrote it lacks these samples; name the column with "
+                            "--person\n");
+    support_lacks(heard, "another person");
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
 
 /* An export names persons by a column: result, attributes, statement, verify, and the ledger's check agree. */
 Test(persons, exports_state_what_a_person_has) {
@@ -323,7 +441,19 @@ Test(persons, exports_state_what_a_person_has) {
     char *text = NULL;
     cr_assert_eq(nvdp_describe(ctx, book.path, NVDP_DESCRIPTION_ALL, &text), NVDP_OK);
     support_contains(text, "persons                  3");
+    support_contains(text, "unnamed_texts              1\n");
     free(text);
+    /* a person has at least what one of their texts has */
+    static const double least = 11;
+    static const int64_t samples = 4;
+    const struct nvdp_check *sums = NULL;
+    change(shared, "ledger_samples", H5T_NATIVE_INT64, &samples);
+    change(shared, "ledger_epsilon", H5T_NATIVE_DOUBLE, &least);
+    cr_assert_eq(nvdp_verify(ctx, shared, NULL, &found), NVDP_OK);
+    for (size_t i = 0; i < found.checks; i++)
+        if (strstr(found.check[i].what, "sums of a person") != NULL) sums = &found.check[i];
+    cr_assert_not_null(sums);
+    cr_expect_eq(sums->verdict, NVDP_VERDICT_NO);
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
