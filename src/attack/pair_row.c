@@ -43,11 +43,11 @@ static nvdp_status open_run(const struct nvdp__attacked *attacked,
         nvdp__config_open(attacked->ctx, attacked->config, &nvdp__run_schema, options));
     bare = *options;
     bare.split = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__run_open(attacked->ctx, &bare, run));
+    NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(attacked->ctx, &bare, run));
     if (!nvdp__method_row(run->model->info.method)->words) return NVDP_OK;
     nvdp__run_close(run);
     *run = (struct nvdp__run){0};
-    return nvdp__run_open(attacked->ctx, options, run);
+    return nvdp__run_open_bottleneck(attacked->ctx, options, run);
 }
 
 static const char *say_holds(int holds) {

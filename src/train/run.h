@@ -33,7 +33,8 @@ nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__tra
  * NVDP_ERR_ARGUMENT, before loading anything, for a run without a task: it has no labels and predicts nothing. */
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                            struct nvdp__run *run);
-/* The same, for work on texts shared through a bottleneck; of a run without a task, config->data is a file of texts. Returns NVDP_ERR_ARGUMENT, before
+/* The same, for work on texts shared through a bottleneck.  For a run without a task, config->data is a file of texts,
+ * and a split is not read.  Returns NVDP_ERR_ARGUMENT, before
  * loading anything, if the run's users add noise to their texts themselves (token-noise). */
 nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
                                       const struct nvdp__run_options *config,

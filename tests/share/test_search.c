@@ -677,6 +677,19 @@ Test(search, runs_read_files_of_texts) {
     free(lines);
     free(more);
     nvdp_config_free(config);
+    struct nvdp_attack_result *pairs = NULL;
+    char *printed = NULL;
+    cr_assert_eq(nvdp_attacks_config_create(p.ctx, &config), NVDP_OK);
+    support_set(p.ctx, config, "kind", "pair");
+    support_set(p.ctx, config, "run", p.run);
+    support_set(p.ctx, config, "data", p.input);
+    support_set(p.ctx, config, "pairs", "2");
+    cr_assert_eq(nvdp_attack(p.ctx, config, &pairs), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    cr_assert_eq(nvdp_attack_text(p.ctx, pairs, &printed), NVDP_OK);
+    support_contains(printed, "for any two texts");
+    free(printed);
+    nvdp_attack_free(pairs);
+    nvdp_config_free(config);
     nvdp_context_free(p.ctx);
 }
 
