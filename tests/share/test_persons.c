@@ -356,7 +356,7 @@ static const char *heard_of(struct nvdp_context *ctx, struct nvdp_config *config
     return heard;
 }
 
-/* What the ledger cannot know is said. */
+/* Messages name what the ledger cannot know. */
 Test(persons, exports_say_what_the_ledger_lacks) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
