@@ -122,7 +122,7 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
  *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
  *         a ledger key that others may read; "model-out" for a method without a sealed block. NVDP_ERR_STATE for a
- *         text, or a person, beyond its budget; NVDP_ERR_INPUT for texts that cannot be read, or without labels
+ *         text, or a person, beyond its budget, and for a ledger that is gone while its key is there; NVDP_ERR_INPUT for texts that cannot be read, or without labels
  *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
  *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
