@@ -946,13 +946,11 @@ Test(statement, begins_with_the_guarantee) {
                "texts that the encoder was trained on.");
     facts.counted = true;
     facts.spent = (struct nvdp__spent){.samples = 2, .epsilon = 25.2812};
-    first_line(&facts, true, /* two rows with one text */
-               "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
-               "texts that the encoder was trained on.");
-    facts.spent.seen_before = 1;
-    first_line(&facts, true,
-               "Proven: epsilon 25.29 at delta 1e-05, 2 samples, any two texts. Not covered: the "
-               "texts that the encoder was trained on.");
+    for (; facts.spent.seen_before < 2; facts.spent.seen_before++) /* 0: two rows have one text */
+        first_line(
+            &facts, true,
+            "Proven: epsilon 25.29 at delta 1e-05, 2 samples, any two texts. Not covered: the "
+            "texts that the encoder was trained on.");
     facts.spent.epsilon = 100.01;
     first_line(
         &facts, false,
