@@ -22,15 +22,16 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "papers")]
 import attackers
 import numpy as np
-from common import Missing, Study, Table, agrees, disagrees, unknown, vectors
-from noise import unit
+from common import Missing, Study, Table, agrees, disagrees, unknown, vectors, write_texts
+from noise import gaussian, unit
 
 DEFENSES = os.path.join(HERE, "defenses")
 CENTER = 2000  # public texts whose mean is subtracted
-INVERTED = (("none", "all numbers"), ("dp_forward", "sensitivity C, epsilon 16"), ("sparse", "epsilon 10"))
 EXCEEDED, BY_FORMULA = "**exceeded**", "**exceeded**, by the formula"
 METRICS = ("words, F1", "BLEU-4", "exact match")
-CELL_HOURS = 0.04  # of one attack of the table inversion
+CELL_HOURS = 0.02  # of one attack of the table inversion
+REFERENCES = 2000  # public texts in the likelihood of a sample of an unknown text
+RATES = (.01, .001)  # false positives of the table membership
 HELD = 1000  # public texts that choose penalties
 DRAWN = 20000  # samples in memory at a time
 NO_NOISE = 100000  # C of a release whose noise does not matter
@@ -151,32 +152,81 @@ class Claims(Study):
     def arguments(self, name, label, *others):
         return [os.path.basename(self.options.model), self.options.public, DEFENSE[name].STRENGTHS[label], *others]
 
+    def drawn(self, name, strength, seed):
+        """Returns samples of the public and the dev texts, and both as an attacker reads them who has samples of `pairs` public texts alone, if the defense has a key.
+        Of all texts' vectors and samples, that attacker keeps the directions that these pairs show."""
+        defense, given, known = DEFENSE[name], self.material(getattr(DEFENSE[name], "INPUT", "sentences")), {**strength, **self.constants(name, DEFENSE[name])}
+        rng = np.random.default_rng([2, seed])
+        public, dev = (samples_of(defense, rng, rows, **known) for rows in given.rows)
+        read, pairs = [public, dev], strength.get("pairs")
+        if pairs:
+            read = [defense.undo(rows, public[:pairs], given.rows[0][:pairs]) for rows in read]
+        elif pairs == 0:
+            read = [given.rows[0], dev]
+        return public, dev, read
+
+    def seeds(self, defense):
+        return range(1 if hasattr(defense, "FIXED") else self.options.seeds)
+
     def attack(self, name, defense, strength):
         made, given, known = [], self.material(getattr(defense, "INPUT", "sentences")), {**strength, **self.constants(name, defense)}
-        undo, pairs = getattr(defense, "undo", None), strength.get("pairs", 0)
-        for seed in range(1 if hasattr(defense, "FIXED") else self.options.seeds):
-            rng = np.random.default_rng([2, seed])
-            public, dev = (samples_of(defense, rng, rows, **known) for rows in given.rows)
+        for seed in self.seeds(defense):
+            public, dev, read = self.drawn(name, strength, seed)
             pooled = [attackers.pooled(*each) for each in zip((public, dev), given.lengths)]
             score = attackers.accuracy(pooled[0], self.public()[0][1], pooled[1], self.dev()[1], HELD)
-            if undo:  # The attacker has samples of `pairs` public texts, and leaves out of all others the directions that these do not show.
-                pooled = [undo(rows, public[:pairs], given.rows[0][:pairs]) if pairs else rows for rows in (public if pairs else given.rows[0], dev)]
-                dev = pooled[1]
             if given.types is None:
-                words = attackers.read_words(pooled[0], given.words[0], pooled[1], HELD)
+                words = attackers.read_words(read[0], given.words[0], read[1], HELD)
             else:
                 words = attackers.likeliest_words(public, given.rows[0], dev, given.lengths[1], given.types, self.word_embeddings()[given.types], given.counts)
-            made.append({"named": attackers.named(dev, given.rows[1], given.lengths[1], lambda samples, rows: defense.log_density(samples, rows, **known)),
+            made.append({"named": attackers.named(read[1], given.rows[1], given.lengths[1], lambda samples, rows: defense.log_density(samples, rows, **known)),
                          "words": attackers.f1(words, given.words[1]), "score": score})
         return {key: float(np.mean([each[key] for each in made])) for key in made[0]}
 
+    def membership(self, name, defense, strength):
+        """Returns how well members of a shared file with samples of half of the dev texts are told from the other half; scores of all seeds together."""
+        given, known, scores = self.material(getattr(defense, "INPUT", "sentences")), {**strength, **self.constants(name, defense)}, ([], [])
+        disjoint = exact(defense, strength, 1.0) == math.inf
+        for seed in self.seeds(defense):
+            public, dev, read = self.drawn(name, strength, seed)
+            vectors = [read[0], read[1]] if strength.get("pairs") else given.rows  # with a key, the attacker has the vectors' directions that the pairs show
+            factor, variance = attackers.fitted(public, given.rows[0]) if given.types is not None else (1, 1)
+            log_density = (lambda samples, rows: defense.log_density(samples, rows, **known)) if given.types is None else (
+                lambda samples, rows: gaussian(math.sqrt(variance))(samples, np.float32(factor) * rows))
+            shared = np.random.default_rng([4, seed]).permutation(len(given.lengths[1])) < len(given.lengths[1]) // 2
+            lengths = (given.lengths[1], given.lengths[0][:REFERENCES])
+            found = attackers.member_scores(read[1], vectors[1], shared, vectors[0][:lengths[1].sum()], lengths, log_density, disjoint)
+            for to, which in zip(scores, (shared, ~shared)):
+                to.extend(found[which])
+        return {"auc": attackers.area(*map(np.array, scores)), **{"at %g" % rate: attackers.found_at(*map(np.array, scores), rate) for rate in RATES}}
+
+    def members(self, name, label):
+        defense = DEFENSE[name]
+        return self.once("membership/%s/%s" % (name, label), self.arguments(name, label, self.options.seeds), .02,
+                         lambda: self.membership(name, defense, defense.STRENGTHS[label]))
+
     def write(self, name, label, files):
-        """Writes samples of all public and some dev texts, and beside them the texts."""
-        defense, rng = DEFENSE[name], np.random.default_rng(3)
-        for path, texts, rows in zip(files, (self.public()[0][0], self.dev()[0][:self.options.inverted]), self.material("sentences").rows):
-            np.save(path, samples_of(defense, rng, rows[:len(texts)], **defense.STRENGTHS[label], **self.constants(name, defense)))
+        """Writes samples of all public and some dev texts, mapped to vectors of the encoder, and beside them the texts."""
+        texts, jsonl = [self.public()[0][0], self.dev()[0][:self.options.inverted]], self.options.out + "/public-%d.jsonl" % self.options.public
+        write_texts(jsonl, texts[0])
+        vectors_of = self.remember("encoded", lambda: self.embed(self.options.model, jsonl, jsonl + ".h5"))
+        _, _, (public, dev) = self.drawn(name, DEFENSE[name].STRENGTHS[label], 0)
+        for path, lines, rows in zip(files, texts, attackers.mapped(public, vectors_of, dev[:len(texts[1])], HELD)):
+            np.save(path, rows)
             with open(path + ".txt", "w", encoding="utf-8") as file:
-                file.writelines(text + "\n" for text in texts)
+                file.writelines(text + "\n" for text in lines)
+
+    def inverted(self, name, label):
+        """Returns what `nvdp attack --kind invert` finds; None if samples are of tokens, or the attacker has no pair that shows the key."""
+        defense = DEFENSE[name]
+        if hasattr(defense, "INPUT") or defense.STRENGTHS[label].get("pairs") == 0:
+            return None
+        files = [os.path.join("{out}", "%s-%s-%s.npy" % (name, label.replace(" ", "-").replace(",", ""), split)) for split in ("public", "dev")]
+        key = "inversion/%s/%s" % (name, label)
+        if CELL_HOURS <= self.options.hours:
+            self.write(name, label, [file.format(out=self.options.out) for file in files])
+        return self.measure(key, "attack", "--kind", "invert", "--prior", "{prior}", "--posteriors", files[1], "--attacked", files[1] + ".txt", "--public-posteriors", files[0],
+                            "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 10, "--beam", 2, "--steps", "{steps}", "--seeds", 1,
+                            hours=CELL_HOURS, keep=["scores", "weak"])
 
     def attacked(self, name, label):
         defense = DEFENSE[name]
@@ -217,13 +267,13 @@ def shown(found):
     return "%.2f%s" % (math.floor(100 * found["shown"]) / 100, " (ceiling)" if found["shown"] >= found["ceiling"] else "")
 
 
-def exact(defense, label, found):
-    """Returns epsilon of the audited pair by its formula; None if there is no formula."""
-    if isinstance(found, Missing):
-        return found
+def exact(defense, strength, distance):
+    """Returns epsilon of two texts at a distance by its formula; None if there is no formula."""
+    if isinstance(distance, Missing):
+        return distance
     if hasattr(defense, "FIXED"):
         return math.inf
-    return defense.exact(found["distance"], **defense.STRENGTHS[label]) if hasattr(defense, "exact") else None
+    return defense.exact(distance, **strength) if hasattr(defense, "exact") else None
 
 
 def judged(found, formula=None):
@@ -252,7 +302,7 @@ def claims(study):
     rows, control = [], []
     for name, defense, label in all_rows():
         found, attack = study.audited(name, label, 0), study.attacked(name, label)
-        formula = exact(defense, label, found)
+        formula = exact(defense, defense.STRENGTHS[label], found["distance"])
         rows.append([defense.NAME, label, proven(found["claimed"]) if hasattr(defense, "CONTROL") else epsilon(found["claimed"]), shown(found), "" if formula is None else epsilon(formula), judged(found, formula), attack["named"], attack["words"], attack["score"]])
         control += [found] if hasattr(defense, "CONTROL") and found["claimed"] is not None else []
     if any(isinstance(cell, Missing) for row in rows for cell in row):
