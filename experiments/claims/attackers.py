@@ -23,17 +23,18 @@ def named(samples, vectors, lengths, log_density):
 def member_scores(samples, vectors, shared, public, lengths, log_density, disjoint):
     """Returns for each text the log likelihood ratio of "its sample is one of the shared file" and "the file has samples of public texts alone".
 
-    shared: texts whose samples are in the file; public: rows of public texts; lengths: rows per text of both. The samples have the density
-    p(z | text), so of a file in random order the ratio is the mean over samples of p(z | text) / mean p(z | public text). Texts with another
-    number of rows than all samples are not in the file. disjoint: two texts never have the same sample, and the likeliest sample decides."""
+    shared: which texts' samples are in the file. public: rows of public texts. lengths: rows per text of both. The samples have the density
+    p(z | text). The ratio is the mean over the samples with as many rows of p(z | text) / mean p(z | public text). If no public text has as many
+    rows, the texts themselves stand in. If no sample has, the text is not in the file. disjoint: two texts never have the same sample, so that
+    the likeliest sample decides."""
     scores, start = np.full(len(lengths[0]), -np.inf), [np.concatenate([[0], np.cumsum(each)]) for each in lengths]
     for length in np.unique(lengths[0]):
         texts, others = (np.flatnonzero(each == length) for each in lengths)
         rows, references = (first[which][:, None] + np.arange(length) for first, which in zip(start, (texts, others)))
-        ratios = []
+        ratios, rivals = [], public[references] if len(others) else vectors[rows]
         for i in np.flatnonzero(shared[texts]):
             found = log_density(samples[rows[i]], vectors[rows]).sum(1)
-            ratios.append(found if disjoint or not len(others) else found - log_mean(log_density(samples[rows[i]], public[references]).sum(1)))
+            ratios.append(found if disjoint else found - log_mean(log_density(samples[rows[i]], rivals).sum(1)))
         if ratios:
             scores[texts] = np.max(ratios, 0) if disjoint else log_mean(np.array(ratios))
     return scores
