@@ -20,6 +20,43 @@ def named(samples, vectors, lengths, log_density):
     return right / len(lengths)
 
 
+def member_scores(samples, vectors, shared, public, lengths, log_density, disjoint):
+    """Returns for each text the log likelihood ratio of "its sample is one of the shared file" and "the file has samples of public texts alone".
+
+    shared: which texts' samples are in the file. public: rows of public texts. lengths: rows per text of both. The samples have the density
+    p(z | text). The ratio is the mean over the samples with as many rows of p(z | text) / mean p(z | public text). If no public text has as many
+    rows, the texts themselves stand in. If no sample has, the text is not in the file. disjoint: two texts never have the same sample, so that
+    the likeliest sample decides."""
+    scores, start = np.full(len(lengths[0]), -np.inf), [np.concatenate([[0], np.cumsum(each)]) for each in lengths]
+    for length in np.unique(lengths[0]):
+        texts, others = (np.flatnonzero(each == length) for each in lengths)
+        rows, references = (first[which][:, None] + np.arange(length) for first, which in zip(start, (texts, others)))
+        ratios, rivals = [], public[references] if len(others) else vectors[rows]
+        for i in np.flatnonzero(shared[texts]):
+            found = log_density(samples[rows[i]], vectors[rows]).sum(1)
+            ratios.append(found if disjoint else found - log_mean(log_density(samples[rows[i]], rivals).sum(1)))
+        if ratios:
+            scores[texts] = np.max(ratios, 0) if disjoint else log_mean(np.array(ratios))
+    return scores
+
+
+def log_mean(logs):
+    """Returns the log of the mean of exp(logs) over the first axis."""
+    largest = logs.max(0)
+    return largest + np.log(np.exp(logs - largest).mean(0))
+
+
+def area(members, others):
+    """Returns the area under the ROC curve: how often a member's score is higher than another text's; ties count half."""
+    others = np.sort(others)
+    return float((np.searchsorted(others, members) + np.searchsorted(others, members, "right")).mean() / (2 * len(others)))
+
+
+def found_at(members, others, rate):
+    """Returns the share of members whose scores are higher than all but at most a share `rate` of the other texts' scores."""
+    return float((members > np.sort(others)[-1 - int(rate * len(others))]).mean())
+
+
 def pooled(rows, lengths):
     """Returns the mean of the rows of each text."""
     if len(rows) == len(lengths):
@@ -75,12 +112,27 @@ def read_words(public, public_sets, attacked, held, fewest=20):
     return [set(names[row].tolist()) for row in attacked @ best[3] >= best[2]]
 
 
-def likeliest_words(public, public_vectors, samples, lengths, names, table, counts):
-    """Returns the sets of names of the likeliest rows of the table for the samples of each text. counts: how often public texts have each name.
+def mapped(public, vectors, attacked, held):
+    """Returns the public and the attacked samples, mapped by ridge regression to the vectors of the public texts. The last `held` public texts choose the penalty."""
+    (x, chosen), (y, y_chosen) = split(public, held), split(vectors, held)
+    x, chosen, *samples = standardized(x, chosen, public, attacked)
+    mean = y.mean(0)
+    values, basis = np.linalg.eigh(x.T @ x)
+    projected = basis.T @ (x.T @ (y - mean))
+    fits = [basis @ (projected / (np.maximum(values, 0) + penalty * len(x))[:, None]) for penalty in 10.0 ** np.arange(-6, 3)]
+    best = min(fits, key=lambda weights: ((chosen @ weights + mean - y_chosen)**2).sum())
+    return [(rows @ best + mean).astype(np.float32) for rows in samples]
 
-    Samples count as a vector times a factor, plus normal noise. Public samples show factor and variance."""
-    factor = float((public * public_vectors).sum() / (public_vectors**2).sum())
-    variance = max(float(((public - factor * public_vectors)**2).mean()), 1e-9)
+
+def fitted(public, vectors):
+    """Returns factor and variance: samples count as a vector times a factor, plus normal noise, and public samples show both."""
+    factor = float((public * vectors).sum() / (vectors**2).sum())
+    return factor, max(float(((public - factor * vectors)**2).mean()), 1e-9)
+
+
+def likeliest_words(public, public_vectors, samples, lengths, names, table, counts):
+    """Returns the sets of names of the likeliest rows of the table for the samples of each text. counts: how often public texts have each name."""
+    factor, variance = fitted(public, public_vectors)
     constant, likeliest = np.log(counts + .5) * variance - factor**2 * (table**2).sum(1) / 2, []
     for start in range(0, len(samples), BLOCK):
         likeliest.append((factor * (samples[start:start + BLOCK] @ table.T) + constant).argmax(1))

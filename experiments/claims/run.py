@@ -4,8 +4,9 @@
 Each file of experiments/claims/defenses releases samples of a published defense, in our own code. A defense is found by its file alone. *Claimed* is epsilon for the audited pair: the two of all texts (for one
 vector per token: of all their tokens) whose embeddings are the farthest apart. *Shown* is the lower bound of `nvdp audit` at 95 % confidence, from samples of both, as one number per sample: the log ratio of its densities under the two, before a
 clip, which is the best test of all that know the defense. It shows at most its ceiling, which the number of samples sets. *Exact*: epsilon of that pair by a formula, where there is one. *Named*: how often the likeliest of the 872 dev texts of SST-2, all equally likely, is the sample's text.
+*Member*: AUC of an attacker who is given a shared file and asks whether a text is in it. *Inverted*: F1 of the words that `nvdp attack --kind invert` writes; *nothing* if it is not clearly above the same attack on samples of other texts; empty if it was not run.
 *Words*: F1 of the words that a linear read-out finds, learned from public texts and samples of them, without the 50 most frequent words; for one vector per token, the likeliest token of each vector. *Score*: accuracy of a receiver on SST-2 who learns from samples of the public texts. Named, words and score are means
-over seeds, each with new noise. An audit that shows less than the claim does not prove it. All statements are about our code, made from the sources that the last table names."""
+over seeds, each with new noise. All attackers know the encoder and the defense; for a rotation they have a number of known pairs of texts and samples in place of its key. Their results are lower bounds: a stronger attacker may find more. An audit that shows less than the claim does not prove it. All statements are about our code, made from the sources that the last table names."""
 import csv
 import glob
 import importlib.util
@@ -22,15 +23,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "papers")]
 import attackers
 import numpy as np
-from common import Missing, Study, Table, agrees, disagrees, unknown, vectors
-from noise import unit
+from common import Missing, Study, Table, agrees, at_most, disagrees, unknown, vectors, write_texts
+from noise import gaussian, unit
 
 DEFENSES = os.path.join(HERE, "defenses")
 CENTER = 2000  # public texts whose mean is subtracted
-INVERTED = (("none", "all numbers"), ("dp_forward", "sensitivity C, epsilon 16"), ("sparse", "epsilon 10"))
 EXCEEDED, BY_FORMULA = "**exceeded**", "**exceeded**, by the formula"
+CERTAIN = .95  # AUC from which almost every text is found
 METRICS = ("words, F1", "BLEU-4", "exact match")
-CELL_HOURS = 0.04  # of one attack of the table inversion
+CELL_HOURS = 0.02  # of one attack of the table inversion
+REFERENCES = 2000  # public texts in the likelihood of a sample of an unknown text
+RATES = (.01, .001)  # false positives of the table membership
 HELD = 1000  # public texts that choose penalties
 DRAWN = 20000  # samples in memory at a time
 NO_NOISE = 100000  # C of a release whose noise does not matter
@@ -151,32 +154,83 @@ class Claims(Study):
     def arguments(self, name, label, *others):
         return [os.path.basename(self.options.model), self.options.public, DEFENSE[name].STRENGTHS[label], *others]
 
+    def drawn(self, name, strength, seed):
+        """Returns samples of the public and the dev texts, and both as the attacker reads them.
+
+        An attacker without the key of a rotation has samples of the first `pairs` public texts alone. It keeps the directions that they show: of samples by the map
+        that it learns, and of its own vectors by projection, which gives the same."""
+        defense, given, known = DEFENSE[name], self.material(getattr(DEFENSE[name], "INPUT", "sentences")), {**strength, **self.constants(name, DEFENSE[name])}
+        rng = np.random.default_rng([2, seed])
+        public, dev = (samples_of(defense, rng, rows, **known) for rows in given.rows)
+        read, pairs = [public, dev], strength.get("pairs")
+        if pairs:
+            read = [defense.undo(rows, public[:pairs], given.rows[0][:pairs]) for rows in read]
+        elif pairs == 0:
+            read = [given.rows[0], dev]
+        return public, dev, read
+
+    def seeds(self, defense):
+        return range(1 if hasattr(defense, "FIXED") else self.options.seeds)
+
     def attack(self, name, defense, strength):
         made, given, known = [], self.material(getattr(defense, "INPUT", "sentences")), {**strength, **self.constants(name, defense)}
-        undo, pairs = getattr(defense, "undo", None), strength.get("pairs", 0)
-        for seed in range(1 if hasattr(defense, "FIXED") else self.options.seeds):
-            rng = np.random.default_rng([2, seed])
-            public, dev = (samples_of(defense, rng, rows, **known) for rows in given.rows)
+        for seed in self.seeds(defense):
+            public, dev, read = self.drawn(name, strength, seed)
             pooled = [attackers.pooled(*each) for each in zip((public, dev), given.lengths)]
             score = attackers.accuracy(pooled[0], self.public()[0][1], pooled[1], self.dev()[1], HELD)
-            if undo:  # The attacker has samples of `pairs` public texts, and leaves out of all others the directions that these do not show.
-                pooled = [undo(rows, public[:pairs], given.rows[0][:pairs]) if pairs else rows for rows in (public if pairs else given.rows[0], dev)]
-                dev = pooled[1]
             if given.types is None:
-                words = attackers.read_words(pooled[0], given.words[0], pooled[1], HELD)
+                words = attackers.read_words(read[0], given.words[0], read[1], HELD)
             else:
                 words = attackers.likeliest_words(public, given.rows[0], dev, given.lengths[1], given.types, self.word_embeddings()[given.types], given.counts)
-            made.append({"named": attackers.named(dev, given.rows[1], given.lengths[1], lambda samples, rows: defense.log_density(samples, rows, **known)),
+            made.append({"named": attackers.named(read[1], given.rows[1], given.lengths[1], lambda samples, rows: defense.log_density(samples, rows, **known)),
                          "words": attackers.f1(words, given.words[1]), "score": score})
         return {key: float(np.mean([each[key] for each in made])) for key in made[0]}
 
+    def membership(self, name, defense, strength):
+        """Returns how well members of a shared file with samples of half of the dev texts are told from the other half; scores of all seeds together."""
+        given, known, scores = self.material(getattr(defense, "INPUT", "sentences")), {**strength, **self.constants(name, defense)}, ([], [])
+        disjoint = exact(defense, strength, 1.0) == math.inf
+        for seed in self.seeds(defense):
+            public, dev, read = self.drawn(name, strength, seed)
+            vectors = [read[0], read[1]] if strength.get("pairs") else given.rows  # with a key, the attacker has the vectors' directions that the pairs show
+            factor, variance = attackers.fitted(public, given.rows[0]) if given.types is not None else (1, 1)
+            log_density = (lambda samples, rows: defense.log_density(samples, rows, **known)) if given.types is None else (
+                lambda samples, rows: gaussian(math.sqrt(variance))(samples, np.float32(factor) * rows))
+            shared = np.random.default_rng([4, seed]).permutation(len(given.lengths[1])) < len(given.lengths[1]) // 2
+            lengths = (given.lengths[1], given.lengths[0][:REFERENCES])
+            found = attackers.member_scores(read[1], vectors[1], shared, vectors[0][:lengths[1].sum()], lengths, log_density, disjoint)
+            for to, which in zip(scores, (shared, ~shared)):
+                to.extend(found[which])
+        return {"auc": attackers.area(*map(np.array, scores)), **{"at %g" % rate: attackers.found_at(*map(np.array, scores), rate) for rate in RATES}}
+
+    def members(self, name, label):
+        defense = DEFENSE[name]
+        return self.once("membership/%s/%s" % (name, label), self.arguments(name, label, self.options.seeds), .02,
+                         lambda: self.membership(name, defense, defense.STRENGTHS[label]))
+
     def write(self, name, label, files):
-        """Writes samples of all public and some dev texts, and beside them the texts."""
-        defense, rng = DEFENSE[name], np.random.default_rng(3)
-        for path, texts, rows in zip(files, (self.public()[0][0], self.dev()[0][:self.options.inverted]), self.material("sentences").rows):
-            np.save(path, samples_of(defense, rng, rows[:len(texts)], **defense.STRENGTHS[label], **self.constants(name, defense)))
+        """Writes samples of all public and some dev texts, mapped to vectors of the encoder, and beside them the texts."""
+        texts, jsonl = [self.public()[0][0], self.dev()[0][:self.options.inverted]], self.options.out + "/public-%d.jsonl" % self.options.public
+        write_texts(jsonl, texts[0])
+        vectors_of = self.remember("encoded", lambda: self.embed(self.options.model, jsonl, jsonl + ".h5"))
+        _, _, (public, dev) = self.drawn(name, DEFENSE[name].STRENGTHS[label], 0)
+        for path, lines, rows in zip(files, texts, attackers.mapped(public, vectors_of, dev[:len(texts[1])], HELD)):
+            np.save(path, rows)
             with open(path + ".txt", "w", encoding="utf-8") as file:
-                file.writelines(text + "\n" for text in texts)
+                file.writelines(text + "\n" for text in lines)
+
+    def inverted(self, name, label):
+        """Returns what `nvdp attack --kind invert` finds; None if samples are of tokens, or the attacker has no pair that shows the key."""
+        defense = DEFENSE[name]
+        if hasattr(defense, "INPUT") or defense.STRENGTHS[label].get("pairs") == 0:
+            return None
+        files = [os.path.join("{out}", "%s-%s-%s.npy" % (name, label.replace(" ", "-").replace(",", ""), split)) for split in ("public", "dev")]
+        key = "inversion/%s/%s" % (name, label)
+        if CELL_HOURS <= self.options.hours:
+            self.write(name, label, [file.format(out=self.options.out) for file in files])
+        return self.measure(key, "attack", "--kind", "invert", "--prior", "{prior}", "--posteriors", files[1], "--attacked", files[1] + ".txt", "--public-posteriors", files[0],
+                            "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 10, "--beam", 2, "--steps", "{steps}", "--seeds", 1,
+                            hours=CELL_HOURS, keep=["scores", "weak"])
 
     def attacked(self, name, label):
         defense = DEFENSE[name]
@@ -185,6 +239,7 @@ class Claims(Study):
 
 
 DEFENSE = defenses()
+DEFENSE_OF = {defense.NAME: defense for defense in DEFENSE.values()}
 study = Claims(__file__, "Claims of other defenses", {
     "glue": ("glue", "folder of GLUE's tasks"),
     "model": ("models/minilm", "encoder of sentence-transformers, uncased"),
@@ -217,13 +272,13 @@ def shown(found):
     return "%.2f%s" % (math.floor(100 * found["shown"]) / 100, " (ceiling)" if found["shown"] >= found["ceiling"] else "")
 
 
-def exact(defense, label, found):
-    """Returns epsilon of the audited pair by its formula; None if there is no formula."""
-    if isinstance(found, Missing):
-        return found
+def exact(defense, strength, distance):
+    """Returns epsilon of two texts at a distance by its formula; None if there is no formula."""
+    if isinstance(distance, Missing):
+        return distance
     if hasattr(defense, "FIXED"):
         return math.inf
-    return defense.exact(found["distance"], **defense.STRENGTHS[label]) if hasattr(defense, "exact") else None
+    return defense.exact(distance, **strength) if hasattr(defense, "exact") else None
 
 
 def judged(found, formula=None):
@@ -246,31 +301,40 @@ def all_rows():
     return [(name, defense, label) for name, defense in DEFENSE.items() for label in defense.STRENGTHS]
 
 
+def bold(text, how):
+    return text if isinstance(text, Missing) or not how else "**%s**" % text
+
+
 @study.table
 def claims(study):
     """What is claimed, and what do samples show?"""
-    rows, control = [], []
+    rows, control, broken, named = [], [], {EXCEEDED: {}, BY_FORMULA: {}}, []
     for name, defense, label in all_rows():
-        found, attack = study.audited(name, label, 0), study.attacked(name, label)
-        formula = exact(defense, label, found)
-        rows.append([defense.NAME, label, proven(found["claimed"]) if hasattr(defense, "CONTROL") else epsilon(found["claimed"]), shown(found), "" if formula is None else epsilon(formula), judged(found, formula), attack["named"], attack["words"], attack["score"]])
+        found, attack, member, written = study.audited(name, label, 0), study.attacked(name, label), study.members(name, label), study.inverted(name, label)
+        formula = exact(defense, defense.STRENGTHS[label], found["distance"])
+        how = judged(found, formula)
+        if how in broken:
+            broken[how].setdefault(defense.NAME, []).append(label)
+        rows.append([defense.NAME, label, proven(found["claimed"]) if hasattr(defense, "CONTROL") else epsilon(found["claimed"]), bold(shown(found), how == EXCEEDED),
+                     "" if formula is None else bold(epsilon(formula), how in broken), attack["named"], member["auc"],
+                     "" if written is None else written if isinstance(written, Missing) else score(written, METRICS[0])["value"] if reads(written) else "nothing",
+                     attack["words"], attack["score"]])
         control += [found] if hasattr(defense, "CONTROL") and found["claimed"] is not None else []
     if any(isinstance(cell, Missing) for row in rows for cell in row):
         verdict = unknown()
     elif any(found["shown"] > found["claimed"] for found in control):
         verdict = disagrees("an audit shows more than our own certificate.")
     else:
-        broken = {how: ["%s (%s)" % (defense.NAME, "; ".join(labels)) for defense in DEFENSE.values()
-                        if (labels := [row[1] for row in rows if row[0] == defense.NAME and row[5] == how])] for how in (EXCEEDED, BY_FORMULA)}
-        parts = ["%s %s" % (by, "; ".join(broken[how])) for how, by in ((EXCEEDED, "is shown by the audit for"), (BY_FORMULA, "follows from the formula alone for")) if broken[how]]
+        parts = ["%s %s" % (by, "; ".join("%s (%s)" % (name, "; ".join(labels)) for name, labels in broken[how].items()))
+                 for how, by in ((EXCEEDED, "is shown by the audit for"), (BY_FORMULA, "follows from the formula alone for")) if broken[how]]
         verdict = agrees("no audit shows more than our own certificates.") + (
             " More than is claimed %s. The claim is then read as one for any two texts; the [last table](#sources-and-what-follows) says what we could not read, and how %s." % (
                 ", and ".join(parts), "our code differs from the papers") if parts else " Nothing shows more than a claim.")
     scale = ("%s; %s public texts, 872 dev texts of SST-2, %d seeds; %s samples per side of an audit. At delta 1e-5; %s claim pure epsilon "
-             "(delta 0). Chance: named .001; without samples, words %s and score .509." % (
+             "(delta 0). **Bold**: more than is claimed. Chance: named .001, member .500; without samples, words %s and score .509." % (
                  study.options.model, format(study.options.public, ","), study.options.seeds, format(study.options.samples, ","),
                  " and ".join(defense.NAME for defense in DEFENSE.values() if pure(defense)), prior(study)))
-    return Table(scale, ["defense", "strength", "claimed", "shown", "exact", "claim", "named", "words", "score"], rows, verdict)
+    return Table(scale, ["defense", "strength", "claimed", "shown", "exact", "named", "member", "inverted", "words", "score"], rows, verdict)
 
 
 def prior(study):
@@ -282,32 +346,75 @@ def prior(study):
     return found if isinstance(found, Missing) else ("%.3f" % found["words"]).lstrip("0")
 
 
+def score(found, metric, sees="release"):
+    return next(score for score in found["scores"] if (score["observed"], score["metric"]) == (sees, metric))
+
+
+def reads(found):
+    """Returns whether the attacker finds more words than from samples of other texts: the intervals do not overlap."""
+    return score(found, METRICS[0])["interval"][0] > score(found, METRICS[0], "prior")["interval"][1]
+
+
 def cell(found, metric, sees="release"):
     if isinstance(found, Missing):
         return found
-    score = next(score for score in found["scores"] if (score["observed"], score["metric"]) == (sees, metric))
-    return "%s (%s to %s)" % tuple(("%.3f" % value).replace("0.", ".", 1) for value in (score["value"], *score["interval"]))
+    found = score(found, metric, sees)
+    return "%s (%s to %s)" % tuple(("%.3f" % value).replace("0.", ".", 1) for value in (found["value"], *found["interval"]))
+
+
+@study.table
+def membership(study):
+    """Is a text in a shared file?"""
+    rows = []
+    for name, defense, label in all_rows():
+        found, claimed = study.members(name, label), study.audited(name, label, 0)
+        rows.append([defense.NAME, label, found["auc"], *(found["at %g" % rate] for rate in RATES), *(limit(defense, claimed, rate) for rate in RATES)])
+    missing = any(isinstance(value, Missing) for row in rows for value in row)
+    above = {row[0] for row in rows if not missing for tpr, most in zip(row[3:5], row[5:]) if most and tpr > float(most)}
+    certain = sorted({row[0] for row in rows if not missing and row[2] > CERTAIN})
+    return Table("The shared file has samples of a random half of the 872 dev texts. The score of a text is the likelihood ratio of \"its sample is in the file\" and \"all samples are of public texts\", "
+                 "with %s public texts. Without noise, the likeliest sample decides, and for one vector per token only texts of the same number of tokens compete, under normal noise fitted to public samples. Scores of all seeds "
+                 "are compared together: %s texts that are not in the file, or 436 if there is no noise. TPR: share of the file's texts that are found, where at most 1 %% or .1 %% of the others are taken for one of them. "
+                 "Limit: e^epsilon times FPR, plus delta, but at most 1, where the claim covers any two texts." % (format(REFERENCES, ","), format(436 * study.options.seeds, ",")),
+                 ["defense", "strength", "AUC", *("TPR at FPR %s %%" % rate for rate in ("1", ".1")), *("limit at %s %%" % rate for rate in ("1", ".1"))], rows,
+                 unknown() if missing else disagrees("more texts are found than our own certificate allows.") if any(hasattr(DEFENSE_OF[name], "CONTROL") for name in above) else
+                 agrees("no more texts are found than our own certificates allow.") + (" More than is claimed is found for %s." % ", ".join(sorted(above)) if above else "") + (
+                     " Almost every text of the file is found for %s, at one strength or more." % ", ".join(certain) if certain else ""))
+
+
+def limit(defense, found, rate):
+    """Returns the share of members that epsilon and delta allow to find at a rate of false positives; nothing if the claim is per distance or none."""
+    if isinstance(found, Missing):
+        return found
+    if found["claimed"] is None or pure(defense):
+        return ""
+    return at_most(math.exp(min(found["claimed"], 99)) * rate + defense.DELTA)
 
 
 @study.table
 def inversion(study):
     """Texts that `nvdp attack --kind invert` writes from samples"""
-    rows, weak = [], []
-    for name, label in INVERTED:
-        files = [os.path.join("{out}", "%s-%s-%s.npy" % (name, label.replace(" ", "-"), split)) for split in ("public", "dev")]
-        if CELL_HOURS <= study.options.hours:
-            study.write(name, label, [file.format(out=study.options.out) for file in files])
-        found = study.measure("inversion/%s/%s" % (name, label), "attack", "--kind", "invert", "--prior", "{prior}", "--posteriors", files[1], "--attacked", files[1] + ".txt",
-                              "--public-posteriors", files[0], "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 8, "--steps", "{steps}", "--seeds", 1, hours=CELL_HOURS, keep=["scores", "weak"])
-        rows.append([DEFENSE[name].NAME, label, *(cell(found, metric) for metric in METRICS), cell(found, METRICS[0], "prior")])
-        weak += [DEFENSE[name].NAME] if not isinstance(found, Missing) and found["weak"] else []
+    rows, found_in, control = [], {}, None
+    for name, defense, label in all_rows():
+        found = study.inverted(name, label)
+        if found is None:
+            continue
+        rows.append([defense.NAME, label, *(cell(found, metric) for metric in METRICS), cell(found, METRICS[0], "prior")])
+        control = found if name == "none" else control
+        if not isinstance(found, Missing):
+            found_in.setdefault(reads(found), {}).setdefault(defense.NAME, []).append(label)
     missing = any(isinstance(value, Missing) for row in rows for value in row)
-    return Table("%d dev texts. The attacker reads words off the samples, with the help of public texts with similar ones, orders them by models/compact, which learns in %d steps of 32, "
-                 "and in 8 rounds changes words as long as the guess's own embedding comes closer to the sample or its words fit better. Samples are of "
-                 "centered embeddings, and a guess's is not centered, so this search helps little: another attacker may find more. 95 %% intervals, over texts." % (study.options.inverted, study.options.steps),
+    listed = {how: "; ".join("%s (%s)" % (name, ", ".join(labels)) if len(labels) < len(DEFENSE_OF[name].STRENGTHS) else name for name, labels in each.items())
+              for how, each in found_in.items()}
+    return Table("%d dev texts. The attacker has the encoder, the defense, and samples of the public texts; for a rotation, only of the known pairs. It learns by ridge regression to map samples to the encoder's own vectors. "
+                 "It reads words off the mapped samples, with the help of public texts with similar ones, orders them by models/compact, which learns in %d steps of 32, "
+                 "and in 10 rounds changes words as long as the guess's own embedding comes closer to the mapped sample or its words fit better. That is far less effort than the program's own. Not attacked: samples of tokens, "
+                 "and a rotation without known pairs, which gives no map. *Nothing* is shown where the interval overlaps the control's. 95 %% intervals, over texts." % (study.options.inverted, study.options.steps),
                  ["defense", "strength", *METRICS, METRICS[0] + ", from samples of other texts"], rows,
-                 unknown() if missing else disagrees("the attacker is too weak: without a defense it finds little.") if DEFENSE[INVERTED[0][0]].NAME in weak else
-                 agrees("the attacker reads embeddings without a defense." + (" It shows nothing about %s: there it finds too little more than from samples of other texts. *Named*, above, finds the text of every sample of SPARSE." % " and ".join(weak) if weak else "")))
+                 unknown() if missing else disagrees("the attacker is too weak: without a defense it finds nothing.") if not reads(control) else
+                 agrees("the attacker reads embeddings without a defense%s." % (", though not clearly enough for the program's own test" if control["weak"] else "")) + (
+                     " It finds more words than from samples of other texts for %s." % listed[True]) + (
+                     " It shows nothing about %s: another attacker may find more." % listed[False] if False in listed else ""))
 
 
 @study.table

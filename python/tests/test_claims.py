@@ -200,6 +200,57 @@ def test_texts_of_several_rows_are_named_by_all_rows_and_their_words_read_by_the
     assert np.allclose(attackers.pooled(rows, lengths)[1], rows[1:4].mean(0))
 
 
+@pytest.fixture
+def member(claims, rng):
+    """Returns a function: AUC and the share of members at 5 % false positives, by samples of half of the texts and the defense's density."""
+    attackers, rows, public, ones = claims.attackers, unit(rng, 600, WIDTH), unit(rng, 200, WIDTH), [np.ones(600, int), np.ones(200, int)]
+    shared = np.arange(600) % 2 == 0
+
+    def attack(name, **strength):
+        defense = claims.DEFENSE[name]
+        samples = defense.release(rows, rng, **strength).astype(np.float32)
+        disjoint = claims.exact(defense, strength, 1.0) == np.inf
+        found = attackers.member_scores(samples, rows, shared, public, ones, lambda z, texts: defense.log_density(z, texts, **strength), disjoint)
+        return attackers.area(found[shared], found[~shared]), attackers.found_at(found[shared], found[~shared], .05)
+
+    return attack
+
+
+def test_members_of_a_file_are_found_without_noise_and_no_better_than_certified_with_it(claims, member):
+    for name, strength in (("none", {}), ("truncation", dict(k=4)), ("dropout", dict(p=.5, normal=False)), ("sentence", dict(clip=200))):
+        assert min(member(name, **strength)) > .999
+    area, found = member("sentence", clip=.01)
+    assert abs(area - .5) < .07 and found < .12
+    areas = [member("sentence", clip=clip)[0] for clip in (.5, 3, 8)]
+    assert areas[0] < .62 < areas[1] < areas[2]
+    epsilon = claims.DEFENSE["sentence"].claimed(None, None, clip=.1)
+    assert epsilon < 1 and member("sentence", clip=.1)[1] <= np.exp(epsilon) * .05 + 1e-5 + .04  # three deviations of 300 members
+
+
+def test_members_of_several_rows_compete_with_texts_of_as_many(claims, rng):
+    attackers, lengths = claims.attackers, [np.array([2, 2, 3, 1, 2]), np.array([2, 2])]
+    rows, public = unit(rng, 10, WIDTH), unit(rng, 4, WIDTH)
+    shared = np.array([True, False, True, False, False])
+    found = attackers.member_scores(rows, rows, shared, public, lengths, lambda z, texts: -50 * ((z - texts)**2).sum(-1), False)
+    assert found[0] > found[[1, 4]].max() and found[2] == 0 and found[3] == -np.inf  # no other text has three rows, and no sample has one
+
+
+def test_rates_count_ties_half_and_keep_the_false_positives(claims):
+    members, others = np.array([3., 1, 0]), np.array([2., 1, 0, 0])
+    assert claims.attackers.area(members, others) == pytest.approx((4 + 2.5 + 1) / 12)
+    assert claims.attackers.found_at(members, others, .01) == pytest.approx(1 / 3)
+    assert claims.attackers.found_at(np.array([1.5, 1.5, 0]), others, .25) == pytest.approx(2 / 3)
+
+
+def test_samples_are_mapped_to_the_vectors_that_they_came_from(claims, rng):
+    vectors = .3 + unit(rng, 500, WIDTH)
+    samples = 7 * (vectors - vectors.mean(0)) @ np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0]
+    public, attacked = claims.attackers.mapped(samples[:400], vectors[:400], samples[400:], 100)
+    assert np.allclose(public, vectors[:400], atol=1e-3) and np.allclose(attacked, vectors[400:], atol=1e-3)
+    noise = 50 * rng.standard_normal(samples.shape)
+    assert np.abs(claims.attackers.mapped(noise[:400], vectors[:400], noise[400:], 100)[1] - vectors.mean(0)).max() < .2
+
+
 def test_the_audited_pairs_are_the_farthest_and_the_closest(claims, rng):
     pool = rng.standard_normal((300, 3))
     distances = np.linalg.norm(pool[:, None] - pool, axis=2)
