@@ -246,8 +246,8 @@ def _preset(name: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the preset and the options that it needs. "auto" chooses the preset by the options."""
     if name != "auto":
         return {"preset": name}
-    if options.get("method") == "word" or options.get("word_epsilon"):
-        return {"preset": "word"}
+    if options.get("method") in presets():
+        return {"preset": options["method"]}
     if options.get("certified_epsilon"):
         return {"preset": "certified"}
     if options.get("clip_sequence"):  # the same preset, with C instead of its epsilon
@@ -358,7 +358,7 @@ def train(texts: Any = None, labels: Any = None, *, pairs: Any = None, model: st
     model: directory of an encoder in Hugging Face layout.
     out: a new run directory; None: nvdp-run, nvdp-run-2 ... in the current directory.
     preset: "per-nat", "certified" ...: values for options that are not set; None: the defaults; "auto": "certified" with
-        certified_epsilon or clip_sequence, "word" with method="word" or word_epsilon, else "per-nat", which guarantees nothing over all texts.
+        certified_epsilon or clip_sequence, the method's own if there is one of its name, else "per-nat", which guarantees nothing over all texts.
     dev: data for the score: (texts, labels[, pairs]) or a table as above; or a share to hold out.
     progress: a function that receives {phase, done, total, unit, rate, loss, eta_seconds, finished ...}; True: a bar of tqdm, or
         without tqdm a line on stderr; None: the same in a terminal or a notebook; False: nothing.

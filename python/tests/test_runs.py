@@ -383,7 +383,7 @@ def test_options_and_presets():
 
 def test_method_word_needs_no_preset(compact, tmp_path):
     rows = texts_of(np.random.default_rng(7), 24)
-    for i, options in enumerate(({"method": "word"}, {"word_epsilon": 4, "certified_epsilon": 100})):
+    for i, options in enumerate(({"method": "word"}, {"method": "word", "word_epsilon": 4, "certified_epsilon": 100})):
         nvdp.train(*rows, model=compact, out=tmp_path / str(i), epochs=1, batch=8, cache=None, threads=1, **options)
         config = json.loads((tmp_path / str(i) / "run.json").read_text())["config"]
         assert (config["preset"], config["method"]) == ("word", "word")
