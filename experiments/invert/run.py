@@ -276,8 +276,10 @@ def verdict(title, found):
     scores = "F1 of words is %.2f, without noise %.2f, with another one %.2f." % tuple(score_of(found, sees)[0] for sees in ("release", "states", "prior"))
     if found["weak"]:
         return "**Shows nothing** about %s: this attacker is too weak, without noise too; %s" % (title, scores)
-    low, high = score_of(found, "release")[1][0], score_of(found, "prior")[1][1]
-    return "**Words are %s** from samples of %s: %s" % ("recovered" if low > high else "not recovered", title, scores)
+    more = {metric: score_of(found, "release", metric)[1][0] > score_of(found, "prior", metric)[1][1] for metric in (METRICS[0], "cosine")}
+    near = "" if more[METRICS[0]] or not more["cosine"] else " But samples show something of the text: guesses have cosine %.2f with it, %.2f with another one." % tuple(
+        score_of(found, sees, "cosine")[0] for sees in ("release", "prior"))
+    return "**Words are %s** from samples of %s: %s%s" % ("recovered" if more[METRICS[0]] else "not recovered", title, scores, near)
 
 
 def train(study, name, *arguments):
