@@ -243,7 +243,7 @@ def stronger(found):
 
 @study.table
 def effort(study):
-    "What do few training steps, few rounds, one seed and few texts give away?"
+    "Is the attacker stronger with more training steps, rounds, seeds or texts?"
     found = efforts(study)
     seeds = [attack_vectors(study, "noiseless/%d" % MIDDLE if seed == 1 else "seeds/%d" % seed, MIDDLE, *(() if seed == 1 else ("--seed", seed))) for seed in SEEDS]
     more = attack_vectors(study, "texts/%d" % MORE_TEXTS, MIDDLE, texts=MORE_TEXTS)
@@ -335,7 +335,7 @@ def proven(found):
 
 @study.table
 def releases(study):
-    "What does the attacker read off a certified release of sentence embeddings?"
+    "Are words recovered from a certified release of sentence embeddings?"
     rows, said = [], []
     public, attacked = questions(study, True, RELEASE_PAIRS), questions(study, False, study.options.texts)
     for clip in CLIPS:
@@ -371,7 +371,7 @@ def shared_words(study, corpus):
 
 @study.table
 def entities(study):
-    "How many words of diseases and chemicals does the attacker recover from sentences?"
+    "Are names of diseases and chemicals recovered from sentences?"
     rows, said, counts, header = [], [], [], ["sentences", "vectors", "the model sees", *ENTITY_METRICS]
     for corpus, clips in ENTITY_CLIPS.items():
         secret, lines, public = sentences(study, corpus)
