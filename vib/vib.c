@@ -17,16 +17,12 @@
 
 /* ---- standard deviations as the softplus of a free number ---- */
 
-/*     sigma              = softplus(rho) = log(1 + e^rho) = max(rho, 0) + log1p(e^-|rho|)
+/*     sigma              = softplus(rho)
  *     logvar             = 2 log sigma
  *     d logvar / d rho   = 2 sigmoid(rho) / softplus(rho):   2 far below, 2/rho far above */
 
 /* Below this, log(1 + e^rho) equals e^rho in float, and its logarithm equals rho. */
 static const double FAR_BELOW = -20;
-
-static double softplus(double rho) {
-    return fmax(rho, 0) + log1p(exp(-fabs(rho)));
-}
 
 void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float *rho,
                            float *logvar) {
@@ -34,7 +30,7 @@ void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float
 #pragma omp parallel for num_threads(team)
     for (size_t i = 0; i < n; i++) {
         double x = rho[i];
-        logvar[i] = (float)(2 * (x < FAR_BELOW ? x : log(softplus(x))));
+        logvar[i] = (float)(2 * (x < FAR_BELOW ? x : log(nvdp__softplus(x))));
     }
 }
 
@@ -44,7 +40,7 @@ void nvdp__softplus_logvar_backward(const struct nvdp__device *dev, size_t n, co
 #pragma omp parallel for num_threads(team)
     for (size_t i = 0; i < n; i++) {
         double x = rho[i];
-        double slope = x < FAR_BELOW ? 2 : 2 / ((1 + exp(-x)) * softplus(x));
+        double slope = x < FAR_BELOW ? 2 : 2 / ((1 + exp(-x)) * nvdp__softplus(x));
         drho[i] = (float)(slope * dlogvar[i]);
     }
 }

@@ -10,6 +10,8 @@
 #include "bert/encoder.h"
 #include "nvib/nvib.h"
 
+#include <math.h>
+
 /* The forms differ in what gets noise (tokens, or one vector per text), in an additional encoder
  * layer, and in the origin of the standard deviations. */
 enum nvdp__vib_form { NVDP__VIB_FIXED, NVDP__VIB_LEARNED, NVDP__VIB_VTDP, NVDP__VIB_FORMS };
@@ -48,7 +50,11 @@ struct nvdp__vib {
     const float *x;      /* [S,D] sources */
 };
 
-/* logvar = 2 log sigma with sigma = softplus(rho) = log(1 + e^rho). */
+/* log(1 + e^x) */
+static inline double nvdp__softplus(double x) {
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+/* logvar = 2 log sigma with sigma = softplus(rho). */
 void nvdp__softplus_logvar(const struct nvdp__device *dev, size_t n, const float *rho,
                            float *logvar);
 /* Sets drho, which may share memory with dlogvar. */

@@ -15,6 +15,7 @@
 #include "rdp/word.h"
 #include "tensor/vector.h"
 #include "text/tokenizer.h"
+#include "vib/vib.h"
 
 #include <math.h>
 #include <omp.h>
@@ -277,10 +278,6 @@ static void find_words(struct word *word, const struct nvdp__batch *batch) {
     word->word_offset[batch->texts] = words;
 }
 
-static double softplus(double x) {
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* Sets x to the sum of the states of the word's pieces, t to A x + a, and returns g x + g_0. */
 static double vector_of(const struct word *word, const struct nvdp__encoded *in, size_t w,
                         int32_t end, float *x, double *t) {
@@ -312,7 +309,7 @@ static void sum_words(const struct word *word, const struct nvdp__encoded *in, s
     for (size_t w = (size_t)word->word_offset[b]; w < (size_t)word->word_offset[b + 1]; w++) {
         float *x = word->x != NULL ? word->x + w * d : room->x;
         const double g = vector_of(word, in, w, in->batch->offset[b + 1], x, room->t);
-        const double weight = softplus(g);
+        const double weight = nvdp__softplus(g);
         if (word->y != NULL) {
             for (size_t j = 0; j < p; j++)
                 word->y[w * p + j] = (float)room->t[j];
@@ -388,7 +385,7 @@ static void words_backward(const struct word *word, size_t b, const struct room 
     const float *d_sum = word->d.mu + b * p;
     for (size_t w = (size_t)word->word_offset[b]; w < (size_t)word->word_offset[b + 1]; w++) {
         const float *y = word->y + w * p;
-        const double g = word->g[w], weight = softplus(g);
+        const double g = word->g[w], weight = nvdp__softplus(g);
         double along = 0;
         for (size_t j = 0; j < p; j++) {
             room->t[j] = weight * (double)y[j];

@@ -44,10 +44,9 @@ static nvdp_status open_run(const struct nvdp__attacked *attacked,
     bare = *options;
     bare.split = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(attacked->ctx, &bare, run));
-    if (!nvdp__method_row(run->model->info.method)->words) return NVDP_OK;
-    nvdp__run_close(run);
-    *run = (struct nvdp__run){0};
-    return nvdp__run_open_bottleneck(attacked->ctx, options, run);
+    return nvdp__method_row(run->model->info.method)->words
+               ? nvdp__run_load_texts(attacked->ctx, options, run)
+               : NVDP_OK;
 }
 
 static const char *say_holds(int holds) {

@@ -236,6 +236,27 @@ static nvdp_status check_task(struct nvdp_context *ctx, const char *path,
                       path, nvdp_method_name(run->config.method));
 }
 
+nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
+                                 struct nvdp__run *run) {
+    if (run->config.representations != NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__token_file_open(
+            ctx, &run->config, nvdp_model_tokenizer(run->model), &run->given, &run->noise));
+    if (nvdp__run_has_no_task(run)) {
+        if (config->data == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "%s: the run has no task, so it has no data; name a file of texts, "
+                              "one per line or a table, with {data}",
+                              config->run);
+        return nvdp__run_texts(ctx, config, run, config->data, config->limit, config->seed,
+                               &run->dataset);
+    }
+    if (config->data == NULL)
+        NVDP_RETURN_IF_FAILED(nvdp__run_check_data(ctx, config->run, &run->config));
+    NVDP_RETURN_IF_FAILED(load_split(ctx, run, config->data, config->split, config->limit,
+                                     config->seed, &run->dataset));
+    return nvdp__run_privatize(ctx, run);
+}
+
 /* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck; without, only runs of a task. */
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
@@ -266,23 +287,7 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
             ctx, NVDP_ERR_ARGUMENT,
             "option {data}: this run reads token representations, so its data can only be %s",
             opened.config.representations));
-    if (config->split != NULL && opened.config.representations != NULL)
-        NVDP_TRY(nvdp__token_file_open(ctx, &opened.config, nvdp_model_tokenizer(opened.model),
-                                       &opened.given, &opened.noise));
-    if (config->split != NULL && nvdp__run_has_no_task(&opened)) {
-        if (config->data == NULL)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "%s: the run has no task, so it has no data; name a file of texts, "
-                                "one per line or a table, with {data}",
-                                config->run));
-        NVDP_TRY(nvdp__run_texts(ctx, config, &opened, config->data, config->limit, config->seed,
-                                 &opened.dataset));
-    } else if (config->split != NULL) {
-        if (config->data == NULL) NVDP_TRY(nvdp__run_check_data(ctx, config->run, &opened.config));
-        NVDP_TRY(load_split(ctx, &opened, config->data, config->split, config->limit, config->seed,
-                            &opened.dataset));
-        NVDP_TRY(nvdp__run_privatize(ctx, &opened));
-    }
+    if (config->split != NULL) NVDP_TRY(nvdp__run_load_texts(ctx, config, &opened));
     *run = opened;
     opened = (struct nvdp__run){0};
 cleanup:

@@ -39,6 +39,9 @@ nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_opti
 nvdp_status nvdp__run_open_bottleneck(struct nvdp_context *ctx,
                                       const struct nvdp__run_options *config,
                                       struct nvdp__run *run);
+/* Loads config->split of config->data, or of the run's own data, into an open run that has no texts yet. */
+nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
+                                 struct nvdp__run *run);
 /* Privatizes run->dataset, which the caller has set, as the run's users do: over the word
  * embeddings with which the run began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
