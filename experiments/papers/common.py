@@ -115,14 +115,16 @@ class Maker:
 
 class Study:
     def __init__(self, file, title, inputs):
-        """inputs: name -> (default, meaning) of a folder, file or number that commands use as {name}; an option and, in capitals, an
-        environment variable set it. The records keep only the last part of a path."""
+        """inputs: name -> (default, meaning) of a folder, file or number that commands use as {name}; an option sets it. The records
+        keep only the last part of a path."""
         self.folder = os.path.dirname(os.path.abspath(file))
         parent, name = self.folder.split(os.sep)[-2:]
         self.place = "papers/" + name if parent == "papers" else name  # the folder in experiments/
         self.title, self.inputs, self.tables = title, inputs, {}
         self.figures = {}  # file in the page's folder figures/ -> function that draws it to a path
         self.makers = {}  # output -> the Maker of it
+        self.others = {}  # input -> (its value, the one of stored numbers) where they differ
+        self.lead = None  # function that returns the page's first paragraph from the numbers
 
     def table(self, function):
         self.tables[function.__name__] = function
@@ -153,6 +155,9 @@ class Study:
         record = self.records.get(name)
         if record is not None and record["arguments"] == stored and record.get("made", made) == made and not again:  # older records have no "made"
             return {**record["values"], "cpu": record["cpu"]}
+        if record is not None and len(record["arguments"]) == len(texts):
+            self.others.update({name: (now, old) for text, now, old in zip(texts, stored, record["arguments"]) for name in self.inputs
+                                if "{%s}" % name in text and now != old})
         if hours > self.options.hours:
             return missing(hours)
         for path, maker in inputs.items():  # an input may be gone, for example if the stored numbers are from another machine, or of other arguments
@@ -249,8 +254,12 @@ class Study:
 
     def page(self):
         seconds, tables = sum(record["cpu"] for record in self.records.values()), [self.text(name) for name in self.tables]
+        if self.others:
+            sys.exit("%s: the stored numbers are of other inputs; nothing is written:\n%s\nName those inputs, or keep both apart with --records and --page." % (
+                self.options.records, "\n".join("    --%s %s, stored: %s" % (name.replace("_", "-"), *values) for name, values in sorted(self.others.items()))))
         with open(self.options.page, "w", encoding="utf-8") as file:
-            file.write("# %s\n\n%s\n\n" % (self.title, " ".join(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1].split())))
+            for text in ("# " + self.title, self.lead and self.lead(), clean(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1])):
+                file.write(text + "\n\n" if text else "")
             file.write("`experiments/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
                        "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.place, seconds / 60))
             file.write("\n\n".join(tables) + "\n")
@@ -260,26 +269,37 @@ class Study:
             draw(path)
 
     def main(self):
-        parser = argparse.ArgumentParser(description=inspect.getdoc(sys.modules["__main__"]), formatter_class=argparse.RawDescriptionHelpFormatter)
+        titles = {name: inspect.getdoc(function) for name, function in self.tables.items()}
+        width = max(map(len, titles))
+        parser = argparse.ArgumentParser(
+            description=inspect.getdoc(sys.modules["__main__"]), formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog="tables:\n%s\n\nRun it in the root of the repository, for example:\n  experiments/%s/run.py %s%s" % (
+                "\n".join("  %-*s  %s" % (width, name, title) for name, title in titles.items()), self.place, next(iter(titles)),
+                " --glue PATH/TO/glue" * ("glue" in self.inputs)))
         parser.add_argument("tables", nargs="+", metavar="TABLE", choices=[*self.tables, "all", "page"],
-                            help="%s, all, or page (writes the page from the stored records)" % ", ".join(self.tables))
-        parser.add_argument("--nvdp", default=os.environ.get("NVDP", "build/release/nvdp"))
+                            help="a table listed below: measures what is not stored, and prints it; all; or page: writes the page from the stored records")
+        parser.add_argument("--nvdp", default=os.environ.get("NVDP", "build/release/nvdp"), help="the program (default %(default)s)")
         parser.add_argument("--hours", type=float, default=0.1, help="skips measurements that are estimated to take longer (default %(default)s)")
-        parser.add_argument("--threads", type=int, default=1)
+        parser.add_argument("--threads", type=int, default=1, help="threads of each run (default %(default)s)")
         parser.add_argument("--out", default="out/" + self.place, help="folder of runs and models (default %(default)s)")
         parser.add_argument("--records", default=self.folder + "/records.json", help="the stored numbers (default: beside the script)")
-        parser.add_argument("--page", default="experiments/results/%s.md" % self.place.replace("/", "-"), help="(default %(default)s)")
+        parser.add_argument("--page", default="experiments/results/%s.md" % self.place.replace("/", "-"), help="page to write (default %(default)s)")
         for name, (default, meaning) in self.inputs.items():
-            parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=type(default)(os.environ.get(name.upper(), default)),
-                                help=meaning + " (default %(default)s)")
+            parser.add_argument("--" + name.replace("_", "-"), type=type(default), default=default, help=meaning + " (default %(default)s)")
         self.options = parser.parse_args()
         os.makedirs(self.options.out, exist_ok=True)
         self.records = self.load()
         if self.options.tables == ["page"]:
             self.options.hours = -1  # no measurement runs
             return self.page()
-        for name in self.tables if "all" in self.options.tables else self.options.tables:
-            print(self.text(name) + "\n", flush=True)
+        try:
+            for name in self.tables if "all" in self.options.tables else self.options.tables:
+                print(self.text(name) + "\n", flush=True)
+        except subprocess.CalledProcessError as error:
+            sys.exit("%s: nvdp %s stopped with status %d; its message is above. --help lists the options that name the inputs; numbers measured before are stored." % (
+                parser.prog, error.cmd[2], error.returncode))
+        except FileNotFoundError as error:
+            sys.exit("%s: %s: no such file; --help lists the options that name the program and the inputs" % (parser.prog, error.filename))
 
 
 def read(path):

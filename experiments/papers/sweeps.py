@@ -46,6 +46,9 @@ class SweepStudy(Study):
         record = self.records.get(name)
         stored = record is not None and record["arguments"] == arguments
         reading = self.options.hours < 0 and not self.dry
+        if record is not None and not stored:
+            self.others.update({key: (getattr(self.options, key), default) for key, (default, _) in self.inputs.items()
+                                if key not in FOLDERS and getattr(self.options, key) != default})
         if stored and not again and (reading or set(seeds) <= set(record["values"]["seeds"])):
             return Settings(record["values"]["settings"])
         if reading or (not self.dry and hours * len(seeds) > self.options.hours):

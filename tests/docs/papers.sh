@@ -1,8 +1,9 @@
 #!/bin/bash
 # Pages of experiments/results that a study of experiments writes follow from its records: writes each again and compares.
 # Also measures with a stand-in for nvdp that prints {"changed": 1, ...}, and checks that a measurement runs once, that other options
-# measure again, that a long one is left out, and that one whose output another needs runs again if the output is gone. Other options of a
-# measurement that makes an output measure again what reads the output; records without "made" stay until then.
+# measure again, that a page is not written from numbers of other inputs, that a long measurement is left out, that the script stops if
+# nvdp fails, and that a measurement whose output another needs runs again if the output is gone. Other options of a measurement that
+# makes an output measure again what reads the output; records without "made" stay until then.
 # usage: papers.sh SOURCE SCRATCH
 set -euo pipefail
 source=$1 scratch=$2
@@ -68,8 +69,10 @@ calls 2
 measure table1 --rows 20 --hours 3 | grep -x '| long | 1 |'
 grep -q '"scores.b.value": 8' "$scratch/study/records.json"
 calls 3
-measure page --rows 30
-grep -q '^| few | not run; ' "$scratch/page.md"
+cp "$scratch/page.md" "$scratch/before.md"
+! python3 "$scratch/study/run.py" page --rows 30 --out "$scratch/out" --page "$scratch/page.md" 2>"$scratch/error" # numbers of other inputs
+grep -q '^    --rows 30, stored: 20$' "$scratch/error"
+cmp "$scratch/page.md" "$scratch/before.md"
 calls 3
 measure table2 --hours 1 | grep -x '| use | 1 |'
 calls 5
@@ -87,8 +90,8 @@ calls 11
 measure table3 | grep -x '| attacked | 1 |'
 calls 11
 measure table3 --lr 2 | grep -x '| attacked | not run; 14 minutes estimated |' # its training is not run
-measure page --lr 2
-grep -qx '| attacked | not run; 14 minutes estimated |' "$scratch/page.md"
+! python3 "$scratch/study/run.py" table1 --rows 40 --nvdp false --out "$scratch/out" 2>"$scratch/error" # a failure of the program
+grep -q '^run.py: nvdp sanitize stopped with status 1; ' "$scratch/error"
 calls 11
 measure table3 --lr 2 --hours 1 | grep -x '| attacked | 1 |'
 calls 14
