@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Which score does each task keep at a certified epsilon? Writes the decision table and the figure of experiments/results/README.md.
+"""Which score does each task keep at a certified epsilon? Writes the decision tables and the figure of experiments/results/README.md.
 
 usage: decision.py collect     reads the sources into experiments/results/certified.csv
-       decision.py page        writes the table and the figure from that file
+       decision.py page        writes the tables and the figure from that file
 
 The sources are the tables of certified.md, which nvdp report made of sweeps, and the records.json of the studies in this folder. Each row of
 the file names its source. A certified epsilon follows from the clip C alone: a sample is normal with variance 1, and two texts' means are at
@@ -22,7 +22,7 @@ FIELDS = ("encoder", "task", "method", "epsilon", "clip", "seeds", "score", "sd"
 TASKS = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "qnli": "QNLI", "qqp": "QQP", "rte": "RTE"}
 STUDIES = {"minilm": "base-size", "mpnet": "base-size", "compact": "nvdp"}  # which measures an encoder
 ENCODERS = {"minilm": "all-MiniLM-L6-v2", "mpnet": "all-mpnet-base-v2", "compact": "models/compact, 3,000 training rows"}
-BEGIN, END = "<!-- decision.py writes from here -->\n", "<!-- decision.py writes to here -->\n"
+MARK = "<!-- decision.py: %s -->\n"
 
 
 def normal(x):
@@ -161,14 +161,52 @@ def figure(rows):
     gnuplot(RESULTS + "/figures/decision.svg", "760,460", script)
 
 
-def page():
+def measured(rows, encoder, task):
+    """Returns (epsilon, score, base) of each measured setting, by epsilon."""
+    return sorted((float(row["epsilon"]), float(row["score"]), float(row["base"])) for row in rows if row["encoder"] == encoder and row["task"] == task)
+
+
+def useful(rows, encoder, task, points=2):
+    """Returns the least measured epsilon from which on every score is within some points of base, or None."""
+    found = None
+    for epsilon, score, base in reversed(measured(rows, encoder, task)):
+        if base - score > points + 1e-9:
+            break
+        found = epsilon
+    return found
+
+
+def costs(rows):
+    """Returns a table of what each setting of all-MiniLM-L6-v2 costs, and a sentence on where useful scores begin."""
+    lines = ["| setting | epsilon | *right at most* | classification loses at most | STS-B loses |", "|---|---:|---:|---:|---:|"]
+    settings = [("`--preset certified --certified-epsilon %d`" % epsilon, epsilon, clip_of(epsilon)) for epsilon in (8, 16, 32)]
+    settings += [("`--method nvdp --clip-sequence %d`" % clip, epsilon_of(clip), clip) for clip in (2, 3, 5)]
+    for name, epsilon, clip in sorted(settings, key=lambda setting: setting[1]):
+        lost = {task: base - score for task in TASKS.values() for at, score, base in measured(rows, "minilm", task) if abs(at - epsilon) < 0.5}
+        similarity = lost.pop("STS-B")
+        worst = max(lost, key=lost.get)
+        lines.append("| %s | %s | %s | %.1f (%s) | %.1f |" % (name, at_most(epsilon, 1, math.inf), at_most(100 * right_at_most(clip), 1, 100), lost[worst], worst, similarity))
+    begins = {encoder: {task: useful(rows, encoder, task) for task in TASKS.values() if measured(rows, encoder, task)} for encoder in ("minilm", "mpnet")}
+    said = "; ".join("with %s %s" % (ENCODERS[encoder], ", ".join("%s from %s" % (task, "no measured epsilon" if found is None else "%g" % found) for task, found in of.items()))
+                     for encoder, of in begins.items())
+    return "\n".join(lines) + "\n\nScores within 2 points of base begin at these epsilons: %s.\n" % said
+
+
+def written(text):
+    """Returns the page of results with its tables made from the rows."""
     rows = read()
-    with open(RESULTS + "/README.md", encoding="utf-8") as file:
-        before, _, rest = file.read().partition(BEGIN)
-        _, _, after = rest.partition(END)
-    with open(RESULTS + "/README.md", "w", encoding="utf-8") as file:
-        file.write(before + BEGIN + table(rows) + "\n" + END + after)
-    figure(rows)
+    for name, made in (("costs", costs(rows)), ("scores", table(rows) + "\n")):
+        before, _, rest = text.partition(MARK % name)
+        text = before + MARK % name + made + MARK % ("end of " + name) + rest.partition(MARK % ("end of " + name))[2]
+    return text
+
+
+def page(path=RESULTS + "/README.md"):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(written(text))
+    figure(read())
 
 
 if __name__ == "__main__":

@@ -21,6 +21,11 @@ for study in experiments/{papers/*,*}/run.py; do
     diff -u "experiments/results/$name.md" "$scratch/$name.md"
 done
 
+PYTHONPATH=experiments/papers python3 -c 'import decision
+with open("experiments/results/README.md", encoding="utf-8") as file:
+    text = file.read()
+assert decision.written(text) == text, "decision.py page writes another README.md"'
+
 printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"
 chmod +x "$scratch/nvdp"
 cat >"$scratch/study/run.py" <<END

@@ -12,7 +12,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from common import Missing, Table, agrees, at_most, disagrees, number, unknown
+from common import Missing, Table, at_most, number, unknown
 import decision
 from sweeps import SweepStudy, mean_of, number_of, score
 
@@ -26,7 +26,7 @@ study = SweepStudy(__file__, "An encoder of base size", {
     "jobs": (1, "runs at a time"),
 })
 
-# folder, training rows (0: all stored), expected score of base; thousands of tokens of the training rows and of the dev file, longest text
+# folder, training rows (0: all stored), goal for the score of base; thousands of tokens of the training rows and of the dev file, longest text
 TASKS = {
     "sst2": ("SST-2", 10000, 92, 117, 22, 64),
     "mrpc": ("MRPC", 0, 87, 175, 22, 96),
@@ -106,76 +106,99 @@ def losses(study, task):
     return [(epsilon, value, mean_of(start[0]) - value, *near(epsilon)) for epsilon, value in at]
 
 
+def stored(function):
+    """Calls a function that reads numbers, without a measurement."""
+    hours, study.options.hours = study.options.hours, -1
+    found = function()
+    study.options.hours = hours
+    return found
+
+
+def known(task):
+    """Returns whether base and the certified settings of a task are measured."""
+    return not any(isinstance(of(study, task), Missing) for of in (base, certified))
+
+
+def useful(task):
+    """Returns (MPNet's, MiniLM's) least epsilon from which on the score is within 2 points of base, or None."""
+    rows = decision.read()
+    return tuple(decision.useful(rows, encoder, TASKS[task][0]) for encoder in (study.options.name, "minilm"))
+
+
+def lead():
+    """Answers the questions of the study."""
+    tasks = [task for task in TASKS if known(task)]
+    if not tasks:
+        return "Nothing is measured yet."
+    rows = {task: losses(study, task) for task in tasks}
+    near = [row for task in tasks for row in rows[task] if row[3] is not None]
+    higher = sum(row[1] > row[3] for row in near)
+    pairs = {task: useful(task) for task in tasks}
+    less = [task for task, (mine, other) in pairs.items() if mine is not None and (other is None or mine < other)]
+    names = lambda some: ", ".join(TASKS[task][0] for task in some)
+    claims = [claim(study, task) for task in tasks]
+    said = ["**Does a better encoder cost less privacy for the same loss?** %s: its score is higher at %d of %d epsilons, but %s does it come within 2 points of its base at a smaller "
+            "epsilon than all-MiniLM-L6-v2." % ("No" if not less else "Seldom" if 2 * len(less) <= len(tasks) else "Mostly", higher, len(near), "only on " + names(less) if less else "on no task"),
+            "**Where does a useful release begin (within 2 points of base)?** %s." % "; ".join(
+                "%s at epsilon %s" % (TASKS[task][0], number_or_none(pairs[task][0])) for task in tasks),
+            "**Does the published claim hold (within 1 point of base, and private)?** %s." % ("; ".join(one for one in claims if one) or "Not measured"),
+            "**Is the guess bound met by the share of named texts?** %s." % ("Yes, at all %d clips" % len(checks) if all(checks := [ok for task in tasks for ok in met(task)]) else "No")]
+    missing = [task for task in TASKS if task not in tasks]
+    return "\n".join("- " + one for one in said + ["Not measured: %s." % names(missing)] * bool(missing))
+
+
+study.lead = lambda: stored(lead)
+
+
+def number_or_none(epsilon):
+    return "none that is measured" if epsilon is None else "%g" % epsilon
+
+
+def met(task):
+    """Returns for each clip of a task whether the largest share of named texts, over the seeds, is within the bound."""
+    return [setting["numbers"]["linked"][2] <= named_at_most(setting["clip_sequence"], texts(task)) for setting in certified(study, task) if "linked" in setting["numbers"]]
+
+
+def claim(study, task):
+    """Says whether the published loss keeps the score of a task and hides its texts; "" if it is not measured."""
+    start = base(study, task)
+    found = [setting for of in published(study, task).values() if not isinstance(of, Missing) for setting in of if setting["method"] == "nvdp"]
+    if not found:
+        return ""
+    best = max(found, key=mean_of)  # lambda is chosen as the paper does: the best score
+    change, tried = mean_of(best) - mean_of(start[0]), sorted(setting["lambda_g"] for setting in found)
+    return "%s: the score %s (%+.1f points with lambda %g, %s), but a sample's text is named in up to %s %% of the cases" % (
+        TASKS[task][0], "holds" if change >= -1 else "does not", change, best["lambda_g"],
+        "the only one measured" if len(tried) == 1 else "the best of %s on these dev texts" % ", ".join("%g" % at for at in tried),
+        at_most(100 * max(setting["numbers"]["linked"][2] for setting in found), 1, 100))
+
+
 @study.table
 def answers(study):
-    "Answers"
+    "Answers by task"
     if study.dry:
         return None
-    hours, study.options.hours = study.options.hours, -1  # only what is stored
-    rows = [["Does a better encoder cost less privacy for the same loss of score?", cheaper(study)],
-            ["Where does a useful certified release begin (within 2 points of base)?", begins(study)],
-            ["Does the published claim hold (score within 1 point of base, and private)?", claim(study)],
-            ["Is the guess bound met by the named share?", named(study)]]
-    steps = {TASKS[task][0]: {"base": base(study, task), "certified": certified(study, task), **published(study, task)} for task in TASKS}
-    study.options.hours = hours
-    missing = {task: [name for name, found in of.items() if isinstance(found, Missing)] for task, of in steps.items()}
-    none = [task for task, of in missing.items() if len(of) == len(steps[task])]
-    verdict = unknown("nothing is measured yet.") if len(none) == len(TASKS) else "Measured: %s. Missing: %s." % (
-        ", ".join("%s (%s)" % (task, ", ".join(name for name in steps[task] if name not in of)) for task, of in missing.items() if task not in none),
-        "; ".join(["%s: %s" % (task, ", ".join(of)) for task, of in missing.items() if of and task not in none] + [", ".join(none)] * bool(none)) or "nothing")
-    seeds = ", ".join("%s: %d" % (task, of["certified"][0]["seeds"]) for task, of in steps.items() if not isinstance(of["certified"], Missing))
-    return Table("The answers follow from the tables below, for the tasks that are measured%s." % (
-        " (seeds of %s; from its 872 texts alone a score of SST-2 has a standard error of 1 to 1.5 points, one of MRPC of 2)" % seeds if seeds else ""), ["question", "answer"], rows, verdict)
+    return stored(lambda: answer_table(study))
 
 
-def cheaper(study):
-    parts = []
-    for task in TASKS:
-        rows = [row for row in losses(study, task) if row[3] is not None]
-        if rows:
-            higher, less = (sum(better(row) for row in rows) for better in (lambda row: row[1] > row[3], lambda row: row[2] < row[4]))
-            at = min(rows, key=lambda row: abs(row[0] - 16))
-            parts.append("%s: at %d of %d epsilons its score is higher, but at only %d it loses less of the score without noise (epsilon %.0f: %.1f against %.1f of MiniLM, "
-                         "lost %.1f against %.1f)" % (TASKS[task][0], higher, len(rows), less, at[0], at[1], at[3], at[2], at[4]))
-    return "; ".join(parts) or unknown()
-
-
-def begins(study):
-    parts = []
-    for task in TASKS:
-        measured = losses(study, task)
-        if measured:
-            parts.append("%s: %s" % (TASKS[task][0], next(("epsilon %.0f" % epsilon for epsilon, _, loss, *_ in measured if loss <= 2), "at no measured epsilon")))
-    return "; ".join(parts) or unknown()
-
-
-def claim(study):
-    parts = []
-    for task in TASKS:
-        start = base(study, task)
-        found = [setting for of in published(study, task).values() if not isinstance(of, Missing) for setting in of if setting["method"] == "nvdp"]
-        if not isinstance(start, Missing) and found:
-            best = max(map(mean_of, found))  # lambda is chosen as the paper does: the best score
-            shares = [setting["numbers"]["linked"][2] for setting in found]
-            parts.append("%s: the score does%s (%+.1f with the best of lambda %s on these dev texts); but the text of a sample is named in up to %.0f %%" % (
-                TASKS[task][0], "" if best >= mean_of(start[0]) - 1 else " not", best - mean_of(start[0]),
-                ", ".join("%g" % at for at in sorted(setting["lambda_g"] for setting in found)), 100 * max(shares)))
-    return "; ".join(parts) or unknown()
-
-
-def named(study):
-    parts = []
-    for task in TASKS:
-        found = certified(study, task)
-        if isinstance(found, Missing):
-            continue
-        rows = [(setting["clip_sequence"], setting["numbers"]["linked"][2], named_at_most(setting["clip_sequence"], texts(task))) for setting in found
-                if "linked" in setting["numbers"]]
-        if rows:
-            clip, share, bound = max(rows, key=lambda row: row[1] / row[2])
-            parts.append("%s: at %d of %d clips (nearest at C %.3g: %.1f %% of at most %.1f %%)" % (
-                TASKS[task][0], sum(share <= bound for _, share, bound in rows), len(rows), clip, 100 * share, 100 * bound))
-    return "; ".join(parts) or unknown()
+def answer_table(study):
+    rows, measured = [], [task for task in TASKS if known(task)]
+    for task in measured:
+        start, at = base(study, task), losses(study, task)
+        near = [row for row in at if row[3] is not None]
+        mine, other = useful(task)
+        worst = max((setting for setting in certified(study, task) if "linked" in setting["numbers"]),
+                    key=lambda setting: setting["numbers"]["linked"][2] / named_at_most(setting["clip_sequence"], texts(task)))
+        rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(row[1] > row[3] for row in near), len(near)),
+                     "%d of %d" % (sum(row[2] < row[4] for row in near), len(near)),
+                     "%s of at most %s (C %.3g)" % (number(worst["numbers"]["linked"][2]), at_most(named_at_most(worst["clip_sequence"], texts(task))), worst["clip_sequence"])])
+    left = {task: [name for name, found in published(study, task).items() if isinstance(found, Missing)] for task in measured}
+    verdict = "Measured: %s." % ", ".join(TASKS[task][0] for task in measured) if measured else unknown("nothing is measured yet.")
+    note = "Not measured: %s." % "; ".join(["%s: %s" % (TASKS[task][0], ", ".join(of)) for task, of in left.items() if of] + [TASKS[task][0] for task in TASKS if task not in measured])
+    return Table("Seeds: %d. An epsilon is certified at delta 1e-5 for any two texts. The named share is the largest over the seeds, at the clip where it is nearest to its bound. From its 872 texts alone a score of "
+                 "SST-2 has a standard error of 1 to 1.5 points, one of MRPC of 2, one of RTE of 3, so an epsilon of these tasks could be its neighbor. SST-2 and RTE are not compared on equal terms: SST-2's encoder saw more labeled texts "
+                 "than MiniLM's, and MiniLM's RTE began with its encoder of QNLI." % study.options.seeds,
+                 ["task", "base", "useful from epsilon", "MiniLM's from", "higher score than MiniLM", "smaller loss", "named share"], rows, verdict, note)
 
 
 def texts(task):
@@ -192,7 +215,7 @@ def named_at_most(clip, texts):
 
 def table(study, task):
     start, found, others = base(study, task), certified(study, task), published(study, task)
-    rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "%d" % TASKS[task][2], "-", "-", "-"]]
+    rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "-", "-", "-", "-"]]
     small, kept = smaller(task), {"certified": found, **others}
     what = {"certified": "certified at %s and C %s" % (", ".join(map(str, EPSILONS)), ", ".join(map(str, CLIPS))),
             **{name: "published, lambda %s" % ", ".join("%g" % at for at in lambdas) for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
@@ -205,9 +228,9 @@ def table(study, task):
             epsilon = decision.epsilon_of(clip) if clip else None
             other = next((mean for at, (mean, _) in small.items() if epsilon and abs(at - epsilon) < 0.5), "-")
             rows.append([setting["label"], "C %.3g, epsilon %s" % (clip, at_most(epsilon, 1, math.inf)) if clip else "lambda %g" % setting["lambda_g"], score(setting),
-                         other if other == "-" else "%.1f" % other, number_of(setting, "rd_sum_max"), number_of(setting, "linked"),
+                         other if other == "-" else "%.1f" % other, number_of(setting, "rd_sum_max"), number(setting["numbers"]["linked"][2]) if "linked" in setting["numbers"] else "-",
                          at_most(named_at_most(clip, texts(task))) if clip else "-"])
-    scale = "all-mpnet-base-v2, %s rows, %d seeds planned. The fourth column has the expected score of base, and else the score of all-MiniLM-L6-v2 at the same epsilon." % (
+    scale = "all-mpnet-base-v2, %s rows, %d seeds planned. *MiniLM* is the score of all-MiniLM-L6-v2 at the same epsilon. The named share is the largest over the seeds." % (
         "10,000" if task == "sst2" else "all stored", study.options.seeds)
     if isinstance(start, Missing):
         verdict = unknown("base is not measured.")
@@ -215,9 +238,9 @@ def table(study, task):
         mean = mean_of(start[0])
         error = (1 - (mean / 100) ** 2) * 100 if task == "stsb" else math.sqrt(mean * (100 - mean))  # of a correlation; of a share
         margin = 2 * error / math.sqrt(TEXTS[task])
-        verdict = (agrees if mean >= TASKS[task][2] - margin else disagrees)("base has %s, %d was expected; two standard errors over texts are %.1f." % (
-            score(start[0]), TASKS[task][2], margin))
-    return Table(scale, ["method", "setting", "score", "expected, or MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
+        verdict = "Base has %s; the goal set before the runs was %d, which it %s (two standard errors over texts are %.1f)." % (
+            score(start[0]), TASKS[task][2], "reaches" if mean >= TASKS[task][2] - margin else "misses", margin)
+    return Table(scale, ["method", "setting", "score", "MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
 
 
 def register(task):
@@ -235,7 +258,7 @@ def tuned(study):
     "Fine-tuning of the encoder with nvdp"
     rows = [[TASKS[task][0], EPOCHS[task], TASKS[task][2], *(found if isinstance(found, Missing) else number(100 * found, 1) for found in tune(study, task))] for task in EPOCHS]
     return Table("%s, all weights, bf16, batch 32, rate 3e-5. finetune.py fine-tuned the encoders of the other tasks." % study.options.model,
-                 ["task", "epochs", "expected", *("seed %d" % seed for seed in study.seeds())], rows, "The scores on the dev files. The heads of these classifiers are not used below.")
+                 ["task", "epochs", "goal", *("seed %d" % seed for seed in study.seeds())], rows, "The scores on the dev files. The heads of these classifiers are not used below.")
 
 
 if __name__ == "__main__":
