@@ -36,28 +36,29 @@ class Table:
     scale: str  # model, data, rows and seeds of our numbers
     header: list
     rows: list
-    verdict: str  # agrees(), disagrees() or unknown()
+    verdict: str  # agrees(), disagrees(), unknown(), or verdict(), which chooses
     note: str = ""
 
 
-def agrees(why=""):
-    return "**Agrees**" + (": " + why if why else ".")
+def agrees(why="", word="Agrees"):
+    return "**%s**" % word + (": " + why if why else ".")
 
 
-def disagrees(why):
-    return "**Disagrees**, because " + why
+def disagrees(why, word="Disagrees"):
+    return "**%s**, because " % word + why
 
 
 def unknown(why="the numbers are not all measured."):
     return "**No answer**: " + why
 
 
-def verdict(numbers, test, yes, no):
-    """Returns agrees(yes) or disagrees(no) after test(*numbers), unknown() if a number is missing, and text that the test returns."""
+def verdict(numbers, test, yes, no, words=("Agrees", "Disagrees")):
+    """Returns agrees(yes) or disagrees(no) after test(*numbers), unknown() if a number is missing, and text that the test returns. words:
+    ("Yes", "No") for a question of ours, which no paper answers."""
     if any(isinstance(number, Missing) for number in numbers):
         return unknown()
     found = test(*numbers)
-    return found if isinstance(found, str) else agrees(yes) if found else disagrees(no)
+    return found if isinstance(found, str) else agrees(yes, words[0]) if found else disagrees(no, words[1])
 
 
 def number(value, digits=3):
