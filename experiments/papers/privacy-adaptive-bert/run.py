@@ -4,8 +4,8 @@
 Do the tables and figures of Qu et al. 2021, "Natural Language Understanding with Privacy-Preserving BERT", come out with this program? Eta is
 per token and per unit of distance: the log probabilities of any output from two tokens at distance d differ by at most eta d, and the tokens
 of a text add up. So an eta belongs to one table of word embeddings. At each of our etas the nearest neighbor names about as many tokens as at the
-published eta in brackets (Table 3). A score counts as higher or lower beyond two standard errors of the dev texts. Training with another seed
-would change scores too; with one seed the errors do not include this."""
+published eta in brackets (Table 3). A score counts as higher or lower beyond two standard errors of the dev texts. These errors
+leave out what another seed of the training would change."""
 import os
 import sys
 
@@ -223,8 +223,9 @@ def beside_minilm(fast, slow):
                 other["token representation"]["eta 98"], listed(mine["98"]["token representation (`laplace`)"].split())))
     if isinstance(slow, Missing) or isinstance(fast, Missing):
         return text
-    return text + " That the paper's BERT loses more than its BiLSTM %s from its rate: our BERT's token representation has %s at 2e-5 and %s at 3e-4; two standard errors are %s." % (
-        "may come" if beyond(fast - slow, error("sst2")) else "does not come", number(slow), number(fast), number(2 * error("sst2")))
+    return text + " The paper's rate %s: our BERT's token representation has %s at 2e-5 and %s at 3e-4; two standard errors are %s." % (
+        "explains some of it" if beyond(fast - slow, error("sst2")) else "does not explain why its BERT loses more", number(slow), number(fast),
+        number(2 * error("sst2")))
 
 
 @study.table
