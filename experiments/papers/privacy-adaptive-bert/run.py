@@ -143,7 +143,8 @@ def table3(study):
             (all_beyond(steps, noise), "the accuracy rises with eta on both tasks.", "the accuracy falls from one eta to the next.",
              "some steps of eta change the accuracy by less than two standard errors."),
             (beyond(min(steps) - apart, noise), "one eta protects both tasks alike: " + numbers, "one eta protects one task more than the other: " + numbers, numbers),
-        ) + " The published attack is not the best one: at eta %s an attacker who knows the mechanism and the token frequencies names %.1f (SST-2) and %.1f (QQP) times as many tokens." % (
+        ) + " The published attack is not the best one: at eta %s an attacker who knows the mechanism and the token frequencies names %.1f (SST-2) " \
+            "and %.1f (QQP) times as many tokens." % (
             label(smallest), *times)
 
     return Table(
@@ -205,7 +206,8 @@ def constrained(task, bert, bilstm, paper):
              "with text-to-text the BiLSTM is the better encoder at some eta.",
              "with text-to-text BERT leads the BiLSTM by %s; at eta %s the two are closer than %s." % (between(ahead.values()), close, within)),
             (all_beyond(lead.values(), noise), leads + ", as published.", leads + ".", leads + "; the smallest is less than %s." % within),
-            (all_beyond(growth, 2 ** .5 * noise), "the lead grows as the noise shrinks.", "the lead falls as the noise shrinks.", "whether the lead grows as the noise shrinks cannot be told."))
+            (all_beyond(growth, 2 ** .5 * noise), "the lead grows as the noise shrinks.", "the lead falls as the noise shrinks.",
+             "whether the lead grows as the noise shrinks cannot be told."))
 
     return Table(
         scale=scale(task),
@@ -315,8 +317,10 @@ def pretrained_longer():
     strong = {row["pretraining"].replace("`", "").split(",")[0]: row for row in page_table("text-privatization.md", "pretraining", "eta 14", "eta 20")
               if row["pretraining"].endswith(", token representation")}
     changes = ["%s to %s at eta %d" % (strong["none"]["eta %d" % eta].split(" ")[0], strong["denoising-mlm"]["eta %d" % eta].split(" (")[0], eta) for eta in (14, 20)]
-    return ("With 20 million tokens of pretraining and several seeds the gain is %s at etas 27 and 38 ([text-privatization.md](text-privatization.md#privacy-adaptive-pretraining)). "
-            "With stronger noise Denoising MLM changes the score from %s (± standard deviation of three seeds; [text-privatization.md](text-privatization.md#stronger-noise))." % (
+    return ("With 20 million tokens of pretraining and several seeds the gain is %s at etas 27 and 38 "
+            "([text-privatization.md](text-privatization.md#privacy-adaptive-pretraining)). "
+            "With stronger noise Denoising MLM changes the score from %s (± standard deviation of three seeds; "
+            "[text-privatization.md](text-privatization.md#stronger-noise))." % (
                 between(gains), " and from ".join(changes)))
 
 
@@ -387,7 +391,7 @@ def figure4(study):
     def test(*_):
         bounds = "at eta %s, of %s tokens of SST-2's dev texts %d stay as they are in more than .5 of the draws (the largest share is %s), and %d have " \
                  "fewer than 500 outputs (the smallest number is %d)." % (
-                     label(14), *(number(each[key]) if key in ("tokens", "largest_n_w") else each[key] for key in ("tokens", "often", "largest_n_w", "few", "smallest_s_w")))
+                     label(14), number(each["tokens"]), each["often"], number(each["largest_n_w"]), each["few"], each["smallest_s_w"])
         return judge(
             (each["often"] == 0 and each["few"] == 0, bounds, bounds + " The paper has no such token.", ""),
             (n_w == sorted(n_w) and s_w == sorted(s_w, reverse=True), "N_w rises and S_w falls with eta, as published.", "N_w and S_w do not follow eta.", ""))

@@ -88,7 +88,8 @@ def table1(study):
 
     def test(*_):
         share, published = ((found - MAJORITY) / (best - MAJORITY) for found, best in ((ours["santext-plus", 1], plain), (paper["santext-plus"][0], .9251)))
-        kept = "at epsilon 1 SanText+ keeps %s of what texts that are not sanitized have above the most frequent class (published %s)." % (number(share, 2), number(published, 2))
+        kept = "at epsilon 1 SanText+ keeps %s of what texts that are not sanitized have above the most frequent class (published %s)." % (
+            number(share, 2), number(published, 2))
         last = [ours[mechanism, 3] for mechanism in ("laplace-nearest", "santext", "santext-plus")]
         order = "FBDD, SanText and SanText+ have %s at epsilon 3" % listed([number(value) for value in last])
         first = [ours["laplace-nearest", epsilon] - ours["random", 0] for epsilon in (1, 2, 3)]
@@ -140,7 +141,8 @@ def table2(study):
 @study.table
 def efficiency(study):
     """Section 5.2: time to sanitize SST-2"""
-    (exact, nearest), words = (sanitized("sst2", mechanism, 2)[1]["cpu"] for mechanism in ("santext", "laplace-nearest")), sanitized("sst2", "santext", 2)[1]["vocabulary"]
+    exact, nearest = (sanitized("sst2", mechanism, 2)[1]["cpu"] for mechanism in ("santext", "laplace-nearest"))
+    words = sanitized("sst2", "santext", 2)[1]["vocabulary"]
     ratio, published = nearest if isinstance(nearest, Missing) else nearest / max(exact, 0.1), 117 / 2
     return Table(
         scale="All 70,042 texts, epsilon 2, 50-dimensional vectors of %s words; seconds of one core, reading and measuring included. Paper: 24 cores." % number(words),
@@ -162,8 +164,8 @@ def table3(study):
     """Table 3: pretraining on sanitized text, SST-2"""
     with open(os.path.join(RESULTS, "text-privatization.md"), encoding="utf-8") as file:
         found = re.search(r"then (SST-2 sanitized at epsilon 5, five seeds):.*?(Sanitized pretraining is [^:]*):", file.read(), re.S)
-    return pretraining("sst2", "texts of SST-2", "With 20 million tokens of pretraining (%s): \"%s\" ([text-privatization.md](text-privatization.md#sanitized-pretraining))." % (
-        found.groups()))
+    return pretraining("sst2", "texts of SST-2", "With 20 million tokens of pretraining (%s): \"%s\" "
+                       "([text-privatization.md](text-privatization.md#sanitized-pretraining))." % found.groups())
 
 
 @study.table
@@ -194,11 +196,12 @@ def pretraining(task, what, note=""):
         published = mean([after - before for _, before, after, _ in PAPER3[task].values()])
         text = "the gain is %s at epsilon %s, on average %s (published %s); two standard errors are %s." % (
             listed([number(gain) for gain in gains]), listed(list(map(str, EPSILONS))), number(mean(gains)), number(published), number(2 * noise))
-        few = study.options.seeds < 3
+        seeds = study.options.seeds
+        few = "%d seed%s cannot show a gain of this size: " % (seeds, "s" * (seeds > 1)) if seeds < 3 else ""
         found = [record["defense_rate"] for record in rates]
         step, change = min(before - after for before, after in zip(found, found[1:])), max(map(abs, privacy))
         same = "the defense rate changes by %s to %s; a step of epsilon changes it by at least %s." % (number(min(privacy)), number(max(privacy)), number(step))
-        return judge((None if few else beyond(mean(gains), noise), text, text, "%d seed%s cannot show a gain of this size: " % (study.options.seeds, "s" * (study.options.seeds > 1)) * few + text),
+        return judge((None if few else beyond(mean(gains), noise), text, text, few + text),
                      (beyond(step - change, 2 ** .5 * max(record["original_error"] for record in rates)), same, same, same))
 
     return Table(
