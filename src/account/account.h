@@ -7,7 +7,7 @@
 #include <math.h>
 #include <nvdp/account.h>
 
-/* The least noise that is accounted for: with it, one step has an epsilon of half a million. */
+/* The minimum noise that is accounted for: with it, one step has an epsilon of half a million. */
 #define NVDP__NOISE_MIN 1e-3
 
 /* log p/q at z = noise t: log(1 + u), u = rate (e^c - 1), c = t/noise - 1/(2 noise^2). */

@@ -51,7 +51,7 @@ char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const ch
                        const char *hex);
 
 /* Removes the cached files that were used longest ago until the others have at most `limit` bytes. Leaves other files of
- * the folder, and files that are being written. What another process reads stays readable until it closes it. */
+ * the folder, and files that are being written. A process that reads a removed file can read it to its end. */
 void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t limit);
 /* Notes that a cached file is used now. */
 void nvdp__cache_use(const char *path);

@@ -86,8 +86,8 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
             options->noise);
     if (options->noise > 0 && options->noise < NVDP__NOISE_MIN)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {dp-noise}: expected at least %g, the least that the accountant "
-                          "counts, found %g; training without noise is {dp-clip} inf",
+                          "option {dp-noise}: expected at least %g, the minimum of the accountant, "
+                          "found %g; training without noise is {dp-clip} inf",
                           NVDP__NOISE_MIN, options->noise);
     if (!clips && noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
