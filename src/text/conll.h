@@ -45,7 +45,7 @@ nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct 
 /* Returns true for a name that ends in .conll, or if the first lines of a regular file that are not empty have two
  * columns, a word and a tag O, B-TYPE or I-TYPE. */
 bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path);
-/* What to do with such a file where texts are expected. */
+/* The next step if such a file is found where texts are expected. */
 #define NVDP__CONLL_HINT "write each sentence in one line, without tags"
 void nvdp__conll_release(struct nvdp__conll *conll);
 
