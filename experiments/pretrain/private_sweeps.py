@@ -9,6 +9,7 @@ test.tsv, with five seeds.  With --public one model more goes on with that text,
 already is left as it is.  Prints the table (Markdown); DIR/figure1.gp draws figure1.svg, where there is gnuplot."""
 import argparse
 import concurrent.futures
+import decimal
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ import subprocess
 SENTENCES = 10  # a document
 SEEDS = range(1, 6)
 STUDENT = 2.776  # of five, 95 %
+UP = decimal.Context(prec=3, rounding=decimal.ROUND_CEILING)  # a proven epsilon is an upper bound
 STEPS, BATCH, NOISE = 80, 256, 0.632
 SWEEPS = {  # (noise, batch, steps) each
     "noise": [(noise, BATCH, STEPS) for noise in (0.45, NOISE, 1, 2)],
@@ -121,7 +123,7 @@ def table(found):
     rows += [(sweep, setting) for sweep, settings in SWEEPS.items() for setting in settings]
     for sweep, (noise, batch, steps) in rows:
         of = found[noise, batch, steps]
-        epsilon = "%.3g" % of["epsilon"] if of["epsilon"] is not None else "-"
+        epsilon = UP.create_decimal_from_float(of["epsilon"]) if of["epsilon"] is not None else "-"
         more = "%+.2f ± %.2f" % gain(found, (noise, batch, steps)) if steps > 0 else "-"
         print("| %s | %s | %s | %s | %s | %.2f | %.3f | %.2f | %s |" % (
             sweep, "%.3g" % noise if noise else "-", batch or "-", steps or "-", epsilon, of["held_out"]["perplexity"],

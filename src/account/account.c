@@ -23,8 +23,6 @@
 static const double HALF_LOG_2PI = NVDP__HALF_LOG_2PI;
 enum { NEGLIGIBLE = 60, FAR = 13, MAX_TURNS = 1000, MAX_HALVINGS = 12 };
 static const uint64_t MAX_STEPS = 1000000000000;
-/* with this noise, one step has an epsilon of half a million */
-static const double MIN_NOISE = 1e-3;
 
 struct step {
     double order, noise, rate;
@@ -138,7 +136,7 @@ static double log_moment(double order, double noise, double rate) {
 }
 
 double nvdp_renyi_subsampled(double order, double noise, double rate) {
-    if (!(order > 1 && noise >= MIN_NOISE && rate >= 0 && rate <= 1) || isinf(order) ||
+    if (!(order > 1 && noise >= NVDP__NOISE_MIN && rate >= 0 && rate <= 1) || isinf(order) ||
         isinf(noise))
         return NAN;
     const double far = drawn_part(order, noise, rate);
@@ -229,7 +227,7 @@ static nvdp_status check_delta(struct nvdp_context *ctx, double delta) {
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run) {
     for (size_t i = 0; i < run->phases; i++) {
         const struct nvdp_dp_steps *phase = &run->phase[i];
-        if (!(phase->noise >= MIN_NOISE) || isinf(phase->noise))
+        if (!(phase->noise >= NVDP__NOISE_MIN) || isinf(phase->noise))
             return refuse(ctx, "noise", "a finite number of at least 1e-3", phase->noise);
         if (!(phase->rate > 0 && phase->rate <= 1))
             return refuse(ctx, "sample rate", "a number in (0, 1]", phase->rate);
@@ -372,7 +370,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                double *noise) {
     nvdp_status status = NVDP_OK;
     struct search search = {0};
-    const double max = log(1e6), min = log(MIN_NOISE);
+    const double max = log(1e6), min = log(NVDP__NOISE_MIN);
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
     NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;

@@ -7,6 +7,9 @@
 #include <math.h>
 #include <nvdp/account.h>
 
+/* The minimum noise that is accounted for: with it, one step has an epsilon of half a million. */
+#define NVDP__NOISE_MIN 1e-3
+
 /* log p/q at z = noise t: log(1 + u), u = rate (e^c - 1), c = t/noise - 1/(2 noise^2). */
 static inline double nvdp__step_loss(double t, double noise, double rate) {
     const double c = (t - 1 / (2 * noise)) / noise;

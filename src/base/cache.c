@@ -1,11 +1,14 @@
 /* Digests, and files of the cache: made, read and written as cache.h describes. */
 #include "base/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const size_t FILE_LIMIT = (size_t)1 << 36; /* bytes */
 
@@ -66,6 +69,63 @@ char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const ch
     return nvdp__format(ctx, "%s%s%s-%s", directory, between, kind, hex);
 }
 
+struct entry {
+    char name[NAME_MAX + 1];
+    uint64_t bytes;
+    struct timespec used;
+};
+
+/* The one that was used last comes first. */
+static int by_use(const void *a, const void *b) {
+    const struct timespec *s = &((const struct entry *)a)->used,
+                          *t = &((const struct entry *)b)->used;
+    return s->tv_sec != t->tv_sec ? (s->tv_sec < t->tv_sec) - (s->tv_sec > t->tv_sec)
+                                  : (s->tv_nsec < t->tv_nsec) - (s->tv_nsec > t->tv_nsec);
+}
+
+/* Returns whether a name is KIND-HEX. */
+static bool is_cached(const char *name) {
+    const char *dash = strrchr(name, '-');
+    return dash != NULL && dash > name && strlen(dash + 1) == NVDP__DIGEST_HEX - 1 &&
+           strspn(dash + 1, "0123456789abcdef") == NVDP__DIGEST_HEX - 1;
+}
+
+void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t limit) {
+    struct entry *entry = NULL;
+    size_t count = 0, capacity = 0, removed = 0;
+    uint64_t kept = 0, freed = 0;
+    DIR *folder = opendir(directory);
+    if (folder == NULL) return;
+    for (const struct dirent *next; (next = readdir(folder)) != NULL;) {
+        struct stat info;
+        if (!is_cached(next->d_name) ||
+            fstatat(dirfd(folder), next->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(info.st_mode))
+            continue;
+        if (nvdp__reserve(ctx, &entry, &capacity, count + 1, sizeof *entry) != NVDP_OK) break;
+        nvdp__snprintf(entry[count].name, sizeof entry[count].name, "%s", next->d_name);
+        entry[count].bytes = (uint64_t)info.st_size;
+        entry[count++].used = info.st_mtim;
+    }
+    if (count > 0) qsort(entry, count, sizeof *entry, by_use);
+    for (size_t i = 0; i < count; i++) {
+        kept += entry[i].bytes;
+        if (kept <= limit || unlinkat(dirfd(folder), entry[i].name, 0) != 0) continue;
+        freed += entry[i].bytes;
+        removed++;
+    }
+    if (removed > 0)
+        nvdp__log(ctx, NVDP_LOG_INFO,
+                  "%s: removed the %zu files that were used longest ago, %.2f GiB", directory,
+                  removed, (double)freed / (1 << 30));
+    free(entry);
+    closedir(folder);
+}
+
+void nvdp__cache_use(const char *path) {
+    (void)utimensat(AT_FDCWD, path, NULL, 0);
+}
+
 static bool is_whole(const char *bytes, size_t count, const char *kind, uint32_t version) {
     struct nvdp__cache_header header;
     unsigned char sum[NVDP__DIGEST_BYTES];
@@ -92,6 +152,7 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
         free(read);
         return NVDP_OK;
     }
+    nvdp__cache_use(path);
     *count = size - sizeof(struct nvdp__cache_header);
     memmove(read, read + sizeof(struct nvdp__cache_header), *count + 1); /* with the final NUL */
     *bytes = read;

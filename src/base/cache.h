@@ -40,12 +40,21 @@ struct nvdp__cache_header {
 };
 struct nvdp__cache_header nvdp__cache_header(const char *kind, uint32_t version, uint64_t bytes);
 
+/* Bytes that the folder keeps when another large file is written. */
+#define NVDP__CACHE_LIMIT ((uint64_t)20 << 30)
+
 /* Makes the folder if it does not exist, readable only by its owner; parent folders get the
  * usual permissions. */
 nvdp_status nvdp__cache_make(struct nvdp_context *ctx, const char *directory);
 /* "DIRECTORY/KIND-HEX" */
 char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const char *kind,
                        const char *hex);
+
+/* Removes the cached files that were used longest ago until the others have at most `limit` bytes. Leaves other files of
+ * the folder, and files that are being written. A process that reads a removed file can read it to its end. */
+void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t limit);
+/* Notes that a cached file is used now. */
+void nvdp__cache_use(const char *path);
 
 /* Reads what nvdp__cache_write wrote. *bytes is NULL if the file does not exist, or is damaged
  * (after a notice); free() it. */

@@ -2,6 +2,7 @@
  * clipping and noise, and finally saved states and the privacy statement. */
 #include "job/dp.h"
 
+#include "account/account.h"
 #include "base/file.h"
 #include "base/json.h"
 
@@ -83,6 +84,11 @@ nvdp_status nvdp__dp_check(struct nvdp_context *ctx, const struct nvdp__dp_optio
             "option {dp-noise}: expected a number above 0, or {target-epsilon} in its place, found "
             "%g; training without noise is not private and needs {dp-clip} inf",
             options->noise);
+    if (options->noise > 0 && options->noise < NVDP__NOISE_MIN)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {dp-noise}: expected at least %g, the minimum of the accountant, "
+                          "found %g; training without noise is {dp-clip} inf",
+                          NVDP__NOISE_MIN, options->noise);
     if (!clips && noisy)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {dp-clip}: expected a finite number, because noise cannot hide "

@@ -129,7 +129,11 @@ static bool is_whole(const struct nvdp__prefix_store *store) {
 
 /* Leaves store->fd at -1 if there is no file or the file is damaged. */
 static void open_present(struct nvdp__prefix_store *store) {
-    if (nvdp__open_regular(NULL, store->path, &store->fd) != NVDP_OK || is_whole(store)) return;
+    if (nvdp__open_regular(NULL, store->path, &store->fd) != NVDP_OK) return;
+    if (is_whole(store)) {
+        nvdp__cache_use(store->path);
+        return;
+    }
     nvdp__log(store->ctx, NVDP_LOG_NOTICE,
               "%s: the cache file is damaged or unreadable; nvdp computes its contents again",
               store->path);
@@ -455,6 +459,11 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
         free(path);
         return NVDP_OK;
     }
+    if (!nvdp__exists(path))
+        nvdp__cache_trim(ctx, directory,
+                         NVDP__CACHE_LIMIT -
+                             nvdp__min(NVDP__CACHE_LIMIT,
+                                       nvdp__prefix_bytes(&prefix->model->info.bert, dataset)));
     nvdp_status status = open_store(prefix, path, dataset, batch);
     if (prefix->store != NULL && prefix->store->fd >= 0)
         nvdp__log(ctx, NVDP_LOG_INFO, "states of %zu texts after %zu frozen layers: %s, %.2f GiB",

@@ -113,7 +113,8 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
 }
 
 /* Describes the origin of a model for config.json. */
-static json_t *provenance(const struct nvdp__pretrainer *t) {
+static nvdp_status provenance(const struct nvdp__pretrainer *t, json_t **out) {
+    nvdp_status status = NVDP_OK;
     const struct nvdp__pretrain_options *c = &t->config;
     json_t *object = json_pack(
         "{s:i, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:f, s:b, s:s, s:s, s:f, s:f, s:f, s:f, s:I, "
@@ -138,11 +139,8 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
         const char *const hidden[] = {"text", "tokens", "masked"};
         for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
             json_object_del(object, hidden[i]);
-        if (statement(t, NULL, object) == NVDP_OK) return object;
-        json_decref(object);
-        return NULL;
-    }
-    if (c->eval_texts > 0 && t->eval.windows > 0) {
+        status = statement(t, NULL, object);
+    } else if (c->eval_texts > 0 && t->eval.windows > 0) {
         json_object_set_new(object, "evaluation",
                             nvdp__result_json(&nvdp__result_mlm, "file", &t->eval));
         json_object_set_new(object, "evaluation_text",
@@ -150,13 +148,21 @@ static json_t *provenance(const struct nvdp__pretrainer *t) {
                                        (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
                                        c->eval_texts));
     }
-    return object;
+    if (status == NVDP_OK && object == NULL)
+        status = nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
+    if (status == NVDP_OK)
+        *out = object;
+    else
+        json_decref(object);
+    return status;
 }
 
 nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
+    json_t *record = NULL;
+    NVDP_RETURN_IF_FAILED(provenance(t, &record));
     json_t *extra =
         json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(nvdp__pretrain_dtype(&t->config)),
-                  "nvdp_pretraining", provenance(t));
+                  "nvdp_pretraining", record);
     if (extra == NULL) return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
     nvdp_status status = nvdp__bert_config_write(t->ctx, t->config.out, &t->model.bert.config,
                                                  "BertForPreTraining", extra);

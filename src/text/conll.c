@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { LOOK_WORDS = 8 }; /* by which a file is recognized */
+
 /* ---- columns ---- */
 
 struct columns {
@@ -229,30 +231,43 @@ nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct 
     return status;
 }
 
+/* Returns whether a line that is not empty has two columns, a word and a tag. */
+static bool is_tagged(struct nvdp_context *ctx, const char *path, struct nvdp__line line,
+                      bool *empty) {
+    struct nvdp__tsv tsv;
+    struct columns columns = {0};
+    nvdp__tsv_open(ctx, path, line.text, line.size, &tsv);
+    tsv.blank_rows = true;
+    if (nvdp__tsv_next(&tsv) == NVDP_OK) columns = columns_of(&tsv);
+    struct nvdp__conll_word word = {.tag = columns.last};
+    *empty = columns.count == 0;
+    const bool tagged =
+        columns.count == 2 && split_tag(&word) &&
+        (word.kind == 'O' || (strchr("BI", word.kind) != NULL && word.type.size > 0));
+    nvdp__tsv_release(&tsv);
+    return tagged;
+}
+
 bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
     struct nvdp__lines lines = {0};
     struct nvdp__line line;
-    struct columns columns = {0};
-    struct nvdp__conll_word word = {0};
     struct stat info;
-    bool more = true, tagged = false;
+    bool more = true, empty = true;
+    size_t words = 0;
     if (nvdp__ends_with(path, ".conll")) return true;
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return false; /* a pipe is read once */
-    if (nvdp__lines_open(ctx, path, &lines) != NVDP_OK) more = false;
-    while (more && columns.count == 0) {
-        struct nvdp__tsv tsv;
-        if (nvdp__lines_next(&lines, &line, &more) != NVDP_OK || !more) break;
+    if (nvdp__lines_open(ctx, path, &lines) != NVDP_OK) return false;
+    while (words < LOOK_WORDS && nvdp__lines_next(&lines, &line, &more) == NVDP_OK && more) {
         if (line.size == 0) continue;
-        nvdp__tsv_open(ctx, path, line.text, line.size, &tsv);
-        tsv.blank_rows = true;
-        if (nvdp__tsv_next(&tsv) == NVDP_OK) columns = columns_of(&tsv);
-        word.tag = columns.last;
-        tagged = columns.count == 2 && split_tag(&word) &&
-                 (word.kind == 'O' || (strchr("BI", word.kind) != NULL && word.type.size > 0));
-        nvdp__tsv_release(&tsv);
+        if (is_tagged(ctx, path, line, &empty))
+            words++;
+        else if (!empty) {
+            words = 0;
+            break;
+        }
     }
     nvdp__lines_close(&lines);
-    return tagged;
+    return words > 0;
 }
 
 void nvdp__conll_release(struct nvdp__conll *conll) {

@@ -42,9 +42,11 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
                              size_t count, struct nvdp__conll *out);
 /* The same from a file. */
 nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out);
-/* Returns true for a name that ends in .conll, or if the first line of a regular file that is not empty has two columns,
- * a word and a tag O, B-TYPE or I-TYPE. */
+/* Returns true for a name that ends in .conll, or if the first lines of a regular file that are not empty have two
+ * columns, a word and a tag O, B-TYPE or I-TYPE. */
 bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path);
+/* What to do with such a file where texts are expected. */
+#define NVDP__CONLL_HINT "write each sentence in one line, without tags"
 void nvdp__conll_release(struct nvdp__conll *conll);
 
 /* Finds the file of a split in a folder: train, dev (or devel, valid) or test, with extension

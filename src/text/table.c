@@ -3,6 +3,7 @@
 #include "text/task.h"
 
 #include "base/file.h"
+#include "text/conll.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -478,6 +479,8 @@ nvdp_status nvdp__tsv_no_value(const struct nvdp__tsv *tsv, size_t column) {
 /* A hint for the message if the header suggests another format than the file's name. */
 static const char *hint(const struct nvdp__tsv *tsv) {
     const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
+    if (nvdp__conll_recognize(tsv->ctx, tsv->path))
+        return "; it looks like words with tags: " NVDP__CONLL_HINT;
     if (tsv->fields != 1 || first.size == 0) return "";
     const bool comma = memchr(first.text, ',', first.size) != NULL;
     if (tsv->format == NVDP__TABLE_TSV && first.text[0] == '{')

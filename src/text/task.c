@@ -3,6 +3,7 @@
 #include "text/task.h"
 
 #include "base/file.h"
+#include "text/conll.h"
 #include "text/vocabulary.h"
 
 #include <dirent.h>
@@ -647,14 +648,18 @@ static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp__layo
                           "%s:%zu: expected lines that end in LF or CR LF, found CR alone; convert "
                           "the file, as tr '\\r' '\\n' does",
                           path, number);
-    if (!array && !names_column(line, layout->text)) return NVDP_OK;
+    const bool tagged = !array && nvdp__conll_recognize(ctx, path);
+    if (!array && !tagged && !names_column(line, layout->text)) return NVDP_OK;
     return nvdp__fail(
         ctx, NVDP_ERR_INPUT,
         "%s:%zu: expected one text per line, found %s, which looks like %s; %s; if it is a text, "
         "put a line '%s' before the texts",
         path, number, nvdp__quote_field(line).text,
-        array ? "an array in JSON" : "the header of a table",
-        layout->task.id != NVDP_TASK_TSV
+        array    ? "an array in JSON"
+        : tagged ? "a word with a tag"
+                 : "the header of a table",
+        tagged ? NVDP__CONLL_HINT
+        : layout->task.id != NVDP_TASK_TSV
             ? "a table of this task has columns separated by tabs"
             : "the name of a table ends in .csv, .tsv, .json or .jsonl",
         layout->text);

@@ -906,6 +906,7 @@ Test(dp, what_is_not_private_is_refused) {
         {{.clip = 1, .batch = 8},
          "--dp-noise: expected a number above 0, or --target-epsilon in its place, found 0"},
         {{.clip = 1, .noise = -1, .batch = 8}, "dp_noise: expected 0 to"},
+        {{.clip = 1, .noise = 1e-4, .batch = 8}, "--dp-noise: expected at least 0.001"},
         {{.clip = 0, .noise = 1, .batch = 8}, "dp_clip: expected at least 1e-09"},
         {{.clip = INFINITY, .noise = 1, .batch = 8}, "noise cannot hide unbounded gradients"},
         {{.clip = 1, .noise = 1, .sample_rate = 1.5}, "found 1.5"},

@@ -40,6 +40,8 @@ Test(conll, is_recognized_by_content) {
                  {"-DOCSTART-\tO\n", true},
                  {"text\nplan O\n", false},
                  {"plan B\n", false},
+                 {"Take I-95\nand turn left\n", false},
+                 {"Take I-95\n\nNo O\n", true},
                  {"vitamin B-\n", false},
                  {"a NN O\n", false},
                  {"text\tlabel\na\tO\n", false},

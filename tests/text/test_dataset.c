@@ -249,6 +249,13 @@ Test(dataset, lines_of_texts) {
          "x.txt:1: empty file: expected texts, one per line, or a table", false},
         {"x.tsv", "", 0, false, "x.tsv:1: empty file: expected a header line", false},
         {"x.tsv", "the cat\na\n", 0, false, "x.tsv:1: missing column 't'", false},
+        {"x.tsv", "the\tO\ncat\tB-ANIMAL\n", 0, false,
+         "missing column 't': found columns 'the', 'O'; it looks like words with tags: write each",
+         false},
+        {"x.txt", "the O\ncat B-ANIMAL\n", 0, false,
+         "x.txt:1: expected one text per line, found 'the O', which looks like a word with a tag; "
+         "write each sentence in one line, without tags; if it is a text, put a line 't' before",
+         false},
         {"x.csv", "the cat\na\n", 0, false, "x.csv:1: missing column 't'", false}};
     const int32_t ids[] = {TINY_CLS, TINY_THE, TINY_CAT, TINY_SEP};
     struct nvdp_dataset *dataset = NULL;
