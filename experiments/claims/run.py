@@ -229,7 +229,7 @@ class Claims(Study):
         if CELL_HOURS <= self.options.hours:
             self.write(name, label, [file.format(out=self.options.out) for file in files])
         return self.measure(key, "attack", "--kind", "invert", "--prior", "{prior}", "--posteriors", files[1], "--attacked", files[1] + ".txt", "--public-posteriors", files[0],
-                            "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 10, "--beam", 2, "--steps", "{steps}", "--seeds", 1,
+                            "--public", files[0] + ".txt", "--public-limit", "{public}", "--encoder", "{model}", "--search", 24, "--beam", 2, "--steps", "{steps}", "--seeds", 1,
                             hours=CELL_HOURS, keep=["scores", "weak"])
 
     def attacked(self, name, label):
@@ -408,7 +408,7 @@ def inversion(study):
               for how, each in found_in.items()}
     return Table("%d dev texts. The attacker has the encoder, the defense, and samples of the public texts; for a rotation, only of the known pairs. It learns by ridge regression to map samples to the encoder's own vectors. "
                  "It reads words off the mapped samples, with the help of public texts with similar ones, orders them by models/compact, which learns in %d steps of 32, "
-                 "and in 10 rounds changes words as long as the guess's own embedding comes closer to the mapped sample or its words fit better. That is far less effort than the program's own. Not attacked: samples of tokens, "
+                 "and in 24 rounds changes words as long as the guess's own embedding comes closer to the mapped sample or its words fit better. Not attacked: samples of tokens, "
                  "and a rotation without known pairs, which gives no map. *Nothing* is shown where the interval overlaps the control's. 95 %% intervals, over texts." % (study.options.inverted, study.options.steps),
                  ["defense", "strength", *METRICS, METRICS[0] + ", from samples of other texts"], rows,
                  unknown() if missing else disagrees("the attacker is too weak: without a defense it finds nothing.") if not reads(control) else
