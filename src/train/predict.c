@@ -164,6 +164,10 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *
     struct texts texts = {0};
     const struct nvdp__model_info *info = &run->model->info;
     bool found = false;
+    if (nvdp__conll_recognize(ctx, path))
+        NVDP_TRY(nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: expected one text per line, found words with tags; " NVDP__CONLL_HINT, path));
     NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
     for (;;) {
         NVDP_TRY(nvdp__lines_next(&lines, &line, &found));

@@ -107,6 +107,8 @@ Test(predict, new_texts_through_the_noise) {
     support_write_text(texts, "good\ngood\tbad\n");
     snprintf(options, sizeof options, "--input %s", texts);
     refused(3, run, options, "texts.txt:2: expected one text without a tab, found one");
+    support_write_text(texts, "good O\nLondon B-PLACE\n");
+    refused(3, run, options, "texts.txt: expected one text per line, found words with tags; write");
     support_write_text(texts, "");
     refused(3, run, options, "texts.txt: expected one text per line, found none");
     support_write(texts, "good\na\0b\n", 9);
