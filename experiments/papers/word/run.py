@@ -130,6 +130,9 @@ def table(task, epsilons=FEW):
     rivals = {mechanism: scores(theirs[mechanism][FEW[-1]], task)[0] for mechanism in PRIVATIZED if "plus" not in mechanism}
     high = [value for value in rivals.values() if not isinstance(value, Missing)] or [rivals["santext"]]
     majority = ours[0][FEW[0]][0]["test.majority"] if metric == ACCURACY else 0.0
+    wide = {window: [scores(row[epsilon], task)[0] for epsilon in FEW] for window, row in ours.items() if window > 0}
+    wide = "".join(" With a window of %d on either side it scores %s." % (window, ", ".join(map(number, row)))
+                   for window, row in wide.items() if not any(isinstance(value, Missing) for value in row))
     known = not any(isinstance(value, Missing) for value in (majority, plain[0], low[-1]))
     kept = " At epsilon %d `word` keeps %s of what texts that are not privatized give beyond %s." % (
         FEW[-1], "%.0f %%" % (100 * max(0, (low[-1] - majority) / (plain[0] - majority))), "the most frequent class" if majority else "guessing") if known else ""
@@ -138,7 +141,7 @@ def table(task, epsilons=FEW):
     goal = " The goal set before the runs, %s, is missed by up to %s." % (", ".join(number(value, 2) for value in WANTED.values()), number(max(short))) if max(short) > .01 else ""
     said = "at epsilon %s `word` scores %s; text privatization scores at most %s at epsilon %d (%s)." % (
         ", ".join(map(str, FEW)), ", ".join(map(number, low)), number(max(high)), FEW[-1],
-        ", ".join("`%s`" % name for name, value in rivals.items() if not isinstance(value, Missing))) + kept + goal if known and not any(isinstance(value, Missing) for value in high + low) else ""
+        ", ".join("`%s`" % name for name, value in rivals.items() if not isinstance(value, Missing))) + wide + kept + goal if known and not any(isinstance(value, Missing) for value in high + low) else ""
     return Table(
         scale="%s, %s; `%s`; seeds: `word` %d, with windows 4 passes in place of 16; privatized texts %d, of a classifier whose last layer is fine-tuned (all layers for `laplace`). %s" % (
             folder, "%s training texts" % number(study.options.rows) if rows else "all stored training texts", study.options.model, study.options.seeds,
