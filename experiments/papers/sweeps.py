@@ -6,10 +6,11 @@ import glob
 import json
 import os
 import re
+import statistics
 import subprocess
 import sys
 
-from common import Missing, Study, cpu_of_children
+from common import Missing, Study, cpu_of_children, mean, read
 
 RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "results")
 FOLDERS = ("glue", "out", "ner", "text", "held_out", "from_base", "tuned")  # inputs that are not part of a measurement
@@ -66,7 +67,7 @@ class SweepStudy(Study):
         self.program("sweep", out + ".json", "--out", out, "--jobs", self.options.jobs)
         mine = {run["run"] for run in json.loads(self.program("sweep", "--out", out, "--dry-run", "--json", take=True))["runs"]}
         report = json.loads(self.program("report", out, "--no-figures", "--json", take=True))
-        settings = [small(group) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
+        settings = [small(group, out) for group in report["groups"] if mine & {run["run"] for run in group["runs"]}]
         self.save(name, {"arguments": arguments, "cpu": round(cpu_of_children() - start, 1), "values": {"seeds": seeds, "settings": settings}})
         return Settings(settings)
 
@@ -125,12 +126,17 @@ class SweepStudy(Study):
         return ""
 
 
-def small(group):
-    """Returns what a record keeps of a group of nvdp report --json."""
+def small(group, out):
+    """Returns what a record keeps of a group of nvdp report --json, which leaves out measurements on a part of the texts: they are read from the
+    runs in the folder `out`."""
     kept = {key: group[key] for key in ("task", "label", "method", "lambda_g", "clip_sequence")}
     kept["seeds"] = group["validation"]["n"]
     kept["scores"] = {metric: spread(found) for metric, found in group["scores"].items()}
     kept["numbers"] = {name: spread(group["quantities"][name]) for name in QUANTITIES if name in group["quantities"]}
+    part = [json.loads(read(path)) for run in group["runs"] for path in glob.glob("%s/runs/%s/privacy-limit-*.json" % (out, run["run"]))]
+    for name, values in (("rd_sum_max", [of["rd"]["sum"]["max"] for of in part]), ("linked", [of["linkage"]["first"] for of in part])):
+        if values and None not in values:
+            kept["numbers"].setdefault(name, spread({"mean": mean(values), "sd": statistics.stdev(values) if len(values) > 1 else 0.0, "max": max(values)}))
     return kept
 
 
