@@ -1,4 +1,4 @@
-"""The decision table of experiments/results/README.md follows from certified.csv, that file from its sources, and epsilon from the clip."""
+"""The decision tables of experiments/results/README.md follow from certified.csv, that file from its sources, and epsilon from the clip."""
 import json
 import os
 import re
@@ -18,9 +18,16 @@ def decision(monkeypatch):
     return decision
 
 
-def test_decision_table_follows_from_certified_csv(decision):
+def test_decision_tables_follow_from_certified_csv(decision):
     page = (RESULTS / "README.md").read_text(encoding="utf-8")
-    assert decision.table(decision.read()) + "\n" == page.partition(decision.BEGIN)[2].partition(decision.END)[0]
+    assert decision.written(page) == page
+
+
+def test_useful_scores_begin_where_no_larger_epsilon_loses_more(decision):
+    rows = [dict(encoder="e", task="t", epsilon=str(epsilon), score=str(score), base="90.0") for epsilon, score in ((8, 88.5), (16, 87.9), (32, 88.0), (92, 89.0))]
+    assert decision.useful(rows, "e", "t") == 32
+    assert decision.useful(rows, "e", "t", points=3) == 8
+    assert decision.useful(rows, "e", "t", points=0.5) is None
 
 
 def test_certified_csv_follows_from_its_sources(decision, tmp_path, monkeypatch):

@@ -21,18 +21,6 @@ for study in experiments/{papers/*,*}/run.py; do
     diff -u "experiments/results/$name.md" "$scratch/$name.md"
 done
 
-PYTHONPATH=experiments/papers python3 -c 'import decision
-with open("experiments/results/README.md", encoding="utf-8") as file:
-    text = file.read()
-assert decision.written(text) == text, "decision.py page writes another README.md"
-from claims import all_beyond, beyond, judge
-assert [beyond(of, .01) for of in (.021, -.021, .019, -.019)] == [True, False, None, None]
-assert [all_beyond(of, .01) for of in ([.03, .04], [.03, .01], [.01, -.03])] == [True, None, False]
-claim = lambda found: (found, "yes.", "no.", "open.")
-assert judge(claim(True)) == "**Agrees**: yes."
-assert judge(claim(True), claim(None)) == "**No answer**: open. Yes."
-assert judge(claim(None), claim(True), claim(False)) == "**Disagrees**, because no. Open. Yes."'
-
 printf '#!/bin/sh\necho "$@" >>"%s/calls"\nwhile [ $# -gt 0 ]; do [ "$1" != --out ] || mkdir -p "$2"; shift; done\necho "{\\"changed\\": 1, \\"scores\\": [{\\"of\\": \\"a\\", \\"value\\": 7}, {\\"of\\": \\"b\\", \\"value\\": 8}]}"\n' "$scratch" >"$scratch/nvdp"
 chmod +x "$scratch/nvdp"
 cat >"$scratch/study/run.py" <<END
