@@ -194,16 +194,18 @@ def answer_table(study):
         near = [row for row in at if row[3] is not None]
         mine, other = useful(task)
         worst = max((setting for setting in certified(study, task) if "linked" in setting["numbers"]),
-                    key=lambda setting: setting["numbers"]["linked"][2] / named_at_most(setting["clip_sequence"], texts(task)))
+                    key=lambda setting: setting["numbers"]["linked"][2] / named_at_most(setting["clip_sequence"], texts(task)), default=None)
         rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(row[1] > row[3] for row in near), len(near)),
                      "%d of %d" % (sum(row[2] < row[4] for row in near), len(near)),
-                     "%s of at most %s (C %.3g)" % (number(worst["numbers"]["linked"][2]), at_most(named_at_most(worst["clip_sequence"], texts(task))), worst["clip_sequence"])])
+                     "-" if worst is None else "%s of at most %s (C %.3g)" % (number(worst["numbers"]["linked"][2]), at_most(named_at_most(worst["clip_sequence"], texts(task))), worst["clip_sequence"])])
     left = {task: [name for name, found in published(study, task).items() if isinstance(found, Missing)] for task in measured}
     verdict = "Measured: %s." % ", ".join(TASKS[task][0] for task in measured) if measured else unknown("nothing is measured yet.")
     note = "Not measured: %s." % "; ".join(["%s: %s" % (TASKS[task][0], ", ".join(of)) for task, of in left.items() if of] + [TASKS[task][0] for task in TASKS if task not in measured])
-    return Table("Seeds: %d. An epsilon is certified at delta 1e-5 for any two texts. The named share is the largest over the seeds, at the clip where it is nearest to its bound. From its 872 texts alone a score of "
+    few = {TASKS[task][0]: base(study, task)[0]["seeds"] for task in measured if base(study, task)[0]["seeds"] != study.options.seeds}
+    return Table("Seeds: %d%s. An epsilon is certified at delta 1e-5 for any two texts. The named share is the largest over the seeds, at the clip where it is nearest to its bound. From its 872 texts alone a score of "
                  "SST-2 has a standard error of 1 to 1.5 points, one of MRPC of 2, one of RTE of 3, so an epsilon of these tasks could be its neighbor. SST-2 and RTE are not compared on equal terms: SST-2's encoder saw more labeled texts "
-                 "than MiniLM's, and MiniLM's RTE began with its encoder of QNLI." % study.options.seeds,
+                 "than MiniLM's, and MiniLM's RTE began with its encoder of QNLI." % (
+                     study.options.seeds, "".join(", of %s %d" % of for of in few.items())),
                  ["task", "base", "useful from epsilon", "MiniLM's from", "higher score than MiniLM", "smaller loss", "named share"], rows, verdict, note)
 
 
