@@ -173,8 +173,8 @@ def claim(study, task):
         return ""
     best = max(found, key=mean_of)  # lambda is chosen as the paper does: the best score
     change, tried = mean_of(best) - mean_of(start[0]), sorted(setting["lambda_g"] for setting in found)
-    return "%s: the score %s (%+.1f points with lambda %g, %s), but a sample's text is named in up to %s %% of the cases" % (
-        TASKS[task][0], "holds" if change >= -1 else "does not", change, best["lambda_g"],
+    return "%s: %s for the score (%+.1f points with lambda %g, %s), no for privacy (a sample's text is named in up to %s %% of the cases)" % (
+        TASKS[task][0], "yes" if change >= -1 else "no", change, best["lambda_g"],
         "the only one measured" if len(tried) == 1 else "the best of %s on these dev texts" % ", ".join("%g" % at for at in tried),
         at_most(100 * max(setting["numbers"]["linked"][2] for setting in found), 1, 100))
 
