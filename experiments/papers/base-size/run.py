@@ -173,10 +173,11 @@ def claim(study, task):
         return ""
     best = max(found, key=mean_of)  # lambda is chosen as the paper does: the best score
     change, tried = mean_of(best) - mean_of(start[0]), sorted(setting["lambda_g"] for setting in found)
-    return "%s: %s for the score (%+.1f points with lambda %g, %s), no for privacy (a sample's text is named in up to %s %% of the cases)" % (
+    share = max(setting["numbers"]["linked"][2] for setting in found)
+    return "%s: %s for the score (%+.1f points with lambda %g, %s), %s for privacy (a sample's text is named in up to %s %% of the cases)" % (
         TASKS[task][0], "yes" if change >= -1 else "no", change, best["lambda_g"],
         "the only one measured" if len(tried) == 1 else "the best of %s on these dev texts" % ", ".join("%g" % at for at in tried),
-        at_most(100 * max(setting["numbers"]["linked"][2] for setting in found), 1, 100))
+        "no" if share > 0.5 else "no proof", at_most(100 * share, 1, 100))
 
 
 @study.table
