@@ -165,6 +165,11 @@ def met(task):
     return [setting["numbers"]["linked"][2] <= named_at_most(setting["clip_sequence"], texts(task)) for setting in certified(study, task) if "linked" in setting["numbers"]]
 
 
+def two_errors(task, mean):
+    """Returns two standard errors over the texts, in points, of a mean score: a correlation or a share."""
+    return 2 * ((1 - (mean / 100) ** 2) * 100 if task == "stsb" else math.sqrt(mean * (100 - mean))) / math.sqrt(TEXTS[task])
+
+
 def claim(study, task):
     """Says whether the published loss keeps the score of a task and hides its texts; "" if it is not measured."""
     start = base(study, task)
@@ -174,10 +179,11 @@ def claim(study, task):
     best = max(found, key=mean_of)  # lambda is chosen as the paper does: the best score
     change, tried = mean_of(best) - mean_of(start[0]), sorted(setting["lambda_g"] for setting in found)
     share = max(setting["numbers"]["linked"][2] for setting in found)
-    return "%s: %s for the score (%+.1f points with lambda %g, %s), %s for privacy (a sample's text is named in up to %s %% of the cases)" % (
-        TASKS[task][0], "yes" if change >= -1 else "no", change, best["lambda_g"],
+    margin = two_errors(task, mean_of(start[0]))
+    return "%s: %s for the score (%+.1f points with lambda %g, %s; two standard errors over texts are %.1f), %s for privacy (a sample's text is named in up to %s %% of the cases)" % (
+        TASKS[task][0], "yes" if change >= -1 else "open" if change >= -1 - margin else "no", change, best["lambda_g"],
         "the only one measured" if len(tried) == 1 else "the best of %s on these dev texts" % ", ".join("%g" % at for at in tried),
-        "no" if share > 0.5 else "no proof", at_most(100 * share, 1, 100))
+        margin, "no" if share > 0.5 else "no proof", at_most(100 * share, 1, 100))
 
 
 @study.table
@@ -246,8 +252,7 @@ def table(study, task):
         verdict = unknown("base is not measured.")
     else:
         mean = mean_of(start[0])
-        error = (1 - (mean / 100) ** 2) * 100 if task == "stsb" else math.sqrt(mean * (100 - mean))  # of a correlation; of a share
-        margin = 2 * error / math.sqrt(TEXTS[task])
+        margin = two_errors(task, mean)
         verdict = "Base has %s; the goal set before the runs was %d, which it %s (two standard errors over texts are %.1f)." % (
             score(start[0]), TASKS[task][2], "reaches" if mean >= TASKS[task][2] - margin else "misses", margin)
     return Table(scale, ["method", "setting", "score", "MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
