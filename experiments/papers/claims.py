@@ -2,6 +2,11 @@
 from common import agrees, disagrees, unknown
 
 
+def error_of_accuracy(points, texts):
+    """Returns the standard error, in points, of an accuracy in points on this many texts."""
+    return 100 * (points / 100 * (1 - points / 100) / texts) ** .5
+
+
 def error_of_difference(texts, seeds=1):
     """Returns the largest standard error of a difference of two accuracies on this many texts, for means over the seeds. It does not include
     how much the accuracy varies between seeds."""

@@ -136,7 +136,7 @@ def small(group, out):
     part = [json.loads(read(path)) for run in group["runs"] for path in glob.glob("%s/runs/%s/privacy-limit-*.json" % (out, run["run"]))]
     for name, values in (("rd_sum_max", [of["rd"]["sum"]["max"] for of in part]), ("linked", [of["linkage"]["first"] for of in part])):
         if values and None not in values:
-            kept["numbers"].setdefault(name, spread({"mean": mean(values), "sd": statistics.stdev(values) if len(values) > 1 else 0.0, "max": max(values)}))
+            kept["numbers"].setdefault(name, spread({"mean": mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)}))
     return kept
 
 

@@ -70,18 +70,10 @@ char *nvdp__cache_path(struct nvdp_context *ctx, const char *directory, const ch
 }
 
 struct entry {
-    char name[NAME_MAX + 1];
+    int64_t used; /* the last time, in nanoseconds: first, for nvdp__by_int64() */
     uint64_t bytes;
-    struct timespec used;
+    char name[NAME_MAX + 1];
 };
-
-/* The one that was used last comes first. */
-static int by_use(const void *a, const void *b) {
-    const struct timespec *s = &((const struct entry *)a)->used,
-                          *t = &((const struct entry *)b)->used;
-    return s->tv_sec != t->tv_sec ? (s->tv_sec < t->tv_sec) - (s->tv_sec > t->tv_sec)
-                                  : (s->tv_nsec < t->tv_nsec) - (s->tv_nsec > t->tv_nsec);
-}
 
 /* Returns whether a name is KIND-HEX. */
 static bool is_cached(const char *name) {
@@ -93,7 +85,7 @@ static bool is_cached(const char *name) {
 void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t limit) {
     struct entry *entry = NULL;
     size_t count = 0, capacity = 0, removed = 0;
-    uint64_t kept = 0, freed = 0;
+    uint64_t all = 0, freed = 0;
     DIR *folder = opendir(directory);
     if (folder == NULL) return;
     for (const struct dirent *next; (next = readdir(folder)) != NULL;) {
@@ -105,12 +97,12 @@ void nvdp__cache_trim(struct nvdp_context *ctx, const char *directory, uint64_t 
         if (nvdp__reserve(ctx, &entry, &capacity, count + 1, sizeof *entry) != NVDP_OK) break;
         nvdp__snprintf(entry[count].name, sizeof entry[count].name, "%s", next->d_name);
         entry[count].bytes = (uint64_t)info.st_size;
-        entry[count++].used = info.st_mtim;
+        entry[count++].used = info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec;
+        all += (uint64_t)info.st_size;
     }
-    if (count > 0) qsort(entry, count, sizeof *entry, by_use);
-    for (size_t i = 0; i < count; i++) {
-        kept += entry[i].bytes;
-        if (kept <= limit || unlinkat(dirfd(folder), entry[i].name, 0) != 0) continue;
+    if (count > 0) qsort(entry, count, sizeof *entry, nvdp__by_int64);
+    for (size_t i = 0; i < count && all - freed > limit; i++) {
+        if (unlinkat(dirfd(folder), entry[i].name, 0) != 0) continue;
         freed += entry[i].bytes;
         removed++;
     }

@@ -112,7 +112,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
     return status;
 }
 
-/* Describes the origin of a model for config.json. */
+/* Describes the origin of a model for config.json. *out is NULL if memory is short. */
 static nvdp_status provenance(const struct nvdp__pretrainer *t, json_t **out) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__pretrain_options *c = &t->config;
@@ -148,8 +148,6 @@ static nvdp_status provenance(const struct nvdp__pretrainer *t, json_t **out) {
                                        (const char(*)[NVDP__DIGEST_HEX])t->digest + c->texts,
                                        c->eval_texts));
     }
-    if (status == NVDP_OK && object == NULL)
-        status = nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory");
     if (status == NVDP_OK)
         *out = object;
     else

@@ -13,6 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import Missing, Table, at_most, number, unknown
+from claims import error_of_accuracy
 import decision
 from sweeps import SweepStudy, mean_of, number_of, score
 
@@ -96,9 +97,9 @@ def published(study, task):
                                         "nvdp": {"epochs": 3, "lr": 3e-4}}) for name, methods, lambdas, hours in PUBLISHED}
 
 
-def smaller(task):
-    """Returns epsilon -> (score, base) of all-MiniLM-L6-v2 from experiments/results/certified.csv."""
-    return {float(row["epsilon"]): (float(row["score"]), float(row["base"])) for row in decision.read() if row["encoder"] == "minilm" and row["task"] == TASKS[task][0]}
+def smaller(task, epsilon):
+    """Returns (score, base) of all-MiniLM-L6-v2 at an epsilon from experiments/results/certified.csv, or (None, None)."""
+    return next(((mean, base) for at, mean, base in decision.measured(decision.read(), "minilm", TASKS[task][0]) if abs(at - epsilon) < 0.5), (None, None))
 
 
 def losses(study, task):
@@ -106,10 +107,9 @@ def losses(study, task):
     start, found = base(study, task), certified(study, task)
     if isinstance(start, Missing) or isinstance(found, Missing):
         return []
-    other = smaller(task)
-    near = lambda epsilon: next(((mean, base - mean) for at, (mean, base) in other.items() if abs(at - epsilon) < 0.5), (None, None))
     at = sorted((decision.epsilon_of(setting["clip_sequence"]), mean_of(setting)) for setting in found)
-    return [(epsilon, value, mean_of(start[0]) - value, *near(epsilon)) for epsilon, value in at]
+    others = [smaller(task, epsilon) for epsilon, _ in at]
+    return [(epsilon, value, mean_of(start[0]) - value, mean, mean if mean is None else of - mean) for (epsilon, value), (mean, of) in zip(at, others)]
 
 
 def stored(function):
@@ -148,26 +148,27 @@ def lead():
             "**Where does a useful release begin (within 2 points of base)?** %s." % "; ".join(
                 "%s at epsilon %s" % (TASKS[task][0], number_or_none(pairs[task][0])) for task in tasks),
             "**Does the published claim hold (within 1 point of base, and private)?** %s." % ("; ".join(one for one in claims if one) or "Not measured"),
-            "**Is the guess bound met by the share of named texts?** %s." % ("Yes, at all %d clips" % len(checks) if all(checks := [ok for task in tasks for ok in met(task)]) else "No")]
+            "**Is the guess bound met by the share of named texts?** %s." % ("Yes, at all %d clips" % len(checks) if all(checks := [share <= bound for task in tasks for share, bound, _ in named(task)]) else "No")]
     missing = [task for task in TASKS if task not in tasks]
     return "\n".join("- " + one for one in said + ["Not measured: %s." % names(missing)] * bool(missing))
 
 
-study.lead = lambda: stored(lead)
+study.lead = lead  # a page runs no measurement
 
 
 def number_or_none(epsilon):
     return "none that is measured" if epsilon is None else "%g" % epsilon
 
 
-def met(task):
-    """Returns for each clip of a task whether the largest share of named texts, over the seeds, is within the bound."""
-    return [setting["numbers"]["linked"][2] <= named_at_most(setting["clip_sequence"], texts(task)) for setting in certified(study, task) if "linked" in setting["numbers"]]
+def named(task):
+    """Returns (largest share of named texts over the seeds, its bound, clip) of each certified setting whose linkage is measured."""
+    return [(setting["numbers"]["linked"][2], named_at_most(setting["clip_sequence"], texts(task)), setting["clip_sequence"])
+            for setting in certified(study, task) if "linked" in setting["numbers"]]
 
 
 def two_errors(task, mean):
     """Returns two standard errors over the texts, in points, of a mean score: a correlation or a share."""
-    return 2 * ((1 - (mean / 100) ** 2) * 100 if task == "stsb" else math.sqrt(mean * (100 - mean))) / math.sqrt(TEXTS[task])
+    return 2 * ((1 - (mean / 100) ** 2) * 100 / math.sqrt(TEXTS[task]) if task == "stsb" else error_of_accuracy(mean, TEXTS[task]))
 
 
 def claim(study, task):
@@ -200,11 +201,10 @@ def answer_table(study):
         start, at = base(study, task), losses(study, task)
         near = [row for row in at if row[3] is not None]
         mine, other = useful(task)
-        worst = max((setting for setting in certified(study, task) if "linked" in setting["numbers"]),
-                    key=lambda setting: setting["numbers"]["linked"][2] / named_at_most(setting["clip_sequence"], texts(task)), default=None)
+        worst = max(named(task), key=lambda found: found[0] / found[1], default=None)
         rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(row[1] > row[3] for row in near), len(near)),
                      "%d of %d" % (sum(row[2] < row[4] for row in near), len(near)),
-                     "-" if worst is None else "%s of at most %s (C %.3g)" % (number(worst["numbers"]["linked"][2]), at_most(named_at_most(worst["clip_sequence"], texts(task))), worst["clip_sequence"])])
+                     "-" if worst is None else "%s of at most %s (C %.3g)" % (number(worst[0]), at_most(worst[1]), worst[2])])
     left = {task: [name for name, found in published(study, task).items() if isinstance(found, Missing)] for task in measured}
     verdict = "Measured: %s." % ", ".join(TASKS[task][0] for task in measured) if measured else unknown("nothing is measured yet.")
     note = "Not measured: %s." % "; ".join(["%s: %s" % (TASKS[task][0], ", ".join(of)) for task, of in left.items() if of] + [TASKS[task][0] for task in TASKS if task not in measured])
@@ -231,7 +231,7 @@ def named_at_most(clip, texts):
 def table(study, task):
     start, found, others = base(study, task), certified(study, task), published(study, task)
     rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "-", "-", "-", "-"]]
-    small, kept = smaller(task), {"certified": found, **others}
+    kept = {"certified": found, **others}
     what = {"certified": "certified at %s and C %s" % (", ".join(map(str, EPSILONS)), ", ".join(map(str, CLIPS))),
             **{name: "published, lambda %s" % ", ".join("%g" % at for at in lambdas) for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
     for name, of in kept.items():
@@ -241,9 +241,9 @@ def table(study, task):
         for setting in sorted(of, key=lambda setting: (setting["label"], setting["clip_sequence"] or setting["lambda_g"])):
             clip = setting["clip_sequence"]
             epsilon = decision.epsilon_of(clip) if clip else None
-            other = next((mean for at, (mean, _) in small.items() if epsilon and abs(at - epsilon) < 0.5), "-")
+            other = smaller(task, epsilon)[0] if epsilon else None
             rows.append([setting["label"], "C %.3g, epsilon %s" % (clip, at_most(epsilon, 1, math.inf)) if clip else "lambda %g" % setting["lambda_g"], score(setting),
-                         other if other == "-" else "%.1f" % other, number_of(setting, "rd_sum_max"), number(setting["numbers"]["linked"][2]) if "linked" in setting["numbers"] else "-",
+                         "-" if other is None else "%.1f" % other, number_of(setting, "rd_sum_max"), number(setting["numbers"]["linked"][2]) if "linked" in setting["numbers"] else "-",
                          at_most(named_at_most(clip, texts(task))) if clip else "-"])
     scale = "all-mpnet-base-v2, %s rows, %d seeds planned. *MiniLM* is the score of all-MiniLM-L6-v2 at the same epsilon. The named share is the largest over the seeds.%s" % (
         "10,000" if task == "sst2" else "all stored", study.options.seeds,

@@ -12,6 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from claims import error_of_accuracy
 from common import Missing, Table, agrees, at_most, disagrees, unknown
 from sweeps import SweepStudy, first, mean_of, number_of, page_table, score
 
@@ -217,7 +218,7 @@ DEV = 872  # texts of SST-2's dev file
 
 def error(points):
     """Returns the standard error of a score on SST-2's dev file."""
-    return 100 * math.sqrt(points / 100 * (1 - points / 100) / DEV)
+    return error_of_accuracy(points, DEV)
 
 
 @study.table

@@ -9,6 +9,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from claims import error_of_accuracy
 from common import Missing, Table, unknown
 from decision import right_at_most
 from sweeps import SweepStudy, mean_of, score
@@ -71,8 +72,7 @@ def table(study, cases, sentence):
     if len(known) < 2:
         return Table(scale, HEADER, rows, unknown("some runs are missing."))
     gaps, rows_known = zip(*known)
-    scores = [float(cell.split()[0]) / 100 for row in rows_known for cell in row[3:]]
-    errors = [100 * math.sqrt(score * (1 - score) / DEV) for score in scores]
+    errors = [error_of_accuracy(float(cell.split()[0]), DEV) for row in rows_known for cell in row[3:]]
     scale += " A score has a standard error of %.1f to %.1f points, so the difference of two scores is noise below %.1f." % (min(errors), max(errors), 2 * math.sqrt(2) * max(errors))
     return Table(scale, HEADER, rows, sentence(gaps, rows_known, 2 * math.sqrt(2) * max(errors)))
 

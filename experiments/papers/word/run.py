@@ -130,9 +130,9 @@ def table(task, epsilons=FEW):
     rivals = {mechanism: scores(theirs[mechanism][FEW[-1]], task)[0] for mechanism in PRIVATIZED if "plus" not in mechanism}
     high = [value for value in rivals.values() if not isinstance(value, Missing)] or [rivals["santext"]]
     majority = ours[0][FEW[0]][0]["test.majority"] if metric == ACCURACY else 0.0
-    wide = {window: [scores(row[epsilon], task)[0] for epsilon in FEW] for window, row in ours.items() if window > 0}
+    windows = {window: [scores(row[epsilon], task)[0] for epsilon in FEW] for window, row in ours.items() if window > 0}
     wide = "".join(" With a window of %d on either side it scores %s." % (window, ", ".join(map(number, row)))
-                   for window, row in wide.items() if not any(isinstance(value, Missing) for value in row))
+                   for window, row in windows.items() if not any(isinstance(value, Missing) for value in row))
     known = not any(isinstance(value, Missing) for value in (majority, plain[0], low[-1]))
     kept = " At epsilon %d `word` keeps %s of what texts that are not privatized give beyond %s." % (
         FEW[-1], "%.0f %%" % (100 * max(0, (low[-1] - majority) / (plain[0] - majority))), "the most frequent class" if majority else "guessing") if known else ""
