@@ -39,7 +39,8 @@ class SearchHits:
     too large on average, because hits are the largest of many estimates: cosine +- margin_all holds for hits."""
     shrunken: np.ndarray
     """Expected cosines under a normal prior that is fitted to the estimates of all texts. They hold for hits, but are too small for a text
-    that is much closer to the query than all others. The mean estimate if the estimates vary no more than the noise."""
+    that is much closer to the query than all others. The mean estimate if the estimates vary no more than the noise. Rough if the file has few texts:
+    the prior's variance comes from N estimates, with a relative standard error of sqrt(2 / (N - 1))."""
     above: np.ndarray
     """Probabilities under this prior that a hit is closer to the query than the text after the last hit: too small for a text that is much
     closer than all others, .5 if the estimates vary no more than the noise, NaN if no text comes after the last hit."""

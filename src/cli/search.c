@@ -25,7 +25,7 @@ static const struct nvdp_option options[] = {
      NULL, AT(model)},
     {0}};
 
-enum { NOTE = 1600 };
+enum { NOTE = 1600, FEW = 200 /* their variance has a standard error of 10 % */ };
 
 struct queries {
     char **text;
@@ -76,6 +76,12 @@ cleanup:
 }
 
 static void explain(const struct nvdp_search_info *info, char note[NOTE]) {
+    char rough[160] = "";
+    if (info->texts > 1 && info->texts < FEW)
+        nvdp__snprintf(rough, sizeof rough,
+                       " The variance of %zu estimates, which sets the prior, has a standard error "
+                       "of %.0f %%: both numbers are rough.",
+                       info->texts, 100 * sqrt(2.0 / (double)(info->texts - 1)));
     nvdp__snprintf(
         note, NOTE,
         "Cosines are of embeddings minus the center: thresholds for the encoder's own cosines do "
@@ -85,10 +91,10 @@ static void explain(const struct nvdp_search_info *info, char note[NOTE]) {
         "Shrunken: the expected cosine under a normal prior that is fitted to the estimates of all "
         "texts. Above: the probability under this prior that the hit is closer to the query than "
         "the text after the last hit; 50 %% if the estimates vary no more than the noise. Both are "
-        "too small for a text that is much closer to the query than all others. The file has no "
+        "too small for a text that is much closer to the query than all others.%s The file has no "
         "lengths, so hits cannot be filtered by length. Whoever guesses a text can check the guess "
         "by a search, as far as the noise allows.",
-        info->deviation, info->texts);
+        info->deviation, info->texts, rough);
 }
 
 static json_t *hits_json(const struct nvdp_search_info *info, size_t count,

@@ -667,6 +667,8 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
            *query = json_array_get(json_object_get(found, "queries"), 0),
            *hit = json_array_get(json_object_get(query, "hits"), 0);
     support_contains(json_string_value(json_object_get(found, "note")), "too large on average");
+    support_contains(json_string_value(json_object_get(found, "note")),
+                     "of 2 estimates, which sets the prior, has a standard error of 141 %");
     cr_expect(json_is_null(json_object_get(hit, "above")));
     cr_expect(json_is_real(json_object_get(hit, "shrunken")));
     json_decref(found);
