@@ -251,10 +251,9 @@ def table(study, task):
     if isinstance(start, Missing):
         verdict = unknown("base is not measured.")
     else:
-        mean = mean_of(start[0])
-        margin = two_errors(task, mean)
+        mean, goal = mean_of(start[0]), TASKS[task][2]
         verdict = "Base has %s; the goal set before the runs was %d, which it %s (two standard errors over texts are %.1f)." % (
-            score(start[0]), TASKS[task][2], "reaches" if mean >= TASKS[task][2] - margin else "misses", margin)
+            score(start[0]), goal, "reaches" if mean >= goal else "misses by %.1f" % (goal - mean), two_errors(task, mean))
     return Table(scale, ["method", "setting", "score", "MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
 
 
