@@ -217,16 +217,21 @@ static bool proves_less(const json_t *other, const json_t *mine, const char *pat
              nvdp__gate_number(mine, path, false, reason).value);
 }
 
-/* Replaces the certificate by another one if that proves less, or else only what is proven per word. */
-static nvdp_status take_larger(const struct gate *gate, json_t *other, json_t **mine) {
-    if (proves_less(other, *mine, "epsilon")) {
-        json_decref(*mine);
-        *mine = json_incref(other);
-    } else if (json_is_object(json_object_get(*mine, "word")) &&
-               proves_less(other, *mine, "word.epsilon") &&
-               json_object_set(*mine, "word", json_object_get(other, "word")) != 0) {
+/* Takes the larger epsilon of two certificates, and the larger one per word: they can be of different certificates. */
+static nvdp_status take_larger(const struct gate *gate, const json_t *other, json_t **mine) {
+    const bool word =
+        json_is_object(json_object_get(*mine, "word")) && proves_less(other, *mine, "word.epsilon");
+    json_t *per_word = json_object_get(word ? other : *mine, "word"),
+           *made = json_copy((json_t *)(proves_less(other, *mine, "epsilon") ? other : *mine));
+    const int failed = made == NULL       ? -1
+                       : per_word != NULL ? json_object_set(made, "word", per_word)
+                                          : (json_object_del(made, "word"), 0);
+    if (failed != 0) {
+        json_decref(made);
         return nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
     }
+    json_decref(*mine);
+    *mine = made;
     return NVDP_OK;
 }
 

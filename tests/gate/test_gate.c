@@ -457,6 +457,49 @@ Test(gate, compares_the_proof_per_word) {
     nvdp_context_free(ctx);
 }
 
+/* A file that proves less over all texts, but more per word, does not hide what the run proves per word. */
+Test(gate, takes_the_larger_epsilon_of_each_kind) {
+    static const struct run_choice mine = {.method = NVDP_METHOD_WORD,
+                                           .latent_dim = 2,
+                                           .epochs = 1,
+                                           .clip_word = 0.25,
+                                           .clip_sequence = 2},
+                                   other = {.method = NVDP_METHOD_WORD,
+                                            .latent_dim = 2,
+                                            .epochs = 1,
+                                            .clip_word = 0.01,
+                                            .clip_sequence = 64};
+    static const char policy[] = "{\"checks\": [{\"measure\": \"word_epsilon\", \"at_most\": 2},\n"
+                                 "{\"measure\": \"certified_epsilon\", \"at_most\": 30}]}";
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    char run[512], shared[512];
+    snprintf(run, sizeof run, "%s", task_run(ctx, "other", &other, NULL));
+    snprintf(shared, sizeof shared, "%s", support_scratch_path("other.h5"));
+    const char *input = support_scratch_path("texts.tsv");
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", shared);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &mine, NULL));
+    struct nvdp_gate_result result = gated(ctx, policy, run);
+    const double word = result.check[0].found, text = result.check[1].found;
+    nvdp_gate_result_free(&result);
+    result = gated(ctx, policy, shared);
+    cr_expect_lt(result.check[0].found, word);
+    cr_expect_gt(result.check[1].found, text);
+    const double larger = result.check[1].found;
+    nvdp_gate_result_free(&result);
+    result = gated_with(ctx, policy, run, shared);
+    is(&result, 0, true, word, "");
+    is(&result, 1, false, larger, "expected at most 30");
+    nvdp_gate_result_free(&result);
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
+}
+
 /* A number that is not finite fails, and so does everything of a run without noise. */
 Test(gate, what_is_not_proven_fails) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1};
