@@ -114,14 +114,10 @@ static bool wants_hidden(const void *self) {
     return nvib->dim < nvib->hidden_size;
 }
 
-static size_t width(const void *self) {
+static struct nvdp__view view(const void *self) {
     const struct nvdp__nvib *nvib = self;
-    return nvib->dim;
-}
-
-static struct nvdp__form form(const void *self) {
-    const struct nvdp__nvib *nvib = self;
-    return nvib->form;
+    return (struct nvdp__view){nvib->dim, nvib->form, &nvib->posterior,
+                               nvdp__sample_of(&nvib->rows, nvib->dim, nvib->z, nvib->log_pi)};
 }
 
 /* ---- plan ---- */
@@ -175,32 +171,16 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     return NVDP_OK;
 }
 
-static nvdp_status posterior(const void *self, size_t first_row, struct nvdp_posteriors *out) {
-    const struct nvdp__nvib *nvib = self;
-    return nvdp__posterior_store(nvib->ctx, &nvib->posterior, first_row, out);
-}
-
-static void sample(const void *self, struct nvdp__sample *out) {
-    const struct nvdp__nvib *nvib = self;
-    *out = (struct nvdp__sample){.texts = nvib->rows.texts,
-                                 .rows = nvib->rows.rows,
-                                 .dim = nvib->dim,
-                                 .offset = nvib->rows.offset,
-                                 .z = nvib->z,
-                                 .log_pi = nvib->log_pi};
-}
-
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct nvdp__nvib *nvib = self;
     const struct nvdp__sample_rows *layout = &nvib->rows;
-    struct nvdp__sample drawn;
     NVDP_RETURN_IF_FAILED(infer(nvib, in));
     nvdp__gauss_sample(in->dev, draw, layout, &nvib->posterior, nvib->z);
     if (nvib->form.weights)
         nvdp__dirichlet_sample(in->dev, draw, &nvib->form, layout, nvib->posterior.log_alpha,
                                nvib->log_pi, nvib->dlogg);
-    sample(nvib, &drawn);
+    const struct nvdp__sample drawn = view(nvib).sample;
     if (nvib->clean != NULL)
         nvdp__rows_gather(in->dev, layout->rows, nvib->dim, layout->src, nvib->posterior.mu,
                           nvib->clean);
@@ -249,8 +229,7 @@ static void backward(void *self, const struct nvdp__encoded *in,
     const struct nvdp__device *dev = in->dev;
     const struct nvdp__sample_rows *layout = &nvib->rows;
     struct nvdp__posterior *d = &nvib->d;
-    struct nvdp__sample drawn;
-    sample(nvib, &drawn);
+    const struct nvdp__sample drawn = view(nvib).sample;
     nvdp__block_backward(&nvib->block, dev, in->params, &drawn, d_pooled, nvib->d_z,
                          nvib->d_log_pi);
     d->rows = layout->sources;
@@ -282,14 +261,12 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .wants_hidden = wants_hidden,
     .initialize = nvdp__nvib_initialize,
     .plan = plan,
-    .width = width,
-    .form = form,
+    .view = view,
     .forward = forward,
     .infer = infer,
     .forward_sample = forward_sample,
-    .sample = sample,
     .backward = backward,
-    .posterior = posterior,
+
     .replaced = replaced,
 };
 

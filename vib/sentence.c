@@ -95,14 +95,10 @@ cleanup:
     return status;
 }
 
-static size_t width(const void *self) {
+static struct nvdp__view view(const void *self) {
     const struct sentence *sentence = self;
-    return sentence->dim;
-}
-
-static struct nvdp__form form(const void *self) {
-    const struct sentence *sentence = self;
-    return sentence->form;
+    return (struct nvdp__view){sentence->dim, sentence->form, &sentence->posterior,
+                               nvdp__sample_of(&sentence->rows, sentence->dim, sentence->z, NULL)};
 }
 
 static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
@@ -180,20 +176,6 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     return NVDP_OK;
 }
 
-static nvdp_status posterior(const void *self, size_t first_row, struct nvdp_posteriors *out) {
-    const struct sentence *sentence = self;
-    return nvdp__posterior_store(sentence->ctx, &sentence->posterior, first_row, out);
-}
-
-static void sample(const void *self, struct nvdp__sample *out) {
-    const struct sentence *sentence = self;
-    *out = (struct nvdp__sample){.texts = sentence->rows.texts,
-                                 .rows = sentence->rows.rows,
-                                 .dim = sentence->dim,
-                                 .offset = sentence->rows.offset,
-                                 .z = sentence->z};
-}
-
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct sentence *sentence = self;
@@ -237,14 +219,12 @@ const struct nvdp__mechanism nvdp__mechanism_sentence = {
     .create = create,
     .release = release,
     .plan = plan,
-    .width = width,
-    .form = form,
+    .view = view,
     .forward = forward,
     .infer = infer,
     .forward_sample = forward_sample,
-    .sample = sample,
     .backward = backward,
-    .posterior = posterior,
+
     .replaced = replaced,
 };
 

@@ -173,14 +173,10 @@ static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                                   hidden);
 }
 
-static size_t width(const void *self) {
+static struct nvdp__view view(const void *self) {
     const struct nvdp__vib *vib = self;
-    return vib->dim;
-}
-
-static struct nvdp__form form(const void *self) {
-    const struct nvdp__vib *vib = self;
-    return vib->form;
+    return (struct nvdp__view){vib->dim, vib->form, &vib->posterior,
+                               nvdp__sample_of(&vib->rows, vib->dim, vib->z, NULL)};
 }
 
 /* ---- plan ---- */
@@ -293,20 +289,6 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
         nvdp__clip_sequence_forward(dev, vib->config.clip.sequence, vib->rows.texts,
                                     vib->rows.source_offset, &vib->posterior, vib->factor);
     return NVDP_OK;
-}
-
-static nvdp_status posterior(const void *self, size_t first_row, struct nvdp_posteriors *out) {
-    const struct nvdp__vib *vib = self;
-    return nvdp__posterior_store(vib->ctx, &vib->posterior, first_row, out);
-}
-
-static void sample(const void *self, struct nvdp__sample *out) {
-    const struct nvdp__vib *vib = self;
-    *out = (struct nvdp__sample){.texts = vib->rows.texts,
-                                 .rows = vib->rows.rows,
-                                 .dim = vib->dim,
-                                 .offset = vib->rows.offset,
-                                 .z = vib->z};
 }
 
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
@@ -432,9 +414,8 @@ static size_t replaced(const void *self) {
     {                                                                                              \
         .name = label, .variant = which, .private_ = true, .resolve = resolve, .create = create,   \
         .release = release, .wants_hidden = wants_hidden, .initialize = initialize, .plan = plan,  \
-        .width = width, .form = form, .forward = forward, .infer = infer,                          \
-        .forward_sample = forward_sample, .sample = sample, .backward = backward,                  \
-        .posterior = posterior, .replaced = replaced                                               \
+        .view = view, .forward = forward, .infer = infer, .forward_sample = forward_sample,        \
+        .backward = backward, .replaced = replaced                                                 \
     }
 
 const struct nvdp__mechanism nvdp__mechanisms_vib[] = {

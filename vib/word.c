@@ -182,14 +182,10 @@ static nvdp_status initialize(void *self, const struct nvdp__device *dev,
                                   NULL);
 }
 
-static size_t width(const void *self) {
+static struct nvdp__view view(const void *self) {
     const struct word *word = self;
-    return word->dim;
-}
-
-static struct nvdp__form form(const void *self) {
-    const struct word *word = self;
-    return word->form;
+    return (struct nvdp__view){word->dim, word->form, &word->posterior,
+                               nvdp__sample_of(&word->rows, word->dim, word->z, NULL)};
 }
 
 /* ---- plan ---- */
@@ -342,20 +338,6 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     return NVDP_OK;
 }
 
-static nvdp_status posterior(const void *self, size_t first_row, struct nvdp_posteriors *out) {
-    const struct word *word = self;
-    return nvdp__posterior_store(word->ctx, &word->posterior, first_row, out);
-}
-
-static void sample(const void *self, struct nvdp__sample *out) {
-    const struct word *word = self;
-    *out = (struct nvdp__sample){.texts = word->rows.texts,
-                                 .rows = word->rows.rows,
-                                 .dim = word->dim,
-                                 .offset = word->rows.offset,
-                                 .z = word->z};
-}
-
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct word *word = self;
@@ -453,14 +435,12 @@ const struct nvdp__mechanism nvdp__mechanism_word = {.name = "word",
                                                      .release = release,
                                                      .initialize = initialize,
                                                      .plan = plan,
-                                                     .width = width,
-                                                     .form = form,
+                                                     .view = view,
                                                      .forward = forward,
                                                      .infer = infer,
                                                      .forward_sample = forward_sample,
-                                                     .sample = sample,
                                                      .backward = backward,
-                                                     .posterior = posterior,
+
                                                      .replaced = replaced};
 
 static bool always(const struct nvdp__nvib_config *config) {

@@ -67,6 +67,16 @@ nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__
                          sizeof *layout->src);
 }
 
+struct nvdp__sample nvdp__sample_of(const struct nvdp__sample_rows *layout, size_t dim,
+                                    const float *z, const float *log_pi) {
+    return (struct nvdp__sample){.texts = layout->texts,
+                                 .rows = layout->rows,
+                                 .dim = dim,
+                                 .offset = layout->offset,
+                                 .z = z,
+                                 .log_pi = log_pi};
+}
+
 nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
                                            const struct nvdp__sample_rows *layout, size_t dim,
                                            const struct nvdp__sample *given) {

@@ -99,10 +99,21 @@ struct nvdp__sample {
     const float *z;        /* [R, p] */
     const float *log_pi;   /* [R]; NULL for mechanisms without weights */
 };
+/* The sample of the rows of a batch; log_pi NULL without weights. */
+struct nvdp__sample nvdp__sample_of(const struct nvdp__sample_rows *layout, size_t dim,
+                                    const float *z, const float *log_pi);
 /* NVDP_ERR_ARGUMENT unless a given sample has one vector of this width per text, and no more texts than the plan. */
 nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
                                            const struct nvdp__sample_rows *layout, size_t dim,
                                            const struct nvdp__sample *given);
+
+/* What a mechanism shows. Only `width` is set without noise. */
+struct nvdp__view {
+    size_t width; /* of the pooled vector */
+    struct nvdp__form form;
+    const struct nvdp__posterior *posterior; /* of the last forward or infer */
+    struct nvdp__sample sample;              /* of the last forward */
+};
 
 /* An encoded batch, the input of a mechanism. */
 struct nvdp__encoded {
@@ -146,26 +157,21 @@ struct nvdp__mechanism {
                               const float *hidden);
     nvdp_status (*plan)(void *self, const struct nvdp__device *dev, size_t max_tokens,
                         size_t max_texts, size_t longest, bool training, struct nvdp__arena *arena);
-    size_t (*width)(const void *self);           /* of the pooled vector */
-    struct nvdp__form (*form)(const void *self); /* for private mechanisms */
+    struct nvdp__view (*view)(const void *self);
     /* Computes posterior, sample and sealed block; *pooled [texts, width] is valid until the
      * next call. */
     nvdp_status (*forward)(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled);
-    /* Computes only the posterior, without noise: for `posterior`. */
+    /* Computes only the posterior, without noise. */
     nvdp_status (*infer)(void *self, const struct nvdp__encoded *in);
     /* Computes only the sealed part from a sample (bit-equal to forward for the same sample).
      * Inference only. */
     nvdp_status (*forward_sample)(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__params *params,
                                   const struct nvdp__sample *sample, float **pooled);
-    /* The sample of the last forward pass. */
-    void (*sample)(const void *self, struct nvdp__sample *out);
     /* Overwrites d_pooled [texts, width]; SETS d_hidden [T, D] and the losses. */
     void (*backward)(void *self, const struct nvdp__encoded *in,
                      const struct nvdp__penalty *penalty, float *d_pooled, float *d_hidden);
-    /* Copies the posterior of the last forward or infer to rows [first_row, +sources) of out. */
-    nvdp_status (*posterior)(const void *self, size_t first_row, struct nvdp_posteriors *out);
     /* The number of texts in the last forward or infer whose posterior had a NaN or infinity
      * replaced (nvib/clip.c). */
     size_t (*replaced)(const void *self);

@@ -26,9 +26,9 @@ static nvdp_status none_create(const struct nvdp__mechanism *mechanism, struct n
     return NVDP_OK;
 }
 
-static size_t none_width(const void *self) {
+static struct nvdp__view none_view(const void *self) {
     const struct none *none = self;
-    return none->bert->config.hidden_size;
+    return (struct nvdp__view){.width = none->bert->config.hidden_size};
 }
 
 static nvdp_status none_plan(void *self, const struct nvdp__device *dev, size_t max_tokens,
@@ -86,31 +86,17 @@ static nvdp_status none_forward_sample(void *self, const struct nvdp__device *de
                       "method base has no sample to read");
 }
 
-static void none_sample(const void *self, struct nvdp__sample *out) {
-    (void)self;
-    *out = (struct nvdp__sample){0};
-}
-
-static nvdp_status none_posterior(const void *self, size_t first_row, struct nvdp_posteriors *out) {
-    (void)first_row;
-    (void)out;
-    return nvdp__fail(((const struct none *)self)->ctx, NVDP_ERR_ARGUMENT,
-                      "method base has no posterior");
-}
-
 /* Needs no initialization: the pooler belongs to the encoder. */
 static const struct nvdp__mechanism none = {
     .name = "none",
     .create = none_create,
     .release = free,
     .plan = none_plan,
-    .width = none_width,
+    .view = none_view,
     .forward = none_forward,
     .infer = none_infer,
     .forward_sample = none_forward_sample,
-    .sample = none_sample,
     .backward = none_backward,
-    .posterior = none_posterior,
 };
 
 const struct nvdp__method nvdp__method_row_base = {

@@ -87,11 +87,11 @@ static nvdp_status fill(struct hook *h, const struct nvdp__method *row, const ch
         h->mechanism->create(h->mechanism, h->ctx, &h->bert, &config, &h->params, &h->self));
     NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&h->params, true));
     NVDP_RETURN_IF_FAILED(plan(h));
-    const struct nvdp__form form = h->mechanism->form(h->self);
+    const struct nvdp__form form = h->mechanism->view(h->self).form;
     for (size_t b = 0; b < h->batch.texts; b++)
         h->rows +=
             nvdp__form_rows(&form, form.single ? 1 : (size_t)(h->offset[b + 1] - h->offset[b]));
-    h->pooled_width = h->mechanism->width(h->self);
+    h->pooled_width = h->mechanism->view(h->self).width;
     for (enum array i = 0; i < ARRAYS; i++)
         h->array[i] = calloc(hook_count(h, i), sizeof(float));
     h->loss = calloc(2 * h->batch.texts, sizeof *h->loss);
@@ -191,11 +191,10 @@ HOOK int hook_run(struct hook *h, double weight_g, double weight_d) {
     const struct nvdp__penalty penalty = {weight_g, weight_d, h->loss, h->loss + h->batch.texts};
     const size_t n = hook_count(h, POOLED);
     float *pooled = NULL;
-    struct nvdp__sample sample;
     nvdp__zero(&h->dev, h->params.total, h->params.grad);
     nvdp_status status = h->mechanism->forward(h->self, &in, &draw, &pooled);
     if (status != NVDP_OK) return (int)status;
-    h->mechanism->sample(h->self, &sample);
+    const struct nvdp__sample sample = h->mechanism->view(h->self).sample;
     memcpy(h->array[POOLED], pooled, n * sizeof *pooled);
     memcpy(h->array[Z], sample.z, hook_count(h, Z) * sizeof *pooled);
     if (sample.log_pi != NULL) memcpy(h->array[LOG_PI], sample.log_pi, h->rows * sizeof *pooled);

@@ -102,7 +102,7 @@ Test(none, pooler_and_gradients) {
                                                          &fixture.batch, fixture.hidden},
                                  NULL, &pooled),
                  NVDP_OK);
-    cr_expect_eq(none()->width(fixture.self), WIDTH);
+    cr_expect_eq(none()->view(fixture.self).width, WIDTH);
     struct point at = {.fixture = &fixture};
     double total = 0;
     for (size_t i = 0; i < WIDTH * WIDTH; i++) {
@@ -138,15 +138,16 @@ Test(none, has_nothing_private) {
     struct fixture fixture;
     build(&fixture);
     float *pooled = NULL;
-    struct nvdp__sample sample;
     cr_assert_eq(none()->forward(fixture.self,
                                  &(struct nvdp__encoded){&fixture.dev, &fixture.params,
                                                          &fixture.batch, fixture.hidden},
                                  NULL, &pooled),
                  NVDP_OK);
-    none()->sample(fixture.self, &sample);
+    const struct nvdp__encoded in = {&fixture.dev, &fixture.params, &fixture.batch, fixture.hidden};
+    const struct nvdp__sample sample = none()->view(fixture.self).sample;
     cr_expect_eq(sample.rows, 0);
-    cr_expect_eq(none()->posterior(fixture.self, 0, NULL), NVDP_ERR_ARGUMENT);
+    cr_expect_null(none()->view(fixture.self).posterior);
+    cr_expect_eq(none()->infer(fixture.self, &in), NVDP_ERR_ARGUMENT);
     cr_expect_str_eq(nvdp_context_error(fixture.ctx), "method base has no posterior");
     cr_expect_eq(
         none()->forward_sample(fixture.self, &fixture.dev, &fixture.params, &sample, &pooled),

@@ -94,8 +94,7 @@ static const double FORWARD = 1e-5;
 Test(golden, sample) {
     struct run run;
     start(&run, NVDP_POOL_MEAN, 0);
-    struct nvdp__sample sample;
-    nvdp__mechanism_nvdp.sample(run.f.nvib, &sample);
+    struct nvdp__sample sample = nvdp__mechanism_nvdp.view(run.f.nvib).sample;
     cr_assert_eq(sample.rows, ROWS);
     double rows[ROWS * WIDTH];
     pack(read(&run.golden, "out.z", NULL), 1, WIDTH, rows);

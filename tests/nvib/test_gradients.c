@@ -229,8 +229,7 @@ Test(gradients, parameters_alone) {
         struct run run;
         start(&run, &config, 60);
         struct fixture *f = &run.f;
-        struct nvdp__sample sample;
-        nvdp__mechanism_nvdp.sample(f->nvib, &sample);
+        struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f->nvib).sample;
         nvdp__block_backward(&f->nvib->block, &f->dev, &f->params, &sample, run.d_pooled,
                              f->nvib->d_z, f->nvib->d_log_pi);
         float *kept = calloc(f->params.total, sizeof *kept);

@@ -31,8 +31,9 @@ static struct nvdp_posteriors *with_empty_texts(const struct fixture *f) {
         for (size_t r = all->offset[i]; i >= TEXTS && r < all->offset[i + 1]; r++)
             all->alpha[r] = (config->prior_alpha + config->delta * (double)n) / ((double)n + 1);
     }
-    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f->nvib, 0, all), NVDP_OK, "%s",
-                 nvdp_context_error(f->ctx));
+    cr_assert_eq(
+        nvdp__posterior_store(f->ctx, nvdp__mechanism_nvdp.view(f->nvib).posterior, 0, all),
+        NVDP_OK, "%s", nvdp_context_error(f->ctx));
     return all;
 }
 

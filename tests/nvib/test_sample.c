@@ -22,8 +22,7 @@ Test(sample, batch_layout_does_not_matter) {
         struct nvdp__draw draw = fixture_draw(8, 2);
         float *pooled;
         cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK);
-        struct nvdp__sample sample;
-        nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+        struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
         size_t rows = (LENGTH + 1) * (size_t)kappa;
         float *z = malloc(rows * WIDTH * sizeof *z);
         float *log_pi = malloc(rows * sizeof *log_pi);
@@ -36,7 +35,7 @@ Test(sample, batch_layout_does_not_matter) {
         f.batch.offset = (int32_t *)alone;
         f.batch.key = f.key + 2;
         cr_assert_eq(fixture_forward(&f, &draw, &pooled), NVDP_OK);
-        nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+        sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
         cr_expect_eq(memcmp(z, sample.z, rows * WIDTH * sizeof *z), 0);
         cr_expect_eq(memcmp(log_pi, sample.log_pi, rows * sizeof *log_pi), 0);
         free(z);
@@ -48,8 +47,7 @@ Test(sample, batch_layout_does_not_matter) {
 static float first_number(struct fixture *f, const struct nvdp__draw *draw, bool weight) {
     float *pooled;
     cr_assert_eq(fixture_forward(f, draw, &pooled), NVDP_OK);
-    struct nvdp__sample sample;
-    nvdp__mechanism_nvdp.sample(f->nvib, &sample);
+    struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f->nvib).sample;
     return weight ? sample.log_pi[1] : sample.z[0];
 }
 
@@ -101,8 +99,8 @@ Test(sample, posterior) {
     out->offset[1] = 1;
     out->offset[2] = 4;
     out->offset[3] = 6;
-    cr_assert_eq(nvdp__mechanism_nvdp.posterior(f.nvib, 1, out), NVDP_OK, "%s",
-                 nvdp_context_error(f.ctx));
+    cr_assert_eq(nvdp__posterior_store(f.ctx, nvdp__mechanism_nvdp.view(f.nvib).posterior, 1, out),
+                 NVDP_OK, "%s", nvdp_context_error(f.ctx));
     int clipped = 0;
     for (size_t t = 1; t < 6; t++) {
         double norm = 0;
@@ -116,7 +114,8 @@ Test(sample, posterior) {
     }
     cr_expect_gt(clipped, 0);
     cr_expect_eq(out->alpha[0], 0, "row 0 belongs to another batch");
-    cr_expect_eq(nvdp__mechanism_nvdp.posterior(f.nvib, 2, out), NVDP_ERR_ARGUMENT);
+    cr_expect_eq(nvdp__posterior_store(f.ctx, nvdp__mechanism_nvdp.view(f.nvib).posterior, 2, out),
+                 NVDP_ERR_ARGUMENT);
     nvdp_posteriors_free(out);
     fixture_free(&f);
 }

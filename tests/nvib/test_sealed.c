@@ -25,7 +25,7 @@ struct kept {
 static struct kept keep(struct fixture *f, const float *pooled) {
     struct kept kept = {0};
     size_t p = f->nvib->dim;
-    nvdp__mechanism_nvdp.sample(f->nvib, &kept.sample);
+    kept.sample = nvdp__mechanism_nvdp.view(f->nvib).sample;
     size_t rows = kept.sample.rows;
     kept.z = malloc(rows * p * sizeof *kept.z);
     kept.pooled = malloc(TEXTS * p * sizeof *kept.pooled);
@@ -113,8 +113,7 @@ Test(sealed, hidden_policy_shows_one_length) {
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(2, 0);
     forward(&f, &draw);
-    struct nvdp__sample sample;
-    nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+    struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
     cr_expect_eq(sample.rows, TEXTS * (LENGTH + 1) * 2);
     for (size_t b = 0; b < TEXTS; b++) {
         cr_expect_eq(sample.offset[b + 1] - sample.offset[b], (LENGTH + 1) * 2);
@@ -135,8 +134,7 @@ Test(sealed, clean_queries_are_refused_from_samples) {
     fixture_point(&f);
     struct nvdp__draw draw = fixture_draw(2, 0);
     forward(&f, &draw);
-    struct nvdp__sample sample;
-    nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+    struct nvdp__sample sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
     float *pooled = NULL;
     cr_expect_eq(nvdp__mechanism_nvdp.forward_sample(f.nvib, &f.dev, &f.params, &sample, &pooled),
                  NVDP_ERR_ARGUMENT);
@@ -164,7 +162,7 @@ Test(sealed, samples_outside_the_plan_are_refused) {
     struct nvdp__draw draw = fixture_draw(2, 0);
     forward(&f, &draw);
     struct nvdp__sample good, bad;
-    nvdp__mechanism_nvdp.sample(f.nvib, &good);
+    good = nvdp__mechanism_nvdp.view(f.nvib).sample;
     float *pooled = NULL;
     bad = good;
     bad.texts++;
@@ -203,7 +201,7 @@ Test(sealed, threads_do_not_matter) {
         struct nvdp__sample sample;
         f.dev.threads = threads;
         forward(&f, &draw);
-        nvdp__mechanism_nvdp.sample(f.nvib, &sample);
+        sample = nvdp__mechanism_nvdp.view(f.nvib).sample;
         for (size_t i = 0; i < TEXTS * WIDTH; i++) {
             d_pooled[i] = 1.0f / (float)(i + 1);
         }

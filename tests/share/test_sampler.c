@@ -41,7 +41,7 @@ static struct both open_both(struct nvdp_context *ctx, const struct run_choice *
     cr_assert_eq(nvdp__batch_create(ctx, TEXTS, TASK_LENGTH, &both.batch), NVDP_OK);
     nvdp__batch_fill(both.batch, both.data, NULL, 0, TEXTS);
     cr_assert_eq(nvdp__model_forward(both.model, both.batch, &pass, &noise, 0), NVDP_OK);
-    both.model->bottleneck.mechanism->sample(both.model->bottleneck.self, &both.sample);
+    both.sample = both.model->bottleneck.mechanism->view(both.model->bottleneck.self).sample;
     return both;
 }
 

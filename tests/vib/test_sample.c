@@ -16,7 +16,7 @@ struct kept {
 
 /* A copy of the last forward's sample, as a receiver has it. */
 static void keep(struct fixture *fixture, const float *pooled, struct kept *kept) {
-    fixture->mechanism->sample(fixture->vib, &kept->sample);
+    kept->sample = fixture->mechanism->view(fixture->vib).sample;
     memcpy(kept->z, kept->sample.z, kept->sample.rows * WIDTH * sizeof *kept->z);
     memcpy(kept->offset, kept->sample.offset, sizeof kept->offset);
     memcpy(kept->pooled, pooled, sizeof kept->pooled);
@@ -73,9 +73,9 @@ Test(sample, what_shows_of_a_length) {
             struct nvdp__draw draw = fixture_draw(2, 0);
             struct nvdp__sample sample;
             fixture_forward(&fixture, &draw);
-            fixture.mechanism->sample(fixture.vib, &sample);
-            cr_expect_not(fixture.mechanism->form(fixture.vib).weights);
-            cr_expect_eq(fixture.mechanism->form(fixture.vib).single, k != 2);
+            sample = fixture.mechanism->view(fixture.vib).sample;
+            cr_expect_not(fixture.mechanism->view(fixture.vib).form.weights);
+            cr_expect_eq(fixture.mechanism->view(fixture.vib).form.single, k != 2);
             for (size_t b = 0; b < TEXTS; b++) {
                 int32_t n = fixture.offset[b + 1] - fixture.offset[b];
                 int32_t want = k != 2 ? 1 : policy == 0 ? LENGTH : n;
@@ -125,7 +125,7 @@ Test(sample, batch_layout_and_threads_do_not_matter) {
         fixture.dev.threads = 2;
         struct nvdp__sample sample;
         fixture_forward(&fixture, &draw);
-        fixture.mechanism->sample(fixture.vib, &sample);
+        sample = fixture.mechanism->view(fixture.vib).sample;
         cr_expect_eq(memcmp(kept.z, sample.z, sample.rows * WIDTH * sizeof *kept.z), 0);
         /* The last text, alone. */
         static const int32_t alone[2] = {0, 4};
@@ -134,7 +134,7 @@ Test(sample, batch_layout_and_threads_do_not_matter) {
         fixture.batch.offset = (int32_t *)alone;
         fixture.batch.key = fixture.key + 2;
         fixture_forward(&fixture, &draw);
-        fixture.mechanism->sample(fixture.vib, &sample);
+        sample = fixture.mechanism->view(fixture.vib).sample;
         cr_expect_eq(memcmp(kept.z + (size_t)kept.offset[2] * WIDTH, sample.z,
                             sample.rows * WIDTH * sizeof *kept.z),
                      0, "%s", fixture.mechanism->name);
@@ -197,7 +197,7 @@ Test(sample, samples_outside_the_plan_are_refused) {
         struct nvdp__draw draw = fixture_draw(2, 0);
         struct nvdp__sample good, bad;
         fixture_forward(&fixture, &draw);
-        fixture.mechanism->sample(fixture.vib, &good);
+        good = fixture.mechanism->view(fixture.vib).sample;
         bad = good;
         bad.texts++;
         refused(&fixture, &bad, "at most 3 texts");
@@ -231,8 +231,9 @@ Test(sample, posterior) {
         cr_assert_eq(nvdp_posteriors_create(fixture.ctx, 2, 1 + rows, WIDTH, false, &out), NVDP_OK);
         out->offset[1] = 1;
         out->offset[2] = 1 + rows;
-        cr_assert_eq(fixture.mechanism->posterior(fixture.vib, 1, out), NVDP_OK, "%s",
-                     nvdp_context_error(fixture.ctx));
+        cr_assert_eq(nvdp__posterior_store(fixture.ctx,
+                                           fixture.mechanism->view(fixture.vib).posterior, 1, out),
+                     NVDP_OK, "%s", nvdp_context_error(fixture.ctx));
         int clipped = 0;
         for (size_t r = 1; r <= rows; r++) {
             double norm = 0;
@@ -247,11 +248,15 @@ Test(sample, posterior) {
         }
         cr_expect_gt(clipped, 0);
         cr_expect_eq(out->mu[0], 0, "row 0 belongs to another batch");
-        cr_expect_eq(fixture.mechanism->posterior(fixture.vib, 2, out), NVDP_ERR_ARGUMENT);
+        cr_expect_eq(nvdp__posterior_store(fixture.ctx,
+                                           fixture.mechanism->view(fixture.vib).posterior, 2, out),
+                     NVDP_ERR_ARGUMENT);
         nvdp_posteriors_free(out);
         cr_assert_eq(nvdp_posteriors_create(fixture.ctx, 2, 1 + rows, WIDTH, true, &out), NVDP_OK);
         out->offset[2] = 1 + rows;
-        cr_expect_eq(fixture.mechanism->posterior(fixture.vib, 1, out), NVDP_ERR_ARGUMENT);
+        cr_expect_eq(nvdp__posterior_store(fixture.ctx,
+                                           fixture.mechanism->view(fixture.vib).posterior, 1, out),
+                     NVDP_ERR_ARGUMENT);
         nvdp_posteriors_free(out);
         fixture_free(&fixture);
     }

@@ -93,7 +93,9 @@ static float *states(struct made *m, size_t i) {
 static const double *infer(struct made *m) {
     const struct nvdp__encoded in = {&m->dev, &m->params, m->batch, m->hidden};
     cr_assert_eq(mechanism->infer(m->self, &in), NVDP_OK, "%s", nvdp_context_error(m->ctx));
-    cr_assert_eq(mechanism->posterior(m->self, 0, m->posteriors), NVDP_OK);
+    cr_assert_eq(
+        nvdp__posterior_store(m->ctx, mechanism->view(m->self).posterior, 0, m->posteriors),
+        NVDP_OK);
     return m->posteriors->mu;
 }
 

@@ -138,7 +138,7 @@ static void means(struct words *w, double *mean) {
         NVDP_OK);
     for (size_t i = 0; i <= w->batch->texts; i++)
         set->offset[i] = i;
-    cr_assert_eq(word->posterior(w->self, 0, set), NVDP_OK);
+    cr_assert_eq(nvdp__posterior_store(w->ctx, word->view(w->self).posterior, 0, set), NVDP_OK);
     memcpy(mean, set->mu, w->batch->texts * NUMBERS * sizeof *mean);
     nvdp_posteriors_free(set);
 }
