@@ -98,6 +98,10 @@ static nvdp_status claim_word(struct nvdp_context *ctx, struct nvdp__release_fac
         word->epsilon = word->holds ? nvdp_gdp_epsilon(word->mu, word->delta) : INFINITY;
         word->phrase_mu = NVDP_PHRASE_WORDS * word->mu;
         word->phrase_epsilon = nvdp_gdp_epsilon(word->phrase_mu, word->delta);
+        if (word->delta >= NVDP__LEDGER_DELTA) { /* what holds for any two texts holds for these */
+            word->epsilon = fmin(word->epsilon, facts->spent.epsilon);
+            word->phrase_epsilon = fmin(word->phrase_epsilon, facts->spent.epsilon);
+        }
         for (size_t i = 0; i < word->guesses; i++) {
             const double baseline = word->guess[i].baseline;
             word->guess[i].bound = nvdp_guess_bound(baseline, word->mu / 2, 1, 0);
@@ -179,8 +183,10 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
             nvdp__proven_text(facts->certificate.epsilon, facts->certificate.delta, alone, proven));
     if (facts->certified && facts->certificate.word.holds &&
         (nvdp__counts_more(facts) || !facts->word_useful))
-        nvdp__append(writer,
-                     "Proven per word, of one row of this file: epsilon %s at delta %g, %s.\n",
+        nvdp__append(writer, "%s, of one row of this file: epsilon %s at delta %g, %s.\n",
+                     nvdp__word_is_useful(&facts->certificate.word)
+                         ? "Proven per word"
+                         : "No useful guarantee per word; proven",
                      nvdp__bound(a, facts->certificate.word.epsilon), facts->certificate.word.delta,
                      nvdp__samples_text(facts->samples, samples));
     if (facts->word_useful && facts->word_guesses[0] != '\0')
@@ -252,13 +258,15 @@ static void append_persons(struct nvdp__writer *writer, const struct nvdp__relea
     char bound[NVDP__BOUND_TEXT];
     struct nvdp_persons person;
     nvdp__spent_persons(&facts->spent, &person);
-    nvdp__append(
-        writer,
-        " The guarantee above is about one text. In all files that this ledger counts so far, each "
-        "of the %zu persons of this file has at most %" PRIu64 " text%s with %" PRIu64
-        " sample%s together. ",
-        person.persons, person.texts, person.texts == 1 ? "" : "s", person.samples,
-        person.samples == 1 ? "" : "s");
+    nvdp__append(writer,
+                 " The guarantee above is about %s. In all files that this ledger counts so far, "
+                 "each of the %zu persons of this file has at most %" PRIu64 " text%s with %" PRIu64
+                 " sample%s together. ",
+                 !facts->word_useful ? "one text"
+                 : facts->useful     ? "one word of a text, and about one text"
+                                     : "one word of a text",
+                 person.persons, person.texts, person.texts == 1 ? "" : "s", person.samples,
+                 person.samples == 1 ? "" : "s");
     if (isfinite(person.epsilon))
         nvdp__append(writer,
                      "Proven for one person, all their texts together, each in place of any other "

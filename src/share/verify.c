@@ -810,18 +810,29 @@ static void merge_checks(struct verify *all, const char *name, const struct nvdp
     }
 }
 
-/* Takes the statement and the guarantee of the weakest file, which hold for every file. */
+/* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
+ * less per word, both begin with that, because they must hold for every file. */
 static void take_weakest(struct verify *all, const char *name, size_t files, size_t texts,
                          const struct nvdp_verification *of) {
     struct nvdp_verification *to = &all->found;
-    char name_of[64];
+    char name_of[64], words[160] = "", bound[NVDP__BOUND_TEXT];
     nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
-    nvdp__snprintf(to->statement, sizeof to->statement,
-                   "%zu files of one release hold %zu texts. The file with the weakest guarantee, "
-                   "%s, says:\n%.*s",
-                   files, texts, name_of, (int)(sizeof to->statement - 256), of->statement);
+    if (to->word_mu > of->word_mu && isinf(to->word_mu))
+        nvdp__snprintf(words, sizeof words, "Per word nothing is proven of some of the files. ");
+    else if (to->word_mu > of->word_mu)
+        nvdp__snprintf(words, sizeof words,
+                       "Per word only epsilon %s at delta %g is proven of all files. ",
+                       nvdp__bound(bound, to->word_epsilon), NVDP__LEDGER_DELTA);
+    nvdp__snprintf(
+        to->statement, sizeof to->statement,
+        "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
+        "%s, says:\n%.*s",
+        files, texts, words, words[0] != '\0' ? " over all texts" : "", name_of,
+        (int)(sizeof to->statement - 512), of->statement);
     make_printable(to->statement, '\n');
-    memcpy(to->guarantee, of->guarantee, sizeof to->guarantee);
+    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", words,
+                   words[0] != '\0' ? "The file that proves least over all texts: " : "",
+                   of->guarantee);
     to->useful = of->useful;
     to->certified = of->certified;
     to->epsilon = of->epsilon;

@@ -186,7 +186,7 @@ static size_t refused(struct nvdp_context *ctx, const char *file, const char *wh
 }
 
 static void export_texts(struct nvdp_context *ctx, const char *run, const char *rows,
-                         const char *file) {
+                         const char *file, const char *ledger) {
     struct nvdp_config *options = NULL;
     const char *input = support_scratch_path("texts.tsv");
     char text[256];
@@ -198,6 +198,7 @@ static void export_texts(struct nvdp_context *ctx, const char *run, const char *
     set(options, "out", file);
     set(options, "budget-samples", "9");
     set(options, "model-id", "0123456789abcdef0123456789abcdef");
+    if (ledger != NULL) set(options, "ledger", ledger);
     cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(options);
 }
@@ -210,13 +211,35 @@ Test(word_release, counts_all_rows_of_a_text) {
     struct nvdp__train_options config = options_of(ctx, run);
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     task_train(ctx, &config);
-    export_texts(ctx, run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file);
+    export_texts(ctx, run, "good cat\t1\nGood  cat\t0\nbad\t0\n", file, NULL);
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds);
     cr_expect_eq(found.spent_samples, 2);
     support_contains(found.guarantee, "Proven per word: epsilon 2.9");
     support_contains(found.guarantee, "2 samples");
     cr_expect_float_eq(found.word_epsilon, 2.954, 1e-3);
+    /* with persons, the statement says what the guarantee before is about */
+    struct nvdp_config *options = NULL;
+    const char *input = support_scratch_path("persons.tsv");
+    support_write_text(input, "sentence\tlabel\tauthor\ncat\t1\tann\n");
+    cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
+    set(options, "run", run);
+    set(options, "input", input);
+    set(options, "person", "author");
+    set(options, "ledger", support_scratch_path("persons"));
+    set(options, "out", support_scratch_path("persons.h5"));
+    cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_eq(nvdp_verify(ctx, support_scratch_path("persons.h5"), NULL, &found), NVDP_OK);
+    support_contains(found.statement, " The guarantee above is about one word of a text. In all ");
+    nvdp_config_free(options);
+    /* an epsilon above 100 is no useful guarantee */
+    config.word_epsilon = 300;
+    task_train(ctx, &config);
+    file = support_scratch_path("weak.h5");
+    export_texts(ctx, run, "good\t1\n", file, support_scratch_path("another"));
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
+    support_contains(found.statement, "\nNo useful guarantee per word; proven, of one row of this "
+                                      "file: epsilon 300 at delta 1e-05, one sample.\n");
     free((void *)config.data);
     free((void *)config.model);
     free(run);
@@ -234,7 +257,7 @@ Test(word_release, the_sum_of_the_ledger_is_checked) {
     cr_assert_eq(mkdir(folder, 0700), 0);
     for (int i = 0; i < 2; i++) {
         snprintf(file[i], sizeof file[i], "%s/%d.h5", folder, i);
-        export_texts(ctx, run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i]);
+        export_texts(ctx, run, i == 0 ? "good\t1\nbad\t0\n" : "good\t1\ncat\t0\n", file[i], NULL);
     }
     cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds);
@@ -253,6 +276,52 @@ Test(word_release, the_sum_of_the_ledger_is_checked) {
     free((void *)config.model);
     free(folder);
     free(run);
+    nvdp_context_free(ctx);
+}
+
+/* The file with the larger epsilon over texts can be the one with the smaller epsilon per word: both epsilons of the
+ * folder are those of its weakest files. */
+Test(word_release, a_folder_states_the_weakest_of_each_kind) {
+    static const double word[] = {2, 0.05, 8}, text[] = {8, 20, 9};
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    char *run[3], *folder = strdup(support_scratch_path("all")), file[600],
+                  *ledger = strdup(support_scratch_path("ledger"));
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "run%d", i);
+        run[i] = strdup(support_scratch_path(name));
+        struct nvdp__train_options config = options_of(ctx, run[i]);
+        config.word_epsilon = word[i];
+        config.certified_epsilon = text[i];
+        task_train(ctx, &config);
+        free((void *)config.data);
+        free((void *)config.model);
+    }
+    export_texts(ctx, run[1], "good\t1\n", support_scratch_path("1.h5"), ledger);
+    export_texts(ctx, run[2], "bad\t1\n", support_scratch_path("2.h5"), ledger);
+    cr_assert_eq(mkdir(folder, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof file, "%s/%d.h5", folder, i);
+        export_texts(ctx, run[0], i == 0 ? "good\t1\n" : "bad\t1\n", file, ledger);
+    }
+    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect(found.holds);
+    cr_expect_gt(found.word_epsilon, 8);
+    cr_expect_gt(found.spent_epsilon, 20);
+    support_contains(found.guarantee, "Per word only epsilon 8.4");
+    support_contains(found.guarantee, ". The file that proves least over all texts: Proven");
+    support_contains(found.statement, "weakest guarantee over all texts, 0.h5, says:\n");
+    /* three adjacent words are not more than the text */
+    cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
+    char bound[NVDP__BOUND_TEXT], phrase[64];
+    snprintf(phrase, sizeof phrase, "adjacent words epsilon is %s, ",
+             nvdp__bound(bound, found.spent_epsilon));
+    support_contains(found.statement, phrase);
+    free(folder);
+    free(ledger);
+    for (int i = 0; i < 3; i++)
+        free(run[i]);
     nvdp_context_free(ctx);
 }
 
