@@ -113,6 +113,7 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
     nvdp__option_key(row, key);
+    const struct nvdp__naming option = nvdp__as_option(ctx, row->name);
     char expected[NVDP__EXPECTED_SIZE];
     if (row->max < DBL_MAX)
         nvdp__snprintf(expected, sizeof expected, "%g to %g", row->min, row->max);
@@ -121,8 +122,8 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     else
         nvdp__snprintf(expected, sizeof expected, "a finite number");
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %s, found %g",
-                      prefix != NULL ? prefix : "", prefix != NULL ? ": " : "", key, expected,
-                      number);
+                      prefix != NULL ? prefix : "", prefix != NULL ? ": " : "",
+                      prefix != NULL ? key : option.text, expected, number);
 }
 
 const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp__value *value,

@@ -154,7 +154,7 @@ Test(bench, wrong_usage_is_named) {
     refused("rd --arch base", "option --arch does not apply to 'rd'");
     refused("encode --dropout 0", "option --dropout does not apply to 'encode'");
     refused("train --arch huge", "arch 'huge': expected tiny, mini, small, base or large");
-    refused("train --arch tiny --length 2", "max_length: expected 3 to 4096, found 2");
+    refused("train --arch tiny --length 2", "--max-length: expected 3 to 4096, found 2");
     refused("train --arch tiny --steps 0", "steps: expected 1 to 100000, found 0");
     refused("train --data d --model m", "option --task is needed with --data");
     refused("train --data d --task mrpc", "option --model is needed with --data");

@@ -158,7 +158,7 @@ Test(pretrain, bad_usage) {
             "--text x --out y --init m --privatize santext --eta 3");
     refused(2, "init: privatize needs a model",
             "--text x --out y --privatize santext --eta 3 --objective prob-mlm");
-    refused(2, "mask_prob: expected 0.001 to 0.9, found 2", "--text x --out y --mask-prob 2");
+    refused(2, "--mask-prob: expected 0.001 to 0.9, found 2", "--text x --out y --mask-prob 2");
     refused(1, "x: cannot read: No such file", "--text x --out y");
     refused(1, "No such file", "--resume nowhere");
 }

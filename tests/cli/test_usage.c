@@ -357,6 +357,8 @@ Test(usage, wrong_usage_exits_with_2_and_a_hint) {
     refused("train --lr", "option '--lr' requires an argument", "try nvdp train --help");
     refused("train --lr fast", "option --lr: expected a number, found 'fast'",
             "try nvdp train --help");
+    refused("train --word-window 17 --task sst2 --data x --model y --out z",
+            "nvdp train: --word-window: expected 0 to 16, found 17", "try nvdp train --help");
     refused("train --lr nan", "option --lr: expected a number, found 'nan'",
             "try nvdp train --help");
     refused("train --epochs -1", "option --epochs: expected a whole number of at least 0",
@@ -429,7 +431,7 @@ Test(usage, a_resumed_run_takes_no_other_options) {
 Test(usage, exit_codes_of_the_library_s_errors) {
     struct outcome range = program_expect(2, "train %s --out %s --lr -1", program_train_options(),
                                           support_scratch_path("run"));
-    support_contains(range.err, "nvdp train: lr: expected");
+    support_contains(range.err, "nvdp train: --lr: expected");
     program_release(&range);
     struct outcome task =
         program_expect(2, "train %s --task sst3 --out o", program_train_options());

@@ -167,9 +167,9 @@ Test(schema, what_does_not_fit_is_refused_and_changes_nothing) {
     refused(ctx, nvdp_config_set(config, "some-weight", "nan"), argument,
             "option --some-weight: expected a number, found 'nan'");
     refused(ctx, nvdp_config_set(config, "some-weight", "11"), argument,
-            "some_weight: expected 0 to 10, found 11");
+            "--some-weight: expected 0 to 10, found 11");
     refused(ctx, nvdp_config_set(config, "copies", "0"), argument,
-            "copies: expected 1 to 9, found 0");
+            "--copies: expected 1 to 9, found 0");
     refused(ctx, nvdp_config_set(config, "copies", "-1"), argument,
             "option --copies: expected a whole number of at least 0, found '-1'");
     refused(ctx, nvdp_config_set(config, "seed", "18446744073709551616"), argument,
@@ -295,7 +295,7 @@ Test(schema, an_option_is_one_row) {
     cr_assert_eq(nvdp__config_open(ctx, config, &schema_of_more, &work), NVDP_OK);
     cr_assert_eq(work.added, 0.75);
     refused(ctx, nvdp_config_set(config, "added", "2"), NVDP_ERR_ARGUMENT,
-            "added: expected 0 to 1, found 2");
+            "--added: expected 0 to 1, found 2");
     cr_assert_eq(nvdp_config_copy(config, &copy), NVDP_OK);
     has(copy, "added", "0.75");
     cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
@@ -391,7 +391,7 @@ Test(schema, threads_are_those_of_the_context_when_the_work_begins) {
     cr_assert_eq(nvdp__config_values(ctx, copy, &schema, &work), NVDP_OK);
     cr_expect_eq(nvdp_context_threads(ctx), 3);
     refused(ctx, nvdp_config_set(config, "threads", "1025"), NVDP_ERR_ARGUMENT,
-            "threads: expected 1 to 1024, found 1025");
+            "--threads: expected 1 to 1024, found 1025");
     cr_assert_eq(nvdp_config_json(config, &text), NVDP_OK);
     cr_expect_null(strstr(text, "threads"));
     free(text);

@@ -417,7 +417,7 @@ Test(pretrain, bad_configurations_are_refused) {
     const struct nvdp__pretrain_options good = toy_config(&text, support_scratch_path("bad"));
     struct nvdp__pretrain_options c = good;
     c.mask_prob = NAN;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "mask_prob: expected 0.001 to 0.9");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--mask-prob: expected 0.001 to 0.9");
     c = good;
     c.momentum = 1;
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "momentum: expected 0 to 0.999999");

@@ -283,7 +283,7 @@ Test(train, bad_configurations_name_field_value_and_range) {
         task_config(&task, NVDP_METHOD_NVDP, support_scratch_path("run"));
     struct nvdp__train_options config = good;
     config.batch = 0;
-    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "batch: expected 1");
+    refuses(&config, ctx, NVDP_ERR_ARGUMENT, "--batch: expected 1");
     config = good;
     config.adamw.lr = NAN;
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "lr: expected 0");

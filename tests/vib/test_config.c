@@ -54,7 +54,7 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         refused(ctx, k, &config, "latent_dim");
         config = fixture_config(&kinds[k]);
         config.vib.sigma = 0;
-        refused(ctx, k, &config, "vib_sigma: expected 1e-09 to 1e+06, found 0");
+        refused(ctx, k, &config, "--vib-sigma: expected 1e-09 to 1e+06, found 0");
         config = fixture_config(&kinds[k]);
         config.vib.vtdp_pool = (enum nvdp__vtdp_pool)2;
         refused(ctx, k, &config, "vtdp_pool: expected a choice from 0 to 1, found 2");
@@ -75,7 +75,7 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         refused(ctx, k, &config, "option --length-policy: expected hidden with --clip-sequence 3");
         config = fixture_sequence(&kinds[k], 1);
         config.clip.sequence = 0;
-        refused(ctx, k, &config, "clip_sequence: expected at least 1e-06, found 0");
+        refused(ctx, k, &config, "--clip-sequence: expected at least 1e-06, found 0");
     }
     struct nvdp__nvib_config config = fixture_sequence(&kinds[0], 1);
     config.vib.sigma = 0.55;
