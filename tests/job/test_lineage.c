@@ -276,7 +276,9 @@ Test(lineage, digests_are_kept_under_a_key_each) {
     snprintf(path, sizeof path, "%s/seen_texts.bin", directory);
     FILE *file = fopen(path, "r+");
     fseek(file, 100, SEEK_SET);
-    fputc('x', file);
+    const int byte = fgetc(file);
+    fseek(file, 100, SEEK_SET);
+    fputc(byte ^ 1, file);
     fclose(file);
     cr_expect_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "seen_texts.bin: expected the digests");
