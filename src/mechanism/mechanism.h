@@ -107,7 +107,7 @@ nvdp_status nvdp__sample_rows_check_single(struct nvdp_context *ctx,
                                            const struct nvdp__sample_rows *layout, size_t dim,
                                            const struct nvdp__sample *given);
 
-/* What a mechanism shows. Only `width` is set without noise. */
+/* A mechanism shows these. Only `width` is set without noise. */
 struct nvdp__view {
     size_t width; /* of the pooled vector */
     struct nvdp__form form;

@@ -214,10 +214,12 @@ static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *t
                     "expected the ledger that belongs to the given %s, found another ledger",
                     "key");
     if (tokens != NULL && sodium_memcmp(tokens, head->tokens, MAC) != 0)
-        return FAIL(ledger, ARGUMENT,
-                    "expected a model with the same %s, by which this ledger recognizes texts, "
-                    "found another one; use a separate ledger, {ledger} FILE",
-                    "tokenizer and maximum length");
+        return FAIL(
+            ledger, ARGUMENT,
+            "expected a model with the same %s, by which this ledger recognizes texts "
+            "(to it, method word reads with another tokenizer), found another one; a separate "
+            "ledger, {ledger} FILE, does not count the samples of this one",
+            "tokenizer and maximum length");
     memcpy(ledger->mac, mac, MAC);
     ledger->whole = sizeof *head;
     return NVDP_OK;

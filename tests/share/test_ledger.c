@@ -252,9 +252,10 @@ Test(ledger, refuses_other_keys_tokenizers_and_files) {
     added(&book, 1, &word, 1, 1, any);
     cr_assert_eq(stat(book.key, &info), 0);
     cr_assert_eq(info.st_mode & 07777, 0600);
-    refused(&book, NVDP_ERR_ARGUMENT,
-            nvdp__ledger_open(book.ctx, book.path, book.key, "letters", &ledger),
-            "tokenizer and maximum length");
+    refused(
+        &book, NVDP_ERR_ARGUMENT,
+        nvdp__ledger_open(book.ctx, book.path, book.key, "letters", &ledger),
+        "tokenizer and maximum length, by which this ledger recognizes texts (to it, method word");
     snprintf(other.key, sizeof other.key, "%s", support_scratch_path("other.key"));
     refused(&other, NVDP_ERR_IO, add(&other, 1, &word, 1, 1, any, &spent), "other.key");
     snprintf(other.path, sizeof other.path, "%s", support_scratch_path("other"));
