@@ -323,6 +323,7 @@ static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate
     struct nvdp_word_claim *word = &to->word;
     const bool unit = limits->logvar_min == 0 && limits->logvar_max == 0 && limits->kappa == 1;
     *word = (struct nvdp_word_claim){.clip = NAN,
+                                     .window = NAN,
                                      .mu = NAN,
                                      .epsilon = NAN,
                                      .delta = NAN,
@@ -333,6 +334,7 @@ static void prove_word(const struct nvdp_limits *limits, struct nvdp_certificate
     if (!(clip.word > 0) || !unit || !to->claim[NVDP_THEOREM_SEQUENCE].holds) return;
     word->holds = true;
     word->clip = clip.word;
+    word->window = clip.window;
     word->mu = nvdp__word_mu(&clip, 1, 1, to->releases);
     word->delta = to->delta;
     word->epsilon = nvdp_gdp_epsilon(word->mu, to->delta);
@@ -630,11 +632,11 @@ static json_t *pack_claim(int theorem, const struct nvdp_claim *from) {
 /* The claim per word; NULL if there is none. */
 static json_t *pack_word(const struct nvdp_word_claim *from) {
     if (!from->holds) return NULL;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:o, s:o, s:o, s:o}}", "clip",
-                     number(from->clip), "mu", number(from->mu), "epsilon", number(from->epsilon),
-                     "delta", number(from->delta), "radius", number(from->radius), "guess",
-                     nvdp__guesses_json(from->guesses, from->guess), "phrase", "words",
-                     NVDP_PHRASE_WORDS, "mu", number(from->phrase_mu), "epsilon",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i, s:o, s:o, s:o, s:o}}", "clip",
+                     number(from->clip), "window", number(from->window), "mu", number(from->mu),
+                     "epsilon", number(from->epsilon), "delta", number(from->delta), "radius",
+                     number(from->radius), "guess", nvdp__guesses_json(from->guesses, from->guess),
+                     "phrase", "words", NVDP_PHRASE_WORDS, "mu", number(from->phrase_mu), "epsilon",
                      number(from->phrase_epsilon), "radius", number(from->phrase_radius), "guess",
                      nvdp__guesses_json(from->guesses, from->phrase_guess));
 }

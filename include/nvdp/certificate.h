@@ -87,6 +87,7 @@ struct nvdp_word_claim {
     bool holds; /**< something is proven per word; otherwise the numbers are NaN */
     double
         clip; /**< c, the largest norm of one word's part in the sum, in standard deviations of the noise */
+    double window;  /**< R: a word is in 2R + 1 parts of the sum */
     double mu;      /**< mu of Gaussian differential privacy, all samples together */
     double epsilon; /**< at `delta`, in nats */
     double delta;   /**< the option delta */

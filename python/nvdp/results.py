@@ -299,6 +299,8 @@ class WordClaim(Result):
     """Something is proven per word; otherwise the numbers are NaN."""
     clip: float
     """c, the largest norm of one word's part in the sum, in standard deviations of the noise."""
+    window: float
+    """R: a word is in 2R + 1 parts of the sum."""
     mu: float
     """Mu of Gaussian differential privacy, all samples together."""
     epsilon: float

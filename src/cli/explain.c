@@ -98,13 +98,19 @@ static void guess_row(const char *what, double without, double with) {
     printf("  %-46s %12s %12s\n", what, percent(without, a), nvdp__share_bound(b, with));
 }
 
+static json_t *guesses_json(size_t guesses, const struct nvdp_guess *guess) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < guesses; i++)
+        json_array_append_new(
+            array, json_pack("{s:f, s:f}", "baseline", guess[i].baseline, "bound", guess[i].bound));
+    return array;
+}
+
 static json_t *word_json(const struct nvdp_word_claim *word) {
-    json_t *guesses = json_array();
-    for (size_t i = 0; i < word->guesses; i++)
-        json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", word->guess[i].baseline,
-                                                 "bound", word->guess[i].bound));
-    return json_pack("{s:f, s:f, s:o}", "epsilon", word->epsilon, "delta", word->delta, "guess",
-                     guesses);
+    return json_pack("{s:f, s:f, s:o, s:{s:i, s:o, s:o}}", "epsilon", word->epsilon, "delta",
+                     word->delta, "guess", guesses_json(word->guesses, word->guess), "phrase",
+                     "words", NVDP_PHRASE_WORDS, "epsilon", cli_number(word->phrase_epsilon),
+                     "guess", guesses_json(word->guesses, word->phrase_guess));
 }
 
 static int answer(struct cli *cli, const struct values *v, const struct guarantee *of,

@@ -153,6 +153,7 @@ static void take_word(const json_t *proven, struct nvdp_word_claim *to) {
     if (!json_is_object(proven)) return;
     to->holds = true;
     to->clip = number_at(proven, "clip");
+    to->window = number_at(proven, "window");
     to->mu = number_at(proven, "mu");
     to->epsilon = number_at(proven, "epsilon");
     to->delta = number_at(proven, "delta");

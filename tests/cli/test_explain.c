@@ -103,6 +103,9 @@ Test(explain, words_of_several_samples) {
     o = program_expect(0, "explain %s --releases 4 --json", run);
     json_t *found = program_object(&o);
     const double four = number(json_object_get(found, "word"), "epsilon");
+    const json_t *phrase = json_object_get(json_object_get(found, "word"), "phrase");
+    cr_expect_gt(number(phrase, "epsilon"), four);
+    cr_expect_eq(json_array_size(json_object_get(phrase, "guess")), 3);
     json_decref(found);
     program_release(&o);
     o = program_expect(0, "explain %s --releases 4", run);

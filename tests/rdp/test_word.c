@@ -231,6 +231,7 @@ Test(word, certificate) {
              nvdp__bound(bound, nvdp_gdp_epsilon(made.word.phrase_mu, 1e-5)));
     support_contains(text, line);
     free(text);
+    cr_expect_eq(made.word.window, limits.word_window);
     cr_expect_geq(made.word.phrase_mu, 0.6);
     cr_expect_lt(made.word.phrase_mu, 0.601);
     for (size_t i = 0; i < made.word.guesses; i++)
