@@ -13,7 +13,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import Missing, Table, at_most, number, unknown
-from claims import error_of_accuracy
+from claims import DEV_TEXTS, error_of_accuracy
 import decision
 from sweeps import SweepStudy, mean_of, number_of, score
 
@@ -36,8 +36,7 @@ TASKS = {
     "qqp": ("QQP", 0, 86, 270, 590, 64),
     "rte": ("RTE", 0, 70, 157, 20, 128),
 }
-TEXTS = {"sst2": 872, "mrpc": 408, "stsb": 1500, "qnli": 5463, "qqp": 19702, "rte": 277}  # of the dev files
-MEASURED = 1500  # of them, at most, in privacy's numbers
+MEASURED = 1500  # dev texts, at most, whose privacy is measured
 ENCODE = 200  # tokens per second of one AVX2 core
 EPOCHS = {"stsb": 3, "qnli": 2, "qqp": 2, "rte": 3}  # of the encoders that nvdp fine-tunes; finetune.py fine-tuned the others
 CLIPS = (1, 2, 3, 5)
@@ -74,7 +73,7 @@ def on_frozen(study, task, kind, methods, hours, **more):
 
 def measured_texts(task):
     """Limits the texts whose divergences and names are measured; the pairs of all 19,702 of QQP would take four hours."""
-    return {"limit": MEASURED} if TEXTS[task] > MEASURED else {}
+    return {"limit": MEASURED} if DEV_TEXTS[task] > MEASURED else {}
 
 
 def certified(study, task):
@@ -168,7 +167,7 @@ def named(task):
 
 def two_errors(task, mean):
     """Returns two standard errors over the texts, in points, of a mean score: a correlation or a share."""
-    return 2 * ((1 - (mean / 100) ** 2) * 100 / math.sqrt(TEXTS[task]) if task == "stsb" else error_of_accuracy(mean, TEXTS[task]))
+    return 2 * ((1 - (mean / 100) ** 2) * 100 / math.sqrt(DEV_TEXTS[task]) if task == "stsb" else error_of_accuracy(mean, DEV_TEXTS[task]))
 
 
 def claim(study, task):
@@ -218,7 +217,7 @@ def answer_table(study):
 
 def texts(task):
     """Number of texts among which nvdp privacy names a sample's text: dev, at most 1,000."""
-    return min(TEXTS[task], 1000)
+    return min(DEV_TEXTS[task], 1000)
 
 
 def named_at_most(clip, texts):
@@ -247,7 +246,7 @@ def table(study, task):
                          at_most(named_at_most(clip, texts(task))) if clip else "-"])
     scale = "all-mpnet-base-v2, %s rows, %d seeds planned. *MiniLM* is the score of all-MiniLM-L6-v2 at the same epsilon. The named share is the largest over the seeds.%s" % (
         "10,000" if task == "sst2" else "all stored", study.options.seeds,
-        " RD is measured on %s of the %s dev texts." % (number(MEASURED), number(TEXTS[task])) if measured_texts(task) else "")
+        " RD is measured on %s of the %s dev texts." % (number(MEASURED), number(DEV_TEXTS[task])) if measured_texts(task) else "")
     if isinstance(start, Missing):
         verdict = unknown("base is not measured.")
     else:

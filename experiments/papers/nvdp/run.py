@@ -12,7 +12,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from claims import error_of_accuracy
+from claims import DEV_TEXTS, error_of_accuracy
 from common import Missing, Table, agrees, at_most, disagrees, unknown
 from sweeps import SweepStudy, first, mean_of, number_of, page_table, score
 
@@ -199,7 +199,7 @@ def finite_figure(study, what, published_name):
             setting = found.find(method, lambda_g=value) if not isinstance(found, Missing) else found
             rows.append([method, "%g" % value, score(setting), number_of(setting, what), number_of(setting, "rd_sum_max"), number_of(setting, "infinite_share")])
     scale = "models/compact, SST-2, %s rows, its layers frozen after fine-tuning, seeds: %d, %d dev texts. [published.md](published.md#a-finite-frontier-of-the-published-losses) has three seeds and six lambdas." % (
-        format(study.options.rows, ","), study.options.seeds, DEV)
+        format(study.options.rows, ","), study.options.seeds, DEV_TEXTS["sst2"])
     if isinstance(found, Missing):
         return Table(scale, header, rows, unknown(str(found) + "."))
     at = {method: [(mean_of(setting), setting["numbers"][what][0]) for setting in found if setting["label"] == method] for method in ("nvdp", "vtdp")}
@@ -213,12 +213,9 @@ def finite_figure(study, what, published_name):
     return Table(scale, header, rows, agrees(why) if above == len(rivals) else "**Partly**: " + why if above else disagrees(why))
 
 
-DEV = 872  # texts of SST-2's dev file
-
-
 def error(points):
     """Returns the standard error of a score on SST-2's dev file."""
-    return error_of_accuracy(points, DEV)
+    return error_of_accuracy(points, DEV_TEXTS["sst2"])
 
 
 @study.table

@@ -30,8 +30,7 @@ SENTENCE = "the harbor was quiet and the fishermen told a sad story about winter
 DATA = {"sst2": "{glue}/SST-2", "qqp": "{glue}/QQP"}
 OBJECTIVES = ("vanilla-mlm", "prob-mlm", "denoising-mlm")
 NOISE = {"token representation": "laplace", "text-to-text": "laplace-nearest"}
-TEXTS = {"sst2": 872, "qqp": 19702}  # dev texts of a score
-MAJORITY = {"sst2": .5092, "qqp": .6254}  # their most frequent class
+MAJORITY = {"sst2": .5092, "qqp": .6254}  # share of the most frequent class of the dev texts
 LAYERS = 4  # of `model`
 MINUTES = {"bert": 0.012, "bilstm": 0.009}  # hours of a training with 2,000 texts of SST-2
 
@@ -40,14 +39,9 @@ def label(eta):
     return "%d (%d)" % (eta, ETAS[eta])
 
 
-def error(task):
-    """Returns the standard error of a difference of two scores."""
-    return error_of_difference(TEXTS[task], study.options.seeds)
-
-
 def guessed(task, *scores):
     """Returns whether no score is above the most frequent class by two standard errors."""
-    return max(scores) - MAJORITY[task] <= 2 * error(task) / 2 ** .5
+    return max(scores) - MAJORITY[task] <= 2 * error_of_difference(task) / 2 ** .5
 
 
 def between(values):
@@ -171,7 +165,7 @@ def table5(study):
 
 
 def constrained(task, bert, bilstm, paper):
-    noise, published, names = error(task), {"bert": bert, "bilstm": bilstm}, {"bert": "BERT", "bilstm": "BiLSTM"}
+    noise, published, names = error_of_difference(task), {"bert": bert, "bilstm": bilstm}, {"bert": "BERT", "bilstm": "BiLSTM"}
     plain = {encoder: score("%s-plain" % encoder, task, "--freeze-words" if encoder == "bert" else "--dropout", *([] if encoder == "bert" else [0.1]),
                             encoder=encoder) for encoder in MINUTES}
     rows, ours, etas = [], {}, (20, 27, 38)
@@ -226,8 +220,8 @@ def beside_minilm(fast, slow):
     if isinstance(slow, Missing) or isinstance(fast, Missing):
         return text
     return text + " The paper's rate %s: our BERT's token representation has %s at 2e-5 and %s at 3e-4; two standard errors are %s." % (
-        "explains some of it" if beyond(fast - slow, error("sst2")) else "does not explain why its BERT loses more", number(slow), number(fast),
-        number(2 * error("sst2")))
+        "explains some of it" if beyond(fast - slow, error_of_difference("sst2")) else "does not explain why its BERT loses more", number(slow), number(fast),
+        number(2 * error_of_difference("sst2")))
 
 
 @study.table
@@ -237,7 +231,7 @@ def sequence(study):
     plain = score("bert-plain", "sst2", "--freeze-words")
     frozen = score("bert-frozen", "sst2", "--freeze-layers", LAYERS, hours=hours)
     found = {eta: score("sequence-%d" % eta, "sst2", "--token-noise", "sequence-laplace", "--eta", eta, hours=hours) for eta in (38, 175)}
-    noise = error("sst2")
+    noise = error_of_difference("sst2")
 
     def test(*_):
         loss, changes = plain - found[175], [found[eta] - frozen for eta in found]
@@ -299,9 +293,9 @@ def adapted(noise, task, paper, wanted, note=""):
             return unknown("%s nothing is learned, with pretraining or without it: all scores are within two standard errors of the most frequent class (%s)." % (
                 at, number(MAJORITY[task])))
         text = "%s the objectives change the score by %s (published %s); two standard errors are %s." % (
-            at, between(gains), between(published), number(2 * error(task)))
-        found = all_beyond(gains, error(task))
-        return judge((False if found is None and max(gains) + 2 * error(task) < min(published) else found, text, text, text))
+            at, between(gains), between(published), number(2 * error_of_difference(task)))
+        found = all_beyond(gains, error_of_difference(task))
+        return judge((False if found is None and max(gains) + 2 * error_of_difference(task) < min(published) else found, text, text, text))
 
     return Table(
         scale=scale(task) + " %s tokens of pretraining (paper: 10^6 steps of 256 windows)." % number(study.options.steps * 32 * 64),

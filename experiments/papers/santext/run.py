@@ -31,7 +31,6 @@ study = Study(__file__, "SanText (Yue et al. 2021), table by table", {
 TASKS = {"sst2": "{glue}/SST-2", "stsb": "{glue}/STS-B", "qnli": "{glue}/QNLI"}
 SENTENCE = "the old bridge over the river was painted bright green last summer ."
 EPSILONS = (4, 5, 6)  # of `model`, beside the published 12, 14, 16 of BERT
-DEV = {"sst2": 872, "qnli": 5463}  # dev texts of a score
 MAJORITY = .5092  # most frequent class of SST-2's dev texts
 NAMES = {"random": "random", "laplace-nearest": "FBDD", "santext": "SanText", "santext-plus": "SanText+"}
 
@@ -84,7 +83,7 @@ def table1(study):
             rows.append([NAMES[mechanism], epsilon or "-", value, ours[mechanism, epsilon], changed])
     unseen = study.measure("unseen/sst2", "sanitize", "--task", "sst2", "--data", TASKS["sst2"], "--vectors", "{vectors}", "--vocabulary-from", "sst2",
                            "--mechanism", "random", "--insecure-seed", 1, "--overwrite", "--out", "{out}/unseen-sst2", keep=["oov"])["oov"]
-    noise = error_of_difference(DEV["sst2"], study.options.seeds)
+    noise = error_of_difference("sst2")
 
     def test(*_):
         share, published = ((found - MAJORITY) / (best - MAJORITY) for found, best in ((ours["santext-plus", 1], plain), (paper["santext-plus"][0], .9251)))
@@ -190,7 +189,7 @@ def pretraining(task, what, note=""):
         privacy.append(second["defense_rate"] - first["defense_rate"])
         rates.append(first)
         rows.append(["%d (%d)" % (epsilon, names), before, plain, after, gain, change, privacy[-1]])
-    noise = error_of_difference(DEV[task], study.options.seeds)
+    noise = error_of_difference(task)
 
     def test(*_):
         published = mean([after - before for _, before, after, _ in PAPER3[task].values()])
@@ -239,7 +238,7 @@ def figure4(study):
         rows.append([epsilon or "not sanitized", rates[-1], errors[-1], scores[-1]])
 
     def test(*_):
-        noise, blur = error_of_difference(DEV["sst2"], study.options.seeds), 2 ** .5 * max(errors)
+        noise, blur = error_of_difference("sst2"), 2 ** .5 * max(errors)
         steps = [before - after for before, after in zip(rates, rates[1:])], [after - before for before, after in zip(scores, scores[1:])]
         order = all_beyond([step / blur for step in steps[0]] + [step / noise for step in steps[1]], 1)
         rise, loss = rates[-2] - rates[-1], scores[-1] - scores[-2]
@@ -304,7 +303,7 @@ def figure3(study):
     """Figure 3: SanText+ over w and p, at epsilon 2"""
     shares, chances = (.5, .9), (.1, .3, .9)
     cells = {(w, p): score_of("santext-plus", 2, p=p, share=w) for w in shares for p in chances}
-    noise = error_of_difference(DEV["sst2"], study.options.seeds)
+    noise = error_of_difference("sst2")
 
     def test(*_):
         scores = {key: cell[0] for key, cell in cells.items()}

@@ -9,7 +9,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from claims import error_of_accuracy
+from claims import DEV_TEXTS, error_of_accuracy
 from common import Missing, Table, unknown
 from decision import right_at_most
 from sweeps import SweepStudy, mean_of, score
@@ -22,6 +22,7 @@ study = SweepStudy(__file__, "The training budget of a certified release", {
     "jobs": (1, "runs at a time"),
 })
 
+TEXTS = DEV_TEXTS["sst2"]
 ROWS = (1000, 3000, 10000)
 EPSILONS = (8, 16, 32)
 HEADER = ["rows of the encoder", "rows of the mechanism", "base", *("epsilon %d (gap)" % epsilon for epsilon in EPSILONS)]
@@ -67,17 +68,14 @@ def points(gap):
 
 def table(study, cases, sentence):
     rows, gaps = zip(*(row(study, *case) for case in cases))
-    scale = "%s, SST-2, seeds: %d, five draws of noise on %d dev texts. Gap: points below base's decision in one bit." % (study.options.model, study.options.seeds, DEV)
+    scale = "%s, SST-2, seeds: %d, five draws of noise on %d dev texts. Gap: points below base's decision in one bit." % (study.options.model, study.options.seeds, TEXTS)
     known = [(gap, row) for gap, row in zip(gaps, rows) if gap is not None]
     if len(known) < 2:
         return Table(scale, HEADER, rows, unknown("some runs are missing."))
     gaps, rows_known = zip(*known)
-    errors = [error_of_accuracy(float(cell.split()[0]), DEV) for row in rows_known for cell in row[3:]]
+    errors = [error_of_accuracy(float(cell.split()[0]), TEXTS) for row in rows_known for cell in row[3:]]
     scale += " A score has a standard error of %.1f to %.1f points, so the difference of two scores is noise below %.1f." % (min(errors), max(errors), 2 * math.sqrt(2) * max(errors))
     return Table(scale, HEADER, rows, sentence(gaps, rows_known, 2 * math.sqrt(2) * max(errors)))
-
-
-DEV = 872  # texts of SST-2's dev file
 
 
 def verdict(one, other, error):
