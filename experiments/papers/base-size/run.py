@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures an encoder of base size, all-mpnet-base-v2, on the six tasks, and the methods on it.
 
-The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task: on SST-2 and MRPC with PyTorch (finetune.py: low-rank
-changes of all its linear layers, on a GPU), on the other tasks with nvdp (the table `tuned`: all weights, on a CPU with bf16). Then it is frozen, and nvdp
-trains everything else on its states, in bf16: the head of `base`, and the methods. SST-2's encoder has learned the first 10,000 rows of the train file, and nvdp
-draws 10,000 rows for each seed: about 18,500 labeled texts in all. In the other tasks both use all stored rows. The best epoch of nvdp's
-training is chosen on texts that the encoder may have learned; the dev files, on which everything is scored, are new to both. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left
-and about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
+The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task: on SST-2 and MRPC with PyTorch (finetune.py, low-rank
+changes of all linear layers), on the other tasks with nvdp (all weights, the table `tuned`). Then it is frozen. nvdp trains the head of `base` and the
+methods on its states, in bf16. SST-2's encoder has learned the first 10,000 rows of the train file, and nvdp draws 10,000 rows for each seed: about 18,500
+labeled texts in all. In the other tasks both use all stored rows. The best epoch of nvdp's training is chosen on texts that the encoder may have learned.
+Everything is scored on the dev files, which are new to both. `run.py all --dry-run` prints what is left to run and about how many hours of one core it
+takes, and `run.py all --hours 100` runs it."""
 import math
 import os
 import sys
@@ -125,8 +125,10 @@ def known(task):
 
 
 def useful(task):
-    """Returns (MPNet's, MiniLM's) least epsilon from which on the score is within 2 points of base, or None."""
-    rows = decision.read()
+    """Returns (MPNet's, MiniLM's) least epsilon from which on the score is within 2 points of base, or None, at the epsilons of MPNet."""
+    rows = [row for row in decision.read() if row["task"] == TASKS[task][0]]
+    epsilons = {row["epsilon"] for row in rows if row["encoder"] == study.options.name}
+    rows = [row for row in rows if row["epsilon"] in epsilons]
     return tuple(decision.useful(rows, encoder, TASKS[task][0]) for encoder in (study.options.name, "minilm"))
 
 
@@ -135,19 +137,23 @@ def lead():
     tasks = [task for task in TASKS if known(task)]
     if not tasks:
         return "Nothing is measured yet."
-    rows = {task: losses(study, task) for task in tasks}
-    near = [row for task in tasks for row in rows[task] if row[3] is not None]
-    higher = sum(row[1] > row[3] for row in near)
+    leads = [(row[1] - row[3], math.hypot(two_errors(task, row[1]), two_errors(task, row[3]))) for task in tasks for row in losses(study, task) if row[3] is not None]
     pairs = {task: useful(task) for task in tasks}
     less = [task for task, (mine, other) in pairs.items() if mine is not None and (other is None or mine < other)]
     names = lambda some: ", ".join(TASKS[task][0] for task in some)
-    claims = [claim(study, task) for task in tasks]
-    said = ["**Does a better encoder cost less privacy for the same loss?** %s: its score is higher at %d of %d epsilons, but %s does it come within 2 points of its base at a smaller "
-            "epsilon than all-MiniLM-L6-v2." % ("No" if not less else "Seldom" if 2 * len(less) <= len(tasks) else "Mostly", higher, len(near), "only on " + names(less) if less else "on no task"),
-            "**Where does a useful release begin (within 2 points of base)?** %s." % "; ".join(
-                "%s at epsilon %s" % (TASKS[task][0], number_or_none(pairs[task][0])) for task in tasks),
-            "**Does the published claim hold (within 1 point of base, and private)?** %s." % ("; ".join(one for one in claims if one) or "Not measured"),
-            "**Is the guess bound met by the share of named texts?** %s." % ("Yes, at all %d clips" % len(checks) if all(checks := [share <= bound for task in tasks for share, bound, _ in named(task)]) else "No")]
+    begins = {}
+    for task in tasks:
+        begins.setdefault(pairs[task][0], []).append(task)
+    claims = [found for found in (claim(study, task) for task in tasks) if found]
+    checks = [share <= bound for task in tasks for share, bound, _ in named(task)]
+    said = ["**Does a better encoder cost less privacy for the same loss?** %s: it comes within 2 points of its base at a smaller epsilon than all-MiniLM-L6-v2 on %s. Its score "
+            "is higher at %d of %d epsilons of the tasks, at %d of them by more than two standard errors over texts." % (
+                "Not at the measured epsilons" if not less else "Seldom" if 2 * len(less) <= len(tasks) else "Mostly", names(less) if less else "no task",
+                sum(lead > 0 for lead, _ in leads), len(leads), sum(lead > error for lead, error in leads)),
+            "**From which epsilon on is the score within 2 points of base?** %s." % ", ".join(
+                "%s (%s)" % (number_or_none(epsilon), names(some)) for epsilon, some in sorted(begins.items(), key=lambda item: item[0] or math.inf)),
+            "**Does the published claim hold (within 1 point of base, and private)?**%s" % ("".join("\n  - " + found for found in claims) or " Not measured."),
+            "**Does the bound on naming a sample's text hold?** %s." % ("Yes, at all %d settings that have it" % len(checks) if all(checks) else "No")]
     missing = [task for task in TASKS if task not in tasks]
     return "\n".join("- " + one for one in said + ["Not measured: %s." % names(missing)] * bool(missing))
 
@@ -180,10 +186,10 @@ def claim(study, task):
     change, tried = mean_of(best) - mean_of(start[0]), sorted(setting["lambda_g"] for setting in found)
     share = max(setting["numbers"]["linked"][2] for setting in found)
     margin = two_errors(task, mean_of(start[0]))
-    return "%s: %s for the score (%+.1f points with lambda %g, %s; two standard errors over texts are %.1f), %s for privacy (a sample's text is named in up to %s %% of the cases)" % (
-        TASKS[task][0], "yes" if change >= -1 else "open" if change >= -1 - margin else "no", change, best["lambda_g"],
+    return "%s: %s for the score: %+.1f points with lambda %g, %s, where two standard errors of base over texts are %.1f. %s for privacy: a sample's text is named in up to %s %% of the cases." % (
+        TASKS[task][0], "yes" if change - margin >= -1 else "open" if change + margin >= -1 else "no", change, best["lambda_g"],
         "the only one measured" if len(tried) == 1 else "the best of %s on these dev texts" % ", ".join("%g" % at for at in tried),
-        margin, "no" if share > 0.5 else "no proof", at_most(100 * share, 1, 100))
+        margin, "No" if share > 0.5 else "No proof", at_most(100 * share, 1, 100))
 
 
 @study.table
@@ -204,15 +210,11 @@ def answer_table(study):
         rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(row[1] > row[3] for row in near), len(near)),
                      "%d of %d" % (sum(row[2] < row[4] for row in near), len(near)),
                      "-" if worst is None else "%s of at most %s (C %.3g)" % (number(worst[0]), at_most(worst[1]), worst[2])])
-    left = {task: [name for name, found in published(study, task).items() if isinstance(found, Missing)] for task in measured}
-    verdict = "Measured: %s." % ", ".join(TASKS[task][0] for task in measured) if measured else unknown("nothing is measured yet.")
-    note = "Not measured: %s." % "; ".join(["%s: %s" % (TASKS[task][0], ", ".join(of)) for task, of in left.items() if of] + [TASKS[task][0] for task in TASKS if task not in measured])
-    few = {TASKS[task][0]: base(study, task)[0]["seeds"] for task in measured if base(study, task)[0]["seeds"] != study.options.seeds}
-    return Table("Seeds: %d%s. An epsilon is certified at delta 1e-5 for any two texts. The named share is the largest over the seeds, at the clip where it is nearest to its bound. From its 872 texts alone a score of "
-                 "SST-2 has a standard error of 1 to 1.5 points, one of MRPC of 2, one of RTE of 3, so an epsilon of these tasks could be its neighbor. SST-2 and RTE are not compared on equal terms: SST-2's encoder saw more labeled texts "
-                 "than MiniLM's, and MiniLM's RTE began with its encoder of QNLI." % (
-                     study.options.seeds, "".join(", of %s %d" % of for of in few.items())),
-                 ["task", "base", "useful from epsilon", "MiniLM's from", "higher score than MiniLM", "smaller loss", "named share"], rows, verdict, note)
+    verdict = "Useful: within 2 points of base, also at each larger epsilon. MiniLM: all-MiniLM-L6-v2 at the same epsilons." if measured else unknown("nothing is measured yet.")
+    return Table("A score without ± is of one seed. An epsilon is certified at delta 1e-5 for any two texts. Counts of epsilons ignore errors. Over texts a score has a standard error of 1 to 1.5 points on SST-2, 2 on MRPC "
+                 "and 3 on RTE, so an epsilon of these tasks could be its neighbor. The named share is at the clip C where it is nearest to its bound. SST-2 and RTE are not compared on equal terms: SST-2's encoder saw more "
+                 "labeled texts than MiniLM's, and MiniLM's RTE began with its encoder of QNLI.",
+                 ["task", "base", "useful from epsilon", "MiniLM useful from", "epsilons with a higher score than MiniLM", "with a smaller loss", "named share"], rows, verdict)
 
 
 def texts(task):
@@ -232,7 +234,7 @@ def table(study, task):
     rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "-", "-", "-", "-"]]
     kept = {"certified": found, **others}
     what = {"certified": "certified at %s and C %s" % (", ".join(map(str, EPSILONS)), ", ".join(map(str, CLIPS))),
-            **{name: "published, lambda %s" % ", ".join("%g" % at for at in lambdas) for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
+            **{name: "nvdp, lambda %g" % lambdas[0] for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
     for name, of in kept.items():
         if isinstance(of, Missing):
             rows.append([what[name], "-", of, "-", "-", "-", "-"])
@@ -244,8 +246,9 @@ def table(study, task):
             rows.append([setting["label"], "C %.3g, epsilon %s" % (clip, at_most(epsilon, 1, math.inf)) if clip else "lambda %g" % setting["lambda_g"], score(setting),
                          "-" if other is None else "%.1f" % other, number_of(setting, "rd_sum_max"), number(setting["numbers"]["linked"][2]) if "linked" in setting["numbers"] else "-",
                          at_most(named_at_most(clip, texts(task))) if clip else "-"])
-    scale = "all-mpnet-base-v2, %s rows, %d seeds planned. *MiniLM* is the score of all-MiniLM-L6-v2 at the same epsilon. The named share is the largest over the seeds.%s" % (
-        "10,000" if task == "sst2" else "all stored", study.options.seeds,
+    scale = "all-mpnet-base-v2, %s rows, %d seeds (1 for a score without ±). *MiniLM*: score of all-MiniLM-L6-v2 at the same epsilon. RD: Rényi divergence of two texts' samples. Named share: how often an attacker " \
+            "with the model names a sample's text among %s dev texts, largest over the seeds; *named at most*: its proven bound.%s" % (
+        "10,000" if task == "sst2" else "all stored", study.options.seeds, number(texts(task)),
         " RD is measured on %s of the %s dev texts." % (number(MEASURED), number(DEV_TEXTS[task])) if measured_texts(task) else "")
     if isinstance(start, Missing):
         verdict = unknown("base is not measured.")
@@ -253,7 +256,7 @@ def table(study, task):
         mean, goal = mean_of(start[0]), TASKS[task][2]
         verdict = "Base has %s; the goal set before the runs was %d, which it %s (two standard errors over texts are %.1f)." % (
             score(start[0]), goal, "reaches" if mean >= goal else "misses by %.1f" % (goal - mean), two_errors(task, mean))
-    return Table(scale, ["method", "setting", "score", "MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
+    return Table(scale, ["method", "setting", "score", "MiniLM", "largest RD, nats", "named share", "named at most"], rows, verdict)
 
 
 def register(task):
@@ -271,7 +274,7 @@ def tuned(study):
     "Fine-tuning of the encoder with nvdp"
     rows = [[TASKS[task][0], EPOCHS[task], TASKS[task][2], *(found if isinstance(found, Missing) else number(100 * found, 1) for found in tune(study, task))] for task in EPOCHS]
     return Table("%s, all weights, bf16, batch 32, rate 3e-5. finetune.py fine-tuned the encoders of the other tasks." % study.options.model,
-                 ["task", "epochs", "goal", *("seed %d" % seed for seed in study.seeds())], rows, "The scores on the dev files. The heads of these classifiers are not used below.")
+                 ["task", "epochs", "goal", *("seed %d" % seed for seed in study.seeds())], rows, "The scores of the fine-tuned classifiers on the dev files. The tables above use their encoders, with other heads.")
 
 
 if __name__ == "__main__":
