@@ -10,9 +10,9 @@ def error_of_accuracy(points, texts):
 
 
 def error_of_difference(task):
-    """Returns the largest standard error of a difference of two accuracies on the dev texts of a task. More seeds do not lower it, because all are
-    scored on the same texts. It does not include how much the accuracy varies between seeds."""
-    return (2 * .25 / DEV_TEXTS[task]) ** .5
+    """Returns the largest standard error of a difference of two scores on the dev texts of a task: accuracies, or correlations of stsb. More seeds do
+    not lower it, because all are scored on the same texts. It does not include how much a score varies between seeds."""
+    return (2 * (1 if task == "stsb" else .25) / DEV_TEXTS[task]) ** .5
 
 
 def beyond(difference, error):
