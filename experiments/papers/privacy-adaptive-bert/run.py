@@ -3,8 +3,8 @@
 
 Do the tables and figures of Qu et al. 2021, "Natural Language Understanding with Privacy-Preserving BERT", come out with this program? Eta is
 per token and per unit of distance: the log probabilities of any output from two tokens at distance d differ by at most eta d, and the tokens
-of a text add up. So an eta belongs to one table of word embeddings. At each of our etas the nearest neighbor names about as many tokens as at the
-published eta in brackets (Table 3). A score counts as higher or lower beyond two standard errors of the dev texts. These errors
+of a text add up. So an eta belongs to one table of word embeddings. Each of our etas stands beside a published one in brackets, at which the nearest
+neighbor names about as many tokens (Table 3). A score counts as higher or lower beyond two standard errors of the dev texts. These errors
 leave out what another seed of the training would change."""
 import os
 import sys
@@ -142,9 +142,9 @@ def table3(study):
             label(smallest), *times)
 
     return Table(
-        scale="`%s`, the tokens of 872 dev texts by frequency, 1,000 draws (standard error .015 at most). Best: the attacker who knows the "
-              "mechanism and how frequent tokens are." % study.options.model,
-        header=["eta", "SST-2, paper", "ours", "best there is", "QQP, paper", "ours", "best there is"], rows=rows,
+        scale="`%s`, share of the tokens of 872 dev texts that the nearest neighbor names, 1,000 draws (standard error .015 at most). The best attack "
+              "knows the mechanism and how frequent tokens are." % study.options.model,
+        header=["eta", "SST-2, paper", "ours", "best attack", "QQP, paper", "ours", "best attack"], rows=rows,
         verdict=verdict([record["nearest"] for records in found.values() for record in records], test, "", ""))
 
 
@@ -355,11 +355,11 @@ def figure3(study):
     if isinstance(near, Missing):
         rows, ratio = [], near
     else:
-        rows = [["mean distance to the nearest token, k = %d" % row["k"], "", row["mean"]] for row in near if row["k"] in (1, 10, 100, 1000)]
+        rows = [["mean distance to the k-th nearest token, k = %d" % row["k"], "", row["mean"]] for row in near if row["k"] in (1, 10, 100, 1000)]
         rows += [["mean distance to the farthest token", "below 2", near[-1]["mean"]]]
         rows += [["mean norm of the noise at eta %s" % label(eta), 768 / ETAS[eta], found["dim"] / eta] for eta in ETAS]
         ratio = found["dim"] / 38 / found["pair_median"]
-        rows += [["smallest noise : median distance of two tokens", "2", ratio]]
+        rows += [["smallest noise / median distance of two tokens", "2", ratio]]
     return Table(scale="1,000 of the regular WordPieces of `%s`." % study.options.model, header=["", "paper", "ours"],
                  rows=[[row[0], *(number(v, 2) if isinstance(v, float) else v for v in row[1:])] for row in rows],
                  note="The paper draws its distances; it says that they are smaller than 2 on average.",
@@ -383,14 +383,15 @@ def figure4(study):
     each = replaced(14)
 
     def test(*_):
-        bounds = "at eta %s, of %s tokens of SST-2's dev texts %d stay as they are in more than .5 of the draws (the largest share is %s), and %d have " \
-                 "fewer than 500 outputs (the smallest number is %d)." % (
-                     label(14), number(each["tokens"]), each["often"], number(each["largest_n_w"]), each["few"], each["smallest_s_w"])
+        bounds = "%d of %s tokens of SST-2's dev texts have fewer than 500 outputs at eta %s (the smallest number is %d), and %d stay as they are in more than " \
+                 ".5 of the draws (the largest share is %s)." % (
+                     each["few"], number(each["tokens"]), label(14), each["smallest_s_w"], each["often"], number(each["largest_n_w"]))
         return judge(
             (each["often"] == 0 and each["few"] == 0, bounds, bounds + " The paper has no such token.", ""),
             (n_w == sorted(n_w) and s_w == sorted(s_w, reverse=True), "N_w rises and S_w falls with eta, as published.", "N_w and S_w do not follow eta.", ""))
 
-    return Table(scale="200 tokens of the vocabulary of `%s`, 1,000 draws each: quantiles over the tokens." % study.options.model,
+    return Table(scale="N_w: share of the draws that leave a token as it is. S_w: its different outputs. 200 tokens of the vocabulary of `%s`, 1,000 draws each; "
+                       "quantiles over the tokens." % study.options.model,
                  header=["eta", "N_w, 5 %", "median", "95 %", "S_w, 5 %", "median", "95 %"], rows=rows,
                  note="The paper draws its numbers and prints two: at eta 75 no token stays as it is in more than .5 of the draws, and none has fewer than 500 outputs.",
                  verdict=verdict([*n_w, *s_w, each], test, "", ""))
