@@ -237,7 +237,7 @@ def pipeline(study):
             scores[name, last] = f1
             perplexity = made["evaluation.perplexity"] if isinstance(made, Missing) or last != "public" else "-"
             rows.append([named(epsilon), LAST[last], "%.0f" % perplexity if isinstance(perplexity, float) else perplexity, "%.1f" % (100 * f1) if not isinstance(f1, Missing) else f1])
-    scale = ("A BERT of 2 layers, 128 wide, from scratch: %d public steps, then %d plain steps of 32 windows or %d private ones of %d at epsilon 8; a tagger that trains all layers, one seed: F1 is good to about %g point. "
+    scale = ("A BERT of 2 layers, 128 wide, from scratch: %d public steps, then %d plain steps of 32 windows or %d private ones of %d at epsilon 8. The tagger trains all layers, with one seed, so F1 is good to about %g point. "
              "Perplexity is per piece: compare it only within one vocabulary."
              % (4 * study.options.steps, study.options.steps, study.options.dp_steps, study.options.dp_batch, ONE_SEED))
     note = ("The recipe: a vocabulary from the private text (`pretrain --vocab-dp-epsilon`), public pretraining with it (`--vocab`), private pretraining (`--init --dp-batch --target-epsilon`), the tagger "

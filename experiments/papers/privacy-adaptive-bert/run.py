@@ -383,11 +383,11 @@ def figure4(study):
     each = replaced(14)
 
     def test(*_):
-        bounds = "%d of %s tokens of SST-2's dev texts have fewer than 500 outputs at eta %s (the smallest number is %d), and %d stay as they are in more than " \
-                 ".5 of the draws (the largest share is %s)." % (
+        bounds = "%d of %s tokens of SST-2's dev texts have fewer than 500 outputs at eta %s (the smallest number is %d). In more than .5 of the draws %d stay as " \
+                 "they are (the largest share is %s)." % (
                      each["few"], number(each["tokens"]), label(14), each["smallest_s_w"], each["often"], number(each["largest_n_w"]))
         return judge(
-            (each["often"] == 0 and each["few"] == 0, bounds, bounds + " The paper has no such token.", ""),
+            (each["often"] == 0 and each["few"] == 0, bounds, bounds + " The paper has no token of either kind.", ""),
             (n_w == sorted(n_w) and s_w == sorted(s_w, reverse=True), "N_w rises and S_w falls with eta, as published.", "N_w and S_w do not follow eta.", ""))
 
     return Table(scale="N_w: share of the draws that leave a token as it is. S_w: its different outputs. 200 tokens of the vocabulary of `%s`, 1,000 draws each; "

@@ -254,7 +254,7 @@ def figure4(study):
     return Table(
         scale=scale("`%s`, the attacker too" % study.options.model, "many") + " " + RATE % study.options.texts,
         header=["epsilon", "defense rate, ours", "its standard error", "accuracy, ours"], rows=rows,
-        note="The paper draws its numbers, also of QNLI, and prints two for SST-2: at its epsilon 16 the defense rate is .20 higher than without sanitization, "
+        note="The paper draws its numbers, also of QNLI, and prints two for SST-2. At its epsilon 16 the defense rate is .20 higher than without sanitization, "
              "and the accuracy .04 lower (.055 in its Tables 1 and 3).",
         verdict=verdict(rates + scores, test, "", ""))
 
