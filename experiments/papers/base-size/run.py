@@ -102,13 +102,13 @@ def smaller(task, epsilon):
 
 
 def losses(study, task):
-    """Returns (epsilon, score, loss, score and loss of all-MiniLM-L6-v2) for each certified setting that is measured."""
-    start, found = base(study, task), certified(study, task)
-    if isinstance(start, Missing) or isinstance(found, Missing):
-        return []
-    at = sorted((decision.epsilon_of(setting["clip_sequence"]), mean_of(setting)) for setting in found)
-    others = [smaller(task, epsilon) for epsilon, _ in at]
-    return [(epsilon, value, mean_of(start[0]) - value, mean, mean if mean is None else of - mean) for (epsilon, value), (mean, of) in zip(at, others)]
+    """Returns (score, loss, score and loss of all-MiniLM-L6-v2) for each certified setting that all-MiniLM-L6-v2 has too."""
+    start, found = mean_of(base(study, task)[0]), []
+    for setting in certified(study, task):
+        score, (other, other_base) = mean_of(setting), smaller(task, decision.epsilon_of(setting["clip_sequence"]))
+        if other is not None:
+            found.append((score, start - score, other, other_base - other))
+    return found
 
 
 def stored(function):
@@ -137,7 +137,7 @@ def lead():
     tasks = [task for task in TASKS if known(task)]
     if not tasks:
         return "Nothing is measured yet."
-    leads = [(row[1] - row[3], math.hypot(two_errors(task, row[1]), two_errors(task, row[3]))) for task in tasks for row in losses(study, task) if row[3] is not None]
+    leads = [(score - other, math.hypot(two_errors(task, score), two_errors(task, other))) for task in tasks for score, _, other, _ in losses(study, task)]
     pairs = {task: useful(task) for task in tasks}
     less = [task for task, (mine, other) in pairs.items() if mine is not None and (other is None or mine < other)]
     names = lambda some: ", ".join(TASKS[task][0] for task in some)
@@ -203,12 +203,11 @@ def answers(study):
 def answer_table(study):
     rows, measured = [], [task for task in TASKS if known(task)]
     for task in measured:
-        start, at = base(study, task), losses(study, task)
-        near = [row for row in at if row[3] is not None]
+        start, near = base(study, task), losses(study, task)
         mine, other = useful(task)
         worst = max(named(task), key=lambda found: found[0] / found[1], default=None)
-        rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(row[1] > row[3] for row in near), len(near)),
-                     "%d of %d" % (sum(row[2] < row[4] for row in near), len(near)),
+        rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(score > other for score, _, other, _ in near), len(near)),
+                     "%d of %d" % (sum(loss < other for _, loss, _, other in near), len(near)),
                      "-" if worst is None else "%s of at most %s (C %.3g)" % (number(worst[0]), at_most(worst[1]), worst[2])])
     verdict = "Useful: within 2 points of base, also at each larger epsilon. MiniLM: all-MiniLM-L6-v2 at the same epsilons." if measured else unknown("nothing is measured yet.")
     return Table("A score without ± is of one seed. An epsilon is certified at delta 1e-5 for any two texts. Counts of epsilons ignore errors. Over texts a score has a standard error of 1 to 1.5 points on SST-2, 2 on MRPC "

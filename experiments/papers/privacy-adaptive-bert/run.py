@@ -32,7 +32,7 @@ OBJECTIVES = ("vanilla-mlm", "prob-mlm", "denoising-mlm")
 NOISE = {"token representation": "laplace", "text-to-text": "laplace-nearest"}
 MAJORITY = {"sst2": .5092, "qqp": .6254}  # share of the most frequent class of the dev texts
 LAYERS = 4  # of `model`
-MINUTES = {"bert": 0.012, "bilstm": 0.009}  # hours of a training with 2,000 texts of SST-2
+HOURS = {"bert": 0.012, "bilstm": 0.009}  # hours of a training with 2,000 texts of SST-2
 
 
 def label(eta):
@@ -51,7 +51,7 @@ def between(values):
 
 def hours_of(encoder, task):
     """Estimates a training."""
-    return MINUTES[encoder] * (study.options.rows / 2000 if task == "sst2" else 2.5 * study.options.pairs / 2000)
+    return HOURS[encoder] * (study.options.rows / 2000 if task == "sst2" else 2.5 * study.options.pairs / 2000)
 
 
 def sentence():
@@ -167,9 +167,9 @@ def table5(study):
 def constrained(task, bert, bilstm, paper):
     noise, published, names = error_of_difference(task), {"bert": bert, "bilstm": bilstm}, {"bert": "BERT", "bilstm": "BiLSTM"}
     plain = {encoder: score("%s-plain" % encoder, task, "--freeze-words" if encoder == "bert" else "--dropout", *([] if encoder == "bert" else [0.1]),
-                            encoder=encoder) for encoder in MINUTES}
+                            encoder=encoder) for encoder in HOURS}
     rows, ours, etas = [], {}, (20, 27, 38)
-    for place, encoder in enumerate(MINUTES):
+    for place, encoder in enumerate(HOURS):
         for eta in etas:
             cells = []
             for column, (way, mechanism) in enumerate(NOISE.items()):
@@ -180,11 +180,11 @@ def constrained(task, bert, bilstm, paper):
     rows.append(["BERT, rate 2e-5 as published", label(38), bert, "-", paper[175][0], slow[0], paper[175][1], slow[1]])
 
     def test(*_):
-        noised = {(encoder, eta): ours[encoder, "token representation", eta] for encoder in MINUTES for eta in etas}
-        text = {(encoder, eta): ours[encoder, "text-to-text", eta] for encoder in MINUTES for eta in etas}
+        noised = {(encoder, eta): ours[encoder, "token representation", eta] for encoder in HOURS for eta in etas}
+        text = {(encoder, eta): ours[encoder, "text-to-text", eta] for encoder in HOURS for eta in etas}
         lead = {key: text[key] - noised[key] for key in text}
-        growth = [lead[encoder, 38] - lead[encoder, 20] for encoder in MINUTES]
-        first_loss, second_loss = (plain[encoder] - noised[encoder, 38] for encoder in MINUTES)
+        growth = [lead[encoder, 38] - lead[encoder, 20] for encoder in HOURS]
+        first_loss, second_loss = (plain[encoder] - noised[encoder, 38] for encoder in HOURS)
         ahead = {eta: text["bert", eta] - text["bilstm", eta] for eta in etas}
         close = listed([str(eta) for eta in etas if beyond(ahead[eta], noise) is None] or ["none"])
         within = "two standard errors (%s)" % number(2 * noise)

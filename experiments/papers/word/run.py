@@ -226,11 +226,15 @@ def draw(path):
     lines = ["set multiplot layout 1,2", "set grid lc rgb '#dddddd'", "set yrange [.45:.85]", "set ylabel 'accuracy on SST-2'", "set key top left opaque"]
     for index, row in enumerate(curves.values()):
         lines += ["$curve%d << end" % index, *("%g %g %g %g" % point for point in row), "end"]
-    style = lambda columns: "plot " + ", ".join("$curve%d using %s with yerrorlines pt %d lw 1.5 lc rgb '%s' title '%s'" % (index, columns, index + 4, color, name) for index, (
-        name, color) in enumerate(zip(curves, ("#2060a0", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#5d6d7e"))))
+    colors = ("#2060a0", "#c0392b", "#2e8b57", "#8e44ad", "#d68910", "#5d6d7e")
+
+    def plot(columns):
+        return "plot " + ", ".join("$curve%d using %s with yerrorlines pt %d lw 1.5 lc rgb '%s' title '%s'" % (index, columns, index + 4, color, name)
+                                   for index, (name, color) in enumerate(zip(curves, colors)))
+
     gnuplot(path, "900,420", lines + ["set logscale x", "set xlabel 'proven epsilon, any word (piece) in place of any other'", "set xrange [.8:80]",
-                                      "set xtics (1,2,4,8,16,32,64)", style("1:3:4"), "unset logscale x", "set xlabel 'how much more often an attacker names a word'",
-                                      "set xrange [-.05:1]", "set xtics auto", style("2:3:4")])
+                                      "set xtics (1,2,4,8,16,32,64)", plot("1:3:4"), "unset logscale x", "set xlabel 'how much more often an attacker names a word'",
+                                      "set xrange [-.05:1]", "set xtics auto", plot("2:3:4")])
 
 
 study.figures["word.svg"] = draw
