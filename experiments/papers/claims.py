@@ -1,16 +1,18 @@
 """Adds to common.py: a verdict on several claims of a paper, each from numbers and their standard errors."""
 from common import agrees, disagrees, unknown
 
+DEV_TEXTS = {"sst2": 872, "mrpc": 408, "stsb": 1500, "qnli": 5463, "qqp": 19702, "rte": 277}  # texts of the dev files of GLUE
+
 
 def error_of_accuracy(points, texts):
     """Returns the standard error, in points, of an accuracy in points on this many texts."""
     return 100 * (points / 100 * (1 - points / 100) / texts) ** .5
 
 
-def error_of_difference(texts, seeds=1):
-    """Returns the largest standard error of a difference of two accuracies on this many texts, for means over the seeds. It does not include
-    how much the accuracy varies between seeds."""
-    return (2 * .25 / texts / max(1, seeds)) ** .5
+def error_of_difference(task):
+    """Returns the largest standard error of a difference of two scores on the dev texts of a task: accuracies, or correlations of stsb. More seeds do
+    not lower it, because all are scored on the same texts. It does not include how much a score varies between seeds."""
+    return (2 * (1 if task == "stsb" else .25) / DEV_TEXTS[task]) ** .5
 
 
 def beyond(difference, error):

@@ -97,7 +97,7 @@ class Missing:
         return False
 
     def __str__(self):
-        return "not run; %s estimated" % ("%.2g hours" % self.hours if self.hours > 1 else "a minute" if self.hours < 0.025 else "%.0f minutes" % (60 * self.hours))
+        return "not run; %s estimated" % ("%s hours" % format(self.hours, ".2g" if self.hours < 100 else ",.0f") if self.hours > 1 else "a minute" if self.hours < 0.025 else "%.0f minutes" % (60 * self.hours))
 
 
 def mean(values):

@@ -177,7 +177,7 @@ def useful(rows, encoder, task, points=2):
 
 
 def costs(rows):
-    """Returns a table of what each setting of all-MiniLM-L6-v2 costs, and a sentence on where useful scores begin."""
+    """Returns a table of what each setting of all-MiniLM-L6-v2 costs, and a table of where useful scores begin."""
     lines = ["| setting | epsilon | *right at most* | classification loses at most | STS-B loses |", "|---|---:|---:|---:|---:|"]
     settings = [("`--preset certified --certified-epsilon %d`" % epsilon, epsilon, clip_of(epsilon)) for epsilon in (8, 16, 32)]
     settings += [("`--method nvdp --clip-sequence %d`" % clip, epsilon_of(clip), clip) for clip in (2, 3, 5)]
@@ -186,10 +186,11 @@ def costs(rows):
         similarity = lost.pop("STS-B")
         worst = max(lost, key=lost.get)
         lines.append("| %s | %s | %s | %.1f (%s) | %.1f |" % (name, at_most(epsilon, 1, math.inf), at_most(100 * right_at_most(clip), 1, 100), lost[worst], worst, similarity))
-    begins = {encoder: {task: useful(rows, encoder, task) for task in TASKS.values() if measured(rows, encoder, task)} for encoder in ("minilm", "mpnet")}
-    said = "; ".join("with %s %s" % (ENCODERS[encoder], ", ".join("%s from %s" % (task, "no measured epsilon" if found is None else "%g" % found) for task, found in of.items()))
-                     for encoder, of in begins.items())
-    return "\n".join(lines) + "\n\nScores within 2 points of base begin at these epsilons: %s.\n" % said
+    lines += ["", "The smallest measured epsilon from which on a score is within 2 points of base:", "", "| encoder | %s |" % " | ".join(TASKS.values()), "|---|" + "---:|" * len(TASKS)]
+    for encoder in ("minilm", "mpnet"):
+        found = [useful(rows, encoder, task) for task in TASKS.values()]
+        lines.append("| %s | %s |" % (ENCODERS[encoder], " | ".join("none" if epsilon is None else "%g" % epsilon for epsilon in found)))
+    return "\n".join(lines) + "\n"
 
 
 def written(text):

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Measures an encoder of base size, all-mpnet-base-v2, on the six tasks, and the methods on it.
 
-The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task: on SST-2 and MRPC with PyTorch (finetune.py: low-rank
-changes of all its linear layers, on a GPU), on the other tasks with nvdp (the table `tuned`: all weights, on a CPU with bf16). Then it is frozen, and nvdp
-trains everything else on its states, in bf16: the head of `base`, and the methods. SST-2's encoder has learned the first 10,000 rows of the train file, and nvdp
-draws 10,000 rows for each seed: about 18,500 labeled texts in all. In the other tasks both use all stored rows. The best epoch of nvdp's
-training is chosen on texts that the encoder may have learned; the dev files, on which everything is scored, are new to both. An interrupted command continues with the same command; `run.py all --dry-run` prints what is left
-and about how many hours of one core it takes, and `run.py all --hours 100` runs it."""
+The encoder has 12 layers of width 768, as the papers' BERT-base. It is fine-tuned on each task: on SST-2 and MRPC with PyTorch (finetune.py, low-rank
+changes of all linear layers), on the other tasks with nvdp (all weights, the table `tuned`). Then it is frozen. nvdp trains the head of `base` and the
+methods on its states, in bf16. SST-2's encoder has learned the first 10,000 rows of the train file, and nvdp draws 10,000 rows for each seed: about 18,500
+labeled texts in all. In the other tasks both use all stored rows. The best epoch of nvdp's training is chosen on texts that the encoder may have learned.
+Everything is scored on the dev files, which are new to both. `run.py all --dry-run` prints what is left to run and about how many hours of one core it
+takes, and `run.py all --hours 100` runs it."""
 import math
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from common import Missing, Table, at_most, number, unknown
-from claims import error_of_accuracy
+from claims import DEV_TEXTS, error_of_accuracy
 import decision
 from sweeps import SweepStudy, mean_of, number_of, score
 
@@ -36,8 +36,7 @@ TASKS = {
     "qqp": ("QQP", 0, 86, 270, 590, 64),
     "rte": ("RTE", 0, 70, 157, 20, 128),
 }
-TEXTS = {"sst2": 872, "mrpc": 408, "stsb": 1500, "qnli": 5463, "qqp": 19702, "rte": 277}  # of the dev files
-MEASURED = 1500  # of them, at most, in privacy's numbers
+MEASURED = 1500  # dev texts, at most, whose privacy is measured
 ENCODE = 200  # tokens per second of one AVX2 core
 EPOCHS = {"stsb": 3, "qnli": 2, "qqp": 2, "rte": 3}  # of the encoders that nvdp fine-tunes; finetune.py fine-tuned the others
 CLIPS = (1, 2, 3, 5)
@@ -74,7 +73,7 @@ def on_frozen(study, task, kind, methods, hours, **more):
 
 def measured_texts(task):
     """Limits the texts whose divergences and names are measured; the pairs of all 19,702 of QQP would take four hours."""
-    return {"limit": MEASURED} if TEXTS[task] > MEASURED else {}
+    return {"limit": MEASURED} if DEV_TEXTS[task] > MEASURED else {}
 
 
 def certified(study, task):
@@ -103,13 +102,13 @@ def smaller(task, epsilon):
 
 
 def losses(study, task):
-    """Returns (epsilon, score, loss, score and loss of all-MiniLM-L6-v2) for each certified setting that is measured."""
-    start, found = base(study, task), certified(study, task)
-    if isinstance(start, Missing) or isinstance(found, Missing):
-        return []
-    at = sorted((decision.epsilon_of(setting["clip_sequence"]), mean_of(setting)) for setting in found)
-    others = [smaller(task, epsilon) for epsilon, _ in at]
-    return [(epsilon, value, mean_of(start[0]) - value, mean, mean if mean is None else of - mean) for (epsilon, value), (mean, of) in zip(at, others)]
+    """Returns (score, loss, score and loss of all-MiniLM-L6-v2) for each certified setting that all-MiniLM-L6-v2 has too."""
+    start, found = mean_of(base(study, task)[0]), []
+    for setting in certified(study, task):
+        score, (other, other_base) = mean_of(setting), smaller(task, decision.epsilon_of(setting["clip_sequence"]))
+        if other is not None:
+            found.append((score, start - score, other, other_base - other))
+    return found
 
 
 def stored(function):
@@ -126,8 +125,10 @@ def known(task):
 
 
 def useful(task):
-    """Returns (MPNet's, MiniLM's) least epsilon from which on the score is within 2 points of base, or None."""
-    rows = decision.read()
+    """Returns (MPNet's, MiniLM's) least epsilon from which on the score is within 2 points of base, or None, at the epsilons of MPNet."""
+    rows = [row for row in decision.read() if row["task"] == TASKS[task][0]]
+    epsilons = {row["epsilon"] for row in rows if row["encoder"] == study.options.name}
+    rows = [row for row in rows if row["epsilon"] in epsilons]
     return tuple(decision.useful(rows, encoder, TASKS[task][0]) for encoder in (study.options.name, "minilm"))
 
 
@@ -136,19 +137,23 @@ def lead():
     tasks = [task for task in TASKS if known(task)]
     if not tasks:
         return "Nothing is measured yet."
-    rows = {task: losses(study, task) for task in tasks}
-    near = [row for task in tasks for row in rows[task] if row[3] is not None]
-    higher = sum(row[1] > row[3] for row in near)
+    leads = [(score - other, math.hypot(two_errors(task, score), two_errors(task, other))) for task in tasks for score, _, other, _ in losses(study, task)]
     pairs = {task: useful(task) for task in tasks}
     less = [task for task, (mine, other) in pairs.items() if mine is not None and (other is None or mine < other)]
     names = lambda some: ", ".join(TASKS[task][0] for task in some)
-    claims = [claim(study, task) for task in tasks]
-    said = ["**Does a better encoder cost less privacy for the same loss?** %s: its score is higher at %d of %d epsilons, but %s does it come within 2 points of its base at a smaller "
-            "epsilon than all-MiniLM-L6-v2." % ("No" if not less else "Seldom" if 2 * len(less) <= len(tasks) else "Mostly", higher, len(near), "only on " + names(less) if less else "on no task"),
-            "**Where does a useful release begin (within 2 points of base)?** %s." % "; ".join(
-                "%s at epsilon %s" % (TASKS[task][0], number_or_none(pairs[task][0])) for task in tasks),
-            "**Does the published claim hold (within 1 point of base, and private)?** %s." % ("; ".join(one for one in claims if one) or "Not measured"),
-            "**Is the guess bound met by the share of named texts?** %s." % ("Yes, at all %d clips" % len(checks) if all(checks := [share <= bound for task in tasks for share, bound, _ in named(task)]) else "No")]
+    begins = {}
+    for task in tasks:
+        begins.setdefault(pairs[task][0], []).append(task)
+    claims = [found for found in (claim(study, task) for task in tasks) if found]
+    checks = [share <= bound for task in tasks for share, bound, _ in named(task)]
+    said = ["**Does a better encoder cost less privacy for the same loss?** %s: it comes within 2 points of its base at a smaller epsilon than all-MiniLM-L6-v2 on %s. Its score "
+            "is higher at %d of %d epsilons of the tasks, at %d of them by more than two standard errors over texts." % (
+                "Not at the measured epsilons" if not less else "Seldom" if 2 * len(less) <= len(tasks) else "Mostly", names(less) if less else "no task",
+                sum(lead > 0 for lead, _ in leads), len(leads), sum(lead > error for lead, error in leads)),
+            "**From which epsilon on is the score within 2 points of base?** %s." % ", ".join(
+                "%s (%s)" % (number_or_none(epsilon), names(some)) for epsilon, some in sorted(begins.items(), key=lambda item: item[0] or math.inf)),
+            "**Does the published claim hold (within 1 point of base, and private)?**%s" % ("".join("\n  - " + found for found in claims) or " Not measured."),
+            "**Does the bound on naming a sample's text hold?** %s." % ("Yes, at all %d settings that have it" % len(checks) if all(checks) else "No")]
     missing = [task for task in TASKS if task not in tasks]
     return "\n".join("- " + one for one in said + ["Not measured: %s." % names(missing)] * bool(missing))
 
@@ -168,7 +173,7 @@ def named(task):
 
 def two_errors(task, mean):
     """Returns two standard errors over the texts, in points, of a mean score: a correlation or a share."""
-    return 2 * ((1 - (mean / 100) ** 2) * 100 / math.sqrt(TEXTS[task]) if task == "stsb" else error_of_accuracy(mean, TEXTS[task]))
+    return 2 * ((1 - (mean / 100) ** 2) * 100 / math.sqrt(DEV_TEXTS[task]) if task == "stsb" else error_of_accuracy(mean, DEV_TEXTS[task]))
 
 
 def claim(study, task):
@@ -181,10 +186,10 @@ def claim(study, task):
     change, tried = mean_of(best) - mean_of(start[0]), sorted(setting["lambda_g"] for setting in found)
     share = max(setting["numbers"]["linked"][2] for setting in found)
     margin = two_errors(task, mean_of(start[0]))
-    return "%s: %s for the score (%+.1f points with lambda %g, %s; two standard errors over texts are %.1f), %s for privacy (a sample's text is named in up to %s %% of the cases)" % (
-        TASKS[task][0], "yes" if change >= -1 else "open" if change >= -1 - margin else "no", change, best["lambda_g"],
+    return "%s: %s for the score: %+.1f points with lambda %g, %s, where two standard errors of base over texts are %.1f. %s for privacy: a sample's text is named in up to %s %% of the cases." % (
+        TASKS[task][0], "yes" if change - margin >= -1 else "open" if change + margin >= -1 else "no", change, best["lambda_g"],
         "the only one measured" if len(tried) == 1 else "the best of %s on these dev texts" % ", ".join("%g" % at for at in tried),
-        margin, "no" if share > 0.5 else "no proof", at_most(100 * share, 1, 100))
+        margin, "No" if share > 0.5 else "No proof", at_most(100 * share, 1, 100))
 
 
 @study.table
@@ -198,27 +203,22 @@ def answers(study):
 def answer_table(study):
     rows, measured = [], [task for task in TASKS if known(task)]
     for task in measured:
-        start, at = base(study, task), losses(study, task)
-        near = [row for row in at if row[3] is not None]
+        start, near = base(study, task), losses(study, task)
         mine, other = useful(task)
         worst = max(named(task), key=lambda found: found[0] / found[1], default=None)
-        rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(row[1] > row[3] for row in near), len(near)),
-                     "%d of %d" % (sum(row[2] < row[4] for row in near), len(near)),
+        rows.append([TASKS[task][0], score(start[0]), number_or_none(mine), number_or_none(other), "%d of %d" % (sum(score > other for score, _, other, _ in near), len(near)),
+                     "%d of %d" % (sum(loss < other for _, loss, _, other in near), len(near)),
                      "-" if worst is None else "%s of at most %s (C %.3g)" % (number(worst[0]), at_most(worst[1]), worst[2])])
-    left = {task: [name for name, found in published(study, task).items() if isinstance(found, Missing)] for task in measured}
-    verdict = "Measured: %s." % ", ".join(TASKS[task][0] for task in measured) if measured else unknown("nothing is measured yet.")
-    note = "Not measured: %s." % "; ".join(["%s: %s" % (TASKS[task][0], ", ".join(of)) for task, of in left.items() if of] + [TASKS[task][0] for task in TASKS if task not in measured])
-    few = {TASKS[task][0]: base(study, task)[0]["seeds"] for task in measured if base(study, task)[0]["seeds"] != study.options.seeds}
-    return Table("Seeds: %d%s. An epsilon is certified at delta 1e-5 for any two texts. The named share is the largest over the seeds, at the clip where it is nearest to its bound. From its 872 texts alone a score of "
-                 "SST-2 has a standard error of 1 to 1.5 points, one of MRPC of 2, one of RTE of 3, so an epsilon of these tasks could be its neighbor. SST-2 and RTE are not compared on equal terms: SST-2's encoder saw more labeled texts "
-                 "than MiniLM's, and MiniLM's RTE began with its encoder of QNLI." % (
-                     study.options.seeds, "".join(", of %s %d" % of for of in few.items())),
-                 ["task", "base", "useful from epsilon", "MiniLM's from", "higher score than MiniLM", "smaller loss", "named share"], rows, verdict, note)
+    verdict = "Useful: within 2 points of base, also at each larger epsilon. MiniLM: all-MiniLM-L6-v2 at the same epsilons." if measured else unknown("nothing is measured yet.")
+    return Table("A score without ± is of one seed. An epsilon is certified at delta 1e-5 for any two texts. Counts of epsilons ignore errors. Over texts a score has a standard error of 1 to 1.5 points on SST-2, 2 on MRPC "
+                 "and 3 on RTE, so an epsilon of these tasks could be its neighbor. The named share is at the clip C where it is nearest to its bound. SST-2 and RTE are not compared on equal terms: SST-2's encoder saw more "
+                 "labeled texts than MiniLM's, and MiniLM's RTE began with its encoder of QNLI.",
+                 ["task", "base", "useful from epsilon", "MiniLM useful from", "epsilons with a higher score than MiniLM", "with a smaller loss", "named share"], rows, verdict)
 
 
 def texts(task):
     """Number of texts among which nvdp privacy names a sample's text: dev, at most 1,000."""
-    return min(TEXTS[task], 1000)
+    return min(DEV_TEXTS[task], 1000)
 
 
 def named_at_most(clip, texts):
@@ -233,7 +233,7 @@ def table(study, task):
     rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "-", "-", "-", "-"]]
     kept = {"certified": found, **others}
     what = {"certified": "certified at %s and C %s" % (", ".join(map(str, EPSILONS)), ", ".join(map(str, CLIPS))),
-            **{name: "published, lambda %s" % ", ".join("%g" % at for at in lambdas) for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
+            **{name: "nvdp, lambda %g" % lambdas[0] for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
     for name, of in kept.items():
         if isinstance(of, Missing):
             rows.append([what[name], "-", of, "-", "-", "-", "-"])
@@ -245,16 +245,17 @@ def table(study, task):
             rows.append([setting["label"], "C %.3g, epsilon %s" % (clip, at_most(epsilon, 1, math.inf)) if clip else "lambda %g" % setting["lambda_g"], score(setting),
                          "-" if other is None else "%.1f" % other, number_of(setting, "rd_sum_max"), number(setting["numbers"]["linked"][2]) if "linked" in setting["numbers"] else "-",
                          at_most(named_at_most(clip, texts(task))) if clip else "-"])
-    scale = "all-mpnet-base-v2, %s rows, %d seeds planned. *MiniLM* is the score of all-MiniLM-L6-v2 at the same epsilon. The named share is the largest over the seeds.%s" % (
-        "10,000" if task == "sst2" else "all stored", study.options.seeds,
-        " RD is measured on %s of the %s dev texts." % (number(MEASURED), number(TEXTS[task])) if measured_texts(task) else "")
+    scale = "all-mpnet-base-v2, %s rows, %d seeds (1 for a score without ±). *MiniLM*: score of all-MiniLM-L6-v2 at the same epsilon. RD: Rényi divergence of two texts' samples. Named share: how often an attacker " \
+            "with the model names a sample's text among %s dev texts, largest over the seeds; *named at most*: its proven bound.%s" % (
+        "10,000" if task == "sst2" else "all stored", study.options.seeds, number(texts(task)),
+        " RD is measured on %s of the %s dev texts." % (number(MEASURED), number(DEV_TEXTS[task])) if measured_texts(task) else "")
     if isinstance(start, Missing):
         verdict = unknown("base is not measured.")
     else:
         mean, goal = mean_of(start[0]), TASKS[task][2]
         verdict = "Base has %s; the goal set before the runs was %d, which it %s (two standard errors over texts are %.1f)." % (
             score(start[0]), goal, "reaches" if mean >= goal else "misses by %.1f" % (goal - mean), two_errors(task, mean))
-    return Table(scale, ["method", "setting", "score", "MiniLM", "RD max, nats", "named share", "named at most"], rows, verdict)
+    return Table(scale, ["method", "setting", "score", "MiniLM", "largest RD, nats", "named share", "named at most"], rows, verdict)
 
 
 def register(task):
@@ -272,7 +273,7 @@ def tuned(study):
     "Fine-tuning of the encoder with nvdp"
     rows = [[TASKS[task][0], EPOCHS[task], TASKS[task][2], *(found if isinstance(found, Missing) else number(100 * found, 1) for found in tune(study, task))] for task in EPOCHS]
     return Table("%s, all weights, bf16, batch 32, rate 3e-5. finetune.py fine-tuned the encoders of the other tasks." % study.options.model,
-                 ["task", "epochs", "goal", *("seed %d" % seed for seed in study.seeds())], rows, "The scores on the dev files. The heads of these classifiers are not used below.")
+                 ["task", "epochs", "goal", *("seed %d" % seed for seed in study.seeds())], rows, "The scores of the fine-tuned classifiers on the dev files. The tables above use their encoders, with other heads.")
 
 
 if __name__ == "__main__":

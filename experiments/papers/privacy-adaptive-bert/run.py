@@ -3,8 +3,8 @@
 
 Do the tables and figures of Qu et al. 2021, "Natural Language Understanding with Privacy-Preserving BERT", come out with this program? Eta is
 per token and per unit of distance: the log probabilities of any output from two tokens at distance d differ by at most eta d, and the tokens
-of a text add up. So an eta belongs to one table of word embeddings. At each of our etas the nearest neighbor names about as many tokens as at the
-published eta in brackets (Table 3). A score counts as higher or lower beyond two standard errors of the dev texts. These errors
+of a text add up. So an eta belongs to one table of word embeddings. Each of our etas stands beside a published one in brackets, at which the nearest
+neighbor names about as many tokens (Table 3). A score counts as higher or lower beyond two standard errors of the dev texts. These errors
 leave out what another seed of the training would change."""
 import os
 import sys
@@ -30,24 +30,18 @@ SENTENCE = "the harbor was quiet and the fishermen told a sad story about winter
 DATA = {"sst2": "{glue}/SST-2", "qqp": "{glue}/QQP"}
 OBJECTIVES = ("vanilla-mlm", "prob-mlm", "denoising-mlm")
 NOISE = {"token representation": "laplace", "text-to-text": "laplace-nearest"}
-TEXTS = {"sst2": 872, "qqp": 19702}  # dev texts of a score
-MAJORITY = {"sst2": .5092, "qqp": .6254}  # their most frequent class
+MAJORITY = {"sst2": .5092, "qqp": .6254}  # share of the most frequent class of the dev texts
 LAYERS = 4  # of `model`
-MINUTES = {"bert": 0.012, "bilstm": 0.009}  # hours of a training with 2,000 texts of SST-2
+HOURS = {"bert": 0.012, "bilstm": 0.009}  # hours of a training with 2,000 texts of SST-2
 
 
 def label(eta):
     return "%d (%d)" % (eta, ETAS[eta])
 
 
-def error(task):
-    """Returns the standard error of a difference of two scores."""
-    return error_of_difference(TEXTS[task], study.options.seeds)
-
-
 def guessed(task, *scores):
     """Returns whether no score is above the most frequent class by two standard errors."""
-    return max(scores) - MAJORITY[task] <= 2 * error(task) / 2 ** .5
+    return max(scores) - MAJORITY[task] <= 2 * error_of_difference(task) / 2 ** .5
 
 
 def between(values):
@@ -57,7 +51,7 @@ def between(values):
 
 def hours_of(encoder, task):
     """Estimates a training."""
-    return MINUTES[encoder] * (study.options.rows / 2000 if task == "sst2" else 2.5 * study.options.pairs / 2000)
+    return HOURS[encoder] * (study.options.rows / 2000 if task == "sst2" else 2.5 * study.options.pairs / 2000)
 
 
 def sentence():
@@ -148,9 +142,9 @@ def table3(study):
             label(smallest), *times)
 
     return Table(
-        scale="`%s`, the tokens of 872 dev texts by frequency, 1,000 draws (standard error .015 at most). Best: the attacker who knows the "
-              "mechanism and how frequent tokens are." % study.options.model,
-        header=["eta", "SST-2, paper", "ours", "best there is", "QQP, paper", "ours", "best there is"], rows=rows,
+        scale="`%s`, share of the tokens of 872 dev texts that the nearest neighbor names, 1,000 draws (standard error .015 at most). The best attack "
+              "knows the mechanism and how frequent tokens are." % study.options.model,
+        header=["eta", "SST-2, paper", "ours", "best attack", "QQP, paper", "ours", "best attack"], rows=rows,
         verdict=verdict([record["nearest"] for records in found.values() for record in records], test, "", ""))
 
 
@@ -171,11 +165,11 @@ def table5(study):
 
 
 def constrained(task, bert, bilstm, paper):
-    noise, published, names = error(task), {"bert": bert, "bilstm": bilstm}, {"bert": "BERT", "bilstm": "BiLSTM"}
+    noise, published, names = error_of_difference(task), {"bert": bert, "bilstm": bilstm}, {"bert": "BERT", "bilstm": "BiLSTM"}
     plain = {encoder: score("%s-plain" % encoder, task, "--freeze-words" if encoder == "bert" else "--dropout", *([] if encoder == "bert" else [0.1]),
-                            encoder=encoder) for encoder in MINUTES}
+                            encoder=encoder) for encoder in HOURS}
     rows, ours, etas = [], {}, (20, 27, 38)
-    for place, encoder in enumerate(MINUTES):
+    for place, encoder in enumerate(HOURS):
         for eta in etas:
             cells = []
             for column, (way, mechanism) in enumerate(NOISE.items()):
@@ -186,11 +180,11 @@ def constrained(task, bert, bilstm, paper):
     rows.append(["BERT, rate 2e-5 as published", label(38), bert, "-", paper[175][0], slow[0], paper[175][1], slow[1]])
 
     def test(*_):
-        noised = {(encoder, eta): ours[encoder, "token representation", eta] for encoder in MINUTES for eta in etas}
-        text = {(encoder, eta): ours[encoder, "text-to-text", eta] for encoder in MINUTES for eta in etas}
+        noised = {(encoder, eta): ours[encoder, "token representation", eta] for encoder in HOURS for eta in etas}
+        text = {(encoder, eta): ours[encoder, "text-to-text", eta] for encoder in HOURS for eta in etas}
         lead = {key: text[key] - noised[key] for key in text}
-        growth = [lead[encoder, 38] - lead[encoder, 20] for encoder in MINUTES]
-        first_loss, second_loss = (plain[encoder] - noised[encoder, 38] for encoder in MINUTES)
+        growth = [lead[encoder, 38] - lead[encoder, 20] for encoder in HOURS]
+        first_loss, second_loss = (plain[encoder] - noised[encoder, 38] for encoder in HOURS)
         ahead = {eta: text["bert", eta] - text["bilstm", eta] for eta in etas}
         close = listed([str(eta) for eta in etas if beyond(ahead[eta], noise) is None] or ["none"])
         within = "two standard errors (%s)" % number(2 * noise)
@@ -226,8 +220,8 @@ def beside_minilm(fast, slow):
     if isinstance(slow, Missing) or isinstance(fast, Missing):
         return text
     return text + " The paper's rate %s: our BERT's token representation has %s at 2e-5 and %s at 3e-4; two standard errors are %s." % (
-        "explains some of it" if beyond(fast - slow, error("sst2")) else "does not explain why its BERT loses more", number(slow), number(fast),
-        number(2 * error("sst2")))
+        "explains some of it" if beyond(fast - slow, error_of_difference("sst2")) else "does not explain why its BERT loses more", number(slow), number(fast),
+        number(2 * error_of_difference("sst2")))
 
 
 @study.table
@@ -237,7 +231,7 @@ def sequence(study):
     plain = score("bert-plain", "sst2", "--freeze-words")
     frozen = score("bert-frozen", "sst2", "--freeze-layers", LAYERS, hours=hours)
     found = {eta: score("sequence-%d" % eta, "sst2", "--token-noise", "sequence-laplace", "--eta", eta, hours=hours) for eta in (38, 175)}
-    noise = error("sst2")
+    noise = error_of_difference("sst2")
 
     def test(*_):
         loss, changes = plain - found[175], [found[eta] - frozen for eta in found]
@@ -299,9 +293,9 @@ def adapted(noise, task, paper, wanted, note=""):
             return unknown("%s nothing is learned, with pretraining or without it: all scores are within two standard errors of the most frequent class (%s)." % (
                 at, number(MAJORITY[task])))
         text = "%s the objectives change the score by %s (published %s); two standard errors are %s." % (
-            at, between(gains), between(published), number(2 * error(task)))
-        found = all_beyond(gains, error(task))
-        return judge((False if found is None and max(gains) + 2 * error(task) < min(published) else found, text, text, text))
+            at, between(gains), between(published), number(2 * error_of_difference(task)))
+        found = all_beyond(gains, error_of_difference(task))
+        return judge((False if found is None and max(gains) + 2 * error_of_difference(task) < min(published) else found, text, text, text))
 
     return Table(
         scale=scale(task) + " %s tokens of pretraining (paper: 10^6 steps of 256 windows)." % number(study.options.steps * 32 * 64),
@@ -361,11 +355,11 @@ def figure3(study):
     if isinstance(near, Missing):
         rows, ratio = [], near
     else:
-        rows = [["mean distance to the nearest token, k = %d" % row["k"], "", row["mean"]] for row in near if row["k"] in (1, 10, 100, 1000)]
+        rows = [["mean distance to the k-th nearest token, k = %d" % row["k"], "", row["mean"]] for row in near if row["k"] in (1, 10, 100, 1000)]
         rows += [["mean distance to the farthest token", "below 2", near[-1]["mean"]]]
         rows += [["mean norm of the noise at eta %s" % label(eta), 768 / ETAS[eta], found["dim"] / eta] for eta in ETAS]
         ratio = found["dim"] / 38 / found["pair_median"]
-        rows += [["smallest noise : median distance of two tokens", "2", ratio]]
+        rows += [["smallest noise / median distance of two tokens", "2", ratio]]
     return Table(scale="1,000 of the regular WordPieces of `%s`." % study.options.model, header=["", "paper", "ours"],
                  rows=[[row[0], *(number(v, 2) if isinstance(v, float) else v for v in row[1:])] for row in rows],
                  note="The paper draws its distances; it says that they are smaller than 2 on average.",
@@ -389,14 +383,15 @@ def figure4(study):
     each = replaced(14)
 
     def test(*_):
-        bounds = "at eta %s, of %s tokens of SST-2's dev texts %d stay as they are in more than .5 of the draws (the largest share is %s), and %d have " \
-                 "fewer than 500 outputs (the smallest number is %d)." % (
-                     label(14), number(each["tokens"]), each["often"], number(each["largest_n_w"]), each["few"], each["smallest_s_w"])
+        bounds = "%d of %s tokens of SST-2's dev texts have fewer than 500 outputs at eta %s (the smallest number is %d). In more than .5 of the draws %d stay as " \
+                 "they are (the largest share is %s)." % (
+                     each["few"], number(each["tokens"]), label(14), each["smallest_s_w"], each["often"], number(each["largest_n_w"]))
         return judge(
-            (each["often"] == 0 and each["few"] == 0, bounds, bounds + " The paper has no such token.", ""),
+            (each["often"] == 0 and each["few"] == 0, bounds, bounds + " The paper has no token of either kind.", ""),
             (n_w == sorted(n_w) and s_w == sorted(s_w, reverse=True), "N_w rises and S_w falls with eta, as published.", "N_w and S_w do not follow eta.", ""))
 
-    return Table(scale="200 tokens of the vocabulary of `%s`, 1,000 draws each: quantiles over the tokens." % study.options.model,
+    return Table(scale="N_w: share of the draws that leave a token as it is. S_w: its different outputs. 200 tokens of the vocabulary of `%s`, 1,000 draws each; "
+                       "quantiles over the tokens." % study.options.model,
                  header=["eta", "N_w, 5 %", "median", "95 %", "S_w, 5 %", "median", "95 %"], rows=rows,
                  note="The paper draws its numbers and prints two: at eta 75 no token stays as it is in more than .5 of the draws, and none has fewer than 500 outputs.",
                  verdict=verdict([*n_w, *s_w, each], test, "", ""))

@@ -31,7 +31,6 @@ study = Study(__file__, "SanText (Yue et al. 2021), table by table", {
 TASKS = {"sst2": "{glue}/SST-2", "stsb": "{glue}/STS-B", "qnli": "{glue}/QNLI"}
 SENTENCE = "the old bridge over the river was painted bright green last summer ."
 EPSILONS = (4, 5, 6)  # of `model`, beside the published 12, 14, 16 of BERT
-DEV = {"sst2": 872, "qnli": 5463}  # dev texts of a score
 MAJORITY = .5092  # most frequent class of SST-2's dev texts
 NAMES = {"random": "random", "laplace-nearest": "FBDD", "santext": "SanText", "santext-plus": "SanText+"}
 
@@ -84,7 +83,7 @@ def table1(study):
             rows.append([NAMES[mechanism], epsilon or "-", value, ours[mechanism, epsilon], changed])
     unseen = study.measure("unseen/sst2", "sanitize", "--task", "sst2", "--data", TASKS["sst2"], "--vectors", "{vectors}", "--vocabulary-from", "sst2",
                            "--mechanism", "random", "--insecure-seed", 1, "--overwrite", "--out", "{out}/unseen-sst2", keep=["oov"])["oov"]
-    noise = error_of_difference(DEV["sst2"], study.options.seeds)
+    noise = error_of_difference("sst2")
 
     def test(*_):
         share, published = ((found - MAJORITY) / (best - MAJORITY) for found, best in ((ours["santext-plus", 1], plain), (paper["santext-plus"][0], .9251)))
@@ -101,10 +100,10 @@ def table1(study):
             (all_beyond(first, noise), "FBDD beats random words.", "random words beat FBDD.", "FBDD and random words are %s" % close))
 
     return Table(
-        scale=scale(glove()), header=["mechanism", "epsilon", "paper", "ours", "tokens changed"], rows=rows,
+        scale=scale(glove()) + " FBDD is `laplace-nearest`.", header=["mechanism", "epsilon", "paper", "ours", "tokens changed"], rows=rows,
         note="" if isinstance(unseen, Missing) else
-             "Differences from the paper: %s of the tokens of SST-2 have no vector in our file and are drawn uniformly, and few texts train one layer, "
-             "so that texts that are not sanitized have a lower score too." % number(unseen, 2),
+             "Differences from the paper: %s of the tokens of SST-2 have no vector in our file and are drawn uniformly. Few texts train one layer, "
+             "so texts that are not sanitized have a lower score too." % number(unseen, 2),
         verdict=verdict([plain, *ours.values()], test, "", ""))
 
 
@@ -126,7 +125,7 @@ def table2(study):
     rows.append(["all", "BERT", 30522, found["vocabulary"], 27469, found["sensitive"]])
     shares.append((27469 / 30522, found["sensitive"], found["vocabulary"]))
     return Table(
-        scale="GloVe: the words of all splits of a task that have a vector in `%s`. QNLI has 9,999 of its 104,743 training pairs. "
+        scale="V: words of the vocabulary. V_S: its sensitive words, a share w of it. GloVe: the words of all splits of a task that have a vector in `%s`. QNLI has 9,999 of its 104,743 training pairs. "
               "BERT: all-MiniLM-L6-v2, which has BERT's WordPieces." % os.path.basename(study.options.vectors),
         header=["task", "vectors", "V, paper", "V, ours", "V_S, paper", "V_S, ours"], rows=rows,
         note="Our file of vectors has few of GloVe's 400,000 words, STS-B is not MedSTS, and `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]`, `[MASK]` and 994 "
@@ -190,7 +189,7 @@ def pretraining(task, what, note=""):
         privacy.append(second["defense_rate"] - first["defense_rate"])
         rates.append(first)
         rows.append(["%d (%d)" % (epsilon, names), before, plain, after, gain, change, privacy[-1]])
-    noise = error_of_difference(DEV[task], study.options.seeds)
+    noise = error_of_difference(task)
 
     def test(*_):
         published = mean([after - before for _, before, after, _ in PAPER3[task].values()])
@@ -205,12 +204,13 @@ def pretraining(task, what, note=""):
                      (beyond(step - change, 2 ** .5 * max(record["original_error"] for record in rates)), same, same, same))
 
     return Table(
-        scale=scale("`%s`" % study.options.model, how["rows"], what) + " %s tokens of pretraining; %d dev texts for the defense rate. %s" % (
-            number(study.options.steps * 32 * 64), study.options.texts, pairing()),
+        scale=scale("`%s`" % study.options.model, how["rows"], what) + " %s tokens of pretraining. %s Figure 5 says how the epsilons are paired." % (
+            number(study.options.steps * 32 * 64), RATE % study.options.texts),
         header=["epsilon (beside the paper's)", "original, paper", "ours", "pretrained, paper", "ours", "change of the defense rate, paper", "ours"], rows=rows,
         note=note, verdict=verdict(gains + privacy, test, "", ""))
 
 
+RATE = "The defense rate is the share of the masked tokens of %d dev texts that an attacker guesses wrong."
 TRAINED = {"sst2": {"frozen": 0, "rate": 3e-4, "rows": "many"}, "qnli": {"frozen": 0, "rate": 3e-4, "rows": "pairs", "length": 96}}
 
 
@@ -239,7 +239,7 @@ def figure4(study):
         rows.append([epsilon or "not sanitized", rates[-1], errors[-1], scores[-1]])
 
     def test(*_):
-        noise, blur = error_of_difference(DEV["sst2"], study.options.seeds), 2 ** .5 * max(errors)
+        noise, blur = error_of_difference("sst2"), 2 ** .5 * max(errors)
         steps = [before - after for before, after in zip(rates, rates[1:])], [after - before for before, after in zip(scores, scores[1:])]
         order = all_beyond([step / blur for step in steps[0]] + [step / noise for step in steps[1]], 1)
         rise, loss = rates[-2] - rates[-1], scores[-1] - scores[-2]
@@ -252,9 +252,9 @@ def figure4(study):
              "the order of the epsilons is another one.", "the order of the epsilons is within two standard errors."))
 
     return Table(
-        scale=scale("`%s`, the attacker too; %d dev texts for the defense rate" % (study.options.model, study.options.texts), "many") + " " + pairing(),
+        scale=scale("`%s`, the attacker too" % study.options.model, "many") + " " + RATE % study.options.texts,
         header=["epsilon", "defense rate, ours", "its standard error", "accuracy, ours"], rows=rows,
-        note="The paper draws its numbers, also of QNLI, and prints two for SST-2: at its epsilon 16 the defense rate is .20 higher than without sanitization, "
+        note="The paper draws its numbers, also of QNLI, and prints two for SST-2. At its epsilon 16 the defense rate is .20 higher than without sanitization, "
              "and the accuracy .04 lower (.055 in its Tables 1 and 3).",
         verdict=verdict(rates + scores, test, "", ""))
 
@@ -290,13 +290,13 @@ def figure5(study):
         all_of.append(column)
     flat = [value for column in all_of for values in column for value in values]
     return Table(
-        scale="1,000 draws of each token of the vocabulary: the regular WordPieces of `%s`, and the words of SST-2 with one of our vectors. "
-              "Medians over the tokens." % study.options.model,
+        scale="N_x: share of the draws that leave a token as it is. S_x: its different outputs. S*_y: different inputs of an output. Medians over the tokens of the "
+              "vocabulary (the regular WordPieces of `%s`, and the words of SST-2 with one of our vectors), 1,000 draws of each." % study.options.model,
         header=["embeddings", "epsilon", "N_x", "S_x", "S*_y"], rows=[[*row[:3], *(v if isinstance(v, Missing) else round(v) for v in row[3:])] for row in rows],
         note="The paper draws its numbers and prints one pair: over BERT's embeddings at epsilon 15 the median of N_x is about .6, with an accuracy of about .81. " + pairing(),
         verdict=verdict(flat, lambda *_: all([row[k] for row in column] == sorted((row[k] for row in column), reverse=k > 0) for column in all_of
                                              for k in range(3)),
-                        "N_x rises with epsilon, S_x and S*_y fall, over both tables.", "not every quantity is monotone in epsilon."))
+                        "N_x rises with epsilon, S_x and S*_y fall, with both embeddings.", "not every quantity is monotone in epsilon."))
 
 
 @study.table
@@ -304,7 +304,7 @@ def figure3(study):
     """Figure 3: SanText+ over w and p, at epsilon 2"""
     shares, chances = (.5, .9), (.1, .3, .9)
     cells = {(w, p): score_of("santext-plus", 2, p=p, share=w) for w in shares for p in chances}
-    noise = error_of_difference(DEV["sst2"], study.options.seeds)
+    noise = error_of_difference("sst2")
 
     def test(*_):
         scores = {key: cell[0] for key, cell in cells.items()}
@@ -316,7 +316,7 @@ def figure3(study):
                      (beyond(by_w, noise), effect + ".", effect + ".", effect + ", less than two standard errors (%s)." % number(2 * noise)))
 
     return Table(
-        scale=scale(glove()), header=["w", "p", "tokens changed", "accuracy, paper", "ours"],
+        scale=scale(glove()) + " w: share of the words that are sensitive; p: probability that another word is replaced.", header=["w", "p", "tokens changed", "accuracy, paper", "ours"],
         rows=[[w, p, cells[w, p][1], .7943 if (w, p) == (.9, .3) else "drawn", cells[w, p][0]] for w in shares for p in chances],
         note="The paper draws its numbers; one of them is in its Table 1.", verdict=verdict([cell[0] for cell in cells.values()], test, "", ""))
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Measures what a certified release gains from more training rows, and from an encoder that is trained within the clip.
 
-How much of the loss at a certified epsilon can better training recover? The ceiling of a task with two classes is base's decision in one bit:
-a mean of +C or -C, right with probability a Phi(C) + (1 - a)(1 - Phi(C)) if base is right with probability a. The gap is the distance of
-`--preset certified` from it. Epsilon holds for any two texts and one released sample, at delta 1e-5. It does not cover the training rows."""
+How much of the loss at a certified epsilon can better training recover? The ceiling for a task with two classes is a release of base's decision: one
+bit, as a mean of +C or -C with noise 1. It is right with probability a Phi(C) + (1 - a)(1 - Phi(C)), if base is right with probability a and Phi is the
+normal distribution function. The gap is how many points `--preset certified` scores below this ceiling. Epsilon holds for any two texts and one released sample, at delta 1e-5. It does not cover the training rows."""
 import math
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from claims import error_of_accuracy
+from claims import DEV_TEXTS, error_of_accuracy
 from common import Missing, Table, unknown
 from decision import right_at_most
 from sweeps import SweepStudy, mean_of, score
@@ -22,6 +22,7 @@ study = SweepStudy(__file__, "The training budget of a certified release", {
     "jobs": (1, "runs at a time"),
 })
 
+TEXTS = DEV_TEXTS["sst2"]
 ROWS = (1000, 3000, 10000)
 EPSILONS = (8, 16, 32)
 HEADER = ["rows of the encoder", "rows of the mechanism", "base", *("epsilon %d (gap)" % epsilon for epsilon in EPSILONS)]
@@ -67,17 +68,14 @@ def points(gap):
 
 def table(study, cases, sentence):
     rows, gaps = zip(*(row(study, *case) for case in cases))
-    scale = "%s, SST-2, seeds: %d, five draws of noise on %d dev texts. Gap: points below base's decision in one bit." % (study.options.model, study.options.seeds, DEV)
+    scale = "%s, SST-2, seeds: %d, five draws of noise on %d dev texts. Gap: points below the ceiling." % (study.options.model, study.options.seeds, TEXTS)
     known = [(gap, row) for gap, row in zip(gaps, rows) if gap is not None]
     if len(known) < 2:
         return Table(scale, HEADER, rows, unknown("some runs are missing."))
     gaps, rows_known = zip(*known)
-    errors = [error_of_accuracy(float(cell.split()[0]), DEV) for row in rows_known for cell in row[3:]]
-    scale += " A score has a standard error of %.1f to %.1f points, so the difference of two scores is noise below %.1f." % (min(errors), max(errors), 2 * math.sqrt(2) * max(errors))
+    errors = [error_of_accuracy(float(cell.split()[0]), TEXTS) for row in rows_known for cell in row[3:]]
+    scale += " A score has a standard error of %.1f to %.1f points, so a difference of two scores below %.1f is within two standard errors." % (min(errors), max(errors), 2 * math.sqrt(2) * max(errors))
     return Table(scale, HEADER, rows, sentence(gaps, rows_known, 2 * math.sqrt(2) * max(errors)))
-
-
-DEV = 872  # texts of SST-2's dev file
 
 
 def verdict(one, other, error):
@@ -89,7 +87,7 @@ def verdict(one, other, error):
 def rows(study):
     "Do more training rows for encoder and mechanism close the gap?"
     return table(study, [(n, n) for n in ROWS], lambda gaps, rows, error: verdict(gaps[0], gaps[-1], error) + (
-        "the gap to the ceiling is %s points at %s rows; base has %s.%s" % (
+        "the mean gap to the ceiling is %s points at %s rows; base has %s.%s" % (
             ", ".join(map(points, gaps)), ", ".join(row[1] for row in rows), ", ".join(row[2] for row in rows),
             " The mechanism is at its ceiling within the error: rows raise only the ceiling, through base." if max(map(abs, gaps)) <= error else "")))
 
@@ -98,9 +96,9 @@ def rows(study):
 def mechanism_rows(study):
     "Do more training rows for the mechanism alone close the gap?"
     return table(study, [(ROWS[-1], n) for n in ROWS], lambda gaps, rows, error: verdict(gaps[0], gaps[-1], error) + (
-        "the gap is %s points at %s rows of the mechanism, from one encoder.%s" % (
+        "the mean gap is %s points at %s rows of the mechanism, from one encoder.%s" % (
             ", ".join(map(points, gaps)), ", ".join(row[1] for row in rows),
-            " %s rows train the mechanism; the other rows serve the encoder." % rows[0][1] if abs(gaps[0]) <= error else "")))
+            " %s rows train it as well within the error; the others serve the encoder." % rows[0][1] if abs(gaps[0]) <= error else "")))
 
 
 @study.table
@@ -111,7 +109,7 @@ def encoder_within_the_clip(study):
     if not isinstance(mechanism(study, *long[1]), Missing):
         cases += long
     made = table(study, cases, lambda gaps, rows, error: verdict(gaps[-2], gaps[-1], error) + (
-        "the gap is %s points with a frozen encoder and %s if all weights are trained within the clip." % (points(gaps[-2]), points(gaps[-1]))))
+        "with %s rows the mean gap is %s points with a frozen encoder, and %s if all weights are trained within the clip." % (rows[-2][0], points(gaps[-2]), points(gaps[-1]))))
     if len(cases) == 2:
         made.rows = [*made.rows, *(row(study, *case)[0] for case in long)]
     return made
