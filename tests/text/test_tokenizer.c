@@ -370,6 +370,22 @@ Test(tiny, texts_as_words_are_not_cut) {
 }
 
 Test(tiny, words_need_a_tokenizer_of_words) {
+    static const struct nvdp__tokenizer_row *const others[] = {&nvdp__bpe_row, &nvdp__unigram_row};
+    for (size_t i = 0; i < 2; i++) {
+        char message[200];
+        snprintf(message, sizeof message,
+                 "DIR: a certificate per word needs a WordPiece tokenizer, whose pieces of a word "
+                 "depend on this word alone, found %s",
+                 others[i]->name);
+        tiny->row = others[i];
+        text_error(ctx, nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_ERR_INPUT, message);
+    }
+    tiny->row = &nvdp__wordpiece_row;
+    tiny->normalizer.count = 2;
+    text_error(ctx, nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_ERR_INPUT,
+               "DIR: a certificate per word needs a tokenizer without a normalizer of its own, "
+               "found one of 2 steps that reads the whole text");
+    tiny->normalizer.count = 0;
     struct nvdp__added_token token = {.name = "new york", .size = 8, .id = TINY_SIZE};
     cr_assert_eq(nvdp__added_put(ctx, &tiny->added, &token), NVDP_OK);
     text_error(
