@@ -216,6 +216,20 @@ static struct nvdp_config *gate_of(struct nvdp_context *ctx, const char *policy,
     return config;
 }
 
+/* Exports the texts of `input`; `more`: names and values of other options, and a NULL. */
+static void export_file(struct nvdp_context *ctx, const char *run, const char *input,
+                        const char *out, const char *const *more) {
+    struct nvdp_config *config = NULL;
+    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    support_set(ctx, config, "input", input);
+    support_set(ctx, config, "out", out);
+    for (; more != NULL && *more != NULL; more += 2)
+        support_set(ctx, config, more[0], more[1]);
+    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    nvdp_config_free(config);
+}
+
 static struct nvdp_gate_result gated_more(struct nvdp_context *ctx, const char *policy,
                                           const char *target, const char *const *more) {
     struct nvdp_gate_result result = NVDP_RESULT(struct nvdp_gate_result);
@@ -259,7 +273,6 @@ Test(gate, compares_a_run_and_its_file) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
     char run[512], shared[512], policy[2048], *text = NULL;
     snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
     snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
@@ -339,14 +352,9 @@ Test(gate, compares_a_run_and_its_file) {
     free(text);
     nvdp_gate_result_free(&result);
 
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
     const char *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\tann\n");
-    support_set(ctx, config, "run", run);
-    support_set(ctx, config, "input", input);
-    support_set(ctx, config, "out", shared);
-    support_set(ctx, config, "person", "author");
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    export_file(ctx, run, input, shared, (const char *const[]){"person", "author", NULL});
     static const char both[] =
         "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 9},\n"
         "{\"measure\": \"person_epsilon\", \"at_most\": 9},\n"
@@ -372,10 +380,9 @@ Test(gate, compares_a_run_and_its_file) {
     is(&result, 1, false, NAN, "expected a delta of at least 1e-05");
     nvdp_gate_result_free(&result);
     /* the samples of another file count */
-    support_set(ctx, config, "out", shared);
-    support_set(ctx, config, "overwrite", "true");
-    support_set(ctx, config, "budget-samples", "2");
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    export_file(ctx, run, input, shared,
+                (const char *const[]){"person", "author", "overwrite", "true", "budget-samples",
+                                      "2", NULL});
     result = gated(ctx, both, shared);
     is(&result, 0, true, person, "");
     is(&result, 1, false, nvdp_gdp_epsilon(2, 1e-5), "expected at most 9");
@@ -394,18 +401,12 @@ Test(gate, compares_a_run_and_its_file) {
                    shared);
     is(&result, 0, false, NAN, "expected a delta of at least 1e-05");
     nvdp_gate_result_free(&result);
-    nvdp_config_free(config);
     /* without a ledger nobody knows how many samples there are */
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
-    support_set(ctx, config, "run", run);
-    support_set(ctx, config, "input", input);
-    support_set(ctx, config, "out", support_scratch_path("uncounted.h5"));
-    support_set(ctx, config, "no-ledger", "true");
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    export_file(ctx, run, input, support_scratch_path("uncounted.h5"),
+                (const char *const[]){"no-ledger", "true", NULL});
     result = gated(ctx, both, support_scratch_path("uncounted.h5"));
     is(&result, 0, false, NAN, "no ledger counts it");
     nvdp_gate_result_free(&result);
-    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
@@ -415,7 +416,6 @@ Test(gate, compares_the_proof_per_word) {
         .method = NVDP_METHOD_WORD, .latent_dim = 2, .epochs = 1, .clip_word = 0.25};
     static const char policy[] = "{\"checks\": [{\"measure\": \"word_epsilon\", \"at_most\": 2}]}";
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
     char run[512], shared[512];
     snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
     snprintf(shared, sizeof shared, "%s", support_scratch_path("a.h5"));
@@ -426,13 +426,8 @@ Test(gate, compares_the_proof_per_word) {
     is(&result, 0, true, NAN, "");
     cr_expect(one >= nvdp_gdp_epsilon(.5, 1e-5) && one < 1.0001 * nvdp_gdp_epsilon(.5, 1e-5));
     nvdp_gate_result_free(&result);
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
-    support_set(ctx, config, "run", run);
-    support_set(ctx, config, "input", input);
-    support_set(ctx, config, "out", shared);
-    support_set(ctx, config, "samples", "2");
-    support_set(ctx, config, "budget-samples", "2");
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    export_file(ctx, run, input, shared,
+                (const char *const[]){"samples", "2", "budget-samples", "2", NULL});
     const double two = nvdp_gdp_epsilon(sqrt(2) * nvdp_gdp_mu(one, 1e-5), 1e-5); /* 2.9 */
     result = gated(ctx, policy, shared);
     is(&result, 0, false, two, "expected at most 2");
@@ -440,20 +435,14 @@ Test(gate, compares_the_proof_per_word) {
     result = gated_with(ctx, policy, run, shared);
     is(&result, 0, false, two, "expected at most 2");
     nvdp_gate_result_free(&result);
-    nvdp_config_free(config);
     /* a file of another method proves nothing per word */
     static const struct run_choice other = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     snprintf(run, sizeof run, "%s", task_run(ctx, "other", &other, NULL));
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
-    support_set(ctx, config, "run", run);
-    support_set(ctx, config, "input", input);
-    support_set(ctx, config, "out", support_scratch_path("b.h5"));
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    export_file(ctx, run, input, support_scratch_path("b.h5"), NULL);
     result = gated(ctx, policy, support_scratch_path("b.h5"));
     is(&result, 0, false, NAN, "expected a finite number, found inf");
     nvdp_gate_result_free(&result);
-    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
@@ -472,17 +461,12 @@ Test(gate, takes_the_larger_epsilon_of_each_kind) {
     static const char policy[] = "{\"checks\": [{\"measure\": \"word_epsilon\", \"at_most\": 2},\n"
                                  "{\"measure\": \"certified_epsilon\", \"at_most\": 30}]}";
     struct nvdp_context *ctx = support_context();
-    struct nvdp_config *config = NULL;
     char run[512], shared[512];
     snprintf(run, sizeof run, "%s", task_run(ctx, "other", &other, NULL));
     snprintf(shared, sizeof shared, "%s", support_scratch_path("other.h5"));
     const char *input = support_scratch_path("texts.tsv");
     support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
-    cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
-    support_set(ctx, config, "run", run);
-    support_set(ctx, config, "input", input);
-    support_set(ctx, config, "out", shared);
-    cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    export_file(ctx, run, input, shared, NULL);
     snprintf(run, sizeof run, "%s", task_run(ctx, "run", &mine, NULL));
     struct nvdp_gate_result result = gated(ctx, policy, run);
     const double word = result.check[0].found, text = result.check[1].found;
@@ -496,7 +480,6 @@ Test(gate, takes_the_larger_epsilon_of_each_kind) {
     is(&result, 0, true, word, "");
     is(&result, 1, false, larger, "expected at most 30");
     nvdp_gate_result_free(&result);
-    nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
 
