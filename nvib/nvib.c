@@ -266,7 +266,6 @@ const struct nvdp__mechanism nvdp__mechanism_nvdp = {
     .infer = infer,
     .forward_sample = forward_sample,
     .backward = backward,
-
     .replaced = replaced,
 };
 

@@ -224,7 +224,6 @@ const struct nvdp__mechanism nvdp__mechanism_sentence = {
     .infer = infer,
     .forward_sample = forward_sample,
     .backward = backward,
-
     .replaced = replaced,
 };
 

@@ -440,7 +440,6 @@ const struct nvdp__mechanism nvdp__mechanism_word = {.name = "word",
                                                      .infer = infer,
                                                      .forward_sample = forward_sample,
                                                      .backward = backward,
-
                                                      .replaced = replaced};
 
 static bool always(const struct nvdp__nvib_config *config) {

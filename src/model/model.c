@@ -18,6 +18,10 @@
 enum { SAMPLE_ROWS = 4096, SAMPLE_TEXTS = 32 };
 enum { SITE_CLASSIFIER = 1 << 20 }; /* dropout site above the encoder's */
 
+static struct nvdp__view view_of(const struct nvdp_model *model) {
+    return model->bottleneck.mechanism->view(model->bottleneck.self);
+}
+
 /* ---- building ---- */
 
 static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanism *mechanism) {
@@ -29,7 +33,7 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
     NVDP_RETURN_IF_FAILED(mechanism->create(mechanism, ctx, &model->bert, &info->nvib,
                                             &model->params, &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;
-    size_t width = mechanism->view(model->bottleneck.self).width;
+    size_t width = view_of(model).width;
     /* A bottleneck and a tagging task have a head of one layer; the name of a head above a
      * pooler depends on the model type. */
     const char *name = pooler ? nvdp__names(info->bert.model_type)->classifier : "classifier";
@@ -230,7 +234,7 @@ const struct nvdp_tokenizer *nvdp_model_tokenizer(const struct nvdp_model *model
 /* Carves all buffers from the arena, or measures them. */
 static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     const struct nvdp__model_info *info = &model->info;
-    size_t width = model->bottleneck.mechanism->view(model->bottleneck.self).width;
+    size_t width = view_of(model).width;
     nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts, model->longest,
                     arena, &model->cache);
     NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->plan(
@@ -399,7 +403,7 @@ static nvdp_status pool(struct nvdp_model *model, const struct nvdp__batch *batc
 static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *batch,
                             const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                             float classifier_dropout) {
-    size_t width = model->bottleneck.mechanism->view(model->bottleneck.self).width;
+    size_t width = view_of(model).width;
     size_t rows = nvdp__model_heads(model, batch);
     NVDP_RETURN_IF_FAILED(pool(model, batch, draw, width));
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout, width);
@@ -481,7 +485,7 @@ static void pool_backward(struct nvdp_model *model, const struct nvdp__batch *ba
 nvdp_status nvdp__model_backward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                  const struct nvdp__pass *pass, double weight_g, double weight_d,
                                  float classifier_dropout, struct nvdp__step_losses *losses) {
-    size_t width = model->bottleneck.mechanism->view(model->bottleneck.self).width;
+    size_t width = view_of(model).width;
     size_t rows = nvdp__model_heads(model, batch);
     losses->task = task_loss(model, batch, pass);
     struct nvdp__linear classifier = classifier_of(model, batch);
@@ -603,9 +607,7 @@ nvdp_status nvdp_model_predict(struct nvdp_context *ctx, struct nvdp_model *mode
 
 nvdp_status nvdp__model_posterior(const struct nvdp_model *model, size_t first_row,
                                   struct nvdp_posteriors *out) {
-    return nvdp__posterior_store(
-        model->ctx, model->bottleneck.mechanism->view(model->bottleneck.self).posterior, first_row,
-        out);
+    return nvdp__posterior_store(model->ctx, view_of(model).posterior, first_row, out);
 }
 
 size_t nvdp__model_replaced(const struct nvdp_model *model) {
@@ -636,7 +638,7 @@ static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__b
 }
 
 struct nvdp__form nvdp__model_form(const struct nvdp_model *model) {
-    return model->bottleneck.mechanism->view(model->bottleneck.self).form;
+    return view_of(model).form;
 }
 
 void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors *posteriors) {

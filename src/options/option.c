@@ -108,12 +108,11 @@ static double number_of(const struct nvdp_option *row, const union nvdp__value *
 nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
                                const struct nvdp_option *row, const union nvdp__value *value) {
     if (!is_number(row) || (row->min == 0 && row->max == 0)) return NVDP_OK;
-    char key[NVDP__KEY_SIZE];
     double number = number_of(row, value);
     if (number >= row->min && number <= row->max) return NVDP_OK;
     if ((row->traits & NVDP_TRAIT_NEGATIVE) != 0 && number < 0) return NVDP_OK;
-    nvdp__option_key(row, key);
-    const struct nvdp__naming option = nvdp__as_option(ctx, row->name);
+    struct nvdp__naming name = nvdp__as_option(ctx, row->name); /* as typed, or a key of a file */
+    if (prefix != NULL) nvdp__option_key(row, name.text);
     char expected[NVDP__EXPECTED_SIZE];
     if (row->max < DBL_MAX)
         nvdp__snprintf(expected, sizeof expected, "%g to %g", row->min, row->max);
@@ -122,8 +121,8 @@ nvdp_status nvdp__option_check(struct nvdp_context *ctx, const char *prefix,
     else
         nvdp__snprintf(expected, sizeof expected, "a finite number");
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s%s%s: expected %s, found %g",
-                      prefix != NULL ? prefix : "", prefix != NULL ? ": " : "",
-                      prefix != NULL ? key : option.text, expected, number);
+                      prefix != NULL ? prefix : "", prefix != NULL ? ": " : "", name.text, expected,
+                      number);
 }
 
 const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp__value *value,

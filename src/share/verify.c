@@ -811,7 +811,7 @@ static void merge_checks(struct verify *all, const char *name, const struct nvdp
 }
 
 /* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
- * less per word, both begin with that, because they must hold for every file. */
+ * less per word, both say so first, because they must hold for every file. */
 static void take_weakest(struct verify *all, const char *name, size_t files, size_t texts,
                          const struct nvdp_verification *of) {
     struct nvdp_verification *to = &all->found;
