@@ -378,7 +378,8 @@ Test(tiny, words_need_a_tokenizer_of_words) {
                  "depend on this word alone, found %s",
                  others[i]->name);
         tiny->row = others[i];
-        text_error(ctx, nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_ERR_INPUT, message);
+        text_error(ctx, nvdp__tokenizer_read_words(ctx, "DIR", tiny), NVDP_ERR_INPUT, "%s",
+                   message);
     }
     tiny->row = &nvdp__wordpiece_row;
     tiny->normalizer.count = 2;
