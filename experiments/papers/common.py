@@ -261,8 +261,8 @@ class Study:
         with open(self.options.page, "w", encoding="utf-8") as file:
             for text in ("# " + self.title, self.lead and self.lead(), clean(inspect.getdoc(sys.modules["__main__"]).split("\n\n")[1])):
                 file.write(text + "\n\n" if text else "")
-            file.write("`experiments/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in "
-                       "all. A cell *not run* names the estimate for one core; `--hours N` runs it.\n\n" % (self.place, seconds / 60))
+            file.write("`experiments/%s/run.py page` writes this page from the stored records, whose measurements took %.0f minutes in all.%s\n\n" % (
+                self.place, seconds / 60, " A cell *not run* names the estimate for one core; `--hours N` runs it." * any("| not run;" in text for text in tables)))
             file.write("\n\n".join(tables) + "\n")
         for name, draw in self.figures.items():
             path = os.path.join(os.path.dirname(self.options.page), "figures", name)
