@@ -12,7 +12,6 @@
 #include "rdp/divergence.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
-#include "text/conll.h"
 #include "text/dataset.h"
 
 #include <math.h>
@@ -408,22 +407,17 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     nvdp_status status = NVDP_OK;
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp__text_attack_options *o = a->options;
-    const bool tagged = nvdp__conll_recognize(a->ctx, path);
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp_dataset *encoded = NULL;
     size_t all = 0;
-    if (tagged)
-        NVDP_TRY(nvdp__dataset_load_tagged(a->ctx, t->tokenizer, t->inverter.length, 0, 0, path,
-                                           &out->data));
-    else
-        NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
-    if (tagged) all = out->data->count;
+    NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
     if (directory == NULL || strcmp(vectors, directory) != 0) {
         NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
         goto cleanup;
     }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
-    if (tagged)
+    if (out->data->tag !=
+        NULL) /* sentences, in the parts that the prior's tokenizer makes of them */
         NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, out->data, info.prompt,
                               nvdp_encoder_tokenizer(t->judge.encoder),
                               nvdp__min(info.max_length, MAX_LENGTH), &encoded));
