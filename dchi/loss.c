@@ -194,7 +194,14 @@ cleanup:
 nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                                double precision, size_t length, const int32_t *a, const int32_t *b,
                                struct nvdp_interval *out) {
-    struct pair of = {ctx, dchi, delta, NAN, precision, length, a, b};
+    struct pair of = {.ctx = ctx,
+                      .dchi = dchi,
+                      .delta = delta,
+                      .epsilon = NAN,
+                      .precision = precision,
+                      .length = length,
+                      .a = a,
+                      .b = b};
     return epsilon_or_delta(&of, out);
 }
 
@@ -230,7 +237,14 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
             "text privatization: epsilon: expected a finite number of at least 0, found %g",
             epsilon);
     NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
-    struct pair of = {ctx, dchi, NAN, epsilon, precise, length_a, a, b};
+    struct pair of = {.ctx = ctx,
+                      .dchi = dchi,
+                      .delta = NAN,
+                      .epsilon = epsilon,
+                      .precision = precise,
+                      .length = length_a,
+                      .a = a,
+                      .b = b};
     if (length_a == length_b) return epsilon_or_delta(&of, out);
     *out = (struct nvdp_interval){1, 1};
     return NVDP_OK;
