@@ -122,8 +122,8 @@ static const struct nvdp_option model_options[] = {
      "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
      "file in the format of --config; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
-    {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp, nvdp or word",
-     "nvdp", AT(method), .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
+    {"method", NVDP_OPTION_CHOICE, "M", nvdp__method_help, "nvdp", AT(method),
+     .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
     {"encoder", NVDP_OPTION_CHOICE, "E",
      "bert: the encoder of the model"
 #define ENCODER(name)
