@@ -528,7 +528,7 @@ static nvdp_status check_options(const struct nvdp__attacked *attacked, const ch
                           surrogate != NULL ? "surrogate" : "an encoder in posteriors");
     if (surrogate == NULL && nvdp_config_is_set(config, "aligned"))
         return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
-                          "{aligned}: expected it with {surrogate}, found none");
+                          "{aligned}: needs {surrogate}, found none");
     return NVDP_OK;
 }
 

@@ -483,7 +483,7 @@ Test(invert, a_run) {
         const char *message;
     } refused[] = {{{"prior", "@run/model"}, "masked-LM head"},
                    {{"tokens", "500"}, "max_position_embeddings"},
-                   {{"aligned", "50"}, "expected it with --surrogate"},
+                   {{"aligned", "50"}, "aligned: needs --surrogate"},
                    {{"attacked", "@known.txt"}, "attacked: expected it with --posteriors alone"},
                    {{"public", "@nowhere.tsv"}, "nowhere.tsv"}};
     for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {
