@@ -15,8 +15,7 @@
 
 /* ---- the orders ---- */
 
-/* Computing the sum over outputs y of w_a e^(k (t - h)); k = order - 1, t = log w_a/w_b, h
- * >= |t|. */
+/* Ways to compute the sum over outputs y of w_a e^(k (t - h)), where k = order - 1, t = log w_a/w_b and h >= |t|. */
 enum way {
     BASE,    /* from a quotient of stored powers of every token */
     DIRECT,  /* one exponential per y */
