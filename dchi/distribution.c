@@ -468,7 +468,7 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
     struct candidates of = {.rate = exact ? dchi->eta / 2 : dchi->eta,
                             .factor = dchi->sensitive != NULL ? -log(dchi->p) : 0};
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
-    size_t others;
+    size_t others = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(choose_candidates(ctx, dchi, inputs, seed, &of, &others));
     if (exact) NVDP_TRY(sum_candidates(ctx, dchi, &of));
