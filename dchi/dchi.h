@@ -82,9 +82,6 @@ double nvdp__distance_from(const struct nvdp_vectors *vectors, const double *poi
 double nvdp__token_distance(const struct nvdp_vectors *vectors, size_t a, size_t b);
 /* Writes c_j of a row, rounded to float32. */
 void nvdp__vectors_center_row(const struct nvdp_vectors *vectors, size_t token, float *c);
-/* c_j of rows [first, first + n): those of the table, or written to buffer [n, dim] by all threads. */
-const float *nvdp__vectors_centered(const struct nvdp_vectors *vectors, int threads, size_t first,
-                                    size_t n, float *buffer);
 
 /* Inputs whose distances are computed together: each row of the table is then read once for all. */
 enum { NVDP__DCHI_BLOCK = 8 };

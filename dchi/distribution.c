@@ -381,63 +381,98 @@ static double log_sum_of(const struct nvdp_dchi *dchi, const struct candidates *
     return -dchi->eta / 2 * d - row[y] - (i < of->protected ? 0 : of->factor);
 }
 
-nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
-                            uint64_t seed, struct nvdp_dchi_worst *out) {
-    nvdp_status status = NVDP_OK;
-    const size_t count = dchi->vectors->count;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    const bool random = nvdp__dchi_uniform(dchi);
-    const bool exact = nvdp__dchi_exact(dchi) && !random;
-    const int threads = nvdp_context_threads(ctx);
-    const size_t chunk = 16 * (size_t)threads; /* blocks between two checks for cancellation */
+/* Draws up to `inputs` protected and `inputs` other tokens; 0: takes all. *others: number of tokens that are not
+ * protected. */
+static nvdp_status choose_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                     size_t inputs, uint64_t seed, struct candidates *of,
+                                     size_t *others) {
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
-    struct nvdp_dchi_worst worst = {.struct_size = sizeof worst};
-    struct candidates of = {.rate = exact ? dchi->eta / 2 : dchi->eta,
-                            .factor = dchi->sensitive != NULL ? -log(dchi->p) : 0};
-    struct best best = {.value = -INFINITY, .bound = -INFINITY};
-    struct best *found = NULL;
-    double *rows = NULL;
-    size_t protected = 0, others = count;
-    NVDP_TRY(NVDP__NEW(ctx, of.token, count));
+    const size_t count = dchi->vectors->count;
+    size_t protected = 0, end = count;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, of->token, count));
     for (size_t x = 0; x < count; x++) /* the others from the end */
-        of.token[nvdp__comes_out(dchi, x) ? protected ++ : --others] = (int32_t)x;
-    others = count - protected;
-    of.protected = inputs == 0 || inputs > protected ? protected : inputs;
-    const size_t some = inputs == 0 || inputs > others ? others : inputs;
-    of.all = of.protected + some;
-    nvdp__dchi_draw(&stream, of.protected, protected, of.token);
-    nvdp__dchi_draw(&stream, some, others, of.token + protected);
-    memmove(of.token + of.protected, of.token + protected, some * sizeof *of.token);
-    const size_t blocks = nvdp__blocks(of.all, BLOCK), searched = nvdp__blocks(of.protected, BLOCK);
-    NVDP_TRY(NVDP__NEW(ctx, of.log_sum, of.all));
-    NVDP_TRY(NVDP__NEW(ctx, found, searched));
-    NVDP_TRY(NVDP__NEW(ctx, rows, exact ? (size_t)threads * BLOCK * count : 0));
-    for (size_t first = 0; first < blocks && exact; first += chunk) {
-        const size_t end = blocks - first < chunk ? blocks : first + chunk;
+        of->token[nvdp__comes_out(dchi, x) ? protected ++ : --end] = (int32_t)x;
+    *others = count - protected;
+    of->protected = inputs == 0 ? protected : nvdp__min(inputs, protected);
+    const size_t some = inputs == 0 ? *others : nvdp__min(inputs, *others);
+    of->all = of->protected + some;
+    nvdp__dchi_draw(&stream, of->protected, protected, of->token);
+    nvdp__dchi_draw(&stream, some, *others, of->token + protected);
+    memmove(of->token + of->protected, of->token + protected, some * sizeof *of->token);
+    return NVDP__NEW(ctx, of->log_sum, of->all);
+}
+
+/* Blocks between two checks for cancellation. */
+static size_t chunk_of(int threads) {
+    return 16 * (size_t)threads;
+}
+
+/* Computes of->log_sum for a mechanism with a table of output probabilities. */
+static nvdp_status sum_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                  struct candidates *of) {
+    nvdp_status status = NVDP_OK;
+    const size_t count = dchi->vectors->count, blocks = nvdp__blocks(of->all, BLOCK);
+    const int threads = nvdp_context_threads(ctx);
+    double *rows = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
+    for (size_t first = 0; first < blocks; first += chunk_of(threads)) {
+        const size_t end = nvdp__min(blocks, first + chunk_of(threads));
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++) {
             double *row = rows + (size_t)omp_get_thread_num() * BLOCK * count;
-            const size_t length = nvdp__block_length(of.all, BLOCK, b);
-            nvdp__dchi_rows(dchi, length, of.token + b * BLOCK, row);
+            const size_t length = nvdp__block_length(of->all, BLOCK, b);
+            nvdp__dchi_rows(dchi, length, of->token + b * BLOCK, row);
             for (size_t i = 0; i < length; i++)
-                of.log_sum[b * BLOCK + i] = log_sum_of(dchi, &of, b * BLOCK + i, row + i * count);
+                of->log_sum[b * BLOCK + i] = log_sum_of(dchi, of, b * BLOCK + i, row + i * count);
         }
     }
-    for (size_t first = 0; first < searched && !random; first += chunk) {
-        const size_t end = searched - first < chunk ? searched : first + chunk;
+cleanup:
+    free(rows);
+    return status;
+}
+
+static nvdp_status search_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                     const struct candidates *of, struct best *best) {
+    nvdp_status status = NVDP_OK;
+    const size_t blocks = nvdp__blocks(of->protected, BLOCK);
+    const int threads = nvdp_context_threads(ctx);
+    struct best *found = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, found, blocks));
+    for (size_t first = 0; first < blocks; first += chunk_of(threads)) {
+        const size_t end = nvdp__min(blocks, first + chunk_of(threads));
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t b = first; b < end; b++)
-            found[b] = search(dchi, &of, b);
+            found[b] = search(dchi, of, b);
     }
-    for (size_t b = 0; b < searched && !random; b++) {
-        double bound = fmax(found[b].bound, best.bound);
-        if (found[b].value > best.value) best = found[b];
-        best.bound = bound;
+    for (size_t b = 0; b < blocks; b++) {
+        double bound = fmax(found[b].bound, best->bound);
+        if (found[b].value > best->value) *best = found[b];
+        best->bound = bound;
     }
-    if (of.all < count && !random) NVDP_TRY(diameter_bound(ctx, dchi, of.factor, &best.bound));
+    if (of->all < dchi->vectors->count)
+        NVDP_TRY(diameter_bound(ctx, dchi, of->factor, &best->bound));
+cleanup:
+    free(found);
+    return status;
+}
+
+nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
+                            uint64_t seed, struct nvdp_dchi_worst *out) {
+    nvdp_status status = NVDP_OK;
+    const bool random = nvdp__dchi_uniform(dchi), exact = nvdp__dchi_exact(dchi) && !random;
+    const size_t count = dchi->vectors->count;
+    struct nvdp_dchi_worst worst = {.struct_size = sizeof worst};
+    struct candidates of = {.rate = exact ? dchi->eta / 2 : dchi->eta,
+                            .factor = dchi->sensitive != NULL ? -log(dchi->p) : 0};
+    struct best best = {.value = -INFINITY, .bound = -INFINITY};
+    size_t others = 0;
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(choose_candidates(ctx, dchi, inputs, seed, &of, &others));
+    if (exact) NVDP_TRY(sum_candidates(ctx, dchi, &of));
+    if (!random) NVDP_TRY(search_candidates(ctx, dchi, &of, &best));
     worst.inputs = of.protected;
     worst.finite = best.value > 0 ? best.value : 0;
     worst.x = best.x;
@@ -450,7 +485,5 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
 cleanup:
     free(of.token);
     free(of.log_sum);
-    free(found);
-    free(rows);
     return status;
 }

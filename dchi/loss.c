@@ -17,15 +17,21 @@ static const double max_tilted = 12;
  * for which double has too few digits. */
 static const double max_range = 1e12;
 
-/* The positions at which two texts of the same length have different output distributions. */
+/* The positions at which two texts of the same length have different output distributions, and the question: epsilon at
+ * delta, or delta at epsilon if delta is NaN. */
 struct pair {
+    struct nvdp_context *ctx;
     const struct nvdp_dchi *dchi;
-    const int32_t *a, *b;
-    size_t n, *position;
-    double *rows;  /* [threads, 2, V] */
-    double *means; /* [n, TILTS] M(k) of each position */
-    double *range; /* [n] max difference of two losses */
-    bool *equal;   /* [n] both outputs have the same distribution */
+    double delta, epsilon, precision; /* precision: width of the answer in proportion to it */
+    size_t length;
+    const int32_t *a, *b; /* [length] */
+    int threads;
+    size_t n, *position;          /* [n] */
+    double *rows;                 /* [threads, 2, V] */
+    double *means;                /* [n, TILTS] M(k) of each position */
+    double *range;                /* [n] max difference of two losses */
+    bool *equal;                  /* [n] both outputs have the same distribution */
+    struct nvdp__loss_part *part; /* [n] */
 };
 
 static double distance(const struct pair *of, size_t i) {
@@ -75,99 +81,128 @@ static void remove_equal(struct pair *of) {
     of->n = n;
 }
 
-/* Computes epsilon at a delta, or delta at an epsilon (delta is NaN). */
-static nvdp_status between(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
-                           double epsilon, double precision, size_t length, const int32_t *a,
-                           const int32_t *b, struct nvdp_interval *out) {
+static nvdp_status find_positions(struct pair *of) {
     nvdp_status status = NVDP_OK;
-    const size_t count = dchi->vectors->count, dim = dchi->vectors->dim;
-    struct pair of = {.dchi = dchi, .a = a, .b = b};
-    struct nvdp__loss_part *part = NULL;
-    struct nvdp__loss loss = {0};
-    nvdp_status failed = NVDP_OK;
-    int best = 0;
-    double smallest = INFINITY, range = 0;
-    NVDP_TRY(NVDP__NEW(ctx, of.position, length));
-    for (size_t i = 0; i < length; i++)
-        if (a[i] != b[i]) of.position[of.n++] = i;
-    const int limit = nvdp_context_threads(ctx);
-    const int threads = of.n < (size_t)limit ? (int)(of.n > 0 ? of.n : 1) : limit;
-    NVDP_TRY(NVDP__NEW(ctx, of.rows, nvdp__dchi_exact(dchi) ? (size_t)threads * 2 * count : 0));
-    NVDP_TRY(NVDP__NEW(ctx, of.means, of.n * TILTS));
-    NVDP_TRY(NVDP__NEW(ctx, of.range, of.n));
-    NVDP_TRY(NVDP__NEW(ctx, of.equal, of.n));
-    NVDP_TRY(NVDP__NEW(ctx, part, of.n));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t i = 0; i < of.n; i++)
-        means(&of, i);
-    remove_equal(&of);
-    if (of.n == 0) {
-        *out = (struct nvdp_interval){0, 0};
-        goto cleanup;
-    }
-    for (size_t i = 0; i < of.n; i++)
-        range += of.range[i];
-    if (isinf(range) || (!nvdp__dchi_exact(dchi) && range > max_range)) {
-        /* because |L| <= range/2 */
-        *out = (struct nvdp_interval){0, isnan(delta) ? epsilon < range / 2 : range / 2};
-        goto cleanup;
-    }
-    bool only_bound = dchi->row->bound_of != NULL;
-    for (size_t i = 0; i < of.n; i++)
-        only_bound |= !nvdp__dchi_exact(dchi) && (a[of.position[i]] < 0 || b[of.position[i]] < 0);
+    const size_t count = of->dchi->vectors->count;
+    NVDP_TRY(NVDP__NEW(of->ctx, of->position, of->length));
+    for (size_t i = 0; i < of->length; i++)
+        if (of->a[i] != of->b[i]) of->position[of->n++] = i;
+    const int limit = nvdp_context_threads(of->ctx);
+    of->threads = of->n < (size_t)limit ? (int)(of->n > 0 ? of->n : 1) : limit;
+    NVDP_TRY(NVDP__NEW(of->ctx, of->rows,
+                       nvdp__dchi_exact(of->dchi) ? (size_t)of->threads * 2 * count : 0));
+    NVDP_TRY(NVDP__NEW(of->ctx, of->means, of->n * TILTS));
+    NVDP_TRY(NVDP__NEW(of->ctx, of->range, of->n));
+    NVDP_TRY(NVDP__NEW(of->ctx, of->equal, of->n));
+    NVDP_TRY(NVDP__NEW(of->ctx, of->part, of->n));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
+    for (size_t i = 0; i < of->n; i++)
+        means(of, i);
+    remove_equal(of);
+cleanup:
+    return status;
+}
+
+static void release(struct pair *of) {
+    for (size_t i = 0; i < of->n && of->part != NULL; i++)
+        free(of->part[i].mass);
+    free(of->part);
+    free(of->position);
+    free(of->rows);
+    free(of->means);
+    free(of->range);
+    free(of->equal);
+}
+
+/* Returns the tilt with the best bound, and the bound: Canonne, Kamath & Steinke 2020, Proposition 12, in either
+ * direction. */
+static double best_tilt(const struct pair *of, double *bound) {
+    double best = tilt(0);
+    *bound = INFINITY;
     for (int t = 0; t < TILTS; t++) {
-        const double k = tilt(t);
+        const double k = tilt(t), gain = k * log(k / (k + 1)) - log1p(k);
         double sum = 0;
-        for (size_t i = 0; i < of.n; i++)
-            sum += of.means[i * TILTS + (size_t)t];
-        /* Canonne, Kamath & Steinke 2020, Proposition 12, in either direction: chooses the tilt
-         * with the best bound. */
-        const double gain = k * log(k / (k + 1)) - log1p(k);
-        const double bound =
-            isnan(delta) ? sum + gain - k * epsilon : (sum + gain - log(delta)) / k;
-        if (bound < smallest) {
-            smallest = bound;
-            best = t;
-        }
+        for (size_t i = 0; i < of->n; i++)
+            sum += of->means[i * TILTS + (size_t)t];
+        const double found =
+            isnan(of->delta) ? sum + gain - k * of->epsilon : (sum + gain - log(of->delta)) / k;
+        if (found < *bound) best = k;
+        *bound = fmin(found, *bound);
     }
-    const double size = isnan(delta) ? epsilon : smallest;
-    const double step =
-        fmax(precision * fmax(size, 0.1) / (double)of.n, range / (double)MAX_POINTS);
-    const double k = fmin(tilt(best), max_tilted / (step * (double)of.n));
-    const double cut = 1e-7 / (double)of.n;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (size_t i = 0; i < of.n; i++) {
-        const double *rows = rows_of(&of, i);
-        nvdp_status made =
-            rows != NULL
-                ? nvdp__loss_discrete(ctx, count, rows, rows + count, k, step, cut, &part[i])
-                : nvdp__loss_laplace(ctx, dim, distance(&of, i), k, step, cut, &part[i]);
+    return best;
+}
+
+/* Computes the loss of each position on the grid. */
+static nvdp_status grid_losses(const struct pair *of, double k, double step) {
+    const size_t count = of->dchi->vectors->count, dim = of->dchi->vectors->dim;
+    const double cut = 1e-7 / (double)of->n;
+    nvdp_status failed = NVDP_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
+    for (size_t i = 0; i < of->n; i++) {
+        const double *rows = rows_of(of, i);
+        nvdp_status made = rows != NULL ? nvdp__loss_discrete(of->ctx, count, rows, rows + count, k,
+                                                              step, cut, &of->part[i])
+                                        : nvdp__loss_laplace(of->ctx, dim, distance(of, i), k, step,
+                                                             cut, &of->part[i]);
         if (made != NVDP_OK) {
 #pragma omp critical
             failed = made;
         }
     }
-    NVDP_TRY(failed);
-    NVDP_TRY(nvdp__loss_sum(ctx, of.n, part, k, step, &loss));
-    *out = isnan(delta) ? nvdp__loss_delta(&loss, epsilon) : nvdp__loss_epsilon(&loss, delta);
-    if (only_bound) out->low = 0; /* only an upper bound is known */
+    return failed;
+}
+
+/* Returns true if a position has only an upper bound of its loss. */
+static bool only_bounded(const struct pair *of) {
+    bool only = of->dchi->row->bound_of != NULL;
+    for (size_t i = 0; i < of->n && !nvdp__dchi_exact(of->dchi); i++)
+        only |= of->a[of->position[i]] < 0 || of->b[of->position[i]] < 0;
+    return only;
+}
+
+static nvdp_status epsilon_or_delta(struct pair *of, struct nvdp_interval *out) {
+    nvdp_status status = NVDP_OK;
+    const bool asks_delta = isnan(of->delta);
+    struct nvdp__loss loss = {0};
+    double range = 0, bound;
+    NVDP_TRY(find_positions(of));
+    if (of->n == 0) {
+        *out = (struct nvdp_interval){0, 0};
+        goto cleanup;
+    }
+    for (size_t i = 0; i < of->n; i++)
+        range += of->range[i];
+    if (isinf(range) || (!nvdp__dchi_exact(of->dchi) && range > max_range)) {
+        /* because |L| <= range/2 */
+        *out = (struct nvdp_interval){0, asks_delta ? of->epsilon < range / 2 : range / 2};
+        goto cleanup;
+    }
+    const double best = best_tilt(of, &bound), size = asks_delta ? of->epsilon : bound;
+    const double step =
+        fmax(of->precision * fmax(size, 0.1) / (double)of->n, range / (double)MAX_POINTS);
+    const double k = fmin(best, max_tilted / (step * (double)of->n));
+    NVDP_TRY(grid_losses(of, k, step));
+    NVDP_TRY(nvdp__loss_sum(of->ctx, of->n, of->part, k, step, &loss));
+    *out = asks_delta ? nvdp__loss_delta(&loss, of->epsilon) : nvdp__loss_epsilon(&loss, of->delta);
+    if (only_bounded(of)) out->low = 0;
 cleanup:
-    for (size_t i = 0; i < of.n && part != NULL; i++)
-        free(part[i].mass);
-    free(part);
     nvdp__loss_free(&loss);
-    free(of.position);
-    free(of.rows);
-    free(of.means);
-    free(of.range);
-    free(of.equal);
+    release(of);
     return status;
 }
 
 nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, double delta,
                                double precision, size_t length, const int32_t *a, const int32_t *b,
                                struct nvdp_interval *out) {
-    return between(ctx, dchi, delta, NAN, precision, length, a, b, out);
+    struct pair of = {.ctx = ctx,
+                      .dchi = dchi,
+                      .delta = delta,
+                      .epsilon = NAN,
+                      .precision = precision,
+                      .length = length,
+                      .a = a,
+                      .b = b};
+    return epsilon_or_delta(&of, out);
 }
 
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
@@ -187,7 +222,8 @@ nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *
                           "text privatization: delta: expected a number between 0 and 1, found %g",
                           delta);
     NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
-    if (length_a == length_b) return between(ctx, dchi, delta, NAN, precise, length_a, a, b, out);
+    if (length_a == length_b)
+        return nvdp__dchi_epsilon(ctx, dchi, delta, precise, length_a, a, b, out);
     *out = (struct nvdp_interval){INFINITY, INFINITY};
     return NVDP_OK;
 }
@@ -201,7 +237,15 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
             "text privatization: epsilon: expected a finite number of at least 0, found %g",
             epsilon);
     NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
-    if (length_a == length_b) return between(ctx, dchi, NAN, epsilon, precise, length_a, a, b, out);
+    struct pair of = {.ctx = ctx,
+                      .dchi = dchi,
+                      .delta = NAN,
+                      .epsilon = epsilon,
+                      .precision = precise,
+                      .length = length_a,
+                      .a = a,
+                      .b = b};
+    if (length_a == length_b) return epsilon_or_delta(&of, out);
     *out = (struct nvdp_interval){1, 1};
     return NVDP_OK;
 }

@@ -221,8 +221,9 @@ void nvdp__vectors_center_row(const struct nvdp_vectors *vectors, size_t token, 
                   c);
 }
 
-const float *nvdp__vectors_centered(const struct nvdp_vectors *vectors, int threads, size_t first,
-                                    size_t n, float *buffer) {
+/* Returns c_j of rows [first, first + n): from the table, or written to buffer [n, dim] by all threads. */
+static const float *centered_rows(const struct nvdp_vectors *vectors, int threads, size_t first,
+                                  size_t n, float *buffer) {
     const size_t dim = vectors->dim;
     if (vectors->centered != NULL) return vectors->centered + first * dim;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -347,7 +348,7 @@ static void search_block(struct nvdp__device *dev, const struct nvdp_vectors *ve
             of.half[j] = (float)(vectors->norm[from + j] * vectors->norm[from + j] / 2);
             of.length[j] = (float)(vectors->norm[from + j] * (1 + 1e-6));
         }
-        const float *c = nvdp__vectors_centered(vectors, dev->threads, from, wide, rows);
+        const float *c = centered_rows(vectors, dev->threads, from, wide, rows);
         nvdp__gemm(dev, 1, false, nvdp__f32(n, dim, z), true, nvdp__f32(wide, dim, c), 0,
                    nvdp__f32(n, wide, dot));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(dev->threads)

@@ -15,8 +15,7 @@
 
 /* ---- the orders ---- */
 
-/* Computing the sum over outputs y of w_a e^(k (t - h)); k = order - 1, t = log w_a/w_b, h
- * >= |t|. */
+/* Ways to compute the sum over outputs y of w_a e^(k (t - h)), where k = order - 1, t = log w_a/w_b and h >= |t|. */
 enum way {
     BASE,    /* from a quotient of stored powers of every token */
     DIRECT,  /* one exponential per y */
@@ -294,10 +293,20 @@ struct tile {
     size_t width;
 };
 
+/* Adds the outputs of the tile to both sums of a pair, for each order. */
 NVDP__CLONES
-static void add_pair(size_t m, const struct order *orders, double h, const double *w_a,
-                     const double *w_b, const double *log_a, const double *log_b,
-                     const double *power_a, const double *power_b, double *scratch, double *value) {
+static void add_pair(const struct work *work, const struct tile *tile, size_t pair,
+                     double *scratch) {
+    const struct order *orders = work->orders;
+    const struct token_pair *tokens = &work->pair[pair];
+    const size_t m = work->m, from = tokens->a * (size_t)WIDTH, to = tokens->b * (size_t)WIDTH;
+    const double h =
+        nvdp__dchi_distance(work->dchi, work->token[tokens->a], work->token[tokens->b]) / 2;
+    const double *w_a = tile->weight + from, *w_b = tile->weight + to;
+    const double *log_a = tile->log_weight + from, *log_b = tile->log_weight + to;
+    const double *power_a = tile->power + from * work->bases;
+    const double *power_b = tile->power + to * work->bases;
+    double *value = work->value + pair * 2 * m;
     for (size_t k = 0; k < m; k++) {
         double *u = scratch + 2 * k * WIDTH, *v = u + WIDTH, forward = 0, backward = 0;
         const struct order *of = &orders[k];
@@ -348,12 +357,12 @@ static void fill_tile(const struct work *work, struct tile *tile, size_t x, stru
     double scratch[NVDP__ROW_WIDEST];
     const double *from = nvdp__row(vectors, (size_t)work->token[x], scratch);
     for (size_t y = 0; y < WIDTH; y++) {
-        const bool backward = y < tile->width;
+        const bool used = y < tile->width;
         log_weight[y] =
-            backward ? -work->dchi->eta / 2 *
-                           nvdp__distance(vectors->dim, from, tile->outputs + y * vectors->dim)
-                     : 0;
-        weight[y] = backward ? exp(log_weight[y]) : 0;
+            used ? -work->dchi->eta / 2 *
+                       nvdp__distance(vectors->dim, from, tile->outputs + y * vectors->dim)
+                 : 0;
+        weight[y] = used ? exp(log_weight[y]) : 0;
     }
     double largest = z->largest;
     for (size_t y = 0; y < tile->width && largest < 0; y++)
@@ -439,8 +448,9 @@ static nvdp_status santext_pairs(struct work *work) {
     struct tile tile = {0};
     struct scaled *z = NULL;
     double *log_sum = NULL, *scratch = NULL;
-    uint32_t *fast = NULL;
-    size_t fasts = 0;
+    uint32_t *summed =
+        NULL; /* [n] pairs of known tokens, one of them sensitive: these have finite divergences */
+    size_t n = 0;
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, work->ctx, "pairs", "output", 0, count);
     NVDP_TRY(NVDP__NEW(work->ctx, tile.weight, work->tokens * WIDTH));
@@ -450,16 +460,16 @@ static nvdp_status santext_pairs(struct work *work) {
     NVDP_TRY(NVDP__NEW(work->ctx, z, work->tokens));
     NVDP_TRY(NVDP__NEW(work->ctx, log_sum, work->tokens));
     NVDP_TRY(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, fast, work->pairs));
+    NVDP_TRY(NVDP__NEW(work->ctx, summed, work->pairs));
     for (size_t x = 0; x < work->tokens; x++)
         z[x].largest = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
     for (size_t i = 0; i < work->pairs; i++) {
         const struct token_pair *pair = &work->pair[i];
         const bool known = work->token[pair->a] >= 0 && work->token[pair->b] >= 0;
         if (known && (is_sensitive(work, pair->a) || is_sensitive(work, pair->b)))
-            fast[fasts++] = (uint32_t)i;
+            summed[n++] = (uint32_t)i;
     }
-    for (size_t y = 0; y < count && fasts > 0;) {
+    for (size_t y = 0; y < count && n > 0;) {
         for (tile.width = 0; y < count && tile.width < WIDTH; y++)
             if (dchi->sensitive == NULL || dchi->sensitive[y] != 0)
                 nvdp_vectors_row(dchi->vectors, y, tile.outputs + tile.width++ * dim);
@@ -468,15 +478,9 @@ static nvdp_status santext_pairs(struct work *work) {
         for (size_t x = 0; x < work->tokens; x++)
             fill_tile(work, &tile, x, &z[x]);
 #pragma omp parallel for schedule(dynamic, 256) num_threads(threads)
-        for (size_t i = 0; i < fasts; i++) {
-            const size_t a = work->pair[fast[i]].a, b = work->pair[fast[i]].b;
-            const double h = nvdp__dchi_distance(dchi, work->token[a], work->token[b]) / 2;
-            add_pair(m, work->orders, h, tile.weight + a * WIDTH, tile.weight + b * WIDTH,
-                     tile.log_weight + a * WIDTH, tile.log_weight + b * WIDTH,
-                     tile.power + a * work->bases * WIDTH, tile.power + b * work->bases * WIDTH,
-                     scratch + (size_t)omp_get_thread_num() * 2 * m * WIDTH,
-                     work->value + (size_t)fast[i] * 2 * m);
-        }
+        for (size_t i = 0; i < n; i++)
+            add_pair(work, &tile, summed[i],
+                     scratch + (size_t)omp_get_thread_num() * 2 * m * WIDTH);
         nvdp__meter_update(&meter, y, (double)y, "output", NAN);
     }
     for (size_t x = 0; x < work->tokens; x++)
@@ -498,7 +502,7 @@ cleanup:
     free(z);
     free(log_sum);
     free(scratch);
-    free(fast);
+    free(summed);
     return status;
 }
 

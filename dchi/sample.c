@@ -534,69 +534,95 @@ static nvdp_status make_spans(struct nvdp_context *ctx, struct nvdp__dchi_scratc
     return NVDP_OK;
 }
 
+/* The proposals of up to `largest` distinct tokens: cached ones, and fresh ones, which use this memory. */
+struct proposals {
+    size_t largest, sums;        /* sums: length of a proposal's `sum` */
+    struct nvdp__proposal *made; /* [largest] of each token */
+    size_t n, others; /* fresh ones; the first `others` are of tokens that do not come out */
+    struct nvdp__proposal **fresh; /* [n] */
+    int32_t *x;                    /* [n] their tokens */
+    float *z;                      /* [n, dim] their centered vectors */
+    double *sum;                   /* [n, sums] */
+    nvdp__bf16 *weights;           /* [n, V]; NULL: computed again when needed */
+};
+
+static nvdp_status reserve_proposals(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
+                                     struct nvdp__dchi_scratch *scratch, size_t tokens,
+                                     struct proposals *of) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    const bool stores = vectors->centered != NULL || vectors->dim > NVDP__ROW_WIDEST;
+    of->sums = nvdp__blocks(vectors->count, SPAN) + 1;
+    of->largest =
+        nvdp__min(tokens, stores ? MADE : nvdp__max(MADE_BYTES / (of->sums * sizeof *of->sum), 1));
+    const size_t n = of->largest;
+    if (stores)
+        NVDP_RETURN_IF_FAILED(
+            NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, of->weights, n * vectors->count));
+    NVDP_RETURN_IF_FAILED(
+        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, of->z, n * vectors->dim));
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, of->sum, n * of->sums));
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_MADE, of->made, n));
+    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH, of->fresh, n));
+    return NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH_TOKENS, of->x, n);
+}
+
+/* Takes the cached proposals of n tokens, and prepares those that are missing. */
+static void find_proposals(const struct nvdp_dchi *dchi, size_t n, const int32_t *token,
+                           struct proposals *of) {
+    const struct nvdp_vectors *vectors = dchi->vectors;
+    of->n = of->others = 0;
+    for (int comes_out = 0; comes_out < 2; comes_out++) {
+        for (size_t d = 0; d < n; d++) {
+            const size_t k = of->n, x = (size_t)token[d];
+            if (nvdp__comes_out(dchi, x) != (comes_out != 0)) continue;
+            of->made[d] = dchi->kept[x];
+            if (of->made[d].sum != NULL) continue;
+            nvdp__vectors_center_row(vectors, x, of->z + k * vectors->dim);
+            of->made[d].weight = of->weights != NULL ? of->weights + k * vectors->count : NULL;
+            of->made[d].sum = of->sum + k * of->sums;
+            of->fresh[k] = &of->made[d];
+            of->x[of->n++] = token[d];
+        }
+        if (!comes_out) of->others = of->n;
+    }
+}
+
 static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                                 struct nvdp__dchi_scratch *scratch, const struct source *source,
                                 size_t n, const struct nvdp__token_place *place,
                                 const int32_t *tokens, int32_t *out) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp_vectors *vectors = dchi->vectors;
-    const size_t count = vectors->count, dim = vectors->dim, sums = nvdp__blocks(count, SPAN) + 1;
-    const bool few = vectors->centered != NULL || dim > NVDP__ROW_WIDEST;
+    const size_t count = dchi->vectors->count;
     const int threads = nvdp_context_threads(ctx);
     struct lists lists = {0};
+    struct proposals of = {0};
     struct span *spans = NULL;
-    float *z = NULL;
-    nvdp__bf16 *weights = NULL;
-    double *sum = NULL, *rows = NULL;
-    struct nvdp__proposal *made = NULL, **fresh = NULL;
-    int32_t *x = NULL;
-    NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
-    const size_t room = few ? MADE : nvdp__max(MADE_BYTES / (sums * sizeof *sum), 1);
-    const size_t largest = nvdp__min(lists.n, room);
-    NVDP_TRY(make_spans(ctx, scratch, threads, dim, &spans));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, z, largest * dim));
-    NVDP_TRY(
-        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, weights, few ? largest * count : 0));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, sum, largest * sums));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)threads * count));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_MADE, made, largest));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH, fresh, largest));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH_TOKENS, x, largest));
-    if (dchi->kept == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->kept, count));
+    double *rows = NULL;
+    NVDP_RETURN_IF_FAILED(make_lists(ctx, scratch, count, n, tokens, &lists));
+    NVDP_RETURN_IF_FAILED(make_spans(ctx, scratch, threads, dchi->vectors->dim, &spans));
+    NVDP_RETURN_IF_FAILED(reserve_proposals(ctx, dchi, scratch, lists.n, &of));
+    NVDP_RETURN_IF_FAILED(
+        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)threads * count));
+    if (dchi->kept == NULL) NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, dchi->kept, count));
     for (size_t first = 0, now; first < lists.n; first += now) {
         const int32_t *distinct = lists.distinct + first;
-        size_t made_now = 0, others = 0;
-        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
-        now = nvdp__min(lists.n - first, largest);
-        for (int own = 0; own < 2; own++) { /* first those that do not come out */
-            for (size_t d = 0; d < now; d++) {
-                if (nvdp__comes_out(dchi, (size_t)distinct[d]) != (own != 0)) continue;
-                made[d] = dchi->kept[distinct[d]];
-                if (made[d].sum != NULL) continue;
-                nvdp__vectors_center_row(vectors, (size_t)distinct[d], z + made_now * dim);
-                made[d].weight = few ? weights + made_now * count : NULL;
-                made[d].sum = sum + made_now * sums;
-                fresh[made_now] = &made[d];
-                x[made_now++] = distinct[d];
-            }
-            if (own == 0) others = made_now;
-        }
-        make_proposals(dchi, threads, spans, made_now, others, x, z, fresh);
+        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "cancelled"));
+        now = nvdp__min(lists.n - first, of.largest);
+        find_proposals(dchi, now, distinct, &of);
+        make_proposals(dchi, threads, spans, of.n, of.others, of.x, of.z, of.fresh);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t d = 0; d < now; d++) {
             const size_t thread = (size_t)omp_get_thread_num();
             for (int64_t i = lists.head[distinct[d]]; i >= 0; i = lists.next[i]) {
                 struct nvdp__stream stream = nvdp__stream_open(&source->noise, NVDP__PURPOSE_TOKEN,
                                                                place[i].position, place[i].text);
-                out[i] = draw(dchi, distinct[d], &made[d], &stream, &spans[thread],
+                out[i] = draw(dchi, distinct[d], &of.made[d], &stream, &spans[thread],
                               rows + thread * count);
             }
         }
-        for (size_t i = 0; i < made_now; i++)
-            keep(dchi, fresh[i], &dchi->kept[x[i]]);
+        for (size_t i = 0; i < of.n; i++)
+            keep(dchi, of.fresh[i], &dchi->kept[of.x[i]]);
     }
-cleanup:
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,

@@ -563,7 +563,7 @@ nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
     size_t p = group->text[0];
     size_t q = group->text[1];
     NVDP_TRY(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
-    if (infinite || isinf(order)) { /* at order infinity, if none is infinite, all are equal */
+    if (infinite || isinf(order)) { /* at order infinity, finite pairs are equal texts: 0 */
         *out = (struct nvdp__largest){.value = infinite ? INFINITY : 0, .p = p, .q = q};
         goto cleanup;
     }

@@ -43,8 +43,9 @@ double nvdp__loss_log_mean(size_t n, const double *log_p, const double *log_q, d
     return top + log(sum);
 }
 
-/* log of an outcome's mass, tilted by its rounded loss, which may be k h less than tilted by the
- * loss itself. If k h is several hundred, no mass would remain on the other scale. */
+/* Log of an outcome's mass, tilted by its loss rounded down to the grid: log p + k h floor(loss/h), h = step. All masses use
+ * the rounded loss. A scale from the exact loss could be up to k h larger, and for k h of several hundred every mass would
+ * underflow to 0. */
 static double tilted(double log_p, double log_q, double k, double step) {
     return log_p + k * (floor((log_p - log_q) / step) * step);
 }

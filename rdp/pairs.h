@@ -95,7 +95,7 @@ struct nvdp__both {
  * equal lengths. */
 double nvdp__unmatched(const struct nvdp__pairs *pairs, size_t i, size_t j);
 /* Adds one block of the pair's common components: block_rows rows from `row` on, or a part of a
- * row. A direction that becomes +inf is no longer wanted. */
+ * row. Stops computing a direction (clears its flag) once it is +inf. */
 void nvdp__pair_block(const struct nvdp__pairs *pairs, const struct nvdp__plan *plan, size_t i,
                       size_t j, size_t row, size_t segment, struct nvdp__both *pair);
 /* Multiplies by kappa and adds the weights, if wanted. */

@@ -188,7 +188,7 @@ class TrainingOptions(Options):
     """Set of values for options that are not given: certified (a proof over all texts), per-nat (a price per nat of divergence, no proof),
     pooled-gaussian, matrix-gaussian, or the path of a file in the format of config; an unknown name lists the presets."""
     method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word", "sentence"]] = _row(default_value="nvdp")
-    """base, reg, vib-fixed, vib-learned, vtdp, nvdp or word. Default: nvdp."""
+    """One of base reg vib-fixed vib-learned vtdp nvdp word sentence. Default: nvdp."""
     encoder: Optional[Literal["bert", "bilstm"]] = _row(default_value="bert")
     """bert: the encoder of the model; bilstm: two layers of an LSTM in both directions over the model's word embeddings, which stay as they
     are; implies method base, lr 1e-3, 3 epochs, dropout 0.1. Default: bert."""

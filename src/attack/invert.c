@@ -12,7 +12,6 @@
 #include "rdp/divergence.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
-#include "text/conll.h"
 #include "text/dataset.h"
 
 #include <math.h>
@@ -408,22 +407,17 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     nvdp_status status = NVDP_OK;
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp__text_attack_options *o = a->options;
-    const bool tagged = nvdp__conll_recognize(a->ctx, path);
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp_dataset *encoded = NULL;
     size_t all = 0;
-    if (tagged)
-        NVDP_TRY(nvdp__dataset_load_tagged(a->ctx, t->tokenizer, t->inverter.length, 0, 0, path,
-                                           &out->data));
-    else
-        NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
-    if (tagged) all = out->data->count;
+    NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
     if (directory == NULL || strcmp(vectors, directory) != 0) {
         NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
         goto cleanup;
     }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
-    if (tagged)
+    if (out->data->tag !=
+        NULL) /* sentences, in the parts that the prior's tokenizer makes of them */
         NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, out->data, info.prompt,
                               nvdp_encoder_tokenizer(t->judge.encoder),
                               nvdp__min(info.max_length, MAX_LENGTH), &encoded));
@@ -462,6 +456,33 @@ static nvdp_status check_given(const struct nvdp__text_attack *a, const char *ve
     return NVDP_OK;
 }
 
+/* Checks that the vectors of both kinds of texts are of one mechanism. vector_size: width of the encoder's vectors, 0
+ * without an encoder. */
+static nvdp_status check_vectors(const struct nvdp__text_attack *a, const char *vectors,
+                                 size_t vector_size) {
+    if (a->known.data->count < MIN_PUBLIC || a->attacked.data->count < 2)
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected at least %d public texts, and at least 2 texts to "
+                          "attack, found %zu and %zu",
+                          a->options->known, MIN_PUBLIC, a->known.data->count,
+                          a->attacked.data->count);
+    if (a->known.set->kappa != a->attacked.set->kappa ||
+        a->known.set->policy != a->attacked.set->policy ||
+        (a->known.set->alpha == NULL) != (a->attacked.set->alpha == NULL))
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected the mechanism of %s, found another: kappa, lengths or "
+                          "weights differ",
+                          vectors, a->options->public_posteriors);
+    if (a->known.set->dim != a->attacked.set->dim ||
+        (vector_size != 0 && a->known.set->dim != vector_size))
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected as many dimensions as the vectors of the public texts "
+                          "and of the encoder have, found %zu, %zu and %zu",
+                          vectors, a->attacked.set->dim, a->known.set->dim,
+                          vector_size != 0 ? vector_size : a->known.set->dim);
+    return NVDP_OK;
+}
+
 static nvdp_status attack_given(const struct nvdp__attacked *attacked, const char *vectors,
                                 struct nvdp_text_attack *out) {
     nvdp_status status = NVDP_OK;
@@ -483,26 +504,7 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
     NVDP_TRY(open_given(&t, options.known,
                         options.public_posteriors != NULL ? options.public_posteriors : vectors,
                         directory, options.known_limit, &a.known));
-    if (a.known.data->count < MIN_PUBLIC || a.attacked.data->count < 2)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected at least %d public texts, and at least 2 texts to "
-                            "attack, found %zu and %zu",
-                            options.known, MIN_PUBLIC, a.known.data->count,
-                            a.attacked.data->count));
-    if (a.known.set->kappa != a.attacked.set->kappa ||
-        a.known.set->policy != a.attacked.set->policy ||
-        (a.known.set->alpha == NULL) != (a.attacked.set->alpha == NULL))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected the mechanism of %s, found another: kappa, lengths or "
-                            "weights differ",
-                            vectors, options.public_posteriors));
-    if (a.known.set->dim != a.attacked.set->dim ||
-        (directory != NULL && a.known.set->dim != info.vector_size))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected as many dimensions as the vectors of the public texts "
-                            "and of the encoder have, found %zu, %zu and %zu",
-                            vectors, a.attacked.set->dim, a.known.set->dim,
-                            directory != NULL ? info.vector_size : a.known.set->dim));
+    NVDP_TRY(check_vectors(&a, vectors, info.vector_size));
     NVDP_TRY(attack_texts(&t, exact));
     close_surrogate(&t);
     NVDP_TRY(nvdp__learned(&a, attacked->kind, out));
@@ -534,7 +536,7 @@ static nvdp_status check_options(const struct nvdp__attacked *attacked, const ch
                           surrogate != NULL ? "surrogate" : "an encoder in posteriors");
     if (surrogate == NULL && nvdp_config_is_set(config, "aligned"))
         return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
-                          "{aligned}: expected it with {surrogate}, found none");
+                          "{aligned}: needs {surrogate}, found none");
     return NVDP_OK;
 }
 

@@ -52,7 +52,7 @@ bool nvdp__ridge_factor(size_t n, const double *gram, double penalty, double *fa
     return nvdp__cholesky(n, factor, &failed);
 }
 
-/* Centers `count` rows of x by their mean, and the others too. */
+/* Subtracts the mean of the first `count` rows of x from all rows. */
 static void center(size_t rows, size_t count, size_t dim, double *x, double *mean) {
     memset(mean, 0, dim * sizeof *mean);
     for (size_t i = 0; i < count; i++)

@@ -179,6 +179,36 @@ nvdp_status nvdp_attack_pairs(struct nvdp_context *ctx, const struct nvdp_poster
     return nvdp__attack_pairs(ctx, posteriors, NULL, certified, config, out);
 }
 
+/* Checks the arguments, and fills in what is known before the attack. `whole`: number of pairs of whole texts; the
+ * others differ in words. */
+static nvdp_status plan(struct attack *a, const struct nvdp__pair_words *words, size_t *whole,
+                        struct nvdp_pair_attacks *out) {
+    const struct nvdp__attack_options *options = a->options;
+    if (!(out->certified >= 0))
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
+                          "certified: expected an epsilon >= 0 or inf, found %g", out->certified);
+    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(a->ctx, a->set, ""));
+    if (a->set->texts < 2)
+        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
+                          a->set->texts);
+    out->delta = options->delta;
+    out->confidence = options->confidence;
+    out->releases = options->releases;
+    out->samples = options->samples;
+    *whole = options->pair != NULL ? 1 : options->pairs;
+    out->pairs = words != NULL && options->pair == NULL ? 2 * *whole : *whole;
+    out->holds = out->weak = true;
+    a->confidence =
+        1 - (1 - options->confidence) /
+                (2 * (double)out->pairs); /* Bonferroni over pairs, and over epsilon and accuracy */
+    out->guess = nvdp__guess_limit(a->set, .5, options->releases);
+    const double mu =
+        words != NULL ? nvdp__pair_mu(&words->clip, (size_t[2]){1, 1}, options->releases) : NAN;
+    out->word_epsilon = words != NULL ? nvdp_gdp_epsilon(mu, options->delta) : NAN;
+    out->word_guess = words != NULL ? nvdp_guess_bound(.5, mu / 2, 1, 0) : NAN;
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const struct nvdp__pair_words *words, double certified,
                                const struct nvdp_config *config, struct nvdp_pair_attacks *out) {
@@ -187,35 +217,13 @@ nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_poste
     struct attack a = {.ctx = ctx, .set = posteriors, .options = &options};
     struct nvdp_pair_attacks made = {.struct_size = sizeof made, .certified = certified};
     struct nvdp_posteriors *replaced = NULL;
-    size_t *source = NULL;
+    size_t *source = NULL, whole = 0;
     struct nvdp__meter meter;
     NVDP_TRY(nvdp__can_give(ctx, out));
     nvdp__schema_default(&nvdp__attack_schema, &options);
     if (config != NULL) NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
     if (options.delta == 0) options.delta = NVDP_PAIR_DELTA;
-    if (!(certified >= 0))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "certified: expected an epsilon >= 0 or inf, found %g", certified));
-    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
-    if (posteriors->texts < 2)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
-                            posteriors->texts));
-    made.delta = options.delta;
-    made.confidence = options.confidence;
-    made.releases = options.releases;
-    made.samples = options.samples;
-    const size_t whole = options.pair != NULL ? 1 : options.pairs;
-    made.pairs = words != NULL && options.pair == NULL ? 2 * whole : whole;
-    made.holds = true;
-    a.confidence =
-        1 - (1 - options.confidence) /
-                (2 * (double)made.pairs); /* Bonferroni over pairs, and over epsilon and accuracy */
-    made.guess = nvdp__guess_limit(posteriors, .5, options.releases);
-    made.weak = true;
-    const double mu =
-        words != NULL ? nvdp__pair_mu(&words->clip, (size_t[2]){1, 1}, options.releases) : NAN;
-    made.word_epsilon = words != NULL ? nvdp_gdp_epsilon(mu, options.delta) : NAN;
-    made.word_guess = words != NULL ? nvdp_guess_bound(.5, mu / 2, 1, 0) : NAN;
+    NVDP_TRY(plan(&a, words, &whole, &made));
     NVDP_TRY(NVDP__NEW(ctx, made.pair, made.pairs));
     NVDP_TRY(NVDP__NEW(ctx, source, made.pairs));
     for (int side = 0; side < 2; side++)

@@ -207,18 +207,25 @@ static size_t distinct(const struct nvdp__text_attack *a, const struct nvdp_data
     return found;
 }
 
-/* Counts hits, guesses and words of the texts at a threshold. */
-static void compare(const struct reader *r, const struct nvdp_dataset *data,
-                    const struct word *word, size_t first, size_t texts, const double *p,
-                    double threshold, size_t *mark, double *hits, double *guesses, double *words) {
+/* Numbers of each text: words that were guessed and are there, guesses, words. */
+struct tally {
+    double *hits, *guesses, *words;
+};
+
+/* Tallies texts [first, first + n) of `data`, whose words have probabilities p, at a threshold. */
+static void count_words(const struct reader *r, const struct nvdp_dataset *data,
+                        const struct word *word, size_t first, size_t n, const double *p,
+                        double threshold, size_t *mark, const struct tally *out) {
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(r->attack->run.model);
     memset(mark, 0, nvdp_tokenizer_size(tokenizer) * sizeof *mark);
-    for (size_t i = first; i < first + texts; i++) {
-        words[i - first] += (double)distinct(r->attack, data, i, mark);
+    for (size_t i = 0; i < n; i++) {
+        const size_t text = first + i;
+        out->words[i] = (double)distinct(r->attack, data, text, mark);
+        out->hits[i] = out->guesses[i] = 0;
         for (size_t k = 0; k < r->outputs; k++) {
-            if (p[i * r->outputs + k] < threshold) continue;
-            guesses[i - first]++;
-            hits[i - first] += mark[word[k].id] == i + 1;
+            if (p[text * r->outputs + k] < threshold) continue;
+            out->guesses[i]++;
+            out->hits[i] += mark[word[k].id] == text + 1;
         }
     }
 }
@@ -230,28 +237,32 @@ static double total(size_t n, const double *x) {
     return sum;
 }
 
-static nvdp_status attack_bag(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
-    const size_t vocabulary = nvdp_tokenizer_size(tokenizer);
-    const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
-    const size_t n = attacked->count, largest = nvdp__max(known->count, n);
-    struct reader r = {.attack = a};
-    struct word *word = NULL;
-    size_t *mark = NULL;
-    double *count = NULL,
-           *of[5] = {NULL}; /* [seeds, n]: hits, guesses, words, 2 hits, guesses + words */
-    NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
-    NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
-    NVDP_TRY(NVDP__NEW(a->ctx, count, 3 * largest));
-    NVDP_TRY(NVDP__NEW(a->ctx, of[0], 5 * a->options->seeds * n));
-    for (size_t c = 1; c < 5; c++)
-        of[c] = of[0] + c * a->options->seeds * n;
-    double *hits = count, *guesses = count + largest, *words = count + 2 * largest;
+/* Returns the threshold with the best F1 on the tenth of the public texts that was held out. */
+static double best_threshold(const struct reader *r, const struct word *word, size_t *mark,
+                             const struct tally *scratch) {
+    const struct nvdp_dataset *known = r->attack->known.data;
+    const size_t from = trained(r), held = known->count - from;
+    double best = -1, threshold = 0.5;
+    for (int k = 1; k <= THRESHOLDS; k++) {
+        const double here = k / (THRESHOLDS + 1.);
+        count_words(r, known, word, from, held, r->p, here, mark, scratch);
+        const double f1 = 2 * total(held, scratch->hits) /
+                          (total(held, scratch->guesses) + total(held, scratch->words));
+        if (f1 > best) threshold = here;
+        best = fmax(best, f1);
+    }
+    return threshold;
+}
+
+/* Sorts word [vocabulary] by the number of public texts that have it, and sets r->outputs to the number of words to
+ * guess. */
+static nvdp_status choose_words(struct reader *r, size_t vocabulary, size_t *mark,
+                                struct word *word) {
+    const struct nvdp_dataset *known = r->attack->known.data;
     for (size_t i = 0; i < vocabulary; i++)
         word[i].id = (int32_t)i;
     for (size_t i = 0; i < known->count; i++) {
-        distinct(a, known, i, mark);
+        distinct(r->attack, known, i, mark);
         for (size_t k = known->offset[i]; k < known->offset[i + 1]; k++)
             if (mark[known->ids[k]] == i + 1) {
                 word[known->ids[k]].texts++;
@@ -259,12 +270,32 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
             }
     }
     qsort(word, vocabulary, sizeof *word, by_texts);
-    while (r.outputs < WORDS && r.outputs < vocabulary && word[r.outputs].texts >= MIN_TEXTS)
-        r.outputs++;
-    if (r.outputs == 0)
-        NVDP_TRY(nvdp__fail(a->ctx, NVDP_ERR_INPUT,
-                            "public: expected words that occur in at least %d texts, found none",
-                            MIN_TEXTS));
+    while (r->outputs < WORDS && r->outputs < vocabulary && word[r->outputs].texts >= MIN_TEXTS)
+        r->outputs++;
+    if (r->outputs > 0) return NVDP_OK;
+    return nvdp__fail(r->attack->ctx, NVDP_ERR_INPUT,
+                      "public: expected words that occur in at least %d texts, found none",
+                      MIN_TEXTS);
+}
+
+static nvdp_status attack_bag(struct nvdp__text_attack *a) {
+    nvdp_status status = NVDP_OK;
+    const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
+    const struct nvdp_dataset *known = a->known.data;
+    const size_t n = a->attacked.data->count, most = nvdp__max(known->count, n);
+    const size_t all = a->options->seeds * n;
+    struct reader r = {.attack = a};
+    struct word *word = NULL;
+    size_t *mark = NULL;
+    double *scratch = NULL, *memory = NULL;
+    NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, scratch, 3 * most));
+    NVDP_TRY(NVDP__NEW(a->ctx, memory, 5 * all)); /* [seeds, n] of each number */
+    const struct tally held = {scratch, scratch + most, scratch + 2 * most};
+    const struct tally tally = {memory, memory + all, memory + 2 * all};
+    double *twice = memory + 3 * all, *sum = memory + 4 * all; /* F1 = 2 hits / (guesses + words) */
+    NVDP_TRY(choose_words(&r, vocabulary, mark, word));
     NVDP_TRY(reserve(&r));
     memset(mark, 0, vocabulary * sizeof *mark);
     for (size_t i = 0; i < known->count; i++) {
@@ -274,41 +305,30 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
     }
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
         const size_t seeds = nvdp__draws(a, observed);
-        const size_t from = trained(&r), held = known->count - from;
         r.penalty = 0;
         for (size_t s = 0; s < seeds; s++) {
-            double best = -1, threshold = 0.5;
+            const size_t at = s * n;
             NVDP_TRY(learn(&r, observed, a->options->seed + s));
-            for (int k = 1; k <= THRESHOLDS; k++) { /* best F1 on the held-out tenth */
-                const double here = k / (THRESHOLDS + 1.);
-                memset(count, 0, 3 * largest * sizeof *count);
-                compare(&r, known, word, from, held, r.p, here, mark, hits, guesses, words);
-                const double f1 =
-                    2 * total(held, hits) / (total(held, guesses) + total(held, words));
-                if (f1 > best) threshold = here;
-                best = fmax(best, f1);
-            }
-            memset(count, 0, 3 * largest * sizeof *count);
-            compare(&r, attacked, word, 0, n, r.guess, threshold, mark, hits, guesses, words);
-            for (size_t i = 0; i < n; i++) {
-                of[0][s * n + i] = hits[i];
-                of[1][s * n + i] = guesses[i];
-                of[2][s * n + i] = words[i];
-                of[3][s * n + i] = 2 * hits[i];
-                of[4][s * n + i] = guesses[i] + words[i];
-            }
+            count_words(&r, a->attacked.data, word, 0, n, r.guess,
+                        best_threshold(&r, word, mark, &held), mark,
+                        &(struct tally){tally.hits + at, tally.guesses + at, tally.words + at});
         }
-        NVDP_TRY(
-            nvdp__add_score(a, observed, NVDP_TEXT_METRIC_PRECISION, seeds, n, of[0], of[1], 0));
-        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_RECALL, seeds, n, of[0], of[2], 0));
-        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_F1, seeds, n, of[3], of[4], 0));
+        for (size_t i = 0; i < seeds * n; i++) {
+            twice[i] = 2 * tally.hits[i];
+            sum[i] = tally.guesses[i] + tally.words[i];
+        }
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_PRECISION, seeds, n, tally.hits,
+                                 tally.guesses, 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_RECALL, seeds, n, tally.hits,
+                                 tally.words, 0));
+        NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_F1, seeds, n, twice, sum, 0));
     }
 cleanup:
     release(&r);
     free(word);
     free(mark);
-    free(count);
-    free(of[0]);
+    free(scratch);
+    free(memory);
     return status;
 }
 
@@ -369,6 +389,30 @@ static double area_limit(const struct nvdp__text_attack *a) {
                : nvdp_guess_bound(.5, set->clip_sequence, 2 * a->options->releases, 0);
 }
 
+/* Adds the mean area of all seeds, for texts of which yes are positive.  Its variance is that over texts (Hanley &
+ * McNeil 1982) and that over seeds, of_seeds. */
+static nvdp_status add_area(struct nvdp__text_attack *a, int observed, double auc, double yes,
+                            double of_seeds, size_t seeds) {
+    const size_t n = a->attacked.data->count;
+    const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
+    const double of_texts =
+        (auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) / (yes * no);
+    /* the number of disjoint pairs */
+    const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
+                                            : nvdp__half_width(of_texts, n, of_seeds, seeds);
+    NVDP_RETURN_IF_FAILED(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
+    if (observed == NVDP__OBSERVED_RELEASE) nvdp__bound_score(a, .5, area_limit(a));
+    return NVDP_OK;
+}
+
+/* Returns the class of text i with the largest probability. */
+static size_t guessed_class(const struct reader *r, size_t i) {
+    size_t top = 0;
+    for (size_t k = 1; k < r->outputs; k++)
+        if (r->guess[i * r->outputs + k] > r->guess[i * r->outputs + top]) top = k;
+    return top;
+}
+
 static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     struct reader r = {.attack = a, .softmax = true};
@@ -396,10 +440,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         for (size_t s = 0; s < seeds; s++) {
             NVDP_TRY(learn(&r, observed, a->options->seed + s));
             for (size_t i = 0; i < n; i++) {
-                size_t top = 0;
-                for (size_t k = 1; k < r.outputs; k++)
-                    if (r.guess[i * r.outputs + k] > r.guess[i * r.outputs + top]) top = k;
-                hits[s * n + i] = top == (size_t)attacked->label[i];
+                hits[s * n + i] = guessed_class(&r, i) == (size_t)attacked->label[i];
                 of[s * n + i] = 1;
             }
             double found = 0;
@@ -411,17 +452,8 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_ACCURACY, seeds, n, hits, of, 0));
         if (observed == NVDP__OBSERVED_RELEASE) bound_label(a, count, r.outputs);
         if (r.outputs != 2 || yes == 0 || yes == (double)n) continue;
-        /* variance over texts (Hanley & McNeil 1982), and over seeds */
-        const double no = (double)n - yes, q = auc / (2 - auc), w = 2 * auc * auc / (1 + auc);
-        const double of_texts =
-            (auc * (1 - auc) + (yes - 1) * (q - auc * auc) + (no - 1) * (w - auc * auc)) /
-            (yes * no);
-        const double of_seeds = seeds > 1 ? square / (double)(seeds * (seeds - 1)) : 0;
-        /* the number of disjoint pairs */
-        const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
-                                                : nvdp__half_width(of_texts, n, of_seeds, seeds);
-        NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
-        if (observed == NVDP__OBSERVED_RELEASE) nvdp__bound_score(a, .5, area_limit(a));
+        NVDP_TRY(add_area(a, observed, auc, yes,
+                          seeds > 1 ? square / (double)(seeds * (seeds - 1)) : 0, seeds));
     }
 cleanup:
     release(&r);

@@ -35,7 +35,7 @@ nvdp_status nvdp__fail_prefix(struct nvdp_context *ctx, nvdp_status status, cons
 /* Fails with NVDP_ERR_INPUT about the file of->path, recorded in of->ctx. */
 #define NVDP__BAD_FILE(of, format, ...)                                                            \
     nvdp__fail((of)->ctx, NVDP_ERR_INPUT, "%s: " format, (of)->path, __VA_ARGS__)
-/* Fails with NVDP_ERR_CANCELLED and that message if the context is cancelled. */
+/* Fails with NVDP_ERR_CANCELLED and `message` if the context is cancelled. */
 nvdp_status nvdp__check_cancelled(struct nvdp_context *ctx, const char *message);
 
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)

@@ -14,8 +14,8 @@ struct nvdp__output {
     char *temporary; /* temporary name until commit */
 };
 
-/* Fails as a later write to that file would if its folder does not exist, so that no work is done
- * for nothing; names the command that makes the folder. path NULL: no file. */
+/* Fails if the folder of `path` does not exist, and names the command that makes it. Called before long work whose
+ * result goes there. path NULL: does nothing. */
 nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path);
 /* Opens a temporary file beside path for writing; it is locked while open. */
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct nvdp__output *out);

@@ -25,9 +25,9 @@ __attribute__((format(printf, 3, 4))) void nvdp__print_row(FILE *to, const char 
 __attribute__((format(printf, 3, 0))) void nvdp__print_row_args(FILE *to, const char *name,
                                                                 const char *format, va_list args);
 /* Writes a text, broken at spaces into lines of at most 78 characters. In a text of several lines, such as a statement,
- * what is carried over is indented. */
+ * continuation lines are indented. */
 void nvdp__print_wrapped(FILE *to, const char *text);
-/* The same for a text of somebody else: every line begins with "> ", so that no line can be taken for the program's. */
+/* Writes a text from a stranger's file so: every line begins with "> ", so that no line looks like the program's. */
 void nvdp__print_quoted(FILE *to, const char *text);
 
 /* ---- upper bounds as text: never below the value, always with the same number of digits ---- */

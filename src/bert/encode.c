@@ -10,6 +10,7 @@
 #include "hdf5/hdf5.h"
 #include "options/rows.h"
 #include "text/batch.h"
+#include "text/conll.h"
 #include "text/dataset.h"
 #include "text/sentence.h"
 #include "text/task.h"
@@ -457,7 +458,14 @@ nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
                              size_t *all, struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__encode_input input = {0};
+    struct nvdp_tokenizer *tokenizer = NULL;
     int64_t *order = NULL;
+    if (nvdp__conll_recognize(ctx, path)) {
+        NVDP_TRY(load_tokenizer(ctx, limits->directory, limits->config, &tokenizer));
+        NVDP_TRY(nvdp__dataset_load_tagged(ctx, tokenizer, limits->max_length, limit, seed, path,
+                                           all, out));
+        goto cleanup;
+    }
     NVDP_TRY(nvdp__encode_input_read(ctx, path, limits, &input));
     *all = input.data.count;
     if (limit == 0 || limit >= *all) {
@@ -469,6 +477,7 @@ nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(pick(ctx, &input.data, limit, order, out));
 cleanup:
     nvdp__encode_input_release(&input);
+    nvdp_tokenizer_free(tokenizer);
     free(order);
     return status;
 }

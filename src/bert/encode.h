@@ -34,8 +34,9 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__encode_limits *limits,
                                     struct nvdp__encode_input *out);
 void nvdp__encode_input_release(struct nvdp__encode_input *input);
-/* Reads such a file as texts without labels. `index` of a text is its number in the file. With `limit`, draws that many of
- * the file's *all texts by `seed`. The caller frees *out. */
+/* Reads such a file as texts without labels, or a file of words with tags as its sentences (nvdp__dataset_load_tagged(),
+ * without the prompt). `index` of a text is its number in the file. With `limit`, draws that many of the file's *all
+ * texts by `seed`. The caller frees *out. */
 nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
                              const struct nvdp__encode_limits *limits, size_t limit, uint64_t seed,
                              size_t *all, struct nvdp_dataset **out);

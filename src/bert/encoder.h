@@ -140,8 +140,8 @@ struct nvdp__bert_cache {
     /* Set between create and plan: backward passes compute per-example gradients
      * (tensor/per_example.h). */
     bool per_example;
-    /* Set between create and plan: there are no embeddings; hidden[0] comes from another
-     * encoder. */
+    /* Set between create and plan: the encoder has no embeddings of its own; another encoder fills
+     * hidden[0]. */
     bool above;
     float *embedding_sum, *embedding_mean, *embedding_rstd;
     float *embedded, *d_embedded; /* [T,E] before the projection; [T,D] its gradient, or scratch */

@@ -514,14 +514,6 @@ static struct nvdp__tensor rows_of(const struct nvdp__encoder_run *run, struct n
     return nvdp__with_rows(x, run->batch->tokens);
 }
 
-static struct nvdp__linear dense_of(const struct nvdp__encoder_run *run,
-                                    const struct nvdp__dense *dense) {
-    struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
-    layer.int8 = true;
-    layer.offset = run->batch->offset;
-    return layer;
-}
-
 static struct nvdp__norm norm_of(const struct nvdp__encoder_run *run,
                                  const struct nvdp__dense *norm, float *mean, float *rstd) {
     struct nvdp__norm made = nvdp__run_norm(run, norm, mean, rstd);
@@ -597,8 +589,8 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     const struct activations *a = &cache_of(run)->layer[index];
     const size_t size = state_size(run);
     const float *h = run->cache->hidden[index];
-    struct nvdp__linear qkv = dense_of(run, &layer->qkv);
-    struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
+    struct nvdp__linear qkv = nvdp__run_dense(run, &layer->qkv);
+    struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
     struct nvdp__dropout drop = attention_dropout(run, index);
     if (layer->normed) {
@@ -614,8 +606,8 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     nvdp__add(dev, size, h, a->between);
 
     struct nvdp__norm norm = norm_of(run, &layer->inner_norm, a->mean[1], a->rstd[1]);
-    struct nvdp__linear inner = dense_of(run, &layer->inner);
-    struct nvdp__linear outer = dense_of(run, &layer->output);
+    struct nvdp__linear inner = nvdp__run_dense(run, &layer->inner);
+    struct nvdp__linear outer = nvdp__run_dense(run, &layer->output);
     float *out = output_of(run, index);
     drop = inner_dropout(run, index);
     normalize(run, &norm, a->between, a->inner_in);
@@ -644,8 +636,8 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     const size_t width = config_of(run->bert)->hidden_size, size = state_size(run);
     const size_t inner_width = config_of(run->bert)->intermediate_size;
     struct nvdp__norm norm = norm_of(run, &layer->inner_norm, a->mean[1], a->rstd[1]);
-    struct nvdp__linear inner = dense_of(run, &layer->inner);
-    struct nvdp__linear outer = dense_of(run, &layer->output);
+    struct nvdp__linear inner = nvdp__run_dense(run, &layer->inner);
+    struct nvdp__linear outer = nvdp__run_dense(run, &layer->output);
     struct nvdp__dropout drop = inner_dropout(run, index);
     const struct nvdp__tensor d_wide = rows_of(run, columns(own->widest, 2 * inner_width));
     const struct nvdp__tensor d_activated = rows_of(run, columns(own->narrow, inner_width));
@@ -659,8 +651,8 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     nvdp__norm_backward(dev, &norm, nvdp__run_state(run, a->between), d_in, NVDP__NO_TENSOR);
     nvdp__add(dev, size, own->branch, d);
 
-    struct nvdp__linear qkv = dense_of(run, &layer->qkv);
-    struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
+    struct nvdp__linear qkv = nvdp__run_dense(run, &layer->qkv);
+    struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
     /* the gradients in these buffers are not read after this */
     const struct nvdp__tensor d_qkv = rows_of(run, columns(own->widest, 3 * width));

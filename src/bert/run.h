@@ -37,6 +37,15 @@ static inline struct nvdp__norm nvdp__run_norm(const struct nvdp__encoder_run *r
     return made;
 }
 
+/* Returns a declared dense layer over the tokens of the batch, which int8 encoding quantizes. */
+static inline struct nvdp__linear nvdp__run_dense(const struct nvdp__encoder_run *run,
+                                                  const struct nvdp__dense *dense) {
+    struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
+    layer.int8 = true;
+    layer.offset = run->batch->offset;
+    return layer;
+}
+
 /* Returns x as the states of all tokens: [T, D] float32. */
 static inline struct nvdp__tensor nvdp__run_state(const struct nvdp__encoder_run *run,
                                                   const float *x) {

@@ -218,7 +218,7 @@ static nvdp_status read_directory(struct nvdp__torch_file *file) {
     qsort(file->entry, file->entries, sizeof *file->entry, compare_entry);
     for (size_t i = 1; i < file->entries; i++)
         if (compare_entry(&file->entry[i - 1], &file->entry[i]) == 0)
-            return FAIL(file, "zip entry '%s': expected one of that name, found two",
+            return FAIL(file, "zip entry '%s': expected unique names, found this name twice",
                         SHOW(file->entry[i].name));
     return NVDP_OK;
 }
@@ -477,10 +477,12 @@ static nvdp_status make_tensor(struct nvdp__torch_file *file, struct value tuple
     const size_t rank = item[2].tuple.count;
     if (item[1].number < 0 || (uint64_t)item[1].number > storage->count ||
         rank > NVDP_SAFETENSORS_RANK || item[3].tuple.count != rank)
-        return PICKLE_FAIL(file,
-                           "tensor: expected a place in its storage and at most %d sizes and "
-                           "strides, found %zu and %zu",
-                           NVDP_SAFETENSORS_RANK, rank, item[3].tuple.count);
+        return PICKLE_FAIL(
+            file,
+            "tensor: expected an offset from 0 to %zu in its storage, and at most %d "
+            "sizes and as many strides, found offset %lld, %zu sizes, %zu strides",
+            (size_t)storage->count, NVDP_SAFETENSORS_RANK, (long long)item[1].number, rank,
+            item[3].tuple.count);
     struct nvdp__weight made = {.path = file->path};
     made.info.dtype = storage->dtype;
     made.info.data = storage->data + (size_t)item[1].number * nvdp_dtype_size(storage->dtype);
@@ -505,7 +507,8 @@ static nvdp_status do_reduce(struct nvdp__torch_file *file) {
     }
     if (callable.index == ORDERED_DICT && arguments.tuple.count == 0)
         return push(file, (struct value){.kind = DICT, .index = file->dictionaries++});
-    return PICKLE_FAIL(file, "call of '%s' with %zu values: expected none of that kind",
+    return PICKLE_FAIL(file,
+                       "expected a call that rebuilds a tensor, found '%s' with %zu arguments",
                        globals[callable.index].name, arguments.tuple.count);
 }
 
@@ -683,7 +686,7 @@ static nvdp_status name_tensors(struct nvdp__torch_file *file) {
     qsort(file->member, kept, sizeof *file->member, compare_member);
     for (size_t i = 1; i < kept; i++)
         if (compare_member(&file->member[i - 1], &file->member[i]) == 0)
-            return FAIL(file, "tensor '%s': expected one of that name, found two",
+            return FAIL(file, "tensor '%s': expected unique names, found this name twice",
                         SHOW(file->member[i].key.text));
     /* distinct names are distinct bytes of the pickle, so `bytes` is at most its size */
     NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->names, bytes + 1));

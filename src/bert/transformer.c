@@ -363,17 +363,9 @@ static void relative_end(const struct nvdp__encoder_run *run) {
  * with softmax(q k^T / sqrt(head size)) over the text's own tokens and dropout on the
  * probabilities. */
 
-static struct nvdp__linear dense_of(const struct nvdp__encoder_run *run,
-                                    const struct nvdp__dense *dense) {
-    struct nvdp__linear layer = nvdp__dense_linear(run->params, dense, run->batch->tokens);
-    layer.int8 = true;
-    layer.offset = run->batch->offset;
-    return layer;
-}
-
 /* Query, key and value as one layer. */
 static struct nvdp__linear qkv_of(const struct nvdp__encoder_run *run, size_t index) {
-    struct nvdp__linear layer = dense_of(run, &run->bert->layer[index].query);
+    struct nvdp__linear layer = nvdp__run_dense(run, &run->bert->layer[index].query);
     layer.out *= 3;
     return layer;
 }
@@ -431,7 +423,7 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     struct nvdp__tensor a_rounded = rows_of(run, cache->attention_state);
 
     struct nvdp__linear qkv = qkv_of(run, index);
-    struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
+    struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
     struct nvdp__norm norm = attention_norm(run, index);
     nvdp__dense_forward(dev, &qkv, rows_of(run, run->cache->states[index]),
@@ -440,8 +432,8 @@ static void layer_forward(const struct nvdp__encoder_run *run, size_t index) {
     nvdp__dense_forward(dev, &mixed, attention.out, sum);
     nvdp__norm_forward(dev, &norm, sum, h, sum, a, a_rounded);
 
-    struct nvdp__linear inner = dense_of(run, &layer->intermediate);
-    struct nvdp__linear outer = dense_of(run, &layer->output);
+    struct nvdp__linear inner = nvdp__run_dense(run, &layer->intermediate);
+    struct nvdp__linear outer = nvdp__run_dense(run, &layer->output);
     struct nvdp__tensor wide = rows_of(run, cache->inner);
     struct nvdp__tensor activated = rows_of(run, cache->activated);
     norm = output_norm(run, index);
@@ -473,8 +465,8 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
     struct nvdp__tensor d = nvdp__run_state(run, gradient);
     struct nvdp__tensor d_branch = rows_of(run, run->cache->d_branch);
 
-    struct nvdp__linear inner = dense_of(run, &layer->intermediate);
-    struct nvdp__linear outer = dense_of(run, &layer->output);
+    struct nvdp__linear inner = nvdp__run_dense(run, &layer->intermediate);
+    struct nvdp__linear outer = nvdp__run_dense(run, &layer->output);
     struct nvdp__tensor wide = rows_of(run, cache->inner);
     struct nvdp__tensor d_wide = rows_of(run, run->cache->d_wide);
     struct nvdp__norm norm = output_norm(run, index);
@@ -494,7 +486,7 @@ static void layer_backward(const struct nvdp__encoder_run *run, size_t index, fl
 
     size_t width = run->bert->config.hidden_size;
     struct nvdp__linear qkv = qkv_of(run, index);
-    struct nvdp__linear mixed = dense_of(run, &layer->attention_output);
+    struct nvdp__linear mixed = nvdp__run_dense(run, &layer->attention_output);
     struct nvdp__attention attention = attention_of(run, index);
     struct nvdp__tensor d_qkv = rows_of(run, run->cache->d_qkv);
     const struct nvdp__attention_gradient d_attention = {

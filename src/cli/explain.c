@@ -113,40 +113,40 @@ static json_t *word_json(const struct nvdp_word_claim *word) {
                      "guess", guesses_json(word->guesses, word->phrase_guess));
 }
 
-static int answer(struct cli *cli, const struct values *v, const struct guarantee *of,
-                  const char *scope) {
-    double baseline[NVDP_GUESSES];
-    size_t count = 0;
-    char text[NVDP__BOUND_TEXT], what[64];
-    const double one = 1 / (double)v->texts, p = v->attribute,
-                 information =
-                     of->clip > 0 ? nvdp_guess_information(of->clip, of->releases, of->dim) : NAN;
-    CLI_TRY(read_baselines(cli, v, baseline, &count));
-    if (cli->json) {
-        json_t *guesses = json_array();
-        for (size_t i = 0; i < count; i++)
-            json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", baseline[i], "bound",
-                                                     bound(of, baseline[i])));
-        json_t *made =
-            json_pack("{s:s, s:o, s:{s:I, s:f}, s:i, s:o}", "scope", scope, "guess", guesses,
-                      "named", "texts", (json_int_t)v->texts, "bound", bound(of, one), "releases",
-                      of->releases, "information_bits", cli_number(information / M_LN2));
-        if (of->clip > 0) json_object_set_new(made, "clip_sequence", json_real(of->clip));
-        if (of->word != NULL) json_object_set_new(made, "word", word_json(of->word));
-        if (p > 0)
-            json_object_set_new(made, "attribute",
-                                json_pack("{s:f, s:f, s:f}", "prior", p, "baseline", fmax(p, 1 - p),
-                                          "bound", attribute(of, p)));
-        return cli_print_json(cli, made);
-    }
+/* Returns an upper bound on the information of the samples about their text, in nats; NaN without a sequence clip. */
+static double information_of(const struct guarantee *of) {
+    return of->clip > 0 ? nvdp_guess_information(of->clip, of->releases, of->dim) : NAN;
+}
+
+static json_t *answer_json(const struct values *v, const struct guarantee *of, const char *scope,
+                           size_t count, const double *baseline) {
+    const double p = v->attribute;
+    json_t *guesses = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(guesses, json_pack("{s:f, s:f}", "baseline", baseline[i], "bound",
+                                                 bound(of, baseline[i])));
+    json_t *made = json_pack("{s:s, s:o, s:{s:I, s:f}, s:i, s:o}", "scope", scope, "guess", guesses,
+                             "named", "texts", (json_int_t)v->texts, "bound",
+                             bound(of, 1 / (double)v->texts), "releases", of->releases,
+                             "information_bits", cli_number(information_of(of) / M_LN2));
+    if (of->clip > 0) json_object_set_new(made, "clip_sequence", json_real(of->clip));
+    if (of->word != NULL) json_object_set_new(made, "word", word_json(of->word));
+    if (p > 0)
+        json_object_set_new(made, "attribute",
+                            json_pack("{s:f, s:f, s:f}", "prior", p, "baseline", fmax(p, 1 - p),
+                                      "bound", attribute(of, p)));
+    return made;
+}
+
+static void print_guesses(const struct values *v, const struct guarantee *of, size_t count,
+                          const double *baseline) {
+    const double one = 1 / (double)v->texts, p = v->attribute;
+    char what[64];
     printf("  %-46s %12s %12s\n", "a guess about a text is right", "without", "with at most");
-    for (size_t i = 0; i < count; i++) {
-        if (baseline[i] == .5)
-            snprintf(what, sizeof what, "which of two equally likely texts was sampled");
-        else
-            snprintf(what, sizeof what, "any guess with this baseline");
-        guess_row(what, baseline[i], bound(of, baseline[i]));
-    }
+    for (size_t i = 0; i < count; i++)
+        guess_row(baseline[i] == .5 ? "which of two equally likely texts was sampled"
+                                    : "any guess with this baseline",
+                  baseline[i], bound(of, baseline[i]));
     snprintf(what, sizeof what, "which of %zu equally likely texts was sampled", v->texts);
     guess_row(what, one, bound(of, one));
     for (size_t i = 0; of->word != NULL && i < of->word->guesses; i++)
@@ -156,10 +156,20 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
         snprintf(what, sizeof what, "an attribute that %.3g %% of the texts have", 100 * p);
         guess_row(what, fmax(p, 1 - p), attribute(of, p));
     }
-    for (size_t i = 0; of->word != NULL && i < of->word->guesses; i++) {
-        snprintf(what, sizeof what, "up to %d adjacent words, all others known", NVDP_PHRASE_WORDS);
+    snprintf(what, sizeof what, "up to %d adjacent words, all others known", NVDP_PHRASE_WORDS);
+    for (size_t i = 0; of->word != NULL && i < of->word->guesses; i++)
         guess_row(what, of->word->phrase_guess[i].baseline, of->word->phrase_guess[i].bound);
-    }
+}
+
+static int answer(struct cli *cli, const struct values *v, const struct guarantee *of,
+                  const char *scope) {
+    double baseline[NVDP_GUESSES];
+    size_t count = 0;
+    char text[NVDP__BOUND_TEXT];
+    const double information = information_of(of);
+    CLI_TRY(read_baselines(cli, v, baseline, &count));
+    if (cli->json) return cli_print_json(cli, answer_json(v, of, scope, count, baseline));
+    print_guesses(v, of, count, baseline);
     if (isfinite(information))
         printf("\nOn average, %s at most %s bits about the text; to name one of %zu texts takes "
                "%.3g bits.\n",
@@ -172,7 +182,7 @@ static int answer(struct cli *cli, const struct values *v, const struct guarante
         printf("For %d adjacent words in place of others, epsilon is %s at delta %g. The size of a "
                "sample depends on the length\nof its text.\n",
                NVDP_PHRASE_WORDS, nvdp__bound(text, of->word->phrase_epsilon), of->word->delta);
-    if (p > 0 && of->clip > 0)
+    if (v->attribute > 0 && of->clip > 0)
         puts("The bound of the attribute holds for an attacker who knows nothing else about the "
              "text; with other\nknowledge, use the bound for the attacker's own baseline.");
     return CLI_SUCCESS;

@@ -509,15 +509,9 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
 
 /* --- an attack --- */
 
-static bool takes(const struct nvdp_attack_info *attack, const char *option) {
-    for (const char *const *name = attack->options; *name != NULL; name++)
-        if (strcmp(*name, option) == 0) return true;
-    return false;
-}
-
 static nvdp_status set_taken(struct nvdp_config *config, const struct nvdp_attack_info *attack,
                              const char *name, const char *value) {
-    return takes(attack, name) ? set(config, name, value) : NVDP_OK;
+    return nvdp__gate_takes(attack, name) ? set(config, name, value) : NVDP_OK;
 }
 
 static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
@@ -536,9 +530,10 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     NVDP_TRY(set_taken(config, attack, "public", options->known));
     NVDP_TRY(set_taken(config, attack, "prior", options->prior));
     NVDP_TRY(set_taken(config, attack, "shared", options->shared));
-    if (takes(attack, "limit")) NVDP_TRY(set_number(config, "limit", (double)options->limit));
-    if (takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
-    if (takes(attack, "releases") && options->shared == NULL)
+    if (nvdp__gate_takes(attack, "limit"))
+        NVDP_TRY(set_number(config, "limit", (double)options->limit));
+    if (nvdp__gate_takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
+    if (nvdp__gate_takes(attack, "releases") && options->shared == NULL)
         NVDP_TRY(set_number(config, "releases", (double)gate->releases));
     json_object_foreach((json_t *)check->options, key, value) {
         char text[NVDP__REASON];

@@ -36,6 +36,8 @@ struct nvdp__policy {
 nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
                               struct nvdp__policy *policy);
 void nvdp__policy_release(struct nvdp__policy *policy);
+/* Returns true if an option applies to an attack. */
+bool nvdp__gate_takes(const struct nvdp_attack_info *attack, const char *option);
 /* Writes the value of an option as text.  Returns false for a value of another type, or a text that is too long. */
 bool nvdp__gate_option(const json_t *value, size_t size, char *text);
 

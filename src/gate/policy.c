@@ -208,7 +208,7 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
 
 /* --- attacks --- */
 
-static bool takes(const struct nvdp_attack_info *attack, const char *option) {
+bool nvdp__gate_takes(const struct nvdp_attack_info *attack, const char *option) {
     for (const char *const *name = attack->options; *name != NULL; name++)
         if (strcmp(*name, option) == 0) return true;
     return false;
@@ -229,7 +229,7 @@ static nvdp_status read_options(const struct reader *reader, const json_t *optio
         char text[NVDP__REASON];
         for (const char *const *name = attack->options; *name != NULL; name++)
             nvdp__guess(&guess, *name);
-        if (!takes(attack, key) || strcmp(key, "kind") == 0 || strcmp(key, "run") == 0 ||
+        if (!nvdp__gate_takes(attack, key) || strcmp(key, "kind") == 0 || strcmp(key, "run") == 0 ||
             strcmp(key, "model") == 0)
             NVDP_TRY(bad(reader, "options", "options: attack %s has no option '%.64s'%s",
                          attack->name, key, guess.text));

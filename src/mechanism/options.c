@@ -18,6 +18,11 @@ const char *const nvdp__method_names[] = {
 #undef NVDP__MEMBER
     NULL,
 };
+const char nvdp__method_help[] = "one of"
+#define NVDP__MEMBER(id, name) " " name
+#include METHODS
+#undef NVDP__MEMBER
+    ;
 const char *const nvdp__pool_names[] = {
     [NVDP_POOL_AUTO] = "auto",
     [NVDP_POOL_FIRST] = "first",

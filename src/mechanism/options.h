@@ -101,6 +101,7 @@ extern const struct nvdp_option nvdp__regularizer_options[];
 extern const struct nvdp__schema nvdp__nvib_schema;
 
 extern const char *const nvdp__method_names[];
+extern const char nvdp__method_help[];
 extern const char *const nvdp__pool_names[];
 /* Row as in options/rows.h. */
 /* clang-format off */

@@ -43,7 +43,7 @@
      .traits = NVDP_TRAIT_REQUIRED | NVDP_TRAIT_POSITIONAL, __VA_ARGS__}
 #define NVDP__MOVED_DATA_ROW(...)                                                                  \
     {"data", NVDP_OPTION_TEXT, "DIR", "folder of the task's data, if it has moved since training", NULL, __VA_ARGS__}
-/* The same for commands that measure, which read files of texts too. */
+/* The option for commands that measure, which also read files of texts. */
 #define NVDP__MEASURED_DATA_ROW(...)                                                               \
     {"data", NVDP_OPTION_TEXT, "PATH", "folder of the task's data, if it has moved, or texts for a run without a task", NULL, __VA_ARGS__}
 

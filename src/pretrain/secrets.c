@@ -110,10 +110,10 @@ static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) 
     const size_t named = json_array_size(e->tokens);
     NVDP_RETURN_IF_FAILED(check_form(ctx, e));
     if (e->include == NULL && e->occurrences < 0)
-        return nvdp__fail(
-            ctx, NVDP_ERR_INPUT,
-            "%s: key 'occurrences': expected how often the secret is planted, found nothing",
-            e->where);
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'occurrences': expected the number of times that the secret is "
+                          "planted, found nothing",
+                          e->where);
     if (e->include != NULL && e->occurrences >= 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'occurrences': expected none, because 'include' decides whether "

@@ -30,7 +30,7 @@ struct nvdp__secrets {
     size_t count, capacity;
     int32_t *id; /* tokens of all secrets, one after another */
     size_t ids, id_capacity;
-    int32_t *word; /* [words] the pieces from which H and S are drawn, in rising order */
+    int32_t *word; /* [words] ids of the pieces from which H and S are drawn, ascending */
     size_t words;
 };
 

@@ -75,8 +75,8 @@ static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path)
     return nvdp__read_file(t->ctx, path, VOCABULARY_LIMIT, &t->vocabulary, &t->vocabulary_size);
 }
 
-/* Takes the vocabulary of a directory, to be written as vocab.txt, and tokenizer_config.json with the
- * names of the special tokens. */
+/* Reads the vocabulary of a directory, and its tokenizer_config.json, to which the names of the special tokens are
+ * added. The model's folder gets both. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
     NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
     NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(t->ctx, t->tokenizer));

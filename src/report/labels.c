@@ -26,7 +26,7 @@ static double common(const struct box *a, const struct box *b) {
                               fmax(a->low, b->low), fmin(a->high, b->high)});
 }
 
-/* Returns the area, in square pixels, of the label over points, over earlier labels, or outside. */
+/* Returns the area of a label, in square pixels, that overlaps points or earlier labels or is outside the panel. */
 static double covered(const struct box *label, const struct report_spot *spot, size_t count,
                       size_t placed, const struct box *panel) {
     double sum = area(label) - common(label, panel);

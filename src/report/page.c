@@ -548,7 +548,7 @@ static void put_figures(FILE *to, const struct report_page *page) {
 /* --- runs --- */
 
 static void put_run(FILE *to, const struct report_run *run, bool best) {
-    char text[NVDP__NUMBER_SIZE], max[NVDP__NUMBER_SIZE];
+    char text[NVDP__NUMBER_SIZE];
     fputs("<details><summary>", to);
     nvdp__put_html(to, run->name);
     fprintf(to, " <span class=\"soft\">seed %llu", (unsigned long long)run->seed);
@@ -556,9 +556,13 @@ static void put_run(FILE *to, const struct report_run *run, bool best) {
     fprintf(to, ", score %s", report_say_score(text, run->score[0]));
     fprintf(to, ", validation %s", report_say_score(text, run->validation));
     if (run->measured) {
-        report_say_divergence(max, run->quantity[REPORT_SUM_MAX], run->quantity[REPORT_INFINITE]);
-        fputs(", RD max ", to);
-        nvdp__put_html(to, max);
+        const double max = run->quantity[REPORT_SUM_MAX], share = run->quantity[REPORT_INFINITE];
+        fprintf(to, ", RD max %s", report_say_number(text, max));
+        if (isinf(max) && !isnan(share)) {
+            fputs(" (", to);
+            nvdp__put_html(to, report_say_share(text, share));
+            fputs(")", to);
+        }
     }
     fprintf(to, "%s</span></summary>\n<pre>", best ? ", best of its seeds" : "");
     nvdp__put_html(to, run->command);

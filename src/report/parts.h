@@ -214,8 +214,6 @@ const char *report_say_score(char text[NVDP__NUMBER_SIZE], double value);
 const char *report_say_score_stat(char text[NVDP__NUMBER_SIZE], const struct report_stat *stat);
 /* Formats "44.3 %"; never rounds a share to 0 or 100 %. */
 const char *report_say_share(char text[NVDP__NUMBER_SIZE], double share);
-/* Formats a number. If infinite, adds the share of infinite pairs: "inf (44.3 %)". */
-const char *report_say_divergence(char text[NVDP__NUMBER_SIZE], double value, double share);
 /* Formats "1e-3"; "-" for NaN. */
 const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda);
 /* Formats the setting of a group within its family: "lambda 1e-3", "lambda G 1e-3, D 1e-2", "C 1.5", "C 1.5, lambda
@@ -367,10 +365,6 @@ void report_table_interval(struct report_table *table, const json_t *interval, d
 void report_table_note(struct report_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void report_table_release(struct report_table *table);
-/* Returns true without rows and notes: such analyses were not made. */
-static inline bool report_table_is_empty(const struct report_table *table) {
-    return table->rows == 0 && table->notes == 0;
-}
 
 /* Write the table. Callers check for errors by ferror(). */
 void report_table_text(const struct report_table *table, FILE *to);

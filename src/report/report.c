@@ -145,6 +145,11 @@ nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, 
 
 /* --- a folder --- */
 
+/* Returns true without rows and notes: such analyses were not made. */
+static bool is_empty(const struct report_table *table) {
+    return table->rows == 0 && table->notes == 0;
+}
+
 static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
                                 const struct report_table *table) {
     static const struct {
@@ -156,7 +161,7 @@ static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
                    {"tex", report_table_latex}};
     struct report_sheet sheet;
     for (int k = 0; k < REPORT_TABLES; k++) {
-        if (report_table_is_empty(&table[k])) continue;
+        if (is_empty(&table[k])) continue;
         for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
             char *name = nvdp__format(ctx, "%s.%s", table[k].name, formats[f].suffix);
             if (name == NULL) return NVDP_ERR_MEMORY;
@@ -173,8 +178,7 @@ static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
               "\\usepackage{graphicx}\n\\begin{document}\n",
               to);
     for (int k = 0; to != NULL && k < REPORT_TABLES; k++) {
-        if (!report_table_is_empty(&table[k]))
-            fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
+        if (!is_empty(&table[k])) fprintf(to, "\\input{%s}\n\\clearpage\n", table[k].name);
     }
     if (to != NULL) fputs("\\end{document}\n", to);
     return report_sheet_write(ctx, &sheet, folder, "all.tex");

@@ -716,9 +716,9 @@ static int visible(const struct dirent *entry) {
     return entry->d_name[0] != '.';
 }
 
-/* Adds an entry of a folder if it is a run. If `strict`, notes folders that are not runs. */
-static nvdp_status visit(struct nvdp_context *ctx, struct report *report, const char *directory,
-                         const char *name, bool strict) {
+/* Adds an entry of a folder if it is a run. In the folder runs/, notes folders that are not runs. */
+static nvdp_status read_entry(struct nvdp_context *ctx, struct report *report,
+                              const char *directory, const char *name) {
     nvdp_status status = NVDP_OK;
     bool run = false;
     char *path = nvdp__join(ctx, directory, name);
@@ -726,7 +726,7 @@ static nvdp_status visit(struct nvdp_context *ctx, struct report *report, const 
     bool folder = nvdp__is_directory(path); /* ignores files among the runs */
     if (folder) NVDP_TRY(has(ctx, path, "run.json", &run));
     if (run) NVDP_TRY(add_run(ctx, report, path, name));
-    if (folder && !run && strict)
+    if (folder && !run && directory != report->directory)
         NVDP_TRY(
             report_note(ctx, report, name, "not a run, or not yet started: run.json is missing"));
 cleanup:
@@ -736,8 +736,7 @@ cleanup:
 
 /* Adds the error in failed/NAME.json of nvdp sweep as a note. */
 static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
-                                const char *directory, const char *name, bool strict) {
-    (void)strict;
+                                const char *directory, const char *name) {
     if (!nvdp__ends_with(name, ".json")) return NVDP_OK;
     json_t *root = NULL;
     char *path = nvdp__join(ctx, directory, name);
@@ -753,19 +752,17 @@ static nvdp_status read_failure(struct nvdp_context *ctx, struct report *report,
     return status;
 }
 
-/* Calls `with` for every visible entry of a folder, sorted by name. Fails if the folder cannot be listed and `must` is
- * set. */
+/* Calls `read` for every visible entry of a folder, sorted by name. */
 static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
-                              const char *directory, bool must, bool strict,
-                              nvdp_status (*with)(struct nvdp_context *, struct report *,
-                                                  const char *, const char *, bool)) {
+                              const char *directory,
+                              nvdp_status (*read)(struct nvdp_context *, struct report *,
+                                                  const char *, const char *)) {
     struct dirent **entry = NULL;
     int count = scandir(directory, &entry, visible, by_name);
-    if (count < 0 && must)
-        return nvdp__fail_errno(ctx, errno, "%s: cannot list the directory", directory);
+    if (count < 0) return nvdp__fail_errno(ctx, errno, "%s: cannot list the directory", directory);
     nvdp_status status = NVDP_OK;
     for (int i = 0; i < count; i++) {
-        if (status == NVDP_OK) status = with(ctx, report, directory, entry[i]->d_name, strict);
+        if (status == NVDP_OK) status = read(ctx, report, directory, entry[i]->d_name);
         free(entry[i]);
     }
     free(entry);
@@ -777,9 +774,9 @@ static nvdp_status read_folders(struct nvdp_context *ctx, struct report *report)
     char *runs = nvdp__join(ctx, report->directory, "runs");
     char *failed = nvdp__join(ctx, report->directory, "failed");
     if (runs == NULL || failed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, true, true, visit));
-    NVDP_TRY(each_entry(ctx, report, report->directory, true, false, visit));
-    NVDP_TRY(each_entry(ctx, report, failed, false, false, read_failure));
+    if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, read_entry));
+    NVDP_TRY(each_entry(ctx, report, report->directory, read_entry));
+    if (nvdp__is_directory(failed)) NVDP_TRY(each_entry(ctx, report, failed, read_failure));
 cleanup:
     free(runs);
     free(failed);

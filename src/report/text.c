@@ -52,13 +52,6 @@ const char *report_say_share(char text[NVDP__NUMBER_SIZE], double share) {
     return text;
 }
 
-const char *report_say_divergence(char text[NVDP__NUMBER_SIZE], double value, double share) {
-    if (!isinf(value) || isnan(share)) return report_say_number(text, value);
-    char part[NVDP__NUMBER_SIZE];
-    snprintf(text, NVDP__NUMBER_SIZE, "inf (%.40s)", report_say_share(part, share));
-    return text;
-}
-
 /* Formats 0.001 as 1e-3 and 0.0025 as 2.5e-3. */
 const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda) {
     if (!isfinite(lambda)) return report_say_number(text, lambda);

@@ -355,9 +355,9 @@ static nvdp_status name_run(struct export *export, struct options *options) {
     return NVDP__MADE(export->made_run);
 }
 
-/* Refuses a center, or texts of the objective distill, most of which are to be shared, and warns of any other text in both.
- * The file states the mean of their embeddings, and the trained map, which no noise protects. A run by its folder names
- * these texts, which must be as they were. */
+/* Compares the public texts, from which the center or the map of the objective distill was computed, with the texts to
+ * share: the file states the center and the map, which no noise protects. Refuses if most public texts are to be shared,
+ * and warns if any is. Fails if the file of public texts that the run names has changed. */
 static nvdp_status check_center(const struct export *export) {
     static const char why[] =
         "the file states numbers computed from their embeddings, which no noise protects";
@@ -446,8 +446,8 @@ static nvdp_status find_ledger(struct export *export, struct options *options) {
     return NVDP__MADE(export->ledger_key);
 }
 
-/* A name with an ending of no format, such as .npz, would be HDF5 in disguise. A name without one
- * is HDF5. */
+/* Refuses an ending that is not a format's, such as .npz, because the file would be HDF5. Names without an ending are
+ * allowed: HDF5. */
 static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
     const char *slash = strrchr(out, '/'), *name = slash != NULL ? slash + 1 : out;
     const char *ending = strrchr(name, '.');
@@ -1242,12 +1242,71 @@ void nvdp_export_result_free(struct nvdp_export_result *result) {
     result->privacy = NULL;
 }
 
+static void give_result(const struct export *export, struct nvdp_privacy_report *privacy,
+                        struct nvdp_export_result *out) {
+    struct stat info = {0};
+    struct nvdp_export_result result = {
+        .texts = export->texts,
+        .samples = export->release.shape.samples,
+        .components = export->longest_rows / (size_t) export->release.shape.kappa,
+        .dim = export->release.shape.dim,
+        .bytes = stat(export->options->out, &info) == 0 ? (uint64_t)info.st_size : 0,
+        .privacy = privacy,
+        .spent_samples = export->facts.spent.samples,
+        .spent_epsilon = export->facts.spent.epsilon,
+        .spent_delta = export->facts.counted ? NVDP__LEDGER_DELTA : NAN,
+        .spent_word_epsilon =
+            export->facts.counted ? nvdp__spent_word_epsilon(&export->facts.spent) : NAN,
+        .replaced = export->replaced,
+        .receivers = (size_t) export->facts.spent.receivers,
+        .receiver_epsilon = NAN,
+        .receiver_person_epsilon = NAN,
+    };
+    nvdp__spent_persons(&export->facts.spent, &result.person);
+    if (result.receivers > 0) result.receiver_epsilon = export->facts.spent.receiver_epsilon;
+    if (result.receivers > 0 && result.person.persons > 0)
+        result.receiver_person_epsilon = export->facts.spent.receiver_person_epsilon;
+    nvdp__statement(&export->facts, sizeof result.statement, result.statement);
+    result.useful = export->facts.useful;
+    nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export->facts.guarantee);
+    nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
+                   nvdp__training_names[export->facts.training]);
+    nvdp__snprintf(result.run, sizeof result.run, "%s", export->options->run);
+    NVDP__GIVE(out, &result);
+}
+
+static void close_export(struct export *export) {
+    nvdp_privacy_report_free(&export->facts.privacy);
+    nvdp__release_key_wipe(&export->key);
+    nvdp__sign_key_wipe(&export->sign);
+    nvdp__release_close(&export->release);
+    nvdp__batch_free(export->batch);
+    nvdp_posteriors_free(export->posteriors);
+    if (export->scratch != NULL) /* contains samples before rounding, or their means */
+        sodium_memzero(export->scratch,
+                       (size_t)nvdp_context_threads(export->ctx) * export->scratch_bytes);
+    free(export->scratch);
+    free(export->z);
+    free(export->log_pi);
+    free(export->first_row);
+    free(export->ledger);
+    free(export->ledger_key);
+    free(export->made_run);
+    nvdp__query_map_release(&export->query);
+    free(export->hash);
+    free(export->person);
+    free(export->facts.label_names);
+    for (size_t i = 0; i < SPLITS; i++) {
+        nvdp_dataset_free(export->part[i].data);
+    }
+    nvdp__run_close(&export->run);
+}
+
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out) {
     nvdp_status status = NVDP_OK;
     struct options options;
     struct nvdp_privacy_report *privacy = NULL;
-    const size_t threads = (size_t)nvdp_context_threads(ctx);
     struct export export = {
         .ctx = ctx, .options = &options, .release = {.ctx = ctx, .attributes.ctx = ctx}};
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
@@ -1281,62 +1340,12 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (options.sign != NULL) NVDP_TRY(nvdp__sign(&export.sign, &export.release));
     NVDP_TRY(publish(&export));
     if (out != NULL) {
-        struct stat info = {0};
-        struct nvdp_export_result result = {
-            .texts = export.texts,
-            .samples = export.release.shape.samples,
-            .components = export.longest_rows / (size_t) export.release.shape.kappa,
-            .dim = export.release.shape.dim,
-            .bytes = stat(options.out, &info) == 0 ? (uint64_t)info.st_size : 0,
-            .privacy = privacy,
-            .spent_samples = export.facts.spent.samples,
-            .spent_epsilon = export.facts.spent.epsilon,
-            .spent_delta = export.facts.counted ? NVDP__LEDGER_DELTA : NAN,
-            .spent_word_epsilon =
-                export.facts.counted ? nvdp__spent_word_epsilon(&export.facts.spent) : NAN,
-            .replaced = export.replaced,
-            .receivers = (size_t) export.facts.spent.receivers,
-            .receiver_epsilon = NAN,
-            .receiver_person_epsilon = NAN,
-        };
-        nvdp__spent_persons(&export.facts.spent, &result.person);
-        if (result.receivers > 0) result.receiver_epsilon = export.facts.spent.receiver_epsilon;
-        if (result.receivers > 0 && result.person.persons > 0)
-            result.receiver_person_epsilon = export.facts.spent.receiver_person_epsilon;
-        nvdp__statement(&export.facts, sizeof result.statement, result.statement);
-        result.useful = export.facts.useful;
-        nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export.facts.guarantee);
-        nvdp__snprintf(result.training_texts, sizeof result.training_texts, "%s",
-                       nvdp__training_names[export.facts.training]);
-        nvdp__snprintf(result.run, sizeof result.run, "%s", options.run);
-        NVDP__GIVE(out, &result);
+        give_result(&export, privacy, out);
         if (privacy != NULL) export.facts.privacy.pairs = NULL; /* the result owns it */
         privacy = NULL;
     }
 cleanup:
     free(privacy);
-    nvdp_privacy_report_free(&export.facts.privacy);
-    nvdp__release_key_wipe(&export.key);
-    nvdp__sign_key_wipe(&export.sign);
-    nvdp__release_close(&export.release);
-    nvdp__batch_free(export.batch);
-    nvdp_posteriors_free(export.posteriors);
-    if (export.scratch != NULL) /* contains samples before rounding, or their means */
-        sodium_memzero(export.scratch, threads * export.scratch_bytes);
-    free(export.scratch);
-    free(export.z);
-    free(export.log_pi);
-    free(export.first_row);
-    free(export.ledger);
-    free(export.ledger_key);
-    free(export.made_run);
-    nvdp__query_map_release(&export.query);
-    free(export.hash);
-    free(export.person);
-    free(export.facts.label_names);
-    for (size_t i = 0; i < SPLITS; i++) {
-        nvdp_dataset_free(export.part[i].data);
-    }
-    nvdp__run_close(&export.run);
+    close_export(&export);
     return status;
 }

@@ -377,19 +377,10 @@ static enum nvdp__training training_of(const struct nvdp__embeddings *held) {
                                         : NVDP__TRAINING_SOME;
 }
 
-/* Takes the attributes of the mechanism.  Returns false if they are missing. */
-static bool take_mechanism(struct verify *v) {
-    static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
-                                         "clip_sequence", "texts"};
-    const struct nvdp__embeddings *held = v->held;
-    const struct nvdp__embeddings_shape *shape = &held->shape;
+/* Takes the mechanism's parameters. */
+static void take_parameters(struct verify *v, bool single) {
+    const struct nvdp__embeddings_shape *shape = &v->held->shape;
     struct nvdp__nvib_config *nvib = &v->info.nvib;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        if (!has(v, needed[i])) return false;
-    }
-    if (nvdp_method_find(NULL, held->method, &v->info.method) != NVDP_OK) return false;
-    const struct nvdp__method *method = nvdp__method_row(v->info.method);
-    const bool single = method->single != NULL && !has(v, "pool");
     *nvib = nvdp__nvib_config_default();
     nvib->latent_dim = shape->dim;
     nvib->kappa = shape->kappa;
@@ -409,6 +400,37 @@ static bool take_mechanism(struct verify *v) {
     nvib->clip.window = (size_t)fmax((double)whole_of(v, "word_window", 0), 0);
     nvib->clip.alpha_min = real_of(v, "clip_alpha_min", 0);
     nvib->clip.alpha_max = real_of(v, "clip_alpha_max", INFINITY);
+}
+
+/* Takes what the ledger counted when the file was written. */
+static void take_ledger(struct verify *v) {
+    struct nvdp__spent *spent = &v->facts.spent;
+    spent->seen_before = text_is(v, "ledger", "again");
+    v->facts.counted = spent->seen_before > 0 || text_is(v, "ledger", "first");
+    spent->samples = (uint64_t)whole_of(v, "ledger_samples", 0);
+    spent->epsilon = real_of(v, "ledger_epsilon", INFINITY);
+    spent->word_mu = real_of(v, "ledger_word_mu", INFINITY);
+    spent->persons = (uint64_t)whole_of(v, "ledger_persons", 0);
+    spent->person_texts = (uint64_t)whole_of(v, "ledger_person_texts", 0);
+    spent->person_samples = (uint64_t)whole_of(v, "ledger_person_samples", 0);
+    spent->person_epsilon = real_of(v, "ledger_person_epsilon", INFINITY);
+    spent->person_mu = real_of(v, "ledger_person_mu", INFINITY);
+}
+
+/* Takes the attributes of the mechanism.  Returns false if they are missing. */
+static bool take_mechanism(struct verify *v) {
+    static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
+                                         "clip_sequence", "texts"};
+    const struct nvdp__embeddings *held = v->held;
+    const struct nvdp__embeddings_shape *shape = &held->shape;
+    struct nvdp__nvib_config *nvib = &v->info.nvib;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (!has(v, needed[i])) return false;
+    }
+    if (nvdp_method_find(NULL, held->method, &v->info.method) != NVDP_OK) return false;
+    const struct nvdp__method *method = nvdp__method_row(v->info.method);
+    const bool single = method->single != NULL && !has(v, "pool");
+    take_parameters(v, single);
     nvdp__snprintf(v->task, sizeof v->task, "%s", held->task);
     v->info.task.name = v->task;
     v->facts.info = &v->info;
@@ -432,16 +454,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.training_epsilon = real_of(v, "training_epsilon", NAN);
     v->facts.training_delta = real_of(v, "training_delta", NAN);
     v->facts.named = has(v, "named_share");
-    v->facts.spent.seen_before = text_is(v, "ledger", "again");
-    v->facts.counted = v->facts.spent.seen_before > 0 || text_is(v, "ledger", "first");
-    v->facts.spent.samples = (uint64_t)whole_of(v, "ledger_samples", 0);
-    v->facts.spent.epsilon = real_of(v, "ledger_epsilon", INFINITY);
-    v->facts.spent.word_mu = real_of(v, "ledger_word_mu", INFINITY);
-    v->facts.spent.persons = (uint64_t)whole_of(v, "ledger_persons", 0);
-    v->facts.spent.person_texts = (uint64_t)whole_of(v, "ledger_person_texts", 0);
-    v->facts.spent.person_samples = (uint64_t)whole_of(v, "ledger_person_samples", 0);
-    v->facts.spent.person_epsilon = real_of(v, "ledger_person_epsilon", INFINITY);
-    v->facts.spent.person_mu = real_of(v, "ledger_person_mu", INFINITY);
+    take_ledger(v);
     nvdp__spent_persons(&v->facts.spent, &v->found.person);
     v->found.samples = shape->samples;
     v->found.spent_samples = v->facts.counted ? v->facts.spent.samples : 0;

@@ -74,7 +74,7 @@ double sweep_run_number(const struct sweep_run *run, const char *option);
 /* Default of the seconds without renewal after which a process on another machine counts as dead. */
 #define SWEEP_LEASE_TIMEOUT 120.0
 
-/* A process of this machine or another. */
+/* Identifies a process on this machine or another. */
 struct sweep_process {
     char host[256];
     char boot[64]; /* kernel's boot id and process id namespace; "": unknown */

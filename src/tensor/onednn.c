@@ -388,7 +388,7 @@ static dnnl_primitive_desc_t describe(struct nvdp__bf16_engine *bf16, const stru
     return made;
 }
 
-/* A memory object without storage for the argument `query` of a primitive. */
+/* Returns a memory object for the argument `query` of a primitive; the caller sets its storage in each call. */
 static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of,
                             dnnl_query_t query, int index) {
     dnnl_memory_t memory = NULL;
@@ -397,7 +397,7 @@ static dnnl_memory_t handle(struct nvdp__bf16_engine *bf16, const_dnnl_primitive
     return memory;
 }
 
-/* The same for the primitive's workspace, whose memory is the engine's; NULL if it needs none. */
+/* Returns such an object for the primitive's scratchpad, whose storage the engine owns; NULL if it needs none. */
 static dnnl_memory_t workspace(struct nvdp__bf16_engine *bf16, const_dnnl_primitive_desc_t of) {
     const dnnl_memory_desc_t *layout =
         dnnl_primitive_desc_query_md(of, dnnl_query_scratchpad_md, 0);

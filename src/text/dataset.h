@@ -95,10 +95,10 @@ nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
                                      struct nvdp_dataset **out);
 
 /* Reads a file of words with tags (load.c), where `index` of a text is its number in the file. With `limit`, draws that
- * many of its texts by `seed`. */
+ * many of the file's *texts by `seed`. */
 nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
                                       const struct nvdp_tokenizer *tokenizer, size_t max_length,
-                                      size_t limit, uint64_t seed, const char *path,
+                                      size_t limit, uint64_t seed, const char *path, size_t *texts,
                                       struct nvdp_dataset **out);
 
 /* load.c: reads a cached data set from bytes without the cache's header; *out stays NULL if they

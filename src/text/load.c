@@ -500,7 +500,7 @@ nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
 
 nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
                                       const struct nvdp_tokenizer *tokenizer, size_t max_length,
-                                      size_t limit, uint64_t seed, const char *path,
+                                      size_t limit, uint64_t seed, const char *path, size_t *texts,
                                       struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
@@ -519,6 +519,7 @@ nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
         if (!draws || chosen[i]) row[n++] = i;
     }
     NVDP_TRY(nvdp_dataset_select(ctx, all, n, row, out));
+    *texts = all->count;
 cleanup:
     nvdp_dataset_free(all);
     free(chosen);

@@ -13,7 +13,7 @@ enum nvdp__pooling {
     NVDP__POOLING_CLS,           /* the first token */
     NVDP__POOLING_MAX,           /* max of each dimension over the tokens */
     NVDP__POOLING_MEAN_SQRT_LEN, /* sum of all n tokens, divided by sqrt(n) */
-    NVDP__POOLING_WEIGHTED_MEAN, /* mean weighted by the tokens' numbers, from 1 */
+    NVDP__POOLING_WEIGHTED_MEAN, /* mean weighted by the position of each token, from 1 */
     NVDP__POOLING_LAST,          /* the last token */
     NVDP__POOLINGS
 };

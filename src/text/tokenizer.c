@@ -354,10 +354,10 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     const int32_t *special = tokenizer->special;
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     size_t limit = max_length - specials, middle;
-    /* One token too many shows that a text is too long; the ones after it do not matter, */
+    /* Tokens after the first that is too many do not matter, so the texts are not encoded to their ends. But if both
+     * texts are too long, which one keeps an odd token depends on their lengths. */
     NVDP_RETURN_IF_FAILED(
         take_texts(encoder, text, text_size, pair, pair_size, limit + 1, &middle));
-    /* except if both texts are too long: the longer one keeps an odd token. */
     if (limit % 2 == 1 && middle - 1 > limit && encoder->count - middle > limit)
         NVDP_RETURN_IF_FAILED(
             take_texts(encoder, text, text_size, pair, pair_size, PTRDIFF_MAX, &middle));

@@ -250,7 +250,7 @@ struct nvdp__encoder {
     struct nvdp__normalized normalized;
     struct nvdp__bpe_work bpe;
     struct nvdp__unigram_work unigram;
-    bool at_start; /* the range of text to encode begins the input */
+    bool at_start; /* the range to encode is at the start of the input */
     char *spaced;  /* a range of text with spaces or marks added */
     size_t spaced_capacity;
 };

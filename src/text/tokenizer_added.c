@@ -285,34 +285,41 @@ static nvdp_status add_named(struct nvdp__maker *m, const json_t *list,
     return NVDP_OK;
 }
 
-nvdp_status nvdp__add_tokens(struct nvdp__maker *m, const json_t *named_by_vocabulary) {
-    const enum nvdp__tokenizer_file from = nvdp__vocabulary_of(m);
-    const struct nvdp__strings *pieces = &m->made->pieces;
-    const char *special[NVDP__SPECIALS];
-    struct nvdp__added_token token[NVDP__NAMES] = {0};
-    enum nvdp__tokenizer_file file[NVDP__NAMES];
+/* The tokens with a role, such as mask_token: as the files name them, or else as the class usually does. */
+struct named_tokens {
+    struct nvdp__added_token token[NVDP__NAMES]; /* name NULL: none */
+    enum nvdp__tokenizer_file file[NVDP__NAMES]; /* that names the token */
+};
+
+static nvdp_status read_named(struct nvdp__maker *m, struct named_tokens *out) {
     for (int i = 0; i < NVDP__NAMES; i++) {
-        const json_t *value = named(m, name_keys[i], &file[i]);
+        struct nvdp__added_token *token = &out->token[i];
+        const json_t *value = named(m, name_keys[i], &out->file[i]);
         const char *usual = m->class->usual[i];
         if (value != NULL && !json_is_null(value)) {
-            NVDP_RETURN_IF_FAILED(read_token(m, file[i], name_keys[i], value, true, &token[i]));
+            NVDP_RETURN_IF_FAILED(read_token(m, out->file[i], name_keys[i], value, true, token));
+            token->left_spaces |=
+                i == NVDP__MASK && m->class->spaces_before_mask && json_is_string(value);
         } else if (value == NULL && usual != NULL) {
-            token[i] = (struct nvdp__added_token){.name = (char *)usual,
-                                                  .size = strlen(usual),
-                                                  .special = true,
-                                                  .left_spaces = m->class->spaces_before_mask &&
-                                                                 i == NVDP__MASK};
-            file[i] = from;
+            *token = (struct nvdp__added_token){.name = (char *)usual,
+                                                .size = strlen(usual),
+                                                .special = true,
+                                                .left_spaces = m->class->spaces_before_mask &&
+                                                               i == NVDP__MASK};
+            out->file[i] = nvdp__vocabulary_of(m);
         }
     }
-    if (m->class->spaces_before_mask &&
-        json_is_string(named(m, name_keys[NVDP__MASK], &file[NVDP__MASK])))
-        token[NVDP__MASK].left_spaces = true;
-    NVDP_RETURN_IF_FAILED(add_listed(m));
-    m->listed = m->made->added.count;
+    return NVDP_OK;
+}
+
+/* Sets the tokens that encoding needs. If the files do not name one, takes the first name that a class usually has and
+ * the vocabulary contains. */
+static nvdp_status choose_specials(struct nvdp__maker *m, const struct named_tokens *named_tokens) {
+    const struct nvdp__strings *pieces = &m->made->pieces;
+    const char *special[NVDP__SPECIALS];
     for (int s = 0; s < NVDP__SPECIALS; s++) {
         const enum nvdp__name name = name_of[s];
-        special[s] = token[name].name;
+        special[s] = named_tokens->token[name].name;
         for (const struct nvdp__class *c = nvdp__classes; special[s] == NULL && c->name != NULL;
              c++) {
             const char *guess = c->usual[name];
@@ -321,11 +328,12 @@ nvdp_status nvdp__add_tokens(struct nvdp__maker *m, const json_t *named_by_vocab
         }
         if (special[s] == NULL) special[s] = nvdp__classes[NVDP__CLASS_BERT].usual[name];
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__tokenizer_specials(m->ctx, nvdp__path_of(m, from), special, m->made));
-    for (int i = 0; i < NVDP__NAMES; i++) {
-        if (token[i].name != NULL) NVDP_RETURN_IF_FAILED(add_special(m, file[i], &token[i]));
-    }
+    return nvdp__tokenizer_specials(m->ctx, nvdp__path_of(m, nvdp__vocabulary_of(m)), special,
+                                    m->made);
+}
+
+/* Adds the tokens under other keys of tokenizer_config.json that end in _token. */
+static nvdp_status add_other_keys(struct nvdp__maker *m) {
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)nvdp__root_of(m, NVDP__FILE_CONFIG), key, value) {
@@ -338,7 +346,21 @@ nvdp_status nvdp__add_tokens(struct nvdp__maker *m, const json_t *named_by_vocab
         NVDP_RETURN_IF_FAILED(read_token(m, NVDP__FILE_CONFIG, key, value, true, &other));
         NVDP_RETURN_IF_FAILED(add_special(m, NVDP__FILE_CONFIG, &other));
     }
-    NVDP_RETURN_IF_FAILED(add_named(m, named_by_vocabulary, token));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__add_tokens(struct nvdp__maker *m, const json_t *named_by_vocabulary) {
+    struct named_tokens of = {0};
+    NVDP_RETURN_IF_FAILED(read_named(m, &of));
+    NVDP_RETURN_IF_FAILED(add_listed(m));
+    m->listed = m->made->added.count;
+    NVDP_RETURN_IF_FAILED(choose_specials(m, &of));
+    for (int i = 0; i < NVDP__NAMES; i++) {
+        if (of.token[i].name != NULL)
+            NVDP_RETURN_IF_FAILED(add_special(m, of.file[i], &of.token[i]));
+    }
+    NVDP_RETURN_IF_FAILED(add_other_keys(m));
+    NVDP_RETURN_IF_FAILED(add_named(m, named_by_vocabulary, of.token));
     NVDP_RETURN_IF_FAILED(add_extra(m, "extra_special_tokens"));
     NVDP_RETURN_IF_FAILED(add_extra(m, "additional_special_tokens"));
     for (size_t i = 0; i < m->made->added.count; i++) {

@@ -464,7 +464,8 @@ static nvdp_status next_block(struct reader *reader, struct blocks *blocks, stru
     return block->whole > 0 ? make_room(ctx, dim, blocks, block) : NVDP_OK;
 }
 
-/* Finds the n fields of a line that single spaces separate, as ends; false unless there are as many. */
+/* Writes the end of each of a line's n fields, which single spaces separate. Returns false if there are more or fewer
+ * fields. Compares 64 bytes at a time. */
 static bool find_fields(struct nvdp__line line, size_t n, const char **stop) {
     const uint64_t every = UINT64_C(0x0101010101010101), low = 0x7F * every;
     size_t fields = 0;

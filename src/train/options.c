@@ -122,8 +122,8 @@ static const struct nvdp_option model_options[] = {
      "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
      "file in the format of --config; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
-    {"method", NVDP_OPTION_CHOICE, "M", "base, reg, vib-fixed, vib-learned, vtdp, nvdp or word",
-     "nvdp", AT(method), .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
+    {"method", NVDP_OPTION_CHOICE, "M", nvdp__method_help, "nvdp", AT(method),
+     .choices = nvdp__method_names, .traits = NVDP_TRAIT_BASIC},
     {"encoder", NVDP_OPTION_CHOICE, "E",
      "bert: the encoder of the model"
 #define ENCODER(name)
@@ -528,29 +528,8 @@ static nvdp_status check_task_given(struct nvdp_context *ctx, const struct nvdp_
     return NVDP_OK;
 }
 
-static nvdp_status check(struct nvdp_context *ctx, const void *values) {
-    const struct nvdp__train_options *options = values;
-    const bool none = options->task != NULL && strcmp(options->task, "none") == 0;
-    if (none != (options->objective == NVDP__TRAIN_DISTILL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "options {task} and {objective}: expected none with distill, or a task "
-                          "with task, found %s and %s",
-                          options->task != NULL ? options->task : "no task",
-                          objectives[options->objective]);
-    if (!none && options->input != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input} needs {objective} distill");
-    if (none) {
-        NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
-        if (options->resume != NULL && options->overwrite)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
-        return check_distill(ctx, options);
-    }
-    NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
-    NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
-    if (options->resume != NULL && options->overwrite)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
-    if (options->model == NULL && options->from_base == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {model} or {from-base} is needed");
+static nvdp_status check_encoder(struct nvdp_context *ctx,
+                                 const struct nvdp__train_options *options) {
     const struct nvdp__encoder_row *encoder = nvdp__encoder_choice(options->encoder);
     if (encoder != NULL && !encoder->bottleneck && nvdp_method_is_private(options->method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -561,20 +540,10 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "option {encoder} %s: expected freeze-layers 0, because its word "
                           "embeddings are never trained, found %zu",
                           encoder->names.type, options->freeze_layers);
-    if (nvdp__method_row(options->method)->words && options->base_epochs > 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {base-epochs}: expected 0 with {method} %s, which takes the "
-                          "word embeddings or lower layers of a model, found %zu",
-                          nvdp_method_name(options->method), options->base_epochs);
-    if (nvdp__method_row(options->method)->untrained)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {method}: expected a method to train, found %s, which has no "
-                          "trained parameters; nvdp export {model} or {objective} distill makes "
-                          "its runs",
-                          nvdp_method_name(options->method));
-    NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
-    NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
-    NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));
+    return NVDP_OK;
+}
+
+static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp__train_options *options) {
     if ((options->data == NULL) == (options->representations == NULL))
         return options->data == NULL
                    ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {data} is needed")
@@ -595,6 +564,45 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (options->columns.label_column == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {label-column} is needed for {task} tsv");
     return NVDP_OK;
+}
+
+static nvdp_status check_task(struct nvdp_context *ctx, const struct nvdp__train_options *options) {
+    if (options->model == NULL && options->from_base == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {model} or {from-base} is needed");
+    NVDP_RETURN_IF_FAILED(check_encoder(ctx, options));
+    if (nvdp__method_row(options->method)->words && options->base_epochs > 0)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {base-epochs}: expected 0 with {method} %s, which takes the "
+                          "word embeddings or lower layers of a model, found %zu",
+                          nvdp_method_name(options->method), options->base_epochs);
+    if (nvdp__method_row(options->method)->untrained)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {method}: expected a method to train, found %s, which has no "
+                          "trained parameters; nvdp export {model} or {objective} distill makes "
+                          "its runs",
+                          nvdp_method_name(options->method));
+    NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
+    NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
+    NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));
+    return check_data(ctx, options);
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__train_options *options = values;
+    const bool none = options->task != NULL && strcmp(options->task, "none") == 0;
+    if (none != (options->objective == NVDP__TRAIN_DISTILL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "options {task} and {objective}: expected none with distill, or a task "
+                          "with task, found %s and %s",
+                          options->task != NULL ? options->task : "no task",
+                          objectives[options->objective]);
+    if (!none && options->input != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input} needs {objective} distill");
+    if (!none) NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
+    NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
+    if (options->resume != NULL && options->overwrite)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
+    return none ? check_distill(ctx, options) : check_task(ctx, options);
 }
 
 const struct nvdp__schema nvdp__train_schema = {.kind = "training",

@@ -9,7 +9,6 @@
 #include "bert/encode.h"
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
-#include "text/conll.h"
 #include "text/dataset.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
@@ -213,9 +212,6 @@ nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_opt
                             uint64_t seed, struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     size_t all;
-    if (nvdp__conll_recognize(ctx, path))
-        return nvdp__dataset_load_tagged(ctx, nvdp_model_tokenizer(run->model),
-                                         run->model->info.max_length, limit, seed, path, out);
     char *directory = nvdp__join(ctx, config->run, "model");
     NVDP_TRY(NVDP__MADE(directory));
     const struct nvdp__encode_limits limits = {.config = &run->model->info.bert,

@@ -46,8 +46,7 @@ nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__ru
  * embeddings with which the run began. */
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run);
 void nvdp__run_close(struct nvdp__run *run);
-/* A run without a task (method sentence) has no data of its own: its texts are files: one text per line, a table
- * (nvdp__texts_read()), or words with tags (nvdp__dataset_load_tagged()). */
+/* A run without a task (method sentence) has no data of its own: its texts are files (nvdp__texts_read()). */
 bool nvdp__run_has_no_task(const struct nvdp__run *run);
 /* Reads such a file for the open run in config->run. With `limit`, draws that many texts by `seed`. */
 nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,

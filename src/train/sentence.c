@@ -165,7 +165,7 @@ static nvdp_status find_center(struct maker *maker, size_t n, float *vectors) {
     round_f16(d, maker->center);
     return finite ? NVDP_OK
                   : nvdp__fail(maker->ctx, NVDP_ERR_NUMERIC,
-                               "option %s: %s: expected finite embeddings, found others",
+                               "option %s: %s: expected finite embeddings, found NaN or infinity",
                                texts_option(maker).text, maker->options->center);
 }
 

@@ -366,9 +366,11 @@ Test(invert, vectors_of_known_texts) {
     cr_expect_lt(score(found, "prior", "entities, recall", -1), .8);
     cr_expect(!weak(found));
     json_decref(found);
-    /* tags are found by content: under another name, with spaces */
+    /* tags are found by content: under another name, with spaces; the limit counts sentences */
     for (int spaces = 0; spaces < 2; spaces++) {
         const struct setting renamed[] = {GIVEN("@secret.npy", "@known.npy", "@secret.tsv"),
+                                          {"public", "@known.conll"},
+                                          {"public-limit", "100"},
                                           {"steps", "1"},
                                           {"search", "0"},
                                           {0}};
@@ -381,6 +383,7 @@ Test(invert, vectors_of_known_texts) {
         free(tags);
         cr_assert_eq(attack(ctx, renamed, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
         (void)score(found, "release", "entities, recall", -1);
+        cr_expect_eq(json_integer_value(json_object_get(found, "public_texts")), 100);
         json_decref(found);
     }
 
@@ -480,7 +483,7 @@ Test(invert, a_run) {
         const char *message;
     } refused[] = {{{"prior", "@run/model"}, "masked-LM head"},
                    {{"tokens", "500"}, "max_position_embeddings"},
-                   {{"aligned", "50"}, "expected it with --surrogate"},
+                   {{"aligned", "50"}, "aligned: needs --surrogate"},
                    {{"attacked", "@known.txt"}, "attacked: expected it with --posteriors alone"},
                    {{"public", "@nowhere.tsv"}, "nowhere.tsv"}};
     for (size_t k = 0; k < sizeof refused / sizeof *refused; k++) {

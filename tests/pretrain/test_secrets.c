@@ -82,7 +82,7 @@ Test(secrets, bad_files_are_refused_by_field) {
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurences\": 1}]}",
          "secrets[0]: unknown key 'occurences'"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\"}]}",
-         "secrets[0]: key 'occurrences': expected how often"},
+         "secrets[0]: key 'occurrences': expected the number of times"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HS\", \"occurrences\": -2}]}",
          "'occurrences': expected an integer from 0"},
         {"{\"seed\": 1, \"secrets\": [{\"form\": \"HSS\", \"occurrences\": 1}]}",

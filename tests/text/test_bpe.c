@@ -259,8 +259,7 @@ Test(bpe, bad_vocabulary) {
     refused("vocab.json", "{\"a\": 1}", NVDP_ERR_INPUT,
             "vocab.json: 'a': expected an integer from 0 to 0");
     refused("vocab.json", "{\"a\": \"0\"}", NVDP_ERR_INPUT, "vocab.json: 'a': expected an integer");
-    refused("vocab.json", "{\"a\": 0, \"b\": 0}", NVDP_ERR_INPUT,
-            "expected an id of its own, found 0");
+    refused("vocab.json", "{\"a\": 0, \"b\": 0}", NVDP_ERR_INPUT, "expected a unique id, found 0");
     refused("vocab.json", "{\"a\": 0, \"a\": 1}", NVDP_ERR_INPUT, "duplicate");
     refused("vocab.json", "{\"<s>\": 0}", NVDP_ERR_INPUT,
             "vocab.json: pad_token: expected '<pad>'");

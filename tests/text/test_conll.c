@@ -296,9 +296,11 @@ Test(conll, texts_with_tags) {
     support_write_text(path, "red B-COL\nsea O\n\nblue O\n\nthe O\nblue B-COL\n");
     for (size_t limit = 0; limit <= 4; limit++) {
         struct nvdp_dataset *data = NULL;
+        size_t all = 0;
         cr_assert_eq(nvdp__dataset_load_tagged(f.ctx, f.tokenizer, f.config.max_length, limit, 1,
-                                               path, &data),
+                                               path, &all, &data),
                      NVDP_OK, "%s", nvdp_context_error(f.ctx));
+        cr_expect_eq(all, 3);
         cr_assert_eq(data->count, limit == 0 || limit > 3 ? 3 : limit);
         for (size_t i = 0; i < data->count; i++) {
             static const int32_t id[] = {5, 7, 9};
