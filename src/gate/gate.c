@@ -675,12 +675,16 @@ static void make_text(char *text) {
         if ((unsigned char)*text >= 0x80) *text = '?';
 }
 
-static struct nvdp__gate_found find_number(const struct measured *measured,
+static struct nvdp__gate_found find_number(const struct gate *gate, const struct measured *measured,
                                            const struct nvdp__gate_check *check, bool least,
                                            char reason[NVDP__REASON]) {
     if (measured->result == NULL) return (struct nvdp__gate_found){NAN, {NAN, NAN}};
-    return check->number != NULL ? nvdp__gate_score(measured->result, check->path, least, reason)
-                                 : nvdp__gate_number(measured->result, check->path, least, reason);
+    struct nvdp__gate_found found =
+        check->number != NULL ? nvdp__gate_score(measured->result, check->path, least, reason)
+                              : nvdp__gate_number(measured->result, check->path, least, reason);
+    if (strcmp(check->name, "renyi_divergence") == 0) /* is of one sample; samples add up */
+        found.value *= (double)gate->releases;
+    return found;
 }
 
 /* Returns the number of texts that were measured or attacked; 0: a proof, or an attack on something else. */
@@ -713,7 +717,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     out->texts = texts_of(measured);
     const size_t needed = texts_needed(gate, check);
     const bool least = isnan(check->at_most);
-    const struct nvdp__gate_found found = find_number(measured, check, least, out->reason);
+    const struct nvdp__gate_found found = find_number(gate, measured, check, least, out->reason);
     out->found = found.value;
     out->interval = found.interval;
     const double largest = nvdp__gate_end(&found, false);
@@ -721,7 +725,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     /* of several numbers, the smallest is compared with at_least */
     if (!least && !isnan(check->at_least) && out->reason[0] == '\0') {
         char unused[NVDP__REASON];
-        const struct nvdp__gate_found other = find_number(measured, check, true, unused);
+        const struct nvdp__gate_found other = find_number(gate, measured, check, true, unused);
         smallest = nvdp__gate_end(&other, true);
     }
     /* a file beside a run fails every check if it cannot be read or is wrong */

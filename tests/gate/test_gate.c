@@ -415,7 +415,9 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
     static const char of_run[] =
-        "{\"releases\": 3, \"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100}]}";
+        "{\"releases\": 3, \"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
+        "{\"measure\": \"renyi_divergence\", \"at_most\": 100},\n"
+        "{\"measure\": \"privacy.rd.sum.max\", \"at_most\": 100}]}";
     static const char policy[] =
         "{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
         "{\"measure\": \"text_epsilon\", \"at_most\": 100}]}";
@@ -431,6 +433,7 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
                 (const char *const[]){"no-ledger", "true", "samples", "3", NULL});
     struct nvdp_gate_result result = gated(ctx, of_run, run);
     const double exact = result.check[0].found;
+    is(&result, 1, true, 3 * result.check[2].found, ""); /* divergences of samples add up */
     nvdp_gate_result_free(&result);
     result = gated_with(ctx, policy, run, three);
     cr_expect_eq(result.releases, 3);
