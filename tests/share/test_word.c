@@ -174,6 +174,20 @@ static double write_number(const char *file, const char *name, double value) {
     return before;
 }
 
+/* Makes a file state that most of its texts are named. */
+static void name_texts(const char *file) {
+    static const char words[] = "above 50 %";
+    hid_t h5 = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1),
+          space = H5Screate(H5S_SCALAR);
+    cr_assert_geq(H5Tset_size(type, sizeof words), 0);
+    hid_t at = H5Acreate2(h5, "named_share", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(at, type, words), 0);
+    H5Aclose(at);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(h5);
+}
+
 /* Counts the checks of this name that fail. */
 static size_t refused(struct nvdp_context *ctx, const char *file, const char *what) {
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
@@ -312,9 +326,27 @@ Test(word_release, a_folder_states_the_weakest_of_each_kind) {
     support_contains(found.guarantee, "Per word only epsilon 8.4");
     support_contains(found.guarantee, ". The file that proves least over all texts: Proven");
     support_contains(found.statement, "weakest guarantee over all texts, 0.h5, says:\n");
+    /* so are those of the ledger's checks */
+    char beside[600], shown[2][96], bound[NVDP__BOUND_TEXT];
+    snprintf(beside, sizeof beside, "%s.key", ledger);
+    cr_assert_eq(nvdp_verify_ledger(ctx, folder, ledger, beside, &found), NVDP_OK);
+    snprintf(shown[0], sizeof shown[0], "0.h5: at most 2 samples (budget: 9), epsilon %s ",
+             nvdp__bound(bound, found.spent_epsilon));
+    snprintf(shown[1], sizeof shown[1], "epsilon %s at delta 1e-05, for one word in place",
+             nvdp__bound(bound, found.word_epsilon));
+    for (int i = 0; i < 2; i++)
+        support_contains(found.check[found.checks - 2 + (size_t)i].found, shown[i]);
+    /* a file whose texts are named has no useful guarantee; the larger epsilon of the other one still shows */
+    name_texts(file);
+    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK);
+    support_contains(found.statement, "The file with the weakest guarantee, 1.h5, says:\n");
+    snprintf(shown[0], sizeof shown[0], "Over all texts only epsilon %s at delta 1e-05 is proven",
+             nvdp__bound(bound, found.spent_epsilon));
+    support_contains(found.statement, shown[0]);
+    support_contains(found.guarantee, shown[0]);
     /* three adjacent words are not more than the text */
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
-    char bound[NVDP__BOUND_TEXT], phrase[64];
+    char phrase[64];
     snprintf(phrase, sizeof phrase, "adjacent words epsilon is %s, ",
              nvdp__bound(bound, found.spent_epsilon));
     support_contains(found.statement, phrase);
