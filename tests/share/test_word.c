@@ -344,6 +344,19 @@ Test(word_release, a_folder_states_the_weakest_of_each_kind) {
              nvdp__bound(bound, found.spent_epsilon));
     support_contains(found.statement, shown[0]);
     support_contains(found.guarantee, shown[0]);
+    char *described = NULL;
+    cr_assert_eq(nvdp_describe(ctx, folder, NVDP_DESCRIPTION_ALL, &described), NVDP_OK);
+    const struct {
+        const char *name;
+        double value;
+    } sums[] = {{"ledger_epsilon ", found.spent_epsilon}, {"ledger_word_mu ", found.word_mu}};
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(described, sums[i].name);
+        cr_assert_not_null(at, "%s", described);
+        support_contains(at, nvdp__bound(bound, sums[i].value));
+    }
+    support_contains(described, "above 50 %");
+    free(described);
     /* three adjacent words are not more than the text */
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     char phrase[64];
