@@ -355,8 +355,9 @@ static const struct nvdp_result_table pld_table = {
 
 static void print_rdp(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account *account = result;
-    nvdp_result_line(to, "by RDP", "epsilon %.6g at the best order, %g", account->rdp_epsilon,
-                     account->rdp_order);
+    char bound[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "by RDP", "epsilon %s at the best order, %g",
+                     nvdp__bound(bound, account->rdp_epsilon), account->rdp_order);
 }
 
 const struct nvdp_result_table nvdp__result_account = {
