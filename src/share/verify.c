@@ -976,6 +976,23 @@ static void check_words(struct verify *v) {
               NVDP__LEDGER_DELTA);
 }
 
+/* Begins the guarantee with the ledger's sums if they are above those that the file states: it counts later exports. */
+static void take_ledger(struct verify *v) {
+    const double room = 1 + 1e-6;
+    const struct nvdp__spent *now = &v->facts.spent;
+    struct nvdp_verification *to = &v->found;
+    const double word = nvdp__spent_word_epsilon(now),
+                 before = isnan(to->spent_epsilon) ? to->epsilon : to->spent_epsilon;
+    char old[NVDP_GUARANTEE_SIZE], epsilon[NVDP__SPENT_TEXT];
+    if (now->epsilon <= before * room && word <= fmin(to->word_epsilon, before) * room) return;
+    nvdp__snprintf(old, sizeof old, "%s", to->guarantee);
+    nvdp__snprintf(to->guarantee, sizeof to->guarantee,
+                   "The ledger now counts up to %" PRIu64 " samples of a text, which together "
+                   "have %s. The file states: %s",
+                   now->samples, nvdp__spent_text(now->epsilon, word, epsilon), old);
+    to->useful = to->useful && now->epsilon <= NVDP_USEFUL_EPSILON;
+}
+
 /* Checks one file's release. */
 static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *ledger,
                                 const char *path) {
@@ -1030,10 +1047,12 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         struct verify one = {.ctx = ctx, .found = nothing_found()};
         NVDP_TRY(check_listed(&one, ledger, shards.path[i]));
         merge_checks(&v, nvdp__shard_name(shards.path[i]), &one);
+        v.facts.spent.samples = nvdp__max(v.facts.spent.samples, one.facts.spent.samples);
         v.facts.spent.epsilon = fmax(v.facts.spent.epsilon, one.facts.spent.epsilon);
         v.facts.spent.word_mu = fmax(v.facts.spent.word_mu, one.facts.spent.word_mu);
     }
     check_words(&v);
+    take_ledger(&v);
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(key_path);
