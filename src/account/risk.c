@@ -266,8 +266,10 @@ static void write_risk(FILE *to, const struct nvdp_account_risk *risk) {
         nvdp__fprintf(to, " without, at most %s with the model",
                       nvdp__share_bound(share, risk->guess[i].bound));
     }
-    nvdp__fprintf(to, "%sThese are averages; mu is %s.\n", risk->guesses > 0 ? ". " : "",
-                  nvdp__bound(mu, risk->mu));
+    nvdp__fprintf(to,
+                  "%sThese are averages. At deltas of at least this one, a Gaussian mechanism of "
+                  "mu %s leaks no less (numerical, not proven; it says nothing of smaller ones).\n",
+                  risk->guesses > 0 ? ". " : "", nvdp__bound(mu, risk->mu));
 }
 
 static void write_adjacency(FILE *to, const struct statement *of) {

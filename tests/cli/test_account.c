@@ -32,6 +32,7 @@ Test(account, table_and_statement) {
     static const char *const said[] = {"of all shards     1.3\n",
                                        "0.7243 at the best order, 19",
                                        "15 epochs",
+                                       "(numerical, not proven;",
                                        "clipped to norm\n  0.1,",
                                        "60000 examples",
                                        "4 workers"};
