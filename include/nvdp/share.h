@@ -181,7 +181,8 @@ struct nvdp_verification {
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
  * (nvdp_export_config_create()); statement and guarantee are those of the file with the weakest guarantee over all
- * texts, after the largest epsilon of all files, over all texts or per word, if it is another file's:
+ * texts, after the largest epsilon of all files, over all texts or per word, if it is another file's, and a warning if
+ * no ledger counts all of them:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;

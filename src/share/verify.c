@@ -820,15 +820,19 @@ static void merge_checks(struct verify *all, const char *name, const struct veri
 }
 
 /* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
- * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file. */
+ * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file.
+ * So does a text with samples in several files, which only a ledger knows of. */
 static void take_weakest(struct verify *all, const char *name, size_t files,
                          const struct verify *weakest) {
     struct nvdp_verification *to = &all->found;
     const struct nvdp_verification *of = &weakest->found;
-    char name_of[64], first[256] = "", bound[NVDP__BOUND_TEXT];
+    char name_of[64], first[384] = "", bound[NVDP__BOUND_TEXT];
     struct nvdp__writer writer = {first, sizeof first, 0};
     const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon;
     nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
+    if (files > 1 && isnan(to->spent_epsilon))
+        nvdp__append(&writer, "No ledger counts all of these files: the samples of a text that is "
+                              "in several of them add up. ");
     if (words && isinf(to->word_mu))
         nvdp__append(&writer, "Per word nothing is proven of some of the files. ");
     else if (words)

@@ -199,6 +199,7 @@ static size_t refused(struct nvdp_context *ctx, const char *file, const char *wh
     return wrong;
 }
 
+/* `ledger`: NULL, that of the run; "", none. */
 static void export_texts(struct nvdp_context *ctx, const char *run, const char *rows,
                          const char *file, const char *ledger) {
     struct nvdp_config *options = NULL;
@@ -210,9 +211,10 @@ static void export_texts(struct nvdp_context *ctx, const char *run, const char *
     set(options, "run", run);
     set(options, "input", input);
     set(options, "out", file);
-    set(options, "budget-samples", "9");
+    if (ledger == NULL || *ledger != '\0') set(options, "budget-samples", "9");
     set(options, "model-id", "0123456789abcdef0123456789abcdef");
-    if (ledger != NULL) set(options, "ledger", ledger);
+    if (ledger != NULL && *ledger == '\0') set(options, "no-ledger", "true");
+    if (ledger != NULL && *ledger != '\0') set(options, "ledger", ledger);
     cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(options);
 }
@@ -276,6 +278,20 @@ Test(word_release, the_sum_of_the_ledger_is_checked) {
     cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds);
     support_contains(found.guarantee, "Proven per word: epsilon 2.9"); /* of the second file */
+    /* two samples of a text that no ledger counts */
+    char *uncounted = strdup(support_scratch_path("uncounted"));
+    cr_assert_eq(mkdir(uncounted, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%d.h5", uncounted, i);
+        export_texts(ctx, run, "good\t1\n", path, "");
+        cr_assert_eq(nvdp_verify(ctx, uncounted, NULL, &found), NVDP_OK);
+        static const char says[] = "No ledger counts all of these files: the samples of a text "
+                                   "that is in several of them add up. ";
+        cr_expect_eq(strstr(found.guarantee, says) == found.guarantee, i == 1);
+        cr_expect_eq(strstr(found.statement, says) != NULL, i == 1);
+    }
+    free(uncounted);
     static const char *const changed[][2] = {
         {"ledger_word_mu", "the sender's ledger counts the file's samples"},
         {"certificate_word_mu", "the stated epsilon per word follows from the certificate"},
