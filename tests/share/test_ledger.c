@@ -491,6 +491,10 @@ Test(ledger, exports_are_counted_and_verified) {
              nvdp__bound(bound, result.spent_epsilon));
     cr_assert_eq(strncmp(found.guarantee, first, strlen(first)), 0, "%s", found.guarantee);
     cr_assert_eq(nvdp_verify(ctx, support_scratch_path("c.h5"), NULL, &found), NVDP_OK);
+    support_contains(found.statement,
+                     "Further samples of this text or of related texts add up. These "
+                     "bounds are for one row of this file, not for all 3 samples of "
+                     "a text.\n");
     const size_t length = strlen(found.guarantee);
     cr_assert_eq(nvdp_verify_ledger(ctx, support_scratch_path("c.h5"), bench.book.path,
                                     bench.book.key, &found),
@@ -579,7 +583,8 @@ Test(ledger, runs_keep_one_by_default) {
     support_set(ctx, bench.config, "no-ledger", "true");
     cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 0);
-    says(&bench, "c.h5", "Other files of these texts may exist, since no ledger counts this one.");
+    says(&bench, "c.h5",
+         "No ledger counts this file: a text may be in several of its rows, and in other files.");
     bench_close(&bench);
 }
 
