@@ -997,6 +997,29 @@ static void take_ledger(struct verify *v) {
     to->useful = to->useful && now->epsilon <= NVDP_USEFUL_EPSILON;
 }
 
+/* Adds the checks and the sums of one release. */
+static void merge_spent(struct verify *all, const char *path, const struct verify *of) {
+    struct nvdp__spent *to = &all->facts.spent;
+    const struct nvdp__spent *from = &of->facts.spent;
+    merge_checks(all, nvdp__shard_name(path), of);
+    to->samples = nvdp__max(to->samples, from->samples);
+    to->epsilon = fmax(to->epsilon, from->epsilon);
+    to->word_mu = fmax(to->word_mu, from->word_mu);
+}
+
+/* Checks the sums of the release, and those of similar ones of the same id if the file's name does not tell them apart. */
+static nvdp_status check_similar(struct verify *v, const struct nvdp__ledger *ledger,
+                                 const struct nvdp__ledger_release *release, const char *path) {
+    const bool named = strcmp(nvdp__shard_name(release->file), nvdp__shard_name(path)) == 0;
+    if (named || nvdp__ledger_like(ledger, release) == NULL) return check_spent(v, ledger, release);
+    for (; release != NULL; release = nvdp__ledger_like(ledger, release)) {
+        struct verify one = {.ctx = v->ctx, .found = nothing_found()};
+        NVDP_RETURN_IF_FAILED(check_spent(&one, ledger, release));
+        merge_spent(v, path, &one);
+    }
+    return NVDP_OK;
+}
+
 /* Checks one file's release. */
 static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *ledger,
                                 const char *path) {
@@ -1020,7 +1043,7 @@ static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *led
             "the ledger lists %" PRIu64 " texts with %" PRIu64
             " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
             release->texts, release->samples, texts, samples);
-    if (release != NULL) NVDP_TRY(check_spent(v, ledger, release));
+    if (release != NULL) NVDP_TRY(check_similar(v, ledger, release, path));
     NVDP_TRY(v->status);
 cleanup:
     nvdp__release_close(&v->release);
@@ -1050,10 +1073,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     for (size_t i = 0; i < shards.count && nvdp__is_directory(path); i++) {
         struct verify one = {.ctx = ctx, .found = nothing_found()};
         NVDP_TRY(check_listed(&one, ledger, shards.path[i]));
-        merge_checks(&v, nvdp__shard_name(shards.path[i]), &one);
-        v.facts.spent.samples = nvdp__max(v.facts.spent.samples, one.facts.spent.samples);
-        v.facts.spent.epsilon = fmax(v.facts.spent.epsilon, one.facts.spent.epsilon);
-        v.facts.spent.word_mu = fmax(v.facts.spent.word_mu, one.facts.spent.word_mu);
+        merge_spent(&v, shards.path[i], &one);
     }
     check_words(&v);
     take_ledger(&v);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void set(struct nvdp_config *config, const char *name, const char *value) {
     cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
@@ -352,6 +353,18 @@ Test(word_release, a_folder_states_the_weakest_of_each_kind) {
              nvdp__bound(bound, found.word_epsilon));
     for (int i = 0; i < 2; i++)
         support_contains(found.check[found.checks - 2 + (size_t)i].found, shown[i]);
+    /* a file with another name could be either */
+    char renamed[600];
+    snprintf(renamed, sizeof renamed, "%s", support_scratch_path("renamed.h5"));
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof file, "%s/%d.h5", folder, i);
+        cr_assert_eq(link(file, renamed), 0);
+        cr_assert_eq(nvdp_verify(ctx, renamed, NULL, &found), NVDP_OK);
+        cr_assert_eq(nvdp_verify_ledger(ctx, renamed, ledger, beside, &found), NVDP_OK);
+        support_contains(found.check[found.checks - 2].found, shown[0] + strlen("0.h5"));
+        support_contains(found.check[found.checks - 1].found, shown[1]);
+        cr_assert_eq(unlink(renamed), 0);
+    }
     /* a file whose texts are named has no useful guarantee; the larger epsilon of the other one still shows */
     name_texts(file);
     cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK);
