@@ -711,7 +711,8 @@ static void print(const void *certificate, FILE *to) {
                       letters[from.theorem], from.releases, from.releases == 1 ? "" : "s",
                       "epsilon", "delta");
         for (size_t i = 0; i < from.points; i++)
-            nvdp__fprintf(to, "  %12g %12.4g\n", from.curve[i].epsilon, from.curve[i].delta);
+            nvdp__fprintf(to, "  %12g %12s\n", from.curve[i].epsilon,
+                          nvdp__bound(bound, from.curve[i].delta));
     }
 }
 

@@ -181,7 +181,8 @@ struct nvdp_verification {
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
  * (nvdp_export_config_create()); statement and guarantee are those of the file with the weakest guarantee over all
- * texts, after what is proven per word of all files, if another file proves less per word:
+ * texts, after the largest epsilon of all files, over all texts or per word, if it is another file's, and a warning if
+ * no ledger counts all of them:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;
@@ -211,7 +212,8 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
                         struct nvdp_verification *out);
 
 /** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
- * No text may have exceeded the budget over all releases so far. O(records of the ledger), which is read
+ * No text may have exceeded the budget over all releases so far. If these are more than the file states, the guarantee
+ * begins with their epsilon. O(records of the ledger), which is read
  * completely.
  * @param ctx    context
  * @param path   the file, or a folder as in nvdp_verify()

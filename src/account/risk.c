@@ -266,8 +266,10 @@ static void write_risk(FILE *to, const struct nvdp_account_risk *risk) {
         nvdp__fprintf(to, " without, at most %s with the model",
                       nvdp__share_bound(share, risk->guess[i].bound));
     }
-    nvdp__fprintf(to, "%sThese are averages; mu is %s.\n", risk->guesses > 0 ? ". " : "",
-                  nvdp__bound(mu, risk->mu));
+    nvdp__fprintf(to,
+                  "%sThese are averages. At deltas of at least this one, a Gaussian mechanism of "
+                  "mu %s leaks no less (numerical, not proven; it says nothing of smaller ones).\n",
+                  risk->guesses > 0 ? ". " : "", nvdp__bound(mu, risk->mu));
 }
 
 static void write_adjacency(FILE *to, const struct statement *of) {
@@ -355,8 +357,9 @@ static const struct nvdp_result_table pld_table = {
 
 static void print_rdp(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account *account = result;
-    nvdp_result_line(to, "by RDP", "epsilon %.6g at the best order, %g", account->rdp_epsilon,
-                     account->rdp_order);
+    char bound[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "by RDP", "epsilon %s at the best order, %g",
+                     nvdp__bound(bound, account->rdp_epsilon), account->rdp_order);
 }
 
 const struct nvdp_result_table nvdp__result_account = {

@@ -288,7 +288,8 @@ static int explain_run(struct cli *cli, const struct values *v) {
             cli->arg[0]);
     }
     snprintf(releases, sizeof releases, "%zu", v->releases);
-    snprintf(delta, sizeof delta, "%.17g", found.delta > 0 ? found.delta : v->delta);
+    snprintf(delta, sizeof delta, "%.17g",
+             found.delta > 0 && !cli_given(cli, "delta") ? found.delta : v->delta);
     CLI_DO(cli, nvdp_privacy_config_create(cli->ctx, &config));
     nvdp_status status = nvdp_config_set(config, "releases", releases);
     if (status == NVDP_OK) status = nvdp_config_set(config, "delta", delta);
@@ -298,6 +299,7 @@ static int explain_run(struct cli *cli, const struct values *v) {
     if (code != CLI_SUCCESS) return code;
     if (isfinite(found.epsilon) && proven.theorem != NVDP_THEOREM_NONE) {
         found.epsilon = proven.epsilon; /* of as many samples as the rows below */
+        found.delta = proven.delta;
         found.releases = v->releases;
         found.word = proven.word;
     }
@@ -354,8 +356,9 @@ static const char *share(double value, char text[24]) {
 }
 
 static void row(const char *what, double chance, double bound, double gaussian) {
-    char a[24], b[24], c[24];
-    printf("  %-46s %12s %12s %12s\n", what, share(chance, a), share(bound, b), share(gaussian, c));
+    char a[24], b[NVDP__BOUND_TEXT], c[24];
+    printf("  %-46s %12s %12s %12s\n", what, share(chance, a), nvdp__share_bound(b, bound),
+           share(gaussian, c));
 }
 
 static void print(const struct values *v, double nats) {
@@ -363,7 +366,7 @@ static void print(const struct values *v, double nats) {
     const double some = v->texts < 20 ? (1 + 1 / texts) / 2 : .1; /* above chance */
     const double log_some[] = {log(some), log1p(-some)},
                  log_one[] = {-log(texts), log1p(-1 / texts)};
-    char text[96], a[24];
+    char text[96], a[24], factor[NVDP__BOUND_TEXT];
     printf("Samples of any two texts have a Renyi divergence of at most %g nats, order %g, in both "
            "directions, over all\nshared data (the row \"sum\" of nvdp privacy). No reader who has "
            "the model exceeds the column \"bound\".\nThe column \"Gaussian\" is an example: "
@@ -379,10 +382,10 @@ static void print(const struct values *v, double nats) {
     snprintf(text, sizeof text, "name the right one of %zu texts", v->texts);
     row(text, 1 / texts, nvdp_renyi_probability_bound(v->order, nats, 1 / texts), named(texts, mu));
     printf("\nOn average (geometric mean), samples favor the right text over another by a factor "
-           "of at most e^%g = %.3g. Naming\n%s of %zu texts needs at least %.3g nats, naming all "
+           "of at most e^%g = %s. Naming\n%s of %zu texts needs at least %.3g nats, naming all "
            "of them log %zu = %.3g. If NATS is a mean over pairs,\nsome pairs are farther apart; a "
            "maximum over measured pairs is no bound for other texts.\n\n",
-           nats, exp(nats), share(some, a), v->texts,
+           nats, nvdp__bound(factor, exp(nats)), share(some, a), v->texts,
            nvdp_renyi_discrete(v->order, 2, log_some, log_one), v->texts, log(texts));
     char clip[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
     const double radius = sqrt(nats / (2 * v->order));

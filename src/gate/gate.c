@@ -89,7 +89,7 @@ struct gate {
     struct options options;
     struct nvdp__policy policy;
     bool is_run;
-    /* samples of a text: those of the policy, or more if a ledger or the file counts more of one */
+    /* samples of a text: those of the policy, or more if a ledger counts or the file has more of one */
     size_t releases;
     /* the run's ledger: its sums, or why it could not be read; 0 releases for a file, and for a run without one */
     struct nvdp_ledger_summary ledger;
@@ -394,6 +394,15 @@ static char *ledger_of(const struct gate *gate) {
                                         : nvdp__join(gate->ctx, gate->options.target, "ledger");
 }
 
+/* Returns the path of the shared file; NULL: there is none. */
+static const char *file_of(const struct gate *gate) {
+    return gate->is_run ? gate->options.shared : gate->options.target;
+}
+
+static nvdp_status uncounted(const struct gate *gate) {
+    return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
+}
+
 /* Reads the run's ledger, once for all checks.  A run without one has shared nothing. */
 static nvdp_status read_ledger(struct gate *gate) {
     char *path = gate->is_run ? ledger_of(gate) : NULL;
@@ -413,6 +422,23 @@ static nvdp_status read_ledger(struct gate *gate) {
     return NVDP_OK;
 }
 
+/* Fails if the file beside the run states more than this ledger counts: another one counts the file, or none. */
+static nvdp_status check_counted(const struct gate *gate, const struct nvdp_ledger_summary *of,
+                                 const char *path) {
+    const struct nvdp_verification *file = &gate->file;
+    const double room = 1 + 1e-6, word = fmin(file->word_epsilon, file->spent_epsilon);
+    if (file_of(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
+    if (isnan(file->spent_epsilon)) return uncounted(gate);
+    if (file->spent_samples <= of->samples && file->spent_epsilon <= of->epsilon * room &&
+        word <= of->word_epsilon * room &&
+        (file->person.persons == 0 || file->person.epsilon <= of->person.epsilon * room))
+        return NVDP_OK;
+    return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
+                      "%s: counts less than the file states; name the ledger that counts the file "
+                      "with {ledger}",
+                      path);
+}
+
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_ledger_summary found = gate->ledger;
@@ -423,6 +449,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                             "%s: expected the ledger of the releases, found none", path));
+    NVDP_TRY(check_counted(gate, &found, path));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
@@ -453,8 +480,7 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
                                      (double)nvdp__max(found->samples, (size_t)1));
     const double mu = found->mu * sqrt(times), word = found->word_mu * sqrt(times);
     double epsilon = found->epsilon, at = found->delta;
-    if (isnan(found->spent_epsilon))
-        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
+    if (isnan(found->spent_epsilon)) return uncounted(gate);
     const bool more = found->spent_epsilon > epsilon * (1 + 1e-9); /* of other releases */
     if (found->certified && (more || isnan(mu))) NVDP_RETURN_IF_FAILED(check_delta(gate, at));
     if (found->certified && isnan(mu) && times > 1)
@@ -470,11 +496,6 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
                        out);
 }
 
-/* Returns the path of the shared file; NULL: there is none. */
-static const char *file_of(const struct gate *gate) {
-    return gate->is_run ? gate->options.shared : gate->options.target;
-}
-
 static nvdp_status measure_file(const struct gate *gate, const char *source, char *fault,
                                 json_t **out) {
     const struct nvdp_verification *file = &gate->file;
@@ -487,8 +508,7 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
     NVDP_RETURN_IF_FAILED(check_delta(gate, NVDP__LEDGER_DELTA));
     if (strcmp(source, "ledger") != 0)
         return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, file), out);
-    if (isnan(file->spent_epsilon))
-        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "the file states that no ledger counts it");
+    if (isnan(file->spent_epsilon)) return uncounted(gate);
     struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
                                          .epsilon = file->spent_epsilon,
                                          .delta = NVDP__LEDGER_DELTA,
@@ -650,12 +670,16 @@ static void make_text(char *text) {
         if ((unsigned char)*text >= 0x80) *text = '?';
 }
 
-static struct nvdp__gate_found find_number(const struct measured *measured,
+static struct nvdp__gate_found find_number(const struct gate *gate, const struct measured *measured,
                                            const struct nvdp__gate_check *check, bool least,
                                            char reason[NVDP__REASON]) {
     if (measured->result == NULL) return (struct nvdp__gate_found){NAN, {NAN, NAN}};
-    return check->number != NULL ? nvdp__gate_score(measured->result, check->path, least, reason)
-                                 : nvdp__gate_number(measured->result, check->path, least, reason);
+    struct nvdp__gate_found found =
+        check->number != NULL ? nvdp__gate_score(measured->result, check->path, least, reason)
+                              : nvdp__gate_number(measured->result, check->path, least, reason);
+    if (strcmp(check->name, "renyi_divergence") == 0) /* is of one sample; samples add up */
+        found.value *= (double)gate->releases;
+    return found;
 }
 
 /* Returns the number of texts that were measured or attacked; 0: a proof, or an attack on something else. */
@@ -688,7 +712,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     out->texts = texts_of(measured);
     const size_t needed = texts_needed(gate, check);
     const bool least = isnan(check->at_most);
-    const struct nvdp__gate_found found = find_number(measured, check, least, out->reason);
+    const struct nvdp__gate_found found = find_number(gate, measured, check, least, out->reason);
     out->found = found.value;
     out->interval = found.interval;
     const double largest = nvdp__gate_end(&found, false);
@@ -696,7 +720,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     /* of several numbers, the smallest is compared with at_least */
     if (!least && !isnan(check->at_least) && out->reason[0] == '\0') {
         char unused[NVDP__REASON];
-        const struct nvdp__gate_found other = find_number(measured, check, true, unused);
+        const struct nvdp__gate_found other = find_number(gate, measured, check, true, unused);
         smallest = nvdp__gate_end(&other, true);
     }
     /* a file beside a run fails every check if it cannot be read or is wrong */
@@ -805,8 +829,9 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     NVDP_TRY(read_ledger(&gate));
     gate.releases = nvdp__max((size_t)gate.policy.releases,
                               (size_t)nvdp__max(gate.ledger.samples, gate.file.spent_samples));
+    gate.releases = nvdp__max(gate.releases, gate.file.samples); /* no ledger may count these */
     result.delta = gate.policy.delta;
-    result.releases = nvdp__max(gate.releases, gate.file.samples);
+    result.releases = gate.releases;
     if (gate.is_run) nvdp__snprintf(result.split, sizeof result.split, "%s", gate.options.split);
     NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {

@@ -267,7 +267,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
                  *dp = json_object_get(entry, "dp");
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
     const char *run = json_string_value(json_object_get(entry, "run"));
-    char epsilon[NVDP__BOUND_TEXT];
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     size_t i;
     if (json_array_size(files) > 0)
         json_array_foreach(files, i, file)
@@ -279,9 +279,9 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
     if (digests != NULL && !was_private(entry))
         nvdp__fprintf(to, " (%zu different texts)", digests->count);
     if (was_private(entry))
-        nvdp__fprintf(to, " (epsilon %s at delta %.3g%s)",
+        nvdp__fprintf(to, " (epsilon %s at delta %s%s)",
                       nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
-                      json_number_value(json_array_get(dp, 1)),
+                      nvdp__bound(delta, json_number_value(json_array_get(dp, 1))),
                       json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 

@@ -45,8 +45,9 @@ nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
             ctx, NVDP_ERR_INPUT,
             "%s: expected the output of nvdp attack --kind exposure --json, found another object",
             path);
-    char promise[48] = "";
-    if (isfinite(epsilon)) snprintf(promise, sizeof promise, ", epsilon %.3g", epsilon);
+    char promise[48] = "", bound[NVDP__BOUND_TEXT];
+    if (isfinite(epsilon))
+        snprintf(promise, sizeof promise, ", epsilon %s", nvdp__bound(bound, epsilon));
     a->label = nvdp__format(ctx, "%.*s%s", report_stem(a->name), a->name, promise);
     return NVDP__MADE(a->label);
 }

@@ -678,6 +678,16 @@ static const struct nvdp__ledger_record *find_record(const struct nvdp__ledger *
     return record;
 }
 
+const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
+                                                     const struct nvdp__ledger_release *of) {
+    for (const struct nvdp__ledger_record *record = find_record(ledger, of);
+         record-- > ledger->record;)
+        if (memcmp(record->release->id, of->id, NVDP__LEDGER_ID) == 0 &&
+            record->release->texts == of->texts && record->release->samples == of->samples)
+            return record->release;
+    return NULL;
+}
+
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget) {

@@ -112,6 +112,9 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
                                                      const char *id, const char *file,
                                                      uint64_t texts, uint64_t samples);
+/* Returns the last record before `of` with its id and as many texts and samples, or NULL. */
+const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
+                                                     const struct nvdp__ledger_release *of);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts, and worst->person_budget to the budget of a person in force. */

@@ -191,8 +191,15 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
                      nvdp__samples_text(facts->samples, samples));
     if (facts->word_useful && facts->word_guesses[0] != '\0')
         nvdp__append(writer, "%s\n", facts->word_guesses);
-    if (facts->certified && facts->useful && facts->guesses[0] != '\0')
-        nvdp__append(writer, "%s\n", facts->guesses);
+    if (facts->certified && facts->useful && facts->guesses[0] != '\0') {
+        nvdp__append(writer, "%s", facts->guesses);
+        if (nvdp__counts_more(facts))
+            nvdp__append(writer,
+                         " These bounds are for one row of this file, not for all %" PRIu64
+                         " samples of a text.",
+                         facts->spent.samples);
+        nvdp__append(writer, "\n");
+    }
     if (facts->certified)
         nvdp__append(writer, "The proof assumes exact arithmetic, which our noise sampler "
                              "provides. The attacker may know the model.\n");
@@ -291,8 +298,9 @@ static void append_count(struct nvdp__writer *writer, const struct nvdp__release
     char text[NVDP__SPENT_TEXT];
     const struct nvdp__spent *spent = &facts->spent;
     if (!facts->counted) {
-        nvdp__append(writer, "Other files of these texts may exist, since no ledger counts this "
-                             "one. All samples of a text add up.\n");
+        nvdp__append(writer,
+                     "No ledger counts this file: a text may be in several of its rows, and "
+                     "in other files. All samples of a text add up.\n");
         return;
     }
     nvdp__append(writer, "By its sender's ledger %s of these texts %s shared before",

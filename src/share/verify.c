@@ -27,6 +27,10 @@ struct verify {
     struct nvdp__release release;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
+    double number
+        [NVDP_CHECKS]; /* of a check that shows an epsilon: of several files' the largest counts; else 0 */
+    double epsilon; /* of all samples of a text that the file counts */
+    size_t texts;
     double largest, square; /* of z: max |z|, sum of squares */
     nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
     /* from the attributes */
@@ -58,6 +62,11 @@ static __attribute__((format(printf, 4, 5))) void check(struct verify *v, enum n
     nvdp__vsnprintf(made->found, sizeof made->found, found, args);
     va_end(args);
     make_printable(made->found, 0);
+}
+
+/* Sets the number of the last check. */
+static void weigh(struct verify *v, double number) {
+    v->number[v->found.checks - 1] = number;
 }
 
 static struct nvdp_verification nothing_found(void) {
@@ -502,6 +511,7 @@ static void check_count(struct verify *v) {
               what, "up to %" PRIu64 " samples of a text, %zu of them in this file; %s",
               spent->samples, facts->samples,
               nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
+    weigh(v, facts->counted ? spent->epsilon : 0);
 }
 
 /* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more.  All samples of a text
@@ -536,6 +546,7 @@ static void check_persons(struct verify *v) {
           " samples of one; epsilon %s, computed %s, at delta %g",
           spent->persons, facts->texts, spent->person_texts, spent->person_samples,
           nvdp__bound(a, spent->person_epsilon), nvdp__bound(b, epsilon), NVDP__LEDGER_DELTA);
+    weigh(v, spent->person_epsilon);
 }
 
 static void check_pseudo_counts(struct verify *v) {
@@ -766,57 +777,55 @@ static nvdp_status check_content(struct verify *v) {
     return NVDP_OK;
 }
 
-/* Runs all checks of one file.  *epsilon: that of all samples of a text that the file counts, or per word if only this is
- * useful. */
+/* Runs all checks of one file. */
 static nvdp_status verify_file(struct nvdp_context *ctx, const char *path,
-                               const unsigned char *wanted, struct nvdp_verification *out,
-                               double *epsilon, size_t *texts) {
+                               const unsigned char *wanted, struct verify *v) {
     nvdp_status status = NVDP_OK;
-    struct verify v = {.ctx = ctx, .found = nothing_found()};
-    NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v.release));
-    NVDP_TRY(check_names(&v));
-    status = nvdp__embeddings_take(&v.release, sum_values, &v, &v.held);
+    *v = (struct verify){.ctx = ctx, .found = nothing_found()};
+    NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v->release));
+    NVDP_TRY(check_names(v));
+    status = nvdp__embeddings_take(&v->release, sum_values, v, &v->held);
     if (status == NVDP_ERR_INPUT)
-        check(&v, NVDP_VERDICT_NO, "the datasets have the shapes, types and ranges of the format",
+        check(v, NVDP_VERDICT_NO, "the datasets have the shapes, types and ranges of the format",
               "%s", ctx != NULL ? nvdp_context_error(ctx) : "they do not");
     else
         NVDP_TRY(status);
-    if (v.held != NULL) NVDP_TRY(check_content(&v));
-    NVDP_TRY(check_signature(&v, wanted));
-    NVDP_TRY(v.status);
-    if (v.facts.word.holds) {
-        v.found.word_mu = v.facts.word.mu;
-        v.found.word_epsilon = nvdp_gdp_epsilon(v.found.word_mu, NVDP__LEDGER_DELTA);
+    if (v->held != NULL) NVDP_TRY(check_content(v));
+    NVDP_TRY(check_signature(v, wanted));
+    NVDP_TRY(v->status);
+    if (v->facts.word.holds) {
+        v->found.word_mu = v->facts.word.mu;
+        v->found.word_epsilon = nvdp_gdp_epsilon(v->found.word_mu, NVDP__LEDGER_DELTA);
     }
-    *texts = v.held != NULL ? v.held->shape.texts : 0;
-    *epsilon = v.facts.word_useful && !v.facts.useful ? v.facts.word.epsilon
-               : nvdp__counts_more(&v.facts)          ? v.facts.spent.epsilon
-                                                      : v.found.epsilon;
-    *out = v.found;
+    v->texts = v->held != NULL ? v->held->shape.texts : 0;
+    v->epsilon = nvdp__counts_more(&v->facts) ? v->facts.spent.epsilon : v->found.epsilon;
 cleanup:
-    nvdp__embeddings_free(v.held);
-    nvdp__release_close(&v.release);
+    nvdp__embeddings_free(v->held);
+    nvdp__release_close(&v->release);
     return status;
 }
 
 /* --- the files of a folder --- */
 
 /* Adds the checks of the shard `name`: of the same check of several files, the one that fails, or else is open, or else
- * the first one counts. */
-static void merge_checks(struct verify *all, const char *name, const struct nvdp_verification *of) {
+ * has the largest number, or else the first one counts. */
+static void merge_checks(struct verify *all, const char *name, const struct verify *of) {
     struct nvdp_verification *to = &all->found;
-    to->holds = to->holds && of->holds;
-    for (size_t i = 0; i < of->checks; i++) {
+    to->holds = to->holds && of->found.holds;
+    for (size_t i = 0; i < of->found.checks; i++) {
         static const int rank[] = {
             [NVDP_VERDICT_NO] = 0, [NVDP_VERDICT_OPEN] = 1, [NVDP_VERDICT_YES] = 2};
-        const struct nvdp_check *from = &of->check[i];
+        const struct nvdp_check *from = &of->found.check[i];
         size_t k = 0;
         while (k < to->checks && strcmp(to->check[k].what, from->what) != 0)
             k++;
         if (k == NVDP_CHECKS) continue;
-        if (k < to->checks && rank[from->verdict] >= rank[to->check[k].verdict]) continue;
+        const int worse =
+            k < to->checks ? rank[to->check[k].verdict] - rank[from->verdict] : 1; /* than before */
+        if (worse < 0 || (worse == 0 && !(of->number[i] > all->number[k]))) continue;
         if (k == to->checks) to->checks++;
         to->check[k] = *from;
+        all->number[k] = of->number[i];
         nvdp__snprintf(to->check[k].found, sizeof to->check[k].found, "%.60s: %.160s", name,
                        from->found);
         make_printable(to->check[k].found, 0);
@@ -824,27 +833,38 @@ static void merge_checks(struct verify *all, const char *name, const struct nvdp
 }
 
 /* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
- * less per word, both say so first, because they must hold for every file. */
-static void take_weakest(struct verify *all, const char *name, size_t files, size_t texts,
-                         const struct nvdp_verification *of) {
+ * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file.
+ * So does a text with samples in several files, which only a ledger knows of. */
+static void take_weakest(struct verify *all, const char *name, size_t files,
+                         const struct verify *weakest) {
     struct nvdp_verification *to = &all->found;
-    char name_of[64], words[160] = "", bound[NVDP__BOUND_TEXT];
+    const struct nvdp_verification *of = &weakest->found;
+    char name_of[64], first[384] = "", bound[NVDP__BOUND_TEXT];
+    struct nvdp__writer writer = {first, sizeof first, 0};
+    const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon;
     nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
-    if (to->word_mu > of->word_mu && isinf(to->word_mu))
-        nvdp__snprintf(words, sizeof words, "Per word nothing is proven of some of the files. ");
-    else if (to->word_mu > of->word_mu)
-        nvdp__snprintf(words, sizeof words,
-                       "Per word only epsilon %s at delta %g is proven of all files. ",
-                       nvdp__bound(bound, to->word_epsilon), NVDP__LEDGER_DELTA);
+    if (files > 1 && isnan(to->spent_epsilon))
+        nvdp__append(&writer, "No ledger counts all of these files: the samples of a text that is "
+                              "in several of them add up. ");
+    if (words && isinf(to->word_mu))
+        nvdp__append(&writer, "Per word nothing is proven of some of the files. ");
+    else if (words)
+        nvdp__append(&writer, "Per word only epsilon %s at delta %g is proven of all files. ",
+                     nvdp__bound(bound, to->word_epsilon), NVDP__LEDGER_DELTA);
+    if (larger)
+        nvdp__append(&writer, "Over all texts only epsilon %s at delta %g is proven of all files. ",
+                     nvdp__bound(bound, all->epsilon), NVDP__LEDGER_DELTA);
     nvdp__snprintf(
         to->statement, sizeof to->statement,
         "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
         "%s, says:\n%.*s",
-        files, texts, words, words[0] != '\0' ? " over all texts" : "", name_of,
+        files, all->texts, first, words && !larger ? " over all texts" : "", name_of,
         (int)(sizeof to->statement - 512), of->statement);
     make_printable(to->statement, '\n');
-    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", words,
-                   words[0] != '\0' ? "The file that proves least over all texts: " : "",
+    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", first,
+                   larger  ? "The file with the weakest guarantee: "
+                   : words ? "The file that proves least over all texts: "
+                           : "",
                    of->guarantee);
     to->useful = of->useful;
     to->certified = of->certified;
@@ -873,32 +893,32 @@ static void take_sums(struct nvdp_verification *to, const struct nvdp_verificati
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
                                  const unsigned char *wanted) {
     static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
-    struct nvdp_verification one, weakest = {0};
-    size_t texts = 0, own = 0, at = 0, most = sizeof training / sizeof *training - 1;
-    double epsilon = 0, worst = -INFINITY;
+    struct verify one, weakest;
+    size_t at = 0, most = sizeof training / sizeof *training - 1;
     check(all, NVDP_VERDICT_YES, "all files are of one run and one mechanism",
           "%zu files, which agree in every attribute of the mechanism", shards->count);
     all->found.is_signed = all->found.is_known = true;
     for (size_t i = 0; i < shards->count; i++) {
-        NVDP_RETURN_IF_FAILED(verify_file(all->ctx, shards->path[i], wanted, &one, &epsilon, &own));
+        NVDP_RETURN_IF_FAILED(verify_file(all->ctx, shards->path[i], wanted, &one));
+        const struct nvdp_verification *found = &one.found;
         merge_checks(all, nvdp__shard_name(shards->path[i]), &one);
-        all->found.is_signed = all->found.is_signed && one.is_signed;
-        all->found.is_known = all->found.is_known && one.is_known;
-        texts += own;
-        take_sums(&all->found, &one, i == 0);
+        all->found.is_signed = all->found.is_signed && found->is_signed;
+        all->found.is_known = all->found.is_known && found->is_known;
+        all->texts += one.texts;
+        all->epsilon = fmax(all->epsilon, one.epsilon);
+        take_sums(&all->found, found, i == 0);
         for (size_t k = 0; k < most; k++)
-            if (strcmp(one.training_texts, training[k]) == 0) most = k;
-        if (i > 0 &&
-            (one.useful > weakest.useful || (one.useful == weakest.useful && epsilon <= worst)))
+            if (strcmp(found->training_texts, training[k]) == 0) most = k;
+        if (i > 0 && (found->useful > weakest.found.useful ||
+                      (found->useful == weakest.found.useful && one.epsilon <= weakest.epsilon)))
             continue;
         weakest = one;
-        worst = epsilon;
         at = i;
     }
-    memcpy(all->found.public_key, one.public_key, sizeof one.public_key);
+    memcpy(all->found.public_key, one.found.public_key, sizeof one.found.public_key);
     nvdp__snprintf(all->found.training_texts, sizeof all->found.training_texts, "%s",
                    training[most]);
-    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, texts, &weakest);
+    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, &weakest);
     return NVDP_OK;
 }
 
@@ -909,8 +929,6 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     const unsigned char *wanted = public_key != NULL ? key : NULL;
     struct nvdp__shards shards = {0};
     struct verify v = {.ctx = ctx, .found = nothing_found()};
-    double epsilon;
-    size_t texts;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected a file, found none"));
@@ -919,7 +937,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
         NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
         NVDP_TRY(verify_folder(&v, &shards, wanted));
     } else {
-        NVDP_TRY(verify_file(ctx, path, wanted, &v.found, &epsilon, &texts));
+        NVDP_TRY(verify_file(ctx, path, wanted, &v));
     }
     NVDP__GIVE(out, &v.found);
 cleanup:
@@ -941,13 +959,10 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
           "no text of the file has exceeded the budget, all releases together",
           "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
           worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
-    const double word = nvdp_gdp_epsilon(worst.word_mu, NVDP__LEDGER_DELTA);
-    if (word < worst.epsilon && word <= NVDP_USEFUL_EPSILON)
-        check(v, NVDP_VERDICT_YES, "the ledger proves privacy per word, all releases together",
-              "epsilon %s at delta %g, for one word in place of another", nvdp__bound(bound, word),
-              NVDP__LEDGER_DELTA);
+    weigh(v, worst.epsilon);
+    v->facts.spent = worst;
     if (worst.person_budget > 0) nvdp__snprintf(person, sizeof person, "%g", worst.person_budget);
-    if (worst.persons > 0)
+    if (worst.persons > 0) {
         check(v,
               verdict_of(worst.person_budget == 0 || worst.person_epsilon <= worst.person_budget),
               "no person of the file has exceeded the budget, all texts and releases together",
@@ -955,12 +970,66 @@ static nvdp_status check_spent(struct verify *v, const struct nvdp__ledger *ledg
               " samples of a person, epsilon %s (budget: %s) at delta %g",
               worst.person_texts, worst.person_samples, nvdp__bound(bound, worst.person_epsilon),
               person, NVDP__LEDGER_DELTA);
-    if (worst.receivers > 0)
+        weigh(v, worst.person_epsilon);
+    }
+    if (worst.receivers > 0) {
         check(v, NVDP_VERDICT_YES, "the ledger names receivers, whose files count together above",
               "a text has up to %" PRIu64 " samples at a single one of %" PRIu64
               " receivers, epsilon %s at delta %g",
               worst.receiver_samples, worst.receivers, nvdp__bound(bound, worst.receiver_epsilon),
               NVDP__LEDGER_DELTA);
+        weigh(v, worst.receiver_epsilon);
+    }
+    return NVDP_OK;
+}
+
+static void check_words(struct verify *v) {
+    const struct nvdp__spent *worst = &v->facts.spent;
+    const double word = nvdp_gdp_epsilon(worst->word_mu, NVDP__LEDGER_DELTA);
+    char bound[NVDP__BOUND_TEXT];
+    if (word < worst->epsilon && word <= NVDP_USEFUL_EPSILON)
+        check(v, NVDP_VERDICT_YES, "the ledger proves privacy per word, all releases together",
+              "epsilon %s at delta %g, for one word in place of another", nvdp__bound(bound, word),
+              NVDP__LEDGER_DELTA);
+}
+
+/* Begins the guarantee with the ledger's sums if they are above those that the file states: it counts later exports. */
+static void take_ledger(struct verify *v) {
+    const double room = 1 + 1e-6;
+    const struct nvdp__spent *now = &v->facts.spent;
+    struct nvdp_verification *to = &v->found;
+    const double word = nvdp__spent_word_epsilon(now),
+                 before = isnan(to->spent_epsilon) ? to->epsilon : to->spent_epsilon;
+    char old[NVDP_GUARANTEE_SIZE], epsilon[NVDP__SPENT_TEXT];
+    if (now->epsilon <= before * room && word <= fmin(to->word_epsilon, before) * room) return;
+    nvdp__snprintf(old, sizeof old, "%s", to->guarantee);
+    nvdp__snprintf(to->guarantee, sizeof to->guarantee,
+                   "The ledger now counts up to %" PRIu64 " samples of a text, which together "
+                   "have %s. The file states: %s",
+                   now->samples, nvdp__spent_text(now->epsilon, word, epsilon), old);
+    to->useful = to->useful && now->epsilon <= NVDP_USEFUL_EPSILON;
+}
+
+/* Adds the checks and the sums of one release. */
+static void merge_spent(struct verify *all, const char *path, const struct verify *of) {
+    struct nvdp__spent *to = &all->facts.spent;
+    const struct nvdp__spent *from = &of->facts.spent;
+    merge_checks(all, nvdp__shard_name(path), of);
+    to->samples = nvdp__max(to->samples, from->samples);
+    to->epsilon = fmax(to->epsilon, from->epsilon);
+    to->word_mu = fmax(to->word_mu, from->word_mu);
+}
+
+/* Checks the sums of the release, and those of similar ones of the same id if the file's name does not tell them apart. */
+static nvdp_status check_similar(struct verify *v, const struct nvdp__ledger *ledger,
+                                 const struct nvdp__ledger_release *release, const char *path) {
+    const bool named = strcmp(nvdp__shard_name(release->file), nvdp__shard_name(path)) == 0;
+    if (named || nvdp__ledger_like(ledger, release) == NULL) return check_spent(v, ledger, release);
+    for (; release != NULL; release = nvdp__ledger_like(ledger, release)) {
+        struct verify one = {.ctx = v->ctx, .found = nothing_found()};
+        NVDP_RETURN_IF_FAILED(check_spent(&one, ledger, release));
+        merge_spent(v, path, &one);
+    }
     return NVDP_OK;
 }
 
@@ -987,7 +1056,7 @@ static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *led
             "the ledger lists %" PRIu64 " texts with %" PRIu64
             " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
             release->texts, release->samples, texts, samples);
-    if (release != NULL) NVDP_TRY(check_spent(v, ledger, release));
+    if (release != NULL) NVDP_TRY(check_similar(v, ledger, release, path));
     NVDP_TRY(v->status);
 cleanup:
     nvdp__release_close(&v->release);
@@ -1017,8 +1086,10 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     for (size_t i = 0; i < shards.count && nvdp__is_directory(path); i++) {
         struct verify one = {.ctx = ctx, .found = nothing_found()};
         NVDP_TRY(check_listed(&one, ledger, shards.path[i]));
-        merge_checks(&v, nvdp__shard_name(shards.path[i]), &one.found);
+        merge_spent(&v, shards.path[i], &one);
     }
+    check_words(&v);
+    take_ledger(&v);
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(key_path);

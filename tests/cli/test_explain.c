@@ -31,6 +31,12 @@ Test(explain, bounds_stand_above_the_example) {
     struct outcome o = program_expect(0, "explain 23 nats");
     support_contains(o.out, "name the right one of 872 texts");
     support_contains(o.out, "naming all of them log 872 = 6.77");
+    program_release(&o);
+    o = program_expect(0, "explain 0.3 nats"); /* .754549 and .0725846, rounded up */
+    support_contains(o.out,
+                     "  name the right one of two texts                        50 %       75.5 %");
+    support_contains(o.out, " of 872 texts                    0.1147 %        7.3 %");
+    support_contains(o.out, "at most e^0.3 = 1.35. ");
     support_lacks(o.out, "was read as nats");
     program_release(&o);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
@@ -99,6 +105,9 @@ Test(explain, words_of_several_samples) {
     support_contains(o.out, "Proven per word: epsilon 2 at delta 1e-05, one sample");
     support_contains(o.out, "up to 3 adjacent words");
     support_contains(o.out, "The size of a sample depends on the length");
+    program_release(&o);
+    o = program_expect(0, "explain %s --delta 1e-9", run);
+    support_contains(o.out, "Proven per word: epsilon 2.92 at delta 1e-09, one sample");
     program_release(&o);
     o = program_expect(0, "explain %s --releases 4 --json", run);
     json_t *found = program_object(&o);

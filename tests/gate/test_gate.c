@@ -410,6 +410,54 @@ Test(gate, compares_a_run_and_its_file) {
     nvdp_context_free(ctx);
 }
 
+/* Beside a run, a file's samples count in every number: those that no ledger counts, and those that another ledger does. */
+Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const char of_run[] =
+        "{\"releases\": 3, \"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
+        "{\"measure\": \"renyi_divergence\", \"at_most\": 100},\n"
+        "{\"measure\": \"privacy.rd.sum.max\", \"at_most\": 100}]}";
+    static const char policy[] =
+        "{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
+        "{\"measure\": \"text_epsilon\", \"at_most\": 100}]}";
+    struct nvdp_context *ctx = support_context();
+    char run[512], other[512];
+    snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
+    snprintf(other, sizeof other, "%s", support_scratch_path("other"));
+    const char *input = support_keep(strdup(support_scratch_path("texts.tsv"))),
+               *three = support_keep(strdup(support_scratch_path("3.h5")));
+    support_write_text(input, "sentence\tlabel\tauthor\ngood cat\t1\tann\nbad cat\t0\tann\n");
+    export_file(ctx, run, input, support_scratch_path("1.h5"), NULL);
+    export_file(ctx, run, input, three,
+                (const char *const[]){"no-ledger", "true", "samples", "3", NULL});
+    struct nvdp_gate_result result = gated(ctx, of_run, run);
+    const double exact = result.check[0].found;
+    is(&result, 1, true, 3 * result.check[2].found, ""); /* divergences of samples add up */
+    nvdp_gate_result_free(&result);
+    result = gated_with(ctx, policy, run, three);
+    cr_expect_eq(result.releases, 3);
+    is(&result, 0, true, exact, "");
+    is(&result, 1, false, NAN, "no ledger counts it");
+    nvdp_gate_result_free(&result);
+    /* more samples; more persons' texts; then the ledger that counts them */
+    const char *const wanted[] = {"samples", "2", "ledger", other, "budget-samples", "3", NULL};
+    const char *const named[] = {"person", "author", "ledger", other, "budget-samples", "3", NULL};
+    for (size_t i = 0; i < 2; i++) {
+        const char *shared =
+            support_keep(strdup(support_scratch_path(i == 0 ? "2.h5" : "named.h5")));
+        export_file(ctx, run, input, shared, i == 0 ? wanted : named);
+        result = gated_with(ctx, policy, run, shared);
+        is(&result, 1, false, NAN, "counts less than the file states");
+        nvdp_gate_result_free(&result);
+        const char *const more[] = {"shared", shared, "ledger", other, NULL};
+        result = gated_more(ctx, policy, run, more);
+        is(&result, 1, true, nvdp_gdp_epsilon(sqrt((double)(2 + i)), 1e-5), "");
+        nvdp_gate_result_free(&result);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* Per word, the samples of a file and all that its ledger counts are compared, not those of the run alone. */
 Test(gate, compares_the_proof_per_word) {
     static const struct run_choice choice = {

@@ -435,6 +435,17 @@ Test(certificate, as_text) {
     support_contains(text,
                      "(a) sequence clip and the same noise for every text: holds, epsilon 15.9");
     support_contains(text, "any two texts, measured or not");
+    const char *at = strstr(text, "     epsilon        delta\n"); /* the curve, rounded up */
+    for (size_t i = 0; i < made.points; i++) {
+        double epsilon = NAN, delta = NAN;
+        int length = 0;
+        if (i == 0) at = strchr(at, '\n');
+        cr_assert_eq(sscanf(at, "%lf %lf%n", &epsilon, &delta, &length), 2, "%s", at);
+        cr_expect_eq(epsilon, made.curve[i].epsilon);
+        cr_expect(delta >= made.curve[i].delta * (1 - 1e-9) &&
+                  delta <= made.curve[i].delta * 1.001);
+        at += length;
+    }
     json_decref(root);
     free(json);
     free(text);

@@ -1,5 +1,6 @@
 /* Tests the ledger: its counts, its refusals, and that no death of a process hides a sample. */
 #include "base/file.h"
+#include "base/sentence.h"
 #include "share/ledger.h"
 #include "tiny_task.h"
 #include <criterion/criterion.h>
@@ -478,6 +479,27 @@ Test(ledger, exports_are_counted_and_verified) {
     cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 3);
     cr_assert_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(sqrt(3), 1e-5), 1e-9);
+    /* the file is older than this release: its guarantee is that of the ledger now */
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    const char *old = support_keep(strdup(support_scratch_path("a.h5")));
+    char first[128], bound[NVDP__BOUND_TEXT];
+    cr_assert_eq(nvdp_verify(ctx, old, NULL, &found), NVDP_OK);
+    support_contains(found.guarantee, ", 2 samples, any two texts. ");
+    cr_assert_eq(nvdp_verify_ledger(ctx, old, bench.book.path, bench.book.key, &found), NVDP_OK);
+    snprintf(first, sizeof first,
+             "The ledger now counts up to 3 samples of a text, which together have epsilon %s at ",
+             nvdp__bound(bound, result.spent_epsilon));
+    cr_assert_eq(strncmp(found.guarantee, first, strlen(first)), 0, "%s", found.guarantee);
+    cr_assert_eq(nvdp_verify(ctx, support_scratch_path("c.h5"), NULL, &found), NVDP_OK);
+    support_contains(found.statement,
+                     "Further samples of this text or of related texts add up. These "
+                     "bounds are for one row of this file, not for all 3 samples of "
+                     "a text.\n");
+    const size_t length = strlen(found.guarantee);
+    cr_assert_eq(nvdp_verify_ledger(ctx, support_scratch_path("c.h5"), bench.book.path,
+                                    bench.book.key, &found),
+                 NVDP_OK);
+    cr_assert_eq(strlen(found.guarantee), length, "%s", found.guarantee);
     /* Other texts have their own budget. */
     support_set(ctx, bench.config, "input", texts("new.tsv", 100, 3));
     support_set(ctx, bench.config, "budget-samples", "1");
@@ -561,7 +583,8 @@ Test(ledger, runs_keep_one_by_default) {
     support_set(ctx, bench.config, "no-ledger", "true");
     cr_assert_eq(export_to(&bench, "c.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_eq(result.spent_samples, 0);
-    says(&bench, "c.h5", "Other files of these texts may exist, since no ledger counts this one.");
+    says(&bench, "c.h5",
+         "No ledger counts this file: a text may be in several of its rows, and in other files.");
     bench_close(&bench);
 }
 

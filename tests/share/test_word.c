@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static void set(struct nvdp_config *config, const char *name, const char *value) {
     cr_assert_eq(nvdp_config_set(config, name, value), NVDP_OK, "%s", name);
@@ -174,6 +175,20 @@ static double write_number(const char *file, const char *name, double value) {
     return before;
 }
 
+/* Makes a file state that most of its texts are named. */
+static void name_texts(const char *file) {
+    static const char words[] = "above 50 %";
+    hid_t h5 = H5Fopen(file, H5F_ACC_RDWR, H5P_DEFAULT), type = H5Tcopy(H5T_C_S1),
+          space = H5Screate(H5S_SCALAR);
+    cr_assert_geq(H5Tset_size(type, sizeof words), 0);
+    hid_t at = H5Acreate2(h5, "named_share", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(at, type, words), 0);
+    H5Aclose(at);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Fclose(h5);
+}
+
 /* Counts the checks of this name that fail. */
 static size_t refused(struct nvdp_context *ctx, const char *file, const char *what) {
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
@@ -185,6 +200,7 @@ static size_t refused(struct nvdp_context *ctx, const char *file, const char *wh
     return wrong;
 }
 
+/* `ledger`: NULL, that of the run; "", none. */
 static void export_texts(struct nvdp_context *ctx, const char *run, const char *rows,
                          const char *file, const char *ledger) {
     struct nvdp_config *options = NULL;
@@ -196,9 +212,10 @@ static void export_texts(struct nvdp_context *ctx, const char *run, const char *
     set(options, "run", run);
     set(options, "input", input);
     set(options, "out", file);
-    set(options, "budget-samples", "9");
+    if (ledger == NULL || *ledger != '\0') set(options, "budget-samples", "9");
     set(options, "model-id", "0123456789abcdef0123456789abcdef");
-    if (ledger != NULL) set(options, "ledger", ledger);
+    if (ledger != NULL && *ledger == '\0') set(options, "no-ledger", "true");
+    if (ledger != NULL && *ledger != '\0') set(options, "ledger", ledger);
     cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(options);
 }
@@ -262,6 +279,20 @@ Test(word_release, the_sum_of_the_ledger_is_checked) {
     cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_expect(found.holds);
     support_contains(found.guarantee, "Proven per word: epsilon 2.9"); /* of the second file */
+    /* two samples of a text that no ledger counts */
+    char *uncounted = strdup(support_scratch_path("uncounted"));
+    cr_assert_eq(mkdir(uncounted, 0700), 0);
+    for (int i = 0; i < 2; i++) {
+        char path[600];
+        snprintf(path, sizeof path, "%s/%d.h5", uncounted, i);
+        export_texts(ctx, run, "good\t1\n", path, "");
+        cr_assert_eq(nvdp_verify(ctx, uncounted, NULL, &found), NVDP_OK);
+        static const char says[] = "No ledger counts all of these files: the samples of a text "
+                                   "that is in several of them add up. ";
+        cr_expect_eq(strstr(found.guarantee, says) == found.guarantee, i == 1);
+        cr_expect_eq(strstr(found.statement, says) != NULL, i == 1);
+    }
+    free(uncounted);
     static const char *const changed[][2] = {
         {"ledger_word_mu", "the sender's ledger counts the file's samples"},
         {"certificate_word_mu", "the stated epsilon per word follows from the certificate"},
@@ -312,9 +343,52 @@ Test(word_release, a_folder_states_the_weakest_of_each_kind) {
     support_contains(found.guarantee, "Per word only epsilon 8.4");
     support_contains(found.guarantee, ". The file that proves least over all texts: Proven");
     support_contains(found.statement, "weakest guarantee over all texts, 0.h5, says:\n");
+    /* so are those of the ledger's checks */
+    char beside[600], shown[2][96], bound[NVDP__BOUND_TEXT];
+    snprintf(beside, sizeof beside, "%s.key", ledger);
+    cr_assert_eq(nvdp_verify_ledger(ctx, folder, ledger, beside, &found), NVDP_OK);
+    snprintf(shown[0], sizeof shown[0], "0.h5: at most 2 samples (budget: 9), epsilon %s ",
+             nvdp__bound(bound, found.spent_epsilon));
+    snprintf(shown[1], sizeof shown[1], "epsilon %s at delta 1e-05, for one word in place",
+             nvdp__bound(bound, found.word_epsilon));
+    for (int i = 0; i < 2; i++)
+        support_contains(found.check[found.checks - 2 + (size_t)i].found, shown[i]);
+    /* a file with another name could be either */
+    char renamed[600];
+    snprintf(renamed, sizeof renamed, "%s", support_scratch_path("renamed.h5"));
+    for (int i = 0; i < 2; i++) {
+        snprintf(file, sizeof file, "%s/%d.h5", folder, i);
+        cr_assert_eq(link(file, renamed), 0);
+        cr_assert_eq(nvdp_verify(ctx, renamed, NULL, &found), NVDP_OK);
+        cr_assert_eq(nvdp_verify_ledger(ctx, renamed, ledger, beside, &found), NVDP_OK);
+        support_contains(found.check[found.checks - 2].found, shown[0] + strlen("0.h5"));
+        support_contains(found.check[found.checks - 1].found, shown[1]);
+        cr_assert_eq(unlink(renamed), 0);
+    }
+    /* a file whose texts are named has no useful guarantee; the larger epsilon of the other one still shows */
+    name_texts(file);
+    cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK);
+    support_contains(found.statement, "The file with the weakest guarantee, 1.h5, says:\n");
+    snprintf(shown[0], sizeof shown[0], "Over all texts only epsilon %s at delta 1e-05 is proven",
+             nvdp__bound(bound, found.spent_epsilon));
+    support_contains(found.statement, shown[0]);
+    support_contains(found.guarantee, shown[0]);
+    char *described = NULL;
+    cr_assert_eq(nvdp_describe(ctx, folder, NVDP_DESCRIPTION_ALL, &described), NVDP_OK);
+    const struct {
+        const char *name;
+        double value;
+    } sums[] = {{"ledger_epsilon ", found.spent_epsilon}, {"ledger_word_mu ", found.word_mu}};
+    for (int i = 0; i < 2; i++) {
+        const char *at = strstr(described, sums[i].name);
+        cr_assert_not_null(at, "%s", described);
+        support_contains(at, nvdp__bound(bound, sums[i].value));
+    }
+    support_contains(described, "above 50 %");
+    free(described);
     /* three adjacent words are not more than the text */
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK, "%s", nvdp_context_error(ctx));
-    char bound[NVDP__BOUND_TEXT], phrase[64];
+    char phrase[64];
     snprintf(phrase, sizeof phrase, "adjacent words epsilon is %s, ",
              nvdp__bound(bound, found.spent_epsilon));
     support_contains(found.statement, phrase);
