@@ -27,8 +27,8 @@ struct verify {
     struct nvdp__release release;
     struct nvdp__embeddings *held;
     struct nvdp_verification found;
-    double number
-        [NVDP_CHECKS]; /* of a check that shows an epsilon: of several files' the largest counts; else 0 */
+    /* of each check the epsilon that it shows, else 0: of several files the largest counts */
+    double number[NVDP_CHECKS];
     double epsilon; /* of all samples of a text that the file counts */
     size_t texts;
     double largest, square; /* of z: max |z|, sum of squares */
@@ -412,7 +412,7 @@ static void take_parameters(struct verify *v, bool single) {
 }
 
 /* Takes what the ledger counted when the file was written. */
-static void take_ledger(struct verify *v) {
+static void take_counted(struct verify *v) {
     struct nvdp__spent *spent = &v->facts.spent;
     spent->seen_before = text_is(v, "ledger", "again");
     v->facts.counted = spent->seen_before > 0 || text_is(v, "ledger", "first");
@@ -463,7 +463,7 @@ static bool take_mechanism(struct verify *v) {
     v->facts.training_epsilon = real_of(v, "training_epsilon", NAN);
     v->facts.training_delta = real_of(v, "training_delta", NAN);
     v->facts.named = has(v, "named_share");
-    take_ledger(v);
+    take_counted(v);
     nvdp__spent_persons(&v->facts.spent, &v->found.person);
     v->found.samples = shape->samples;
     v->found.spent_samples = v->facts.counted ? v->facts.spent.samples : 0;
@@ -994,7 +994,7 @@ static void check_words(struct verify *v) {
 }
 
 /* Begins the guarantee with the ledger's sums if they are above those that the file states: it counts later exports. */
-static void take_ledger(struct verify *v) {
+static void begin_with_ledger(struct verify *v) {
     const double room = 1 + 1e-6;
     const struct nvdp__spent *now = &v->facts.spent;
     struct nvdp_verification *to = &v->found;
@@ -1089,7 +1089,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
         merge_spent(&v, shards.path[i], &one);
     }
     check_words(&v);
-    take_ledger(&v);
+    begin_with_ledger(&v);
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(key_path);
