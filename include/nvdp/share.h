@@ -15,7 +15,7 @@ NVDP_BEGIN_DECLS
 /** Size in bytes of a release's statement, including its NUL. */
 #define NVDP_STATEMENT_SIZE 6144
 /** Size in bytes of a guarantee's line, including its NUL. */
-#define NVDP_GUARANTEE_SIZE 640
+#define NVDP_GUARANTEE_SIZE 1024
 
 /** All texts of a person together, by a ledger. The unit of privacy is everything that the files of the ledger name as one
  * person's: each of these texts may be replaced by any other. Texts that no file names are missing. Not hidden: how many texts a person has, and which
@@ -180,9 +180,9 @@ struct nvdp_verification {
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
- * (nvdp_export_config_create()); statement and guarantee are those of the file with the weakest guarantee over all
- * texts, after the largest epsilon of all files, over all texts or per word, if it is another file's, and a warning if
- * no ledger counts all of them:
+ * (nvdp_export_config_create()). Statement and guarantee are those of the file with the weakest guarantee over all
+ * texts. Before them stand the largest epsilon of all files, over all texts or per word, if it is another file's, and a
+ * warning if no ledger counts all of them. The checks:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;

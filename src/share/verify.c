@@ -859,7 +859,7 @@ static void take_weakest(struct verify *all, const char *name, size_t files,
         "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
         "%s, says:\n%.*s",
         files, all->texts, first, words && !larger ? " over all texts" : "", name_of,
-        (int)(sizeof to->statement - 512), of->statement);
+        (int)(sizeof to->statement - 640), of->statement);
     make_printable(to->statement, '\n');
     nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", first,
                    larger  ? "The file with the weakest guarantee: "
