@@ -893,7 +893,7 @@ static void take_sums(struct nvdp_verification *to, const struct nvdp_verificati
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
                                  const unsigned char *wanted) {
     static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
-    struct verify one, weakest;
+    struct verify one = {0}, weakest = {0};
     size_t at = 0, most = sizeof training / sizeof *training - 1;
     check(all, NVDP_VERDICT_YES, "all files are of one run and one mechanism",
           "%zu files, which agree in every attribute of the mechanism", shards->count);
