@@ -4,7 +4,7 @@
 How much of its score does a task keep if every single word is protected? `--method word` proves epsilon, at delta 1e-5, for any word in place of
 any other, all other words known. The mechanisms of text privatization promise less for tokens that are far apart. Their epsilon here is that of the
 farthest pair of tokens, so it too holds for any token in place of any other. It is per piece of a word, and that of `word` per word. Each verdict
-answers: does `word` at epsilon 1 to 8 score more than text privatization at 8, by more than two standard errors of the dev texts? SanText+ is left out of
+answers: does `word` at epsilon 1 to 8 score more than text privatization at 8, by more than two standard errors of the dev texts? SanText+ is no rival in
 the verdicts, because it leaves some pieces unprotected. `word` suits tasks that the words of one text decide, such as the sentiment of SST-2. It keeps
 less of tasks that compare two sentences (MRPC, QQP, QNLI, STS-B), because it adds up the words of both."""
 import math
@@ -134,6 +134,10 @@ def table(task, epsilons=FEW):
     windows = {window: [scores(row[epsilon], task)[0] for epsilon in FEW] for window, row in ours.items() if window > 0}
     wide = "".join(" With a window of %d on either side it scores %s." % (window, ", ".join(map(number, row)))
                    for window, row in windows.items() if not any(isinstance(value, Missing) for value in row))
+
+    plus = [scores(theirs["santext-plus"][epsilon], task)[0] for epsilon in FEW]
+    if not any(isinstance(value, Missing) for value in plus):
+        wide += " SanText+, which leaves some pieces unprotected, scores %s." % ", ".join(map(number, plus))
 
     def test(*_):
         highest, errors = max(rivals.values()), 2 * error_of_difference(task.partition("-")[0])
