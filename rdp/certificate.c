@@ -504,8 +504,10 @@ const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
                             char text[NVDP__WORD_TEXT]) {
     char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     nvdp__snprintf(text, NVDP__WORD_TEXT,
-                   "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, "
-                   "all other words known.",
+                   nvdp__word_is_useful(word)
+                       ? "Proven per word: epsilon %s at delta %g, %s, any word in place of any "
+                         "other, all other words known."
+                       : "No useful guarantee per word: the proven epsilon is %s at delta %g, %s.",
                    nvdp__bound(bound, word->epsilon), word->delta,
                    nvdp__samples_text(releases, samples));
     return text;
@@ -566,7 +568,7 @@ void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool 
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
-    char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT], word[NVDP__WORD_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
         nvdp__fprintf(to,
                       "Nothing is proven over all texts, because this condition does not hold: %s "
@@ -580,7 +582,8 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     if (nvdp__word_is_useful(&from->word)) {
         nvdp__write_word(&from->word, (size_t)from->releases, !useful, to);
         fputc('\n', to);
-    }
+    } else if (from->word.holds)
+        nvdp__fprintf(to, "%s\n", nvdp__word_text(&from->word, (size_t)from->releases, word));
     nvdp__fprintf(to,
                   useful
                       ? "Proven: epsilon %s at delta %g, %s, any two texts, measured or not.\n"

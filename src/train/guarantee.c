@@ -101,7 +101,7 @@ static void write_line(const void *guarantee, FILE *to) {
         nvdp__fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
                       of->method);
     else if (isfinite(of->epsilon)) {
-        if (nvdp__word_is_useful(&of->word))
+        if (of->word.holds)
             nvdp__fprintf(to, "%s ", nvdp__word_text(&of->word, of->releases, word));
         write_proven(of, to);
     } else

@@ -83,6 +83,14 @@ Test(guarantee, none) {
            "No useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
            "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
            "on.");
+    expect("{\"method\": \"word\"}",
+           "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1, \"word\": "
+           "{\"epsilon\": 119.991, \"delta\": 1e-6}}}",
+           "{}",
+           "No useful guarantee per word: the proven epsilon is 120 at delta 1e-06, one sample. No "
+           "useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
+           "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
+           "on.");
     expect("{\"method\": \"base\"}", "{}", "{}",
            "No guarantee: method base adds no noise to what it makes of a text. Not covered: the "
            "texts that the encoder was trained on.");
