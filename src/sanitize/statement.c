@@ -214,7 +214,8 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
     }
     nvdp__append(writer,
                  "%s: epsilon is at most %s for one %stoken with a vector in place of another "
-                 "(local differential privacy), and n times that for a text of n such tokens.\n",
+                 "(local differential privacy), and n times that for a text of n such tokens, for "
+                 "each row that has the text.\n",
                  worst > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts" : "Proven",
                  nvdp__bound(upper, worst), which);
     nvdp__append(writer,

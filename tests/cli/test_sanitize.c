@@ -345,6 +345,7 @@ Test(sanitize, plus_says_what_it_gives_up) {
     support_contains(said, "stay as they are with probability 0.8");
     support_contains(said, "was counted on the private texts: that choice is not private.");
     support_contains(said, "for one sensitive token with a vector in place of another");
+    support_contains(said, "for a text of n such tokens, for each row that has the text.");
     support_contains(said, "Proven for two sensitive tokens: ");
     json_decref(object);
     program_release(&outcome);

@@ -83,6 +83,10 @@ Test(guarantee, none) {
            "No useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
            "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
            "on.");
+    expect("{\"method\": \"base\", \"token_noise\": \"sequence-laplace\"}", "{}", "{}",
+           "No guarantee: users noise their texts, here by draws from the run's seed, which undoes "
+           "them; nvdp privacy shows what draws of their own protect. Not covered: the texts that "
+           "the encoder was trained on.");
     expect("{\"method\": \"word\"}",
            "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1, \"word\": "
            "{\"epsilon\": 119.991, \"delta\": 1e-6}}}",
