@@ -541,15 +541,16 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
 static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
     const bool all = from.pairs->pairs->adjacency == NVDP_ADJACENT_ALL;
-    char high[NVDP__BOUND_TEXT];
+    char high[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     print_head(&from, to);
     if (all) nvdp__privacy_report_tables(from.pairs, NULL, to);
     if (from.equal_length == 0) return;
     if (all) fputs("\nFor pairs of equal length:\n\n", to);
     nvdp__privacy_report_tables(from.same, NULL, to);
-    nvdp__fprintf(to,
-                  "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %s.\n",
-                  from.same->bdp_delta, from.epsilon.low, nvdp__bound(high, from.epsilon.high));
+    nvdp__fprintf(
+        to, "Exact epsilon at delta %g of the largest pair of equal length, %s: %.6g to %s.\n",
+        from.same->bdp_delta, nvdp__samples_text((size_t)from.same->bdp_releases, samples),
+        from.epsilon.low, nvdp__bound(high, from.epsilon.high));
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

@@ -761,6 +761,7 @@ Test(sanitize, privacy_of_the_texts) {
     support_contains(outcome.out, "under santext, eta 0.1");
     support_contains(outcome.out, "they alone distinguish 66.7 % of the pairs");
     support_contains(outcome.out, "For pairs of equal length:");
+    support_contains(outcome.out, "of the largest pair of equal length, one sample: ");
     program_release(&outcome);
     char path[4200];
     snprintf(path, sizeof path, "%s/measured.json", out);
