@@ -486,13 +486,13 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
 
 const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
                               char text[NVDP__PROVEN_TEXT]) {
-    char bound[NVDP__BOUND_TEXT];
+    char bound[NVDP__BOUND_TEXT], rounded[NVDP__BOUND_TEXT];
     nvdp__snprintf(
         text, NVDP__PROVEN_TEXT,
         epsilon <= NVDP_USEFUL_EPSILON
-            ? "Proven: epsilon %s at delta %g, %s, any two texts."
-            : "No useful guarantee over all texts: the proven epsilon is %s at delta %g, %s.",
-        nvdp__bound(bound, epsilon), delta, samples);
+            ? "Proven: epsilon %s at delta %s, %s, any two texts."
+            : "No useful guarantee over all texts: the proven epsilon is %s at delta %s, %s.",
+        nvdp__bound(bound, epsilon), nvdp__bound(rounded, delta), samples);
     return text;
 }
 
@@ -502,11 +502,13 @@ bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
 
 const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
                             char text[NVDP__WORD_TEXT]) {
-    char bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char bound[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     nvdp__snprintf(text, NVDP__WORD_TEXT,
-                   "Proven per word: epsilon %s at delta %g, %s, any word in place of any other, "
-                   "all other words known.",
-                   nvdp__bound(bound, word->epsilon), word->delta,
+                   nvdp__word_is_useful(word)
+                       ? "Proven per word: epsilon %s at delta %s, %s, any word in place of any "
+                         "other, all other words known."
+                       : "No useful guarantee per word: the proven epsilon is %s at delta %s, %s.",
+                   nvdp__bound(bound, word->epsilon), nvdp__bound(delta, word->delta),
                    nvdp__samples_text(releases, samples));
     return text;
 }
@@ -534,13 +536,14 @@ static void write_phrase(const struct nvdp_word_claim *word, FILE *to) {
 
 void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool recognized,
                       FILE *to) {
-    char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char text[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     if (word->guesses == 0) {
         nvdp__fprintf(
             to,
-            "Proven for each single occurrence of a word: epsilon %s at delta %g, %s, any "
+            "Proven for each single occurrence of a word: epsilon %s at delta %s, %s, any "
             "word in place of any other.",
-            nvdp__bound(text, word->epsilon), word->delta, nvdp__samples_text(releases, samples));
+            nvdp__bound(text, word->epsilon), nvdp__bound(delta, word->delta),
+            nvdp__samples_text(releases, samples));
     } else {
         nvdp__fprintf(to,
                       "Proven for each single occurrence of a word, for %s: whoever knows all "
@@ -552,8 +555,8 @@ void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool 
         nvdp__fprintf(
             to,
             " of the time with it, on average over texts and noise (epsilon %s per word at delta "
-            "%g).",
-            nvdp__bound(text, word->epsilon), word->delta);
+            "%s).",
+            nvdp__bound(text, word->epsilon), nvdp__bound(delta, word->delta));
         fputs(nvdp__guess_limits, to);
     }
     fputs(recognized ? " The text as a whole may be recognized, and its length guessed from the "
@@ -566,7 +569,8 @@ void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool 
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
-    char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char a[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT],
+        word[NVDP__WORD_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
         nvdp__fprintf(to,
                       "Nothing is proven over all texts, because this condition does not hold: %s "
@@ -580,13 +584,14 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
     if (nvdp__word_is_useful(&from->word)) {
         nvdp__write_word(&from->word, (size_t)from->releases, !useful, to);
         fputc('\n', to);
-    }
+    } else if (from->word.holds)
+        nvdp__fprintf(to, "%s\n", nvdp__word_text(&from->word, (size_t)from->releases, word));
     nvdp__fprintf(to,
                   useful
-                      ? "Proven: epsilon %s at delta %g, %s, any two texts, measured or not.\n"
-                      : "No useful guarantee: the proven epsilon %s at delta %g, %s, lets any two "
+                      ? "Proven: epsilon %s at delta %s, %s, any two texts, measured or not.\n"
+                      : "No useful guarantee: the proven epsilon %s at delta %s, %s, lets any two "
                         "texts be told apart.\n",
-                  nvdp__bound(a, from->epsilon), from->delta,
+                  nvdp__bound(a, from->epsilon), nvdp__bound(delta, from->delta),
                   nvdp__samples_text((size_t)from->releases, samples));
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
@@ -686,15 +691,15 @@ nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
 
 static void print(const void *certificate, FILE *to) {
     const struct nvdp_certificate from = whole(certificate);
-    char bound[NVDP__BOUND_TEXT];
+    char bound[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     say(&from, to);
     fputs("\n\n", to);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++) {
         const struct nvdp_claim *claim = &from.claim[theorem];
         nvdp__fprintf(to, "(%s) %s: ", letters[theorem], names[theorem]);
         if (claim->holds)
-            nvdp__fprintf(to, "holds, epsilon %s at delta %g\n", nvdp__bound(bound, claim->epsilon),
-                          from.delta);
+            nvdp__fprintf(to, "holds, epsilon %s at delta %s\n", nvdp__bound(bound, claim->epsilon),
+                          nvdp__bound(delta, from.delta));
         else
             fputs("does not hold\n", to);
         for (size_t k = 0; k < claim->conditions; k++) {

@@ -110,7 +110,7 @@ const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
                               char text[NVDP__PROVEN_TEXT]);
 /* True if something is proven per word, with an epsilon of at most NVDP_USEFUL_EPSILON. */
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
-/* Writes the claim per word as one sentence without numbers of guesses. */
+/* Writes the claim per word, useful or not, as one sentence without numbers of guesses. */
 enum { NVDP__WORD_TEXT = 192 };
 const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
                             char text[NVDP__WORD_TEXT]);

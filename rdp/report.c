@@ -29,11 +29,12 @@ static nvdp_status check_filled(struct nvdp_context *ctx,
 
 #define SUMMARY(member, ...)                                                                       \
     NVDP_RESULT_ROW(struct nvdp_divergence_summary, member, "nats", NVDP_SCOPE_PAIR, -1,           \
-                    __VA_ARGS__)
+                    __VA_ARGS__, .bound = true)
 #define QUANTILE(k, name_, label_)                                                                 \
     {                                                                                              \
         name_, NVDP_RESULT_REAL, "nats", NVDP_SCOPE_PAIR, -1, "quantile " name_,                   \
-            NVDP_RESULT_AT(struct nvdp_divergence_summary, quantile[k]), .label = label_           \
+            NVDP_RESULT_AT(struct nvdp_divergence_summary, quantile[k]), .label = label_,          \
+                                                                         .bound = true             \
     }
 /* as in nvdp__pair_quantile_level */
 #define QUANTILES                                                                                  \
@@ -108,8 +109,10 @@ static const struct nvdp_result_table bdp_table = {
     .help = "Bayesian DP of a set of texts",
     .rows =
         (const struct nvdp_result_row[]){
-            BDP("epsilon", worst.epsilon, "nats", -1, "of the worst text", .label = "worst text"),
-            BDP("mean_epsilon", mean_epsilon, "nats", -1, "mean over texts", .label = "mean"),
+            BDP("epsilon", worst.epsilon, "nats", -1, "of the worst text", .label = "worst text",
+                .bound = true),
+            BDP("mean_epsilon", mean_epsilon, "nats", -1, "mean over texts", .label = "mean",
+                .bound = true),
             BDP("moment", worst.moment, NULL, 0, "k of the worst text", .label = NULL),
             BDP("cost", worst.cost, "nats", -1, "c(k)", .label = NULL),
             BDP_COUNT("m", worst.m, "population", .label = NULL),
@@ -161,7 +164,8 @@ static const struct nvdp_result_table exact_line = {
     .name = "exact",
     .help = "exact privacy loss of a pair",
     .rows = (const struct nvdp_result_row[]){
-        EXACT(epsilon, "nats", NVDP_SCOPE_PAIR, -1, "epsilon at delta", .label = "epsilon"),
+        EXACT(epsilon, "nats", NVDP_SCOPE_PAIR, -1, "epsilon at delta", .label = "epsilon",
+              .bound = true),
         EXACT(mu, NULL, NVDP_SCOPE_PAIR, -1, "mu of Gaussian DP", .label = "GDP mu"),
         TPR(3, "TPR at 1 %"),
         TPR(5, "TPR at 10 %"), /* nvdp__exact_fpr */
@@ -587,6 +591,7 @@ static const char *say_share(char text[CELL], size_t part, size_t all) {
 
 static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     const struct nvdp_pairs_summary *pairs = report->pairs;
+    const char *one = report->bdp_releases > 1 ? " in one sample" : "";
     char radius[NVDP__BOUND_TEXT], bound[NVDP__BOUND_TEXT];
     nvdp__fprintf(to, "Privacy of %zu texts", pairs->texts);
     if (report->method[0] != '\0') nvdp__fprintf(to, ", method %s", report->method);
@@ -602,14 +607,14 @@ static void print_head(const struct nvdp_privacy_report *report, FILE *to) {
     if (report->clip_sequence > 0 && !is_weighted(report))
         nvdp__fprintf(to,
                       "Proven by the sequence clip C = %s: at order %g, any two texts, measured or "
-                      "not, differ by at most %s nats.\n",
+                      "not, differ by at most %s nats%s.\n",
                       nvdp__bound(radius, report->clip_sequence), report->pairs->order,
-                      nvdp__bound(bound, report->bound));
+                      nvdp__bound(bound, report->bound), one);
     if (report->clip_sequence > 0 && isfinite(report->bound_loss))
         nvdp__fprintf(to,
-                      "The privacy loss between any two texts is at most %s nats, which is an "
+                      "The privacy loss between any two texts is at most %s nats%s, which is an "
                       "epsilon at delta 0.\n",
-                      nvdp__bound(bound, report->bound_loss));
+                      nvdp__bound(bound, report->bound_loss), one);
     fputc('\n', to);
 }
 
@@ -912,14 +917,17 @@ static void print_summary(const void *report, FILE *to) {
     print_head(&from, to);
     nvdp__fprintf(to, "  %-44s %12s %12s\n", "between two of these texts, in nats", "largest",
                   "mean");
+    if (from.bdp_releases > 1)
+        nvdp__fprintf(to, "  (Renyi divergence: of one sample; epsilon: of %d samples)\n",
+                      from.bdp_releases);
     nvdp__fprintf(to, "  Renyi divergence of order %-18.4g %12s %12s\n", pairs->order,
                   nvdp__bound(a, pairs->sum.max), nvdp__bound(b, pairs->sum.mean));
     nvdp__fprintf(to, "  epsilon at delta %-10.4g (upper bound)   %12s %12s\n", from.epsilon->delta,
                   nvdp__bound(a, from.epsilon->sum.max), nvdp__bound(b, from.epsilon->sum.mean));
     if (from.exact != NULL)
-        nvdp__fprintf(to, "  epsilon at delta %-10.4g (exact)         %12s %12s\n",
-                      from.exact->delta, nvdp__bound(a, from.exact->worst.epsilon),
-                      nvdp__bound(b, from.exact->mean));
+        nvdp__fprintf(to, "  epsilon at delta %-10.4g (%s %12s %12s\n", from.exact->delta,
+                      from.exact_bounds->evaluated > 0 ? "upper bound)  " : "exact)        ",
+                      nvdp__bound(a, from.exact->worst.epsilon), nvdp__bound(b, from.exact->mean));
     nvdp__fprintf(to, "  pairs that are infinitely far apart          %11.4g %%\n",
                   counted > 0 ? 100 * (double)pairs->infinite / (double)counted : 0);
 }

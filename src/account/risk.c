@@ -215,15 +215,15 @@ struct statement {
 static void write_answer(FILE *to, const struct statement *of) {
     const struct nvdp_account *account = of->account;
     const uint64_t examples = of->facts->examples;
-    char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT];
+    char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     fputs(of->facts->seeded ? "INSECURE: the noise comes from a seed, and who knows the seed can "
                               "remove it. With other noise, the"
                             : "Proven: the",
           to);
     nvdp__fprintf(to,
-                  " training is (epsilon %s, delta %g)-differentially private for one training "
+                  " training is (epsilon %s, delta %s)-differentially private for one training "
                   "example, against whoever sees the model and all of its states.",
-                  nvdp__bound(pld, account->pld_epsilon), account->delta);
+                  nvdp__bound(pld, account->pld_epsilon), nvdp__bound(delta, account->delta));
     if (of->facts->example != NULL) nvdp__fprintf(to, " An example is %s.", of->facts->example);
     if (examples > 0) nvdp__fprintf(to, " There are %llu examples.", (unsigned long long)examples);
     fputc('\n', to);
@@ -245,9 +245,9 @@ static void write_answer(FILE *to, const struct statement *of) {
             rest.delta += of->run->beside[i].delta;
         }
         nvdp__fprintf(to,
-                      " It includes epsilon %s and delta %g of earlier computations on the "
+                      " It includes epsilon %s and delta %s of earlier computations on the "
                       "examples.",
-                      nvdp__bound(pld, rest.epsilon), rest.delta);
+                      nvdp__bound(pld, rest.epsilon), nvdp__bound(delta, rest.delta));
     }
     fputc('\n', to);
 }
@@ -281,15 +281,16 @@ static void write_adjacency(FILE *to, const struct statement *of) {
             ("The number of examples N is public, since sums and their noise "
              "are divided by Q N")};
     const struct nvdp_account_risk *risk = of->facts->risk;
-    char replaced[NVDP__BOUND_TEXT];
+    char replaced[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     nvdp__fprintf(
         to,
         "Neighbours (zero-out): the same examples, but one has a gradient of 0; probabilities, "
         "divisor, noise and steps are the same. %s. Adding or removing an example is not covered",
         shows[of->facts->shows]);
     if (risk != NULL)
-        nvdp__fprintf(to, "; replacing one costs epsilon %s at delta %g",
-                      nvdp__bound(replaced, risk->replaced_epsilon), of->account->delta);
+        nvdp__fprintf(to, "; replacing one costs epsilon %s at delta %s",
+                      nvdp__bound(replaced, risk->replaced_epsilon),
+                      nvdp__bound(delta, of->account->delta));
     fputs(".\n", to);
 }
 

@@ -30,8 +30,8 @@ static void print_candidates(const void *result, struct nvdp_result_lines *to) {
 
 static void print_shown(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_canary_audit *a = result;
-    nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
-                     a->delta, 100 * a->confidence);
+    nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%",
+                     nvdp__lower_bound(a->epsilon, 3), a->delta, 100 * a->confidence);
     nvdp_result_line(to, "canaries", "%" PRIu64 ", of which %" PRIu64 " were planted; AUC %.3f",
                      a->canaries, a->included, a->auc);
 }
@@ -46,7 +46,8 @@ static void print_curve(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_canary_audit *a = result;
     nvdp_result_line(to, "by the curve",
                      "epsilon >= %.3f; mu >= %.3f, so if the curve is Gaussian, epsilon >= %.3f",
-                     a->curve_epsilon, a->mu, gaussian_epsilon(a));
+                     nvdp__lower_bound(a->curve_epsilon, 3), nvdp__lower_bound(a->mu, 3),
+                     nvdp__lower_bound(gaussian_epsilon(a), 3));
 }
 
 static void print_accountant(const void *result, struct nvdp_result_lines *to) {

@@ -79,11 +79,11 @@ static void print_audit(const struct nvdp__membership *found, FILE *to) {
     nvdp__print_row(to, "shown",
                     "by the coins that chose the texts of the file, at delta %g:", found->delta);
     nvdp__print_row(to, "  one run", "epsilon >= %.3f (proven: at most %s), Steinke et al. 2023",
-                    audit->epsilon, epsilon);
+                    nvdp__lower_bound(audit->epsilon, 3), epsilon);
     nvdp__print_row(to, "  curve", "epsilon >= %.3f (proven: at most %s), Mahloujifar et al. 2024",
-                    audit->curve_epsilon, epsilon);
+                    nvdp__lower_bound(audit->curve_epsilon, 3), epsilon);
     nvdp__print_row(to, "  mu", "mu >= %.3f (proven: at most %s), if the curve is Gaussian",
-                    audit->mu, mu);
+                    nvdp__lower_bound(audit->mu, 3), mu);
 }
 
 static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to) {

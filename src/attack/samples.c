@@ -395,17 +395,18 @@ static const char *side_name(int favors_q) {
 
 static void print_shown(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_sample_audit *a = result;
-    nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%", a->epsilon,
-                     a->delta, 100 * a->confidence);
+    nvdp_result_line(to, "epsilon", ">= %.3f at delta %g with confidence %g %%",
+                     nvdp__lower_bound(a->epsilon, 3), a->delta, 100 * a->confidence);
 }
 
 static void print_test(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_sample_audit *a = result;
     const char is = a->favors_q ? 'Q' : 'P', other = a->favors_q ? 'P' : 'Q';
+    char most[NVDP__BOUND_TEXT];
     nvdp_result_line(to, "right", "%.4g %% of %c, at least %.4g %%", 100 * true_share(a), is,
-                     100 * a->least_true);
-    nvdp_result_line(to, "wrong", "%.4g %% of %c, at most %.4g %%", 100 * false_share(a), other,
-                     100 * a->most_false);
+                     nvdp__lower_bound(100 * a->least_true, 2));
+    nvdp_result_line(to, "wrong", "%.4g %% of %c, at most %s", 100 * false_share(a), other,
+                     nvdp__share_bound(most, a->most_false));
     nvdp_result_line(to, "test", "decides for %c if the %s score is above %.6g", is,
                      score_name(a->score), a->threshold);
     nvdp_result_line(to, "held out", "%zu of P, %zu of Q", a->held[0], a->held[1]);

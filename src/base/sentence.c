@@ -114,6 +114,10 @@ const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability) {
     return text;
 }
 
+double nvdp__lower_bound(double value, int decimals) {
+    return -multiple(-value * pow(10, decimals), 1) / pow(10, decimals);
+}
+
 /* ---- suggestions for misspelled names, by edit distance ---- */
 
 /* Longer names are not compared. */

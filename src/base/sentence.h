@@ -43,6 +43,9 @@ const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value);
  * 1 %, and returns the text: "13.8 %" for .13786, "0.29 %" for .00289, "100 %" for 1. */
 const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability);
 
+/* Returns a lower bound, rounded down to so many decimals. */
+double nvdp__lower_bound(double value, int decimals);
+
 /* ---- the name that a misspelled word, or an old name, was meant to be ---- */
 
 enum { NVDP__GUESS_SIZE = 64 };

@@ -193,6 +193,21 @@ static int train_fold(struct cli *cli, const char *out, size_t fold,
     return code;
 }
 
+/* Finds the fold whose training has the largest epsilon, the first one without private training. */
+static nvdp_status weakest_fold(struct cli *cli, const char *out, size_t folds,
+                                struct nvdp_training_privacy *training, char folder[PATH_MAX]) {
+    size_t weakest = 1;
+    double epsilon = 0;
+    for (size_t f = 1; f <= folds; f++) {
+        NVDP_RETURN_IF_FAILED(
+            nvdp_training_privacy(cli->ctx, fold_folder(out, f, folder), training, NULL));
+        if (!training->is_private || training->account->pld_epsilon <= epsilon) continue;
+        weakest = f;
+        epsilon = training->account->pld_epsilon;
+    }
+    return nvdp_training_privacy(cli->ctx, fold_folder(out, weakest, folder), training, NULL);
+}
+
 static int cross_validate(struct cli *cli, size_t folds) {
     char folder[PATH_MAX], *out = strdup(nvdp_config_get(cli->config, "out"));
     struct nvdp_train_result *result = calloc(folds, sizeof *result);
@@ -217,14 +232,16 @@ static int cross_validate(struct cli *cli, size_t folds) {
         for (int k = 0; first != NULL && k < first->metrics; k++)
             print_folds(folds, result, k);
         cli_row("runs", "%s/fold-1 to fold-%zu", out, folds);
-        const nvdp_status status =
-            nvdp_training_privacy(cli->ctx, fold_folder(out, 1, folder), &training, NULL);
+        const nvdp_status status = weakest_fold(cli, out, folds, &training, folder);
         if (status != NVDP_OK) code = cli_fail(cli, status);
-        if (status == NVDP_OK && training.is_private) {
-            cli_row("", "the guarantee below is that of the first fold's model; the others have "
-                        "similar ones; if you give away several models, add their guarantees up");
-            cli_training_print(cli, &training);
+        if (status == NVDP_OK) {
+            cli_row("",
+                    "the guarantee below is that of %s, the weakest one; if you give away "
+                    "several models, add their guarantees up",
+                    folder);
+            cli_print_guarantee(cli, folder);
         }
+        if (status == NVDP_OK && training.is_private) cli_training_print(cli, &training);
         nvdp_training_privacy_free(&training);
     }
     for (size_t f = 0; f < folds && result != NULL; f++)

@@ -113,7 +113,8 @@ struct report_table report_table_audit(struct nvdp_context *ctx, const struct re
         report_table_cell(&table, NAN, "%.3f", report_real_of(audit, "auc"));
         report_table_cell(&table, NAN, "%s",
                           report_say_lambda(text, report_real_of(audit, "delta")));
-        report_table_cell(&table, NAN, "%.2f", report_real_of(audit, "epsilon"));
+        report_table_cell(&table, NAN, "%.2f",
+                          nvdp__lower_bound(report_real_of(audit, "epsilon"), 2));
         report_table_cell(&table, NAN, "%s",
                           isfinite(promised) ? nvdp__bound(text, promised) : "-");
         report_table_cell(&table, NAN, "%.0f", 100 * report_real_of(audit, "confidence"));

@@ -906,6 +906,8 @@ static nvdp_status describe(struct sanitize *work) {
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
     if (is_own_file(work, work->options->sanitizer.vocabulary_from))
         work->done.info.own_words = true;
+    work->done.own_choice = work->options->sanitizer.sensitive_from_data ||
+                            is_own_file(work, work->options->sanitizer.sensitive_from);
     return NVDP_OK;
 }
 
@@ -961,6 +963,17 @@ static void release(struct sanitize *work) {
     free(work->chunk.field);
     free(work->chunk.bytes);
     free(work->text);
+}
+
+nvdp_status nvdp__sanitize_reads(struct nvdp_context *ctx,
+                                 const struct nvdp__sanitize_source *source, const char *path,
+                                 bool *reads) {
+    const struct options options = {.source = *source};
+    struct sanitize work = {.ctx = ctx, .options = &options};
+    const nvdp_status status = path != NULL ? find_sources(&work) : NVDP_OK;
+    *reads = is_own_file(&work, path);
+    release(&work);
+    return status;
 }
 
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,

@@ -195,7 +195,7 @@ static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitize
                  "of them have an infinite divergence.%s\n",
                  info->tokens - info->sensitive, info->tokens,
                  100 * share(done->kept, done->tokens), 1 - info->p,
-                 strcmp(done->chosen, "sensitive-from-data") == 0
+                 done->own_choice
                      ? " Which tokens are sensitive was counted on the private texts: that choice "
                        "is not private."
                      : "");
@@ -205,6 +205,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
     const double worst = info->eta * done->geometry.diameter_bound;
+    const char *which = row->uses_p ? "sensitive " : "";
     char upper[NVDP__BOUND_TEXT];
     if (!row->uses_eta) {
         nvdp__append(writer, "Proven: the output says nothing about a text but its length%s.\n",
@@ -212,14 +213,15 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
         return;
     }
     nvdp__append(writer,
-                 "%s: epsilon is at most %s for one %stoken (local differential privacy), and n "
-                 "times that for a text of n tokens.\n",
+                 "%s: epsilon is at most %s for one %stoken with a vector in place of another "
+                 "(local differential privacy), and n times that for a text of n such tokens, for "
+                 "each row that has the text.\n",
                  worst > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts" : "Proven",
-                 nvdp__bound(upper, worst), row->uses_p ? "sensitive " : "");
+                 nvdp__bound(upper, worst), which);
     nvdp__append(writer,
-                 "Proven for two tokens: no output distinguishes token x from x' by a log ratio "
-                 "above %g |x - x'|. Near tokens are hard to tell apart, far ones are not.\n",
-                 info->eta);
+                 "Proven for two %stokens: no output distinguishes token x from x' by a log ratio "
+                 "above %s |x - x'|. Near tokens are hard to tell apart, far ones are not.\n",
+                 which, nvdp__bound(upper, info->eta));
 }
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {

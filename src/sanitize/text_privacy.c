@@ -395,7 +395,9 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
-    report.own_words = nvdp__sanitizer_own_words(sanitizer, &task);
+    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.vocabulary_from,
+                                  &report.own_words));
+    report.own_words = report.own_words || nvdp__sanitizer_own_words(sanitizer, &task);
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
@@ -500,6 +502,7 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
+    char bound[NVDP__BOUND_TEXT];
     nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs->pairs->texts,
                   from->tokens, from->pairs->method);
     if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
@@ -525,9 +528,9 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
               to);
     nvdp__fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
     nvdp__fprintf(to,
-                  "For any two words with vectors, measured or not, the log ratio is at most %g "
+                  "For any two words with vectors, measured or not, the log ratio is at most %s "
                   "nats per position (largest found: %g, %zu tokens searched)",
-                  worst->bound, worst->finite, worst->inputs);
+                  nvdp__bound(bound, worst->bound), worst->finite, worst->inputs);
     if (worst->infinite > 0)
         nvdp__fprintf(to, ";\n  but it is inf for %.1f %% of all pairs of tokens",
                       100 * worst->infinite);
@@ -538,14 +541,16 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
 static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
     const bool all = from.pairs->pairs->adjacency == NVDP_ADJACENT_ALL;
+    char high[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     print_head(&from, to);
     if (all) nvdp__privacy_report_tables(from.pairs, NULL, to);
     if (from.equal_length == 0) return;
     if (all) fputs("\nFor pairs of equal length:\n\n", to);
     nvdp__privacy_report_tables(from.same, NULL, to);
-    nvdp__fprintf(to,
-                  "Exact epsilon at delta %g of the largest pair of equal length: %.6g to %.6g.\n",
-                  from.same->bdp_delta, from.epsilon.low, from.epsilon.high);
+    nvdp__fprintf(
+        to, "Exact epsilon at delta %g of the largest pair of equal length, %s: %.6g to %s.\n",
+        from.same->bdp_delta, nvdp__samples_text((size_t)from.same->bdp_releases, samples),
+        from.epsilon.low, nvdp__bound(high, from.epsilon.high));
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

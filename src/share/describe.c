@@ -599,29 +599,24 @@ static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path
 
 /* Recognizes upper bounds by their names.  They are rounded as in statements. */
 static bool is_bound(const char *key) {
-    static const char *const names[] = {"certificate_epsilon",
-                                        "certificate_mu",
+    static const char *const ends[] = {"epsilon", "bound"};
+    static const char *const names[] = {"certificate_mu",
                                         "clip_sequence",
-                                        "divergence_bound",
-                                        "ledger_epsilon",
-                                        "ledger_person_epsilon",
                                         "ledger_person_mu",
                                         "ledger_word_mu",
-                                        "certificate_word_epsilon",
                                         "certificate_word_mu",
-                                        "receiver_epsilon",
-                                        "receiver_person_epsilon",
-                                        "bound",
                                         "clip_word",
                                         "information_bits",
                                         "right",
-                                        "word_epsilon",
-                                        "training_epsilon",
                                         "training_delta",
                                         "weights_distance",
-                                        "epsilon",
                                         "mu",
                                         "nats"};
+    const size_t length = strlen(key);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const size_t end = strlen(ends[i]);
+        if (length >= end && strcmp(key + length - end, ends[i]) == 0) return true;
+    }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(key, names[i]) == 0) return true;
     }

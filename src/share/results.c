@@ -182,6 +182,14 @@ static bool ledger_has_receivers(const void *result) {
     return ((const struct nvdp_ledger_summary *)result)->receivers > 0;
 }
 
+static bool ledger_has_budget(const void *result) {
+    return ((const struct nvdp_ledger_summary *)result)->budget_epsilon > 0;
+}
+
+static bool ledger_has_person_budget(const void *result) {
+    return ((const struct nvdp_ledger_summary *)result)->person_budget > 0;
+}
+
 static void print_ledger_receivers(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_ledger_summary *r = result;
     print_receiver(to, r->receivers, r->receiver_epsilon, r->receiver_person_epsilon);
@@ -204,8 +212,10 @@ const struct nvdp_result_table nvdp__result_ledger = {
                .label = "epsilon of a word", .bound = true, .absent = NVDP_ABSENT_OMITTED,
                .present = ledger_has_words),
         LEDGER(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of all epsilons", .label = "delta"),
-        LEDGER(budget_epsilon, "nats", NVDP_SCOPE_TEXT, 0, "budget of a text; 0: none"),
-        LEDGER(person_budget, "nats", NVDP_SCOPE_FILE, 0, "budget of a person; 0: none"),
+        LEDGER(budget_epsilon, "nats", NVDP_SCOPE_TEXT, 0, "budget of a text; 0: none",
+               .absent = NVDP_ABSENT_OMITTED, .present = ledger_has_budget),
+        LEDGER(person_budget, "nats", NVDP_SCOPE_FILE, 0, "budget of a person; 0: none",
+               .absent = NVDP_ABSENT_OMITTED, .present = ledger_has_person_budget),
         {"person", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE,
          .help = "all texts of a person together", .of = &person_table,
          NVDP_RESULT_AT(struct nvdp_ledger_summary, person), .present = ledger_has_persons,

@@ -3,6 +3,7 @@
 #include "text/private_words.h"
 
 #include "base/json.h"
+#include "base/sentence.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -169,34 +170,35 @@ static char *statement_of(struct nvdp_context *ctx, const struct nvdp__private_w
     const struct nvdp__example_privacy removed = nvdp__private_removal(options, length - 2);
     const struct nvdp__example_privacy document =
         nvdp__private_example(options, options->max_words);
-    char *limit, *text;
+    char *limit, *text, epsilon[3][NVDP__BOUND_TEXT], delta[3][NVDP__BOUND_TEXT];
     if (options->max_words == 0)
         limit =
             nvdp__format(ctx, "Nothing is proven for a whole document: all of its words count.");
     else
-        limit = nvdp__format(ctx,
-                             "For a whole document, of which the first %llu words count: epsilon "
-                             "%.4g, delta %.3g%s.",
-                             (unsigned long long)options->max_words, document.epsilon,
-                             document.delta, document.delta >= 1 ? nothing : "");
+        limit = nvdp__format(
+            ctx,
+            "For a whole document, of which the first %llu words count: epsilon "
+            "%s, delta %s%s.",
+            (unsigned long long)options->max_words, nvdp__bound(epsilon[0], document.epsilon),
+            nvdp__bound(delta[0], document.delta), document.delta >= 1 ? nothing : "");
     if (limit == NULL) return NULL;
     text = nvdp__format(
         ctx,
-        "Proven: the vocabulary is (epsilon %g, delta %g)-differentially private for one word of "
+        "Proven: the vocabulary is (epsilon %s, delta %s)-differentially private for one word of "
         "the texts that is replaced by another.\n"
-        "For all words of a window of %zu tokens, by group privacy: epsilon %.4g, delta %.3g%s; "
-        "for "
-        "a window that is added or removed, as private training counts: %.4g, %.3g.\n"
+        "For all words of a window of %zu tokens, by group privacy: epsilon %s, delta %s%s; for a "
+        "window that is added or removed, as private training counts: %s, %s.\n"
         "%s\n"
         "Mechanism: Laplace noise of scale %g on the count of every word; only words whose noisy "
         "count reaches %.6g were used (at most %llu different words are possible). The noise is "
         "exact, from the operating system's generator.\n"
         "It covers vocab.txt alone: not weights that are trained on the texts, losses, the texts' "
         "digests in pretrain.json, the cache folder, or the time that all took.",
-        options->epsilon, options->delta, length, window.epsilon, window.delta,
-        window.delta >= 1 ? nothing : "", removed.epsilon, removed.delta, limit,
-        2 / options->epsilon, 1 + 2 * log(2 / options->delta) / options->epsilon,
-        (unsigned long long)options->possible);
+        nvdp__bound(epsilon[0], options->epsilon), nvdp__bound(delta[0], options->delta), length,
+        nvdp__bound(epsilon[1], window.epsilon), nvdp__bound(delta[1], window.delta),
+        window.delta >= 1 ? nothing : "", nvdp__bound(epsilon[2], removed.epsilon),
+        nvdp__bound(delta[2], removed.delta), limit, 2 / options->epsilon,
+        1 + 2 * log(2 / options->delta) / options->epsilon, (unsigned long long)options->possible);
     free(limit);
     return text;
 }

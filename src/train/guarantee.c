@@ -94,14 +94,14 @@ static void write_line(const void *guarantee, FILE *to) {
     const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
     char word[NVDP__WORD_TEXT];
     if (of->token_noise)
-        fputs("No guarantee over all texts: single tokens are noised before the encoder reads "
-              "them, and the privacy statement says what that protects.",
+        fputs("No guarantee: users noise their texts, here by draws from the run's seed, which "
+              "undoes them; nvdp privacy shows what draws of their own protect.",
               to);
     else if (!of->noise)
         nvdp__fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
                       of->method);
     else if (isfinite(of->epsilon)) {
-        if (nvdp__word_is_useful(&of->word))
+        if (of->word.holds)
             nvdp__fprintf(to, "%s ", nvdp__word_text(&of->word, of->releases, word));
         write_proven(of, to);
     } else

@@ -506,5 +506,11 @@ Test(account, statement) {
         support_contains(text, "mu 0.3211 leaks no less (numerical, not proven");
         free(text);
     }
+    /* a delta is never less than the one that epsilon is for */
+    made = account(&run, .5 / 103);
+    cr_assert_eq(nvdp_account_statement(ctx, &run, &facts, &made, &text), NVDP_OK);
+    support_contains(text, ", delta 0.004855)-differentially private");
+    support_contains(text, "costs epsilon 2.5 at delta 0.004855.");
+    free(text);
     nvdp_context_free(ctx);
 }

@@ -2,6 +2,7 @@
  * fixed; comments state the false-alarm rates. */
 #include "attack/membership.h"
 #include "base/random.h"
+#include "base/sentence.h"
 #include "tiny_task.h"
 
 #include <criterion/criterion.h>
@@ -204,7 +205,8 @@ static nvdp_status attack(struct nvdp_context *ctx, const char *run, const char 
     for (size_t i = 0; json_is_object(audit) && i < 3; i++) {
         char row[80];
         snprintf(row, sizeof row, "  %-*s%s >= %.3f (proven: at most ", 16, rows[i][0],
-                 i < 2 ? "epsilon" : "mu", json_number_value(json_object_get(audit, rows[i][1])));
+                 i < 2 ? "epsilon" : "mu",
+                 nvdp__lower_bound(json_number_value(json_object_get(audit, rows[i][1])), 3));
         support_contains(text, row);
     }
     free(text);

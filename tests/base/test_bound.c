@@ -29,6 +29,14 @@ Test(bound, known_texts) {
         cr_expect_str_eq(nvdp__bound(text, row[i].value), row[i].text, "%g", row[i].value);
 }
 
+Test(bound, lower_bounds) {
+    cr_expect_eq(nvdp__lower_bound(1.23999, 3), 1.239);
+    cr_expect_eq(nvdp__lower_bound(2.9999, 2), 2.99);
+    cr_expect_eq(nvdp__lower_bound(3.984 * (1 - 1e-12), 3), 3.984);
+    cr_expect(nvdp__lower_bound(0, 3) == 0 && !signbit(nvdp__lower_bound(0, 3)));
+    cr_expect(isnan(nvdp__lower_bound(NAN, 3)));
+}
+
 Test(bound, known_shares) {
     static const struct {
         double value;

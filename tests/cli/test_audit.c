@@ -44,6 +44,8 @@ Test(audit, tells_apart) {
     program_release(&outcome);
     outcome = program_expect(1, "audit --samples-p %s --samples-q %s --claimed 3", p, q);
     support_contains(outcome.out, "200 of P, 200 of Q");
+    support_contains(outcome.out, "epsilon           >= 3.983 at"); /* 3.9839, rounded down */
+    support_contains(outcome.out, "wrong             0 % of Q, at most 1.9 %\n"); /* 1.828 */
     support_contains(outcome.out, "This is a lower bound");
     support_contains(outcome.err, "VIOLATION: the samples show epsilon >= 3.984");
     program_release(&outcome);

@@ -107,3 +107,31 @@ Test(promises, no_statement_promises_more_than_is_proven) {
     for (size_t p = 0; p < PROMISES; p++)
         regfree(&patterns[p]);
 }
+
+/* Folds of different sizes have different guarantees: the weakest one is printed. */
+Test(promises, folds_show_the_weakest_guarantee) {
+    const char *run = support_scratch_path("folds");
+    double largest = 0, first = 0, shown = 0;
+    struct outcome outcome = program_expect(
+        0,
+        "train --task sst2 --data %s --model %s --method base --epochs 1 --max-length 12 --threads "
+        "1 --dp-batch 30 --dp-noise 1 --target-delta 1e-3 --folds 7 --out %s",
+        program_task(), program_model(), run);
+    for (int f = 1; f <= 7; f++) {
+        char path[4300];
+        snprintf(path, sizeof path, "%s/fold-%d/result.json", run, f);
+        json_t *result = json_load_file(path, 0, NULL);
+        const double epsilon = json_number_value(
+            json_object_get(json_object_get(json_object_get(result, "dp"), "pld"), "epsilon"));
+        if (epsilon > largest) largest = epsilon;
+        if (f == 1) first = epsilon;
+        json_decref(result);
+    }
+    cr_expect_gt(largest, 1.002 * first, "the first fold is the weakest");
+    const char *line = strstr(outcome.out, "private training  epsilon ");
+    cr_assert_not_null(line, "%s", outcome.out);
+    cr_assert_eq(sscanf(line, "private training  epsilon %lf", &shown), 1);
+    cr_expect(largest > 0 && shown >= largest && shown < 1.002 * largest, "%g, %g", shown, largest);
+    support_contains(outcome.out, "\nNo guarantee: method base adds no noise");
+    program_release(&outcome);
+}

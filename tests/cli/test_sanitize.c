@@ -344,7 +344,20 @@ Test(sanitize, plus_says_what_it_gives_up) {
     cr_expect_eq(support_number(json_object_get(object, "sensitive")), 17);
     support_contains(said, "stay as they are with probability 0.8");
     support_contains(said, "was counted on the private texts: that choice is not private.");
+    support_contains(said, "for one sensitive token with a vector in place of another");
+    support_contains(said, "for a text of n such tokens, for each row that has the text.");
+    support_contains(said, "Proven for two sensitive tokens: ");
     json_decref(object);
+    program_release(&outcome);
+    /* the private file in place of a public one */
+    const char *text = support_scratch_path("plus.txt");
+    support_write_text(text, "the film\nthe plot\n");
+    outcome = program_expect(0,
+                             "sanitize --text %s --vectors %s --mechanism santext-plus --eta "
+                             "1.2345612 --sensitive 0.5 --sensitive-from %s --out %s",
+                             text, table(), text, support_scratch_path("plus.out"));
+    support_contains(outcome.out, "counted on the private texts: that choice is not private.");
+    support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
     program_release(&outcome);
 }
 
@@ -505,6 +518,13 @@ Test(sanitize, vocabulary_from) {
                              file, words, FAITHFUL, file, support_scratch_path("own.out"));
     support_contains(outcome.out, "vocabulary        4 of the 6 words with vectors, 2 dimensions; "
                                   "NOT PRIVATE: taken from these texts\n");
+    program_release(&outcome);
+    outcome = program_expect(0,
+                             "privacy --quiet --text %s --vectors %s --sanitizer santext --eta "
+                             ".12345612 --vocabulary-from %s",
+                             file, words, file);
+    support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
+    support_contains(outcome.out, "the log ratio is at most 5.238 nats"); /* 42.4264 eta */
     program_release(&outcome);
     outcome =
         program_expect(0,
@@ -741,6 +761,7 @@ Test(sanitize, privacy_of_the_texts) {
     support_contains(outcome.out, "under santext, eta 0.1");
     support_contains(outcome.out, "they alone distinguish 66.7 % of the pairs");
     support_contains(outcome.out, "For pairs of equal length:");
+    support_contains(outcome.out, "of the largest pair of equal length, one sample: ");
     program_release(&outcome);
     char path[4200];
     snprintf(path, sizeof path, "%s/measured.json", out);

@@ -132,6 +132,9 @@ Test(exact_bound, a_pair_that_is_too_far_apart_is_bounded) {
     support_contains(text, "worst pair, at most ");
     support_contains(text, "the bounds come from Renyi divergences");
     free(text);
+    cr_assert_eq(nvdp_privacy_report_summary(ctx, &report, &text), NVDP_OK);
+    support_lacks(text, "(exact)");
+    free(text);
     cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &text), NVDP_OK);
     support_contains(text, "\"worst_is_bound\": true");
     support_contains(text, "\"bounds\": [\n          \"epsilon\"");

@@ -316,7 +316,12 @@ Test(report, print) {
     free(text);
     report.pairs->infinite = 1;
     report.bdp_releases = 3;
+    cr_assert_eq(nvdp_privacy_report_summary(NULL, &report, &text), NVDP_OK);
+    cr_expect(strstr(text, "(Renyi divergence: of one sample; epsilon: of 3 samples)") != NULL);
+    free(text);
+    report.epsilon->sum.max = 7.00001;
     text = printed(&report);
+    cr_expect(strstr(text, "  epsilon  7.001  ") != NULL, "%s", text); /* rounded up */
     cr_expect(strstr(text, "of one release; 3 releases cost 3 times as much") != NULL);
     cr_expect(strstr(text, "less than 0.1 % of pairs are infinite (1)") != NULL);
     free(text);

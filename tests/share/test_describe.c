@@ -139,6 +139,8 @@ Test(describe, hdf5_of_no_known_kind) {
     cr_assert_eq(nvdp__h5_set_string(file, "digits", "12"), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_real(file, "mu", .1), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_real(file, "far", INFINITY), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_real(file, "replaced_epsilon", 27.0811), NVDP_OK);
+    cr_assert_eq(nvdp__h5_set_real(file, "first_bound", .123411), NVDP_OK);
     cr_assert_eq(nvdp__h5_set_int(file, "count", -3), NVDP_OK);
     cr_assert_eq(nvdp__h5_commit(file, true), NVDP_OK);
     nvdp__h5_free(file);
@@ -152,7 +154,9 @@ Test(describe, hdf5_of_no_known_kind) {
     cr_expect(json_is_integer(json_object_get(attributes, "count")) &&
               json_integer_value(json_object_get(attributes, "count")) == -3);
     json_decref(object);
-    contains(ctx, path, "up?[31m?red ?? ? \xc3\xa9"); /* nothing that controls a terminal */
+    contains(ctx, path, "up?[31m?red ?? ? \xc3\xa9");        /* nothing that controls a terminal */
+    contains(ctx, path, "replaced_epsilon         27.09\n"); /* bounds are rounded up */
+    contains(ctx, path, "first_bound              0.1235\n");
     nvdp_context_free(ctx);
 }
 

@@ -55,6 +55,7 @@ static void ledger_says_per_word(struct nvdp_context *ctx, const char *folder, d
     cr_expect(sums.word_epsilon <= stated && sums.word_epsilon > stated * .99);
     cr_assert_eq(nvdp_describe(ctx, ledger, NVDP_DESCRIPTION_JSON, &json), NVDP_OK);
     support_contains(json, "\"word_epsilon\": ");
+    support_lacks(json, "budget"); /* there is none */
     free(json);
     support_contains(statement, word);
     cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
@@ -257,6 +258,12 @@ Test(word_release, counts_all_rows_of_a_text) {
     cr_assert_eq(nvdp_verify(ctx, file, NULL, &found), NVDP_OK);
     support_contains(found.statement, "\nNo useful guarantee per word; proven, of one row of this "
                                       "file: epsilon 300 at delta 1e-05, one sample.\n");
+    struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+    char *line = NULL;
+    cr_assert_eq(nvdp_run_guarantee(ctx, run, &guarantee), NVDP_OK);
+    cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
+    support_contains(line, "No useful guarantee per word: the proven epsilon is 300 at ");
+    free(line);
     free((void *)config.data);
     free((void *)config.model);
     free(run);

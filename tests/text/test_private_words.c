@@ -341,6 +341,18 @@ Test(private_words, group_privacy_is_a_bound) {
     cr_expect(closest > .5 && closest <= 1, "%g", closest);
 }
 
+/* No number of the statement is below what is proven. */
+Test(private_words, statement_rounds_up) {
+    const struct nvdp__private_words options = {1.2345678, 1.2345612e-7, 7, 1000000};
+    json_t *object = nvdp__private_words_json(NULL, &options, 16);
+    const char *text = json_string_value(json_object_get(object, "statement"));
+    support_contains(text, "is (epsilon 1.235, delta 1.235e-07)-diff");
+    support_contains(text, "by group privacy: epsilon 17.29, delta 0.0001887; for a window");
+    support_contains(text, "counts: 8.642, 2.506e-06.\n");
+    support_contains(text, "of which the first 7 words count: epsilon 8.642, delta 2.506e-06.");
+    json_decref(object);
+}
+
 /* A word that occurs 14 times in one text only is released more often than k delta, which the
  * paper states. */
 Test(private_words, k_delta_is_too_small) {

@@ -64,12 +64,13 @@ Test(guarantee, certified) {
            "{\"certified\": {\"epsilon\": 15.99999999999, \"delta\": 1e-5, \"releases\": 1}}", "{}",
            "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. Not covered: the texts "
            "that the encoder was trained on.");
-    expect("{\"method\": \"vib-fixed\"}",
-           "{\"certified\": {\"epsilon\": 8.0001, \"delta\": 1e-6, \"releases\": 3}, \"dp\": "
-           "{\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5}}",
-           "{}",
-           "Proven: epsilon 8.001 at delta 1e-06, 3 samples, any two texts. One training text "
-           "(zero-out): epsilon 2.999 at delta 1e-05, by private training.");
+    expect(
+        "{\"method\": \"vib-fixed\"}",
+        "{\"certified\": {\"epsilon\": 8.0001, \"delta\": 1.2345612e-6, \"releases\": 3}, \"dp\": "
+        "{\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5}}",
+        "{}",
+        "Proven: epsilon 8.001 at delta 1.235e-06, 3 samples, any two texts. One training text "
+        "(zero-out): epsilon 2.999 at delta 1e-05, by private training.");
     expect("{\"method\": \"base\"}",
            "{\"dp\": {\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5, \"mu\": 0.70031}}", "{}",
            "No guarantee: method base adds no noise to what it makes of a text. One training text "
@@ -81,6 +82,18 @@ Test(guarantee, none) {
     expect("{\"method\": \"nvdp\"}",
            "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1}}", "{}",
            "No useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
+           "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
+           "on.");
+    expect("{\"method\": \"base\", \"token_noise\": \"sequence-laplace\"}", "{}", "{}",
+           "No guarantee: users noise their texts, here by draws from the run's seed, which undoes "
+           "them; nvdp privacy shows what draws of their own protect. Not covered: the texts that "
+           "the encoder was trained on.");
+    expect("{\"method\": \"word\"}",
+           "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1, \"word\": "
+           "{\"epsilon\": 119.991, \"delta\": 1e-6}}}",
+           "{}",
+           "No useful guarantee per word: the proven epsilon is 120 at delta 1e-06, one sample. No "
+           "useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
            "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
            "on.");
     expect("{\"method\": \"base\"}", "{}", "{}",
