@@ -94,9 +94,10 @@ static void write_line(const void *guarantee, FILE *to) {
     const struct nvdp_guarantee copy = whole(guarantee), *of = &copy;
     char word[NVDP__WORD_TEXT];
     if (of->token_noise)
-        fputs("No guarantee: users noise their texts, here by draws from the run's seed, which "
-              "undoes them; nvdp privacy shows what draws of their own protect.",
-              to);
+        fputs(
+            "No guarantee: this run draws the noise of its texts from its seed, and whoever knows "
+            "the seed can remove the noise. nvdp privacy measures what unknown noise protects.",
+            to);
     else if (!of->noise)
         nvdp__fprintf(to, "No guarantee: method %s adds no noise to what it makes of a text.",
                       of->method);

@@ -85,9 +85,9 @@ Test(guarantee, none) {
            "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
            "on.");
     expect("{\"method\": \"base\", \"token_noise\": \"sequence-laplace\"}", "{}", "{}",
-           "No guarantee: users noise their texts, here by draws from the run's seed, which undoes "
-           "them; nvdp privacy shows what draws of their own protect. Not covered: the texts that "
-           "the encoder was trained on.");
+           "No guarantee: this run draws the noise of its texts from its seed, and whoever knows "
+           "the seed can remove the noise. nvdp privacy measures what unknown noise protects. Not "
+           "covered: the texts that the encoder was trained on.");
     expect("{\"method\": \"word\"}",
            "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1, \"word\": "
            "{\"epsilon\": 119.991, \"delta\": 1e-6}}}",
