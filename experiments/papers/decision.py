@@ -21,7 +21,7 @@ CSV = RESULTS + "/certified.csv"
 FIELDS = ("encoder", "task", "method", "epsilon", "clip", "seeds", "score", "sd", "base", "source")
 TASKS = {"sst2": "SST-2", "mrpc": "MRPC", "stsb": "STS-B", "qnli": "QNLI", "qqp": "QQP", "rte": "RTE"}
 STUDIES = {"minilm": "base-size", "mpnet": "base-size", "compact": "nvdp"}  # which measures an encoder
-ENCODERS = {"minilm": "all-MiniLM-L6-v2", "mpnet": "all-mpnet-base-v2", "compact": "models/compact, 3,000 training rows"}
+ENCODERS = {"minilm": "all-MiniLM-L6-v2", "mpnet": "all-mpnet-base-v2", "compact": "models/compact"}
 MARK = "<!-- decision.py: %s -->\n"
 
 
