@@ -231,7 +231,7 @@ def named_at_most(clip, texts):
 def table(study, task):
     start, found, others = base(study, task), certified(study, task), published(study, task)
     rows = [["base", "-", score(start[0]) if not isinstance(start, Missing) else start, "-", "-", "-", "-"]]
-    kept = {"certified": found, **others}
+    kept = {"certified": found, **{name: others[name] for name, *_ in sorted(PUBLISHED, key=lambda row: (row[1] != ["nvdp"], row[2]))}}
     what = {"certified": "certified at %s and C %s" % (", ".join(map(str, EPSILONS)), ", ".join(map(str, CLIPS))),
             **{name: "nvdp, lambda %g" % lambdas[0] for name, _, lambdas, _ in PUBLISHED}, "other-methods": "vib-fixed, vib-learned and vtdp"}
     for name, of in kept.items():
