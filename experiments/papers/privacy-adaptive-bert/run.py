@@ -22,8 +22,8 @@ study = Study(__file__, "Privacy-preserving BERT (Qu et al. 2021), table by tabl
     "pairs": (10000, "training pairs of QQP"),
     "seeds": (1, "seeds of the training"),
     "steps": (100, "pretraining steps of 32 windows of 64 tokens"),
-    "adapted": ("20", "etas of Table 6 that are run, separated by commas"),
-    "adapted_text": ("27", "etas of Table 7 that are run, separated by commas"),
+    "adapted": ("7,14,20,27,32,38", "etas of Table 6 that are run, separated by commas"),
+    "adapted_text": ("20,27,38", "etas of Table 7 that are run, separated by commas"),
 })
 ETAS = {7: 50, 14: 75, 20: 100, 27: 125, 32: 150, 38: 175}  # ours: published
 SENTENCE = "the harbor was quiet and the fishermen told a sad story about winter"
@@ -292,10 +292,11 @@ def adapted(noise, task, paper, wanted, note=""):
         if guessed(task, *scores):
             return unknown("%s nothing is learned, with pretraining or without it: all scores are within two standard errors of the most frequent class (%s)." % (
                 at, number(MAJORITY[task])))
-        text = "%s the objectives change the score by %s (published %s); two standard errors are %s." % (
-            at, between(gains), between(published), number(2 * error_of_difference(task)))
-        found = all_beyond(gains, error_of_difference(task))
-        return judge((False if found is None and max(gains) + 2 * error_of_difference(task) < min(published) else found, text, text, text))
+        errors = 2 * error_of_difference(task)
+        short = sum(theirs > ours + errors for ours, theirs in zip(gains, published))
+        text = "%s the objectives change the score by %s (published %s); two standard errors are %s. The published change is larger by more than that in %d of %d cells." % (
+            at, between(gains), between(published), number(errors), short, len(gains))
+        return judge((False if 2 * short > len(gains) else all_beyond(gains, errors / 2), text, text, text))
 
     return Table(
         scale=scale(task) + " %s tokens of pretraining (paper: 10^6 steps of 256 windows)." % number(study.options.steps * 32 * 64),
