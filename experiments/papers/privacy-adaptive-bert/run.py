@@ -23,7 +23,7 @@ study = Study(__file__, "Privacy-preserving BERT (Qu et al. 2021), table by tabl
     "seeds": (1, "seeds of the training"),
     "steps": (100, "pretraining steps of 32 windows of 64 tokens"),
     "adapted": ("7,14,20,27,32,38", "etas of Table 6 that are run, separated by commas"),
-    "adapted_text": ("20,27,38", "etas of Table 7 that are run, separated by commas"),
+    "adapted_text": ("7,20,27,38", "etas of Table 7 that are run, separated by commas"),
 })
 ETAS = {7: 50, 14: 75, 20: 100, 27: 125, 32: 150, 38: 175}  # ours: published
 SENTENCE = "the harbor was quiet and the fishermen told a sad story about winter"
