@@ -197,15 +197,23 @@ static int train_fold(struct cli *cli, const char *out, size_t fold,
 static nvdp_status weakest_fold(struct cli *cli, const char *out, size_t folds,
                                 struct nvdp_training_privacy *training, char folder[PATH_MAX]) {
     size_t weakest = 1;
-    double epsilon = 0;
     for (size_t f = 1; f <= folds; f++) {
+        struct nvdp_training_privacy one = NVDP_RESULT(struct nvdp_training_privacy);
         NVDP_RETURN_IF_FAILED(
-            nvdp_training_privacy(cli->ctx, fold_folder(out, f, folder), training, NULL));
-        if (!training->is_private || training->account->pld_epsilon <= epsilon) continue;
-        weakest = f;
-        epsilon = training->account->pld_epsilon;
+            nvdp_training_privacy(cli->ctx, fold_folder(out, f, folder), &one, NULL));
+        const bool weaker =
+            one.is_private &&
+            (!training->is_private || one.account->pld_epsilon > training->account->pld_epsilon);
+        if (weaker) {
+            nvdp_training_privacy_free(training);
+            *training = one;
+            weakest = f;
+        } else {
+            nvdp_training_privacy_free(&one);
+        }
     }
-    return nvdp_training_privacy(cli->ctx, fold_folder(out, weakest, folder), training, NULL);
+    fold_folder(out, weakest, folder);
+    return NVDP_OK;
 }
 
 static int cross_validate(struct cli *cli, size_t folds) {
