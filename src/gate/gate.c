@@ -677,8 +677,7 @@ static struct nvdp__gate_found find_number(const struct gate *gate, const struct
     struct nvdp__gate_found found =
         check->number != NULL ? nvdp__gate_score(measured->result, check->path, least, reason)
                               : nvdp__gate_number(measured->result, check->path, least, reason);
-    if (strcmp(check->name, "renyi_divergence") == 0) /* is of one sample; samples add up */
-        found.value *= (double)gate->releases;
+    if (check->one_sample) found.value *= (double)gate->releases;
     return found;
 }
 

@@ -15,6 +15,7 @@ struct nvdp__gate_check {
     int line;             /* in the policy's file */
     const char *source;   /* certificate, privacy, ledger, verification, attack */
     char path[NVDP_GATE_NAME]; /* of the number in the source's JSON */
+    bool one_sample;           /* the number is of one sample; samples add up */
     const char *number;        /* of an attack, as in the policy; NULL for other sources */
     double at_most, at_least;  /* NaN: no limit */
     struct nvdp_attack_info attack;

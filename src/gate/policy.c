@@ -101,16 +101,17 @@ static const char *const sources[] = {"certificate", "privacy", "ledger", "verif
 #define BASELINE "[baseline=%.17g]"
 static const struct {
     const char *name, *path;
-    bool share; /* a probability or a share */
-} measures[] = {{"certified_epsilon", "certificate.epsilon", false},
-                {"guess_bound", "certificate.guess" BASELINE ".bound", true},
-                {"word_epsilon", "certificate.word.epsilon", false},
-                {"exact_epsilon", "privacy.exact.worst", false},
-                {"renyi_divergence", "privacy.rd.sum.max", false},
-                {"named_share", "privacy.linkage.first", true},
-                {"text_epsilon", "ledger.epsilon", false},
-                {"person_epsilon", "ledger.person.epsilon", false},
-                {"person_guess", "ledger.person.guesses" BASELINE ".bound", true}};
+    bool share;      /* a probability or a share */
+    bool one_sample; /* as in struct nvdp__gate_check */
+} measures[] = {{"certified_epsilon", "certificate.epsilon", false, false},
+                {"guess_bound", "certificate.guess" BASELINE ".bound", true, false},
+                {"word_epsilon", "certificate.word.epsilon", false, false},
+                {"exact_epsilon", "privacy.exact.worst", false, false},
+                {"renyi_divergence", "privacy.rd.sum.max", false, true},
+                {"named_share", "privacy.linkage.first", true, false},
+                {"text_epsilon", "ledger.epsilon", false, false},
+                {"person_epsilon", "ledger.person.epsilon", false, false},
+                {"person_guess", "ledger.person.guesses" BASELINE ".bound", true, false}};
 enum { MEASURES = sizeof measures / sizeof *measures };
 
 static nvdp_status read_baseline(const struct reader *reader, const json_t *object,
@@ -169,7 +170,9 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
     nvdp__snprintf(check->name, sizeof check->name, "%s", measure);
     for (size_t i = 0; i < MEASURES; i++) {
         nvdp__guess(&guess, measures[i].name);
-        if (strcmp(measures[i].name, measure) == 0) path = measures[i].path;
+        const bool named = strcmp(measures[i].name, measure) == 0;
+        if (named) path = measures[i].path;
+        check->one_sample |= named && measures[i].one_sample;
         if (is_path(measures[i].path, path))
             NVDP_RETURN_IF_FAILED(check_limits(reader, measures[i].share, check));
     }
