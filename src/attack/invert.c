@@ -416,8 +416,8 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
         goto cleanup;
     }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
-    if (out->data->tag !=
-        NULL) /* sentences, in the parts that the prior's tokenizer makes of them */
+    /* sentences are encoded in the parts that the prior's tokenizer makes of them */
+    if (out->data->tag != NULL)
         NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, out->data, info.prompt,
                               nvdp_encoder_tokenizer(t->judge.encoder),
                               nvdp__min(info.max_length, MAX_LENGTH), &encoded));

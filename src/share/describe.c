@@ -612,11 +612,8 @@ static bool is_bound(const char *key) {
                                         "weights_distance",
                                         "mu",
                                         "nats"};
-    const size_t length = strlen(key);
-    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        const size_t end = strlen(ends[i]);
-        if (length >= end && strcmp(key + length - end, ends[i]) == 0) return true;
-    }
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (strcmp(key, ends[i]) == 0 || nvdp__ends_with(key, ends[i])) return true;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(key, names[i]) == 0) return true;
     }

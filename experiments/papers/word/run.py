@@ -132,19 +132,19 @@ def table(task, epsilons=FEW):
     rivals = {mechanism: value for mechanism, value in rivals.items() if not isinstance(value, Missing)} or rivals
     majority = ours[0][FEW[0]][0]["test.majority"] if metric == ACCURACY else 0.0
     windows = {window: [scores(row[epsilon], task)[0] for epsilon in FEW] for window, row in ours.items() if window > 0}
-    wide = "".join(" With a window of %d on either side it scores %s." % (window, ", ".join(map(number, row)))
-                   for window, row in windows.items() if not any(isinstance(value, Missing) for value in row))
+    others = "".join(" With a window of %d on either side it scores %s." % (window, ", ".join(map(number, row)))
+                     for window, row in windows.items() if not any(isinstance(value, Missing) for value in row))
 
     plus = [scores(theirs["santext-plus"][epsilon], task)[0] for epsilon in FEW]
     if not any(isinstance(value, Missing) for value in plus):
-        wide += " SanText+, which leaves some pieces unprotected, scores %s." % ", ".join(map(number, plus))
+        others += " SanText+, which leaves some pieces unprotected, scores %s." % ", ".join(map(number, plus))
 
     def test(*_):
         highest, errors = max(rivals.values()), 2 * error_of_difference(task.partition("-")[0])
         ahead = [str(epsilon) for epsilon, value in zip(FEW, low) if value - highest > errors]
         text = "**%s**: `word` scores %s at epsilon %s, and text privatization at most %s at epsilon %d (%s); two standard errors are %s.%s" % (
             "Yes" if len(ahead) == len(FEW) else "Only at epsilon " + ", ".join(ahead) if ahead else "No", ", ".join(map(number, low)), ", ".join(map(str, FEW)),
-            number(highest), FEW[-1], ", ".join("`%s`" % name for name in rivals), number(errors), wide)
+            number(highest), FEW[-1], ", ".join("`%s`" % name for name in rivals), number(errors), others)
         text += " At epsilon %d `word` keeps %.0f %% of what texts without privacy gain over %s." % (
             FEW[-1], 100 * max(0, (low[-1] - majority) / (plain[0] - majority)), "the most frequent class" if majority else "guessing")
         short = max(WANTED[epsilon] - value for epsilon, value in zip(FEW, low)) if task == "sst2" else 0
