@@ -184,20 +184,20 @@ def test_objects_have_no_threads(compact, posteriors, tmp_path):
     """400 objects of all kinds need as many threads as one."""
 
     def threads():
-        return len(os.listdir("/proc/self/task")), threading.active_count()
+        return len(os.listdir("/proc/self/task"))
 
     makers = [lambda: nvdp.Tokenizer(compact), lambda: nvdp.ExactLoss([0.5], [1.0], [0.0], [1.1]), lambda: nvdp.Mechanism(np.eye(2), "santext", 1.0),
               lambda: nvdp.Posteriors([np.zeros((1, 2))] * 2, [np.zeros((1, 2))] * 2)]  # fmt: skip
     kept = [make() for make in makers]
     before = threads()
     kept += [makers[i % len(makers)]() for i in range(400)]
-    assert threads() == before
+    assert threads() <= before  # fewer: threads of earlier tests end at their own time
     workers = [threading.Thread(target=lambda: kept.extend(make() for make in makers * 5)) for _ in range(4)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert len(kept) == 484 and threads()[0] <= before[0] + 4
+    assert len(kept) == 484 and threads() <= before + 4
 
 
 def test_views_are_read_only(run, posteriors, compact, tmp_path):

@@ -170,7 +170,7 @@ def test_contexts_share_threads(compact):
     """A context has no thread of its own: calls one after the other are made in one."""
 
     def threads():
-        return threading.active_count(), len(os.listdir("/proc/self/task"))
+        return len(os.listdir("/proc/self/task"))
 
     tokenizers = [nvdp.Tokenizer(compact)]
     tokenizers[0](["a film"])
@@ -178,7 +178,7 @@ def test_contexts_share_threads(compact):
     tokenizers += [nvdp.Tokenizer(compact) for _ in range(99)]
     assert len({id(one._context) for one in tokenizers}) == 100
     assert {int(one(["a film"]).ids.sum()) for one in tokenizers} == {int(tokenizers[0](["a film"]).ids.sum())}
-    assert threads() == before
+    assert threads() <= before  # fewer: threads of earlier tests end at their own time
 
 
 def test_threads_get_their_own_errors(posteriors, tmp_path):
