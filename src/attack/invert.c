@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "bert/checkpoint.h"
 #include "bert/encode.h"
+#include "bert/encode_texts.h"
 #include "rdp/divergence.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"

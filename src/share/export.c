@@ -4,7 +4,7 @@
  * samples, memory for one batch, samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
-#include "bert/encode.h"
+#include "bert/encode_texts.h"
 #include "job/dp.h"
 #include "mechanism/method.h"
 #include "options/rows.h"

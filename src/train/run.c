@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
-#include "bert/encode.h"
+#include "bert/encode_texts.h"
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "text/dataset.h"

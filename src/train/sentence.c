@@ -12,6 +12,7 @@
 #include "base/outdir.h"
 #include "bert/checkpoint.h"
 #include "bert/encode.h"
+#include "bert/encode_texts.h"
 #include "bert/weights.h"
 #include "job/job.h"
 #include "job/lineage.h"

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "bert/checkpoint.h"
 #include "bert/encode.h"
+#include "bert/encode_texts.h"
 #include "hdf5/hdf5.h"
 #include "support.h"
 #include <criterion/criterion.h>
