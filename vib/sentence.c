@@ -14,6 +14,7 @@
 #include "mechanism/method.h"
 #include "nvib/nvib.h"
 #include "tensor/vector.h"
+#include "vib/vib.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,23 +35,14 @@ struct sentence {
 
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
-    struct nvdp__nvib_config made = *config;
-    made.latent_heads = 0;
-    made.kappa = 1;
-    made.query = NVDP__QUERY_SAMPLED;
-    made.clip.alpha_min = 0;
-    made.clip.alpha_max = INFINITY;
+    struct nvdp__nvib_config made = nvdp__without_weights(config);
     if (!nvdp__clips_sequence(&made.clip))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method %s: expected {clip-sequence} C, the norm to which embeddings are "
                           "scaled, or {certified-epsilon}, found neither",
                           mechanism->name);
     if (made.pool == NVDP_POOL_AUTO) made.pool = NVDP_POOL_MEAN;
-    if (made.pool == NVDP_POOL_WEIGHTED)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "pool: method %s has no weights: expected auto, first or mean, found "
-                          "weighted",
-                          mechanism->name);
+    NVDP_RETURN_IF_FAILED(nvdp__check_pool(ctx, mechanism, made.pool));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     if (made.latent_dim > bert->hidden_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

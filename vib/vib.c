@@ -51,16 +51,30 @@ static bool pools_last(const struct nvdp__nvib_config *config) {
     return config->vib.vtdp_pool == NVDP__VTDP_POOL_LAST;
 }
 
-/* Checks the options of all three forms, resolves "auto", and sets the options that none of the
- * forms has: weights, attention, kappa. */
-static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
-                           const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
+struct nvdp__nvib_config nvdp__without_weights(const struct nvdp__nvib_config *config) {
     struct nvdp__nvib_config made = *config;
     made.latent_heads = 0;
     made.kappa = 1;
     made.query = NVDP__QUERY_SAMPLED;
     made.clip.alpha_min = 0;
     made.clip.alpha_max = INFINITY;
+    return made;
+}
+
+nvdp_status nvdp__check_pool(struct nvdp_context *ctx, const struct nvdp__mechanism *mechanism,
+                             enum nvdp_pool pool) {
+    if (pool != NVDP_POOL_WEIGHTED) return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "pool: method %s has no weights: expected auto, first or mean, found weighted",
+        mechanism->name);
+}
+
+/* Checks the options of all three forms, resolves "auto", and sets the options that none of the
+ * forms has: weights, attention, kappa. */
+static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
+                           const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
+    struct nvdp__nvib_config made = nvdp__without_weights(config);
     NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
                                                   bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
@@ -69,11 +83,7 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&made);
     bool mean = tokens && !nvdp__clips_sequence(&made.clip);
     if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
-    if (made.pool == NVDP_POOL_WEIGHTED)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "pool: method %s has no weights: expected auto, first or mean, found weighted",
-            mechanism->name);
+    NVDP_RETURN_IF_FAILED(nvdp__check_pool(ctx, mechanism, made.pool));
     if (mechanism->variant == NVDP__VIB_FIXED && nvdp__clips_sequence(&made.clip) &&
         made.vib.sigma != 1)
         return nvdp__fail(

@@ -50,6 +50,12 @@ struct nvdp__vib {
     const float *x;      /* [S,D] sources */
 };
 
+/* Returns the configuration without the parts of weights, which these mechanisms do not have. */
+struct nvdp__nvib_config nvdp__without_weights(const struct nvdp__nvib_config *config);
+/* Refuses a pooling by weights. */
+nvdp_status nvdp__check_pool(struct nvdp_context *ctx, const struct nvdp__mechanism *mechanism,
+                             enum nvdp_pool pool);
+
 /* log(1 + e^x) */
 static inline double nvdp__softplus(double x) {
     return fmax(x, 0) + log1p(exp(-fabs(x)));

@@ -95,12 +95,7 @@ static const double MAX_CLIP = 1e6; /* above it, float rounds the noise away */
 
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
-    struct nvdp__nvib_config made = *config;
-    made.latent_heads = 0;
-    made.kappa = 1;
-    made.query = NVDP__QUERY_SAMPLED;
-    made.clip.alpha_min = 0;
-    made.clip.alpha_max = INFINITY;
+    struct nvdp__nvib_config made = nvdp__without_weights(config);
     if (isinf(made.clip.word))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method %s: expected {word-epsilon} E, the privacy of one word, or "
