@@ -1,15 +1,15 @@
 /* Implements nvdp export: draws the samples of every text once, rounds them and writes them to a file.
  *
- * The order of this file: options and run, texts, shape of the output, measurements, ledger, the output without its
+ * The order of this file: run, texts, shape of the output, measurements, ledger, the output without its
  * samples, memory for one batch, samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
 #include "bert/encode_texts.h"
 #include "job/dp.h"
 #include "mechanism/method.h"
-#include "options/rows.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
+#include "share/export_options.h"
 #include "share/ledger.h"
 #include "share/reader.h"
 #include "share/release.h"
@@ -32,43 +32,9 @@
 
 enum {
     SPLITS = 5,
-    ID_DIGITS = 32, /* of a model_id */
     ALIGNMENT = 64,
     BATCH_VALUES =
         1 << 22 /* values in all samples of a batch; a text with more is a batch of its own */
-};
-
-struct options {
-    const char *run;   /* owned by the export without a caller's RUN */
-    const char *model; /* makes the run, from the rest of this group; NULL: the run exists */
-    const char *center, *text_column;
-    double clip, epsilon;
-    size_t reduce;
-    const char *input;  /* table, or one text per line; NULL: `splits` of the task's data */
-    const char *splits; /* "train,dev" */
-    const char *data;   /* NULL: the data folder of the training */
-    const char *out, *model_out;
-    const char *model_id;            /* 32 hexadecimal digits; NULL: random */
-    const char *card;                /* NULL: no card */
-    const char *sign;                /* file with a secret key; NULL: not signed */
-    const char *ledger, *ledger_key; /* NULL: RUN/ledger; the path of the ledger and .key */
-    bool no_ledger, own_ledger;      /* own_ledger: the caller gave the path */
-    struct {
-        size_t samples;
-        double epsilon;
-    } budget;              /* 0, 0: the promise of the run */
-    const char *person;    /* column; NULL: none */
-    double person_epsilon; /* 0: the budget in force */
-    const char *receiver;  /* NULL: not named */
-    size_t samples;        /* S per text */
-    size_t limit;          /* texts per split; 0: all */
-    size_t batch;
-    bool with_labels, overwrite, publish;
-    int grid;
-    bool insecure; /* draws the noise from the seed, which otherwise only chooses texts */
-    uint64_t seed;
-    double order, delta; /* of the privacy summary */
-    size_t measure_texts;
 };
 
 /* The texts of one source: a split or the input file. */
@@ -79,7 +45,7 @@ struct part {
 
 struct export {
     struct nvdp_context *ctx;
-    const struct options *options;
+    const struct nvdp__export_options *options;
     struct nvdp__run run;
     struct part part[SPLITS];
     size_t parts;
@@ -110,240 +76,11 @@ struct export {
     size_t replaced;   /* texts in which numbers were replaced */
 };
 
-/* --- options --- */
-
-enum { GRID_FIXED, GRID_FLOAT16 };
-static const char *const grid_names[] = {[GRID_FIXED] = "fixed", [GRID_FLOAT16] = "float16", NULL};
-
-#define AT(member) NVDP_OPTION_AT(struct options, member)
-
-static const struct nvdp_option option_rows[] = {
-    {"run", NVDP_OPTION_TEXT, "RUN",
-     "run directory; with --model the run to make or to use again, by default MODEL-sentence "
-     "beside the output file; name one run for all files of the same texts, because its ledger "
-     "counts them",
-     NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
-    {"model", NVDP_OPTION_TEXT, "DIR",
-     "release the sentence embedding of this public encoder, without training: needs center, and "
-     "clip-sequence or certified-epsilon; RUN is made or used again, by default MODEL-sentence "
-     "beside the output file; whoever guesses a text can check the guess, as far as the noise "
-     "allows",
-     NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
-    {"center", NVDP_OPTION_TEXT, "FILE",
-     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
-     "file states it: never give private texts",
-     NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
-    {"clip-sequence", NVDP_OPTION_REAL, "C",
-     "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
-     .traits = NVDP_TRAIT_BASIC},
-    {"certified-epsilon", NVDP_OPTION_REAL, "E",
-     "choose C such that all samples of a text together have epsilon E at delta 1e-5", "0",
-     AT(epsilon), .traits = NVDP_TRAIT_BASIC},
-    {"reduce", NVDP_OPTION_INTEGER, "K",
-     "keep only the K principal directions of the public texts; the file states them; 0: all", "0",
-     AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
-    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
-     AT(text_column), .traits = NVDP_TRAIT_BASIC},
-
-    {"input", NVDP_OPTION_TEXT, "FILE",
-     "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "
-     "also .gz or .xz); a file with another name is a table if its first line has a tab or is the "
-     "column's name; -: standard input, by the same rule",
-     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
-    {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
-     NULL, AT(splits), .traits = NVDP_TRAIT_BASIC},
-    NVDP__MOVED_DATA_ROW(AT(data)),
-    NVDP__LIMIT_ROW(AT(limit), .traits = NVDP_TRAIT_BASIC),
-
-    {"out", NVDP_OPTION_TEXT, "FILE.h5",
-     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
-     NULL, AT(out),
-     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
-    {"model-out", NVDP_OPTION_TEXT, "DIR",
-     "also write the public part of the model, from which readers can start", NULL, AT(model_out),
-     .traits = NVDP_TRAIT_NO_EFFECT},
-    {"model-id", NVDP_OPTION_TEXT, "HEX",
-     "model_id of the file, 32 hexadecimal digits: give all files of a release the same one, and "
-     "verify and reuse read their folder as one file; default: random",
-     NULL, AT(model_id), .traits = NVDP_TRAIT_NO_EFFECT},
-    {"samples", NVDP_OPTION_INTEGER, "S",
-     "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
-     .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
-    {"grid", NVDP_OPTION_CHOICE, "G",
-     "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "
-     "older readers",
-     "fixed", AT(grid), .choices = grid_names},
-    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
-     .traits = NVDP_TRAIT_BASIC},
-    {"card", NVDP_OPTION_TEXT, "README.md",
-     "also write a dataset card with the statement and instructions to load the file", NULL,
-     AT(card), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
-    {"sign", NVDP_OPTION_TEXT, "KEYFILE",
-     "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
-     AT(sign), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"ledger", NVDP_OPTION_TEXT, "FILE",
-     "ledger that counts the samples of every text before they are drawn; created if missing; "
-     "default RUN/ledger",
-     NULL, AT(ledger), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"ledger-key", NVDP_OPTION_TEXT, "KEYFILE",
-     "secret key by which the ledger recognizes texts; created with the ledger; keep it to "
-     "yourself; default: the ledger's name and .key",
-     NULL, AT(ledger_key), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    {"no-ledger", NVDP_OPTION_FLAG, NULL, "do not count the samples; the file states this", NULL,
-     AT(no_ledger), .traits = NVDP_TRAIT_NO_EFFECT},
-    {"budget-samples", NVDP_OPTION_INTEGER, "N",
-     "refuse the export if a text would have more than N samples in total in the ledger; 0: as "
-     "many as the run was certified for, or else one",
-     "0", AT(budget.samples), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
-    {"budget-epsilon", NVDP_OPTION_REAL, "E",
-     "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
-     "0: the budget of the previous export",
-     "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
-    {"person", NVDP_OPTION_TEXT, "COLUMN",
-     "column that names the person of each text, such as author or patient; the ledger adds up all "
-     "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "
-     "text without a name is a person of its own",
-     NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
-    {"person-epsilon", NVDP_OPTION_REAL, "E",
-     "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
-     "all releases of the ledger included; 0: the budget of the previous export",
-     "0", AT(person_epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
-    {"receiver", NVDP_OPTION_TEXT, "NAME",
-     "who gets the file: the ledger then also shows the largest sum of a single receiver; budgets "
-     "are of all receivers together, who may collude",
-     NULL, AT(receiver), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
-    NVDP__OVERWRITE_ROW(AT(overwrite)),
-    NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
-    NVDP__INSECURE_SEED_ROW(AT(seed)),
-
-    NVDP__ORDER_ROW(AT(order), .group = "Privacy summary:"),
-    {"publish-measured", NVDP_OPTION_FLAG, NULL,
-     "write the privacy summary into the file; it is computed without noise, so it helps others to "
-     "find out which texts these are",
-     NULL, AT(publish), .traits = NVDP_TRAIT_BASIC},
-    NVDP__BDP_DELTA_ROW(AT(delta)),
-    {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
-     "1000", AT(measure_texts), .unit = "texts"},
-    {0},
-};
-
-static nvdp_status check_model(struct nvdp_context *ctx, const struct options *options) {
-    if (options->model == NULL) {
-        if (options->run == NULL)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "a run, RUN, or option {model} is needed");
-        if (options->center != NULL || options->clip != 0 || options->epsilon != 0 ||
-            options->reduce != 0)
-            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "options {center}, {clip-sequence}, {certified-epsilon} and {reduce} "
-                              "need {model}; a trained run has its own");
-        return NVDP_OK;
-    }
-    if (options->center == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {model} needs {center}, a file of public texts");
-    if (!(options->clip >= 0 && options->clip < 1e6 && options->epsilon >= 0 &&
-          options->epsilon < 1e6) ||
-        (options->clip > 0) == (options->epsilon > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {model} needs exactly one of {clip-sequence} and "
-                          "{certified-epsilon}, above 0; found %g and %g",
-                          options->clip, options->epsilon);
-    if (options->input != NULL && nvdp__same_file(options->center, options->input))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {center}: expected public texts, found the file of {input}, %s; "
-                          "the shared file states the mean of the center's embeddings, which no "
-                          "noise protects",
-                          options->input);
-    if (options->with_labels || options->splits != NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {model} excludes {with-labels} and {split}, because the encoder "
-                          "has no task; use {input}");
-    return NVDP_OK;
-}
-
-static nvdp_status check(struct nvdp_context *ctx, const void *values) {
-    const struct options *options = values;
-    NVDP_RETURN_IF_FAILED(check_model(ctx, options));
-    if (options->input == NULL && options->splits == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "input or splits: expected exactly one of these options, found neither");
-    const char *id = options->model_id;
-    if (id != NULL && (strlen(id) != ID_DIGITS || strspn(id, "0123456789abcdef") != ID_DIGITS))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {model-id}: expected %d hexadecimal digits in lower case, found "
-                          "'%.64s'",
-                          ID_DIGITS, id);
-    if (!(options->order > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number above 0, found %g",
-                          options->order);
-    if (!(options->delta > 0 && options->delta < 1))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number from 0 to 1, found %g",
-                          options->delta);
-    if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger} excludes {ledger} and {ledger-key}");
-    if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger} excludes a budget, because nothing is counted");
-    if (options->no_ledger && (options->person != NULL || options->receiver != NULL))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "option {no-ledger} excludes {person} and {receiver}, because nothing is "
-                          "counted");
-    if (options->receiver != NULL &&
-        strspn(options->receiver, " \t\r\n") == strlen(options->receiver))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "receiver: expected a name, found an empty one");
-    if (!(options->person_epsilon >= 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "person-epsilon: expected a number of at least 0, found %g",
-                          options->person_epsilon);
-    if (options->person_epsilon > 0 && options->person == NULL)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "option {person-epsilon} needs {person}, the column that names the person "
-            "of each text");
-    if (!(options->budget.epsilon >= 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "budget-epsilon: expected a number of at least 0, found %g",
-                          options->budget.epsilon);
-    return NVDP_OK;
-}
-
-static const struct nvdp__section section = {.row = option_rows};
-static const struct nvdp__schema schema = {.kind = "export",
-                                           .size = sizeof(struct options),
-                                           .section = &section,
-                                           .sections = 1,
-                                           .check = check};
-
-nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
-    return nvdp__config_create(ctx, &schema, out);
-}
-
-static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
-    struct stat info;
-    return path == NULL || stat(path, &info) != 0 || info.st_size == 0
-               ? NVDP_OK
-               : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", path);
-}
-
-/* Refuses output paths that name a file to keep, above all the ledger, even with --overwrite. */
-static nvdp_status check_places(struct nvdp_context *ctx, const struct options *options) {
-    const char *const made[] = {options->out, options->card};
-    const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
-                                options->out};
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, made[i]));
-        for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
-            NVDP_RETURN_IF_FAILED(
-                nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
-        }
-    }
-    return NVDP_OK;
-}
+/* --- the run --- */
 
 /* Names the run of an encoder without training.  One default folder per encoder and folder of files, and not per option,
  * keeps the samples of a text in one ledger as long as the files lie in one folder. */
-static nvdp_status name_run(struct export *export, struct options *options) {
+static nvdp_status name_run(struct export *export, struct nvdp__export_options *options) {
     if (options->run != NULL) return NVDP_OK;
     char *model = realpath(options->model, NULL);
     const char *name = model != NULL ? strrchr(model, '/') : NULL;
@@ -362,7 +99,7 @@ static nvdp_status check_center(const struct export *export) {
     static const char why[] =
         "the file states numbers computed from their embeddings, which no noise protects";
     nvdp_status status = NVDP_OK;
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     const struct nvdp__model_info *info = &export->run.model->info;
     const struct nvdp__train_options *trained = &export->run.config;
     const struct nvdp__query_map *query = &export->query;
@@ -419,7 +156,7 @@ cleanup:
 }
 
 /* Makes that run, unless it exists. */
-static nvdp_status make_run(struct export *export, const struct options *options) {
+static nvdp_status make_run(struct export *export, const struct nvdp__export_options *options) {
     if (options->model == NULL) return NVDP_OK;
     const struct nvdp__sentence_options of = {.model = options->model,
                                               .center = options->center,
@@ -433,7 +170,7 @@ static nvdp_status make_run(struct export *export, const struct options *options
 }
 
 /* Uses the ledger in the run's folder unless the caller names another. */
-static nvdp_status find_ledger(struct export *export, struct options *options) {
+static nvdp_status find_ledger(struct export *export, struct nvdp__export_options *options) {
     struct nvdp_context *ctx = export->ctx;
     if (options->no_ledger) return NVDP_OK;
     export->ledger = options->ledger != NULL ? nvdp__strdup(ctx, options->ledger)
@@ -444,34 +181,6 @@ static nvdp_status find_ledger(struct export *export, struct options *options) {
     options->ledger = export->ledger;
     options->ledger_key = export->ledger_key;
     return NVDP__MADE(export->ledger_key);
-}
-
-/* Refuses an ending that is not a format's, such as .npz, because the file would be HDF5. Names without an ending are
- * allowed: HDF5. */
-static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
-    const char *slash = strrchr(out, '/'), *name = slash != NULL ? slash + 1 : out;
-    const char *ending = strrchr(name, '.');
-    if (ending == NULL || ending == name || ending[1] == '\0' || strcmp(ending, ".hdf5") == 0)
-        return NVDP_OK;
-    for (size_t i = 0; nvdp__formats[i] != NULL; i++)
-        if (strcmp(ending, nvdp__formats[i]->extension) == 0) return NVDP_OK;
-    return nvdp__fail(
-        ctx, NVDP_ERR_ARGUMENT,
-        "{out}: %s: expected the ending .h5 (HDF5), .safetensors or .parquet, found %s", out,
-        ending);
-}
-
-static nvdp_status check_outputs(struct nvdp_context *ctx, const struct options *options) {
-    NVDP_RETURN_IF_FAILED(check_ending(ctx, options->out));
-    NVDP_RETURN_IF_FAILED(check_places(ctx, options));
-    if (options->overwrite) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));
-    NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
-    if (options->model_out != NULL && !nvdp__directory_empty(options->model_out))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "%s: the output directory is not empty; use {overwrite}",
-                          options->model_out);
-    return NVDP_OK;
 }
 
 static nvdp_status open_run(struct export *export) {
@@ -499,7 +208,7 @@ static nvdp_status open_run(struct export *export) {
                           "%s: a model with query clean reads un-noised states, so a sample alone "
                           "is not enough; train with query sampled",
                           export->options->run);
-    if (export->options->grid == GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
+    if (export->options->grid == NVDP__GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "grid: expected fixed for a model with clip_sequence %g, whose bound "
                           "requires exact noise, found float16",
@@ -527,7 +236,7 @@ static nvdp_status load_split(struct export *export, const struct nvdp_dataset_c
 
 static nvdp_status load_texts(struct export *export) {
     nvdp_status status = NVDP_OK;
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->run, options->data);
     config.id_column = options->person;
     config.limit = options->limit;
@@ -567,7 +276,7 @@ cleanup:
 /* --- the shape of the output --- */
 
 static bool fixed(const struct export *export) {
-    return export->options->grid == GRID_FIXED;
+    return export->options->grid == NVDP__GRID_FIXED;
 }
 
 static nvdp_status plan(struct export *export) {
@@ -677,10 +386,10 @@ cleanup:
 
 /* Makes the id that links this file to a public model and to other files of the release, random unless it is given or
  * the noise is seeded.  A digest of the model would confirm a guess about its training texts. */
-static void make_id(const struct export *export, char id[ID_DIGITS + 1]) {
-    unsigned char bytes[ID_DIGITS / 2];
+static void make_id(const struct export *export, char id[NVDP__MODEL_ID_DIGITS + 1]) {
+    unsigned char bytes[NVDP__MODEL_ID_DIGITS / 2];
     if (export->options->model_id != NULL) {
-        memcpy(id, export->options->model_id, ID_DIGITS + 1);
+        memcpy(id, export->options->model_id, NVDP__MODEL_ID_DIGITS + 1);
         return;
     }
     const struct nvdp__noise seeded = {.seed = export->options->seed};
@@ -689,7 +398,7 @@ static void make_id(const struct export *export, char id[ID_DIGITS + 1]) {
         nvdp__stream_words(&stream, sizeof bytes / 4, bytes);
     else
         randombytes_buf(bytes, sizeof bytes);
-    sodium_bin2hex(id, ID_DIGITS + 1, bytes, sizeof bytes);
+    sodium_bin2hex(id, NVDP__MODEL_ID_DIGITS + 1, bytes, sizeof bytes);
 }
 
 /* Reads the guarantee of the run's training, made when it ended.  Training without noise, or with noise from a seed,
@@ -737,7 +446,7 @@ static nvdp_status name_labels(struct export *export) {
 
 /* Fills the facts that do not depend on the contents of the texts, including the certificate. */
 static nvdp_status state_facts(struct export *export) {
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     struct nvdp__release_facts *facts = &export->facts;
     const bool untrained = nvdp__method_row(export->run.model->info.method)->untrained;
     *facts = (struct nvdp__release_facts){
@@ -772,7 +481,7 @@ static nvdp_status state_facts(struct export *export) {
 /* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts. */
 static nvdp_status measure(struct export *export) {
     nvdp_status status = NVDP_OK;
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     struct nvdp_posteriors *posteriors = NULL;
     const struct nvdp__noise seeded = {.seed = options->seed};
     struct nvdp__release_facts *facts = &export->facts;
@@ -826,7 +535,7 @@ static void state_proven(const struct nvdp__release_facts *facts,
 
 /* Makes the ledger record of this export.  A path that is too long keeps its end, which has the file name. */
 static struct nvdp__ledger_release record_of(const struct export *export) {
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     struct nvdp__ledger_release release = {
         .texts = export->texts,
         .samples = options->samples,
@@ -862,7 +571,7 @@ static const char *name_of(const struct export *export, size_t text) {
 
 /* Hashes the names of the persons and the receiver. */
 static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger) {
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     if (options->person != NULL && export->person == NULL)
         NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->person, export->texts));
     for (size_t i = 0; i < export->texts && export->person != NULL; i++)
@@ -1219,7 +928,7 @@ cleanup:
  * afterwards, so a card never describes another file. */
 static nvdp_status publish(struct export *export) {
     nvdp_status status = NVDP_OK;
-    const struct options *options = export->options;
+    const struct nvdp__export_options *options = export->options;
     struct nvdp__output card = {0};
     if (options->card != NULL) {
         NVDP_TRY(
@@ -1305,18 +1014,18 @@ static void close_export(struct export *export) {
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out) {
     nvdp_status status = NVDP_OK;
-    struct options options;
+    struct nvdp__export_options options;
     struct nvdp_privacy_report *privacy = NULL;
     struct export export = {
         .ctx = ctx, .options = &options, .release = {.ctx = ctx, .attributes.ctx = ctx}};
-    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__export_schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     if (options.insecure) nvdp__warn_insecure_seed(ctx);
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     options.own_ledger = options.ledger != NULL;
     NVDP_TRY(name_run(&export, &options));
     NVDP_TRY(find_ledger(&export, &options));
-    NVDP_TRY(check_outputs(ctx, &options));
+    NVDP_TRY(nvdp__export_check_outputs(ctx, &options));
     if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));
     NVDP_TRY(make_run(&export, &options));
     NVDP_TRY(open_run(&export));

@@ -1,0 +1,271 @@
+/* The options of nvdp export, and the checks that need no run: of the options, and of the paths to write. */
+#include "share/export_options.h"
+
+#include "base/file.h"
+#include "rdp/options.h"
+#include "share/release.h"
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *const grid_names[] = {
+    [NVDP__GRID_FIXED] = "fixed", [NVDP__GRID_FLOAT16] = "float16", NULL};
+
+#define AT(member) NVDP_OPTION_AT(struct nvdp__export_options, member)
+
+static const struct nvdp_option option_rows[] = {
+    {"run", NVDP_OPTION_TEXT, "RUN",
+     "run directory; with --model the run to make or to use again, by default MODEL-sentence "
+     "beside the output file; name one run for all files of the same texts, because its ledger "
+     "counts them",
+     NULL, AT(run), .traits = NVDP_TRAIT_POSITIONAL},
+    {"model", NVDP_OPTION_TEXT, "DIR",
+     "release the sentence embedding of this public encoder, without training: needs center, and "
+     "clip-sequence or certified-epsilon; RUN is made or used again, by default MODEL-sentence "
+     "beside the output file; whoever guesses a text can check the guess, as far as the noise "
+     "allows",
+     NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
+    {"center", NVDP_OPTION_TEXT, "FILE",
+     "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
+     "file states it: never give private texts",
+     NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
+    {"clip-sequence", NVDP_OPTION_REAL, "C",
+     "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
+     .traits = NVDP_TRAIT_BASIC},
+    {"certified-epsilon", NVDP_OPTION_REAL, "E",
+     "choose C such that all samples of a text together have epsilon E at delta 1e-5", "0",
+     AT(epsilon), .traits = NVDP_TRAIT_BASIC},
+    {"reduce", NVDP_OPTION_INTEGER, "K",
+     "keep only the K principal directions of the public texts; the file states them; 0: all", "0",
+     AT(reduce), .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    {"text-column", NVDP_OPTION_TEXT, "NAME", "header of the column with the text", "text",
+     AT(text_column), .traits = NVDP_TRAIT_BASIC},
+
+    {"input", NVDP_OPTION_TEXT, "FILE",
+     "texts to export, one per line or a table with the task's text columns (.tsv, .csv, .json, "
+     "also .gz or .xz); a file with another name is a table if its first line has a tab or is the "
+     "column's name; -: standard input, by the same rule",
+     NULL, AT(input), .group = "Texts:", .traits = NVDP_TRAIT_BASIC},
+    {"split", NVDP_OPTION_LIST, "NAMES", "splits of the task's data to export, such as train,dev",
+     NULL, AT(splits), .traits = NVDP_TRAIT_BASIC},
+    NVDP__MOVED_DATA_ROW(AT(data)),
+    NVDP__LIMIT_ROW(AT(limit), .traits = NVDP_TRAIT_BASIC),
+
+    {"out", NVDP_OPTION_TEXT, "FILE.h5",
+     "file to write; FILE.safetensors and FILE.parquet choose these formats, other names HDF5",
+     NULL, AT(out),
+     .group = "Release:", .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_REQUIRED | NVDP_TRAIT_NO_EFFECT},
+    {"model-out", NVDP_OPTION_TEXT, "DIR",
+     "also write the public part of the model, from which readers can start", NULL, AT(model_out),
+     .traits = NVDP_TRAIT_NO_EFFECT},
+    {"model-id", NVDP_OPTION_TEXT, "HEX",
+     "model_id of the file, 32 hexadecimal digits: give all files of a release the same one, and "
+     "verify and reuse read their folder as one file; default: random",
+     NULL, AT(model_id), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"samples", NVDP_OPTION_INTEGER, "S",
+     "samples per text; each sample is a release and adds to the divergence", "1", AT(samples),
+     .min = 1, .max = 65536, .traits = NVDP_TRAIT_BASIC},
+    {"grid", NVDP_OPTION_CHOICE, "G",
+     "number format: fixed (exact noise in whole steps, as the proof requires) or float16, for "
+     "older readers",
+     "fixed", AT(grid), .choices = grid_names},
+    {"with-labels", NVDP_OPTION_FLAG, NULL, "write the labels into the file", NULL, AT(with_labels),
+     .traits = NVDP_TRAIT_BASIC},
+    {"card", NVDP_OPTION_TEXT, "README.md",
+     "also write a dataset card with the statement and instructions to load the file", NULL,
+     AT(card), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
+    {"sign", NVDP_OPTION_TEXT, "KEYFILE",
+     "sign the file with this secret key (nvdp verify --make-key KEYFILE makes one)", NULL,
+     AT(sign), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"ledger", NVDP_OPTION_TEXT, "FILE",
+     "ledger that counts the samples of every text before they are drawn; created if missing; "
+     "default RUN/ledger",
+     NULL, AT(ledger), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"ledger-key", NVDP_OPTION_TEXT, "KEYFILE",
+     "secret key by which the ledger recognizes texts; created with the ledger; keep it to "
+     "yourself; default: the ledger's name and .key",
+     NULL, AT(ledger_key), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    {"no-ledger", NVDP_OPTION_FLAG, NULL, "do not count the samples; the file states this", NULL,
+     AT(no_ledger), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"budget-samples", NVDP_OPTION_INTEGER, "N",
+     "refuse the export if a text would have more than N samples in total in the ledger; 0: as "
+     "many as the run was certified for, or else one",
+     "0", AT(budget.samples), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
+    {"budget-epsilon", NVDP_OPTION_REAL, "E",
+     "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
+     "0: the budget of the previous export",
+     "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"person", NVDP_OPTION_TEXT, "COLUMN",
+     "column that names the person of each text, such as author or patient; the ledger adds up all "
+     "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "
+     "text without a name is a person of its own",
+     NULL, AT(person), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"person-epsilon", NVDP_OPTION_REAL, "E",
+     "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
+     "all releases of the ledger included; 0: the budget of the previous export",
+     "0", AT(person_epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"receiver", NVDP_OPTION_TEXT, "NAME",
+     "who gets the file: the ledger then also shows the largest sum of a single receiver; budgets "
+     "are of all receivers together, who may collude",
+     NULL, AT(receiver), .traits = NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_UNSAVED},
+    NVDP__OVERWRITE_ROW(AT(overwrite)),
+    NVDP__TEXTS_PER_BATCH_ROW(AT(batch)),
+    NVDP__INSECURE_SEED_ROW(AT(seed)),
+
+    NVDP__ORDER_ROW(AT(order), .group = "Privacy summary:"),
+    {"publish-measured", NVDP_OPTION_FLAG, NULL,
+     "write the privacy summary into the file; it is computed without noise, so it helps others to "
+     "find out which texts these are",
+     NULL, AT(publish), .traits = NVDP_TRAIT_BASIC},
+    NVDP__BDP_DELTA_ROW(AT(delta)),
+    {"measure-texts", NVDP_OPTION_INTEGER, "N", "measure on a seeded sample of at most N texts",
+     "1000", AT(measure_texts), .unit = "texts"},
+    {0},
+};
+
+static nvdp_status check_model(struct nvdp_context *ctx,
+                               const struct nvdp__export_options *options) {
+    if (options->model == NULL) {
+        if (options->run == NULL)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "a run, RUN, or option {model} is needed");
+        if (options->center != NULL || options->clip != 0 || options->epsilon != 0 ||
+            options->reduce != 0)
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "options {center}, {clip-sequence}, {certified-epsilon} and {reduce} "
+                              "need {model}; a trained run has its own");
+        return NVDP_OK;
+    }
+    if (options->center == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model} needs {center}, a file of public texts");
+    if (!(options->clip >= 0 && options->clip < 1e6 && options->epsilon >= 0 &&
+          options->epsilon < 1e6) ||
+        (options->clip > 0) == (options->epsilon > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model} needs exactly one of {clip-sequence} and "
+                          "{certified-epsilon}, above 0; found %g and %g",
+                          options->clip, options->epsilon);
+    if (options->input != NULL && nvdp__same_file(options->center, options->input))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {center}: expected public texts, found the file of {input}, %s; "
+                          "the shared file states the mean of the center's embeddings, which no "
+                          "noise protects",
+                          options->input);
+    if (options->with_labels || options->splits != NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model} excludes {with-labels} and {split}, because the encoder "
+                          "has no task; use {input}");
+    return NVDP_OK;
+}
+
+static nvdp_status check(struct nvdp_context *ctx, const void *values) {
+    const struct nvdp__export_options *options = values;
+    NVDP_RETURN_IF_FAILED(check_model(ctx, options));
+    if (options->input == NULL && options->splits == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "input or splits: expected exactly one of these options, found neither");
+    const char *id = options->model_id;
+    if (id != NULL && (strlen(id) != NVDP__MODEL_ID_DIGITS ||
+                       strspn(id, "0123456789abcdef") != NVDP__MODEL_ID_DIGITS))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {model-id}: expected %d hexadecimal digits in lower case, found "
+                          "'%.64s'",
+                          NVDP__MODEL_ID_DIGITS, id);
+    if (!(options->order > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number above 0, found %g",
+                          options->order);
+    if (!(options->delta > 0 && options->delta < 1))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number from 0 to 1, found %g",
+                          options->delta);
+    if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {no-ledger} excludes {ledger} and {ledger-key}");
+    if (options->no_ledger && (options->budget.samples > 0 || options->budget.epsilon > 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {no-ledger} excludes a budget, because nothing is counted");
+    if (options->no_ledger && (options->person != NULL || options->receiver != NULL))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "option {no-ledger} excludes {person} and {receiver}, because nothing is "
+                          "counted");
+    if (options->receiver != NULL &&
+        strspn(options->receiver, " \t\r\n") == strlen(options->receiver))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "receiver: expected a name, found an empty one");
+    if (!(options->person_epsilon >= 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "person-epsilon: expected a number of at least 0, found %g",
+                          options->person_epsilon);
+    if (options->person_epsilon > 0 && options->person == NULL)
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "option {person-epsilon} needs {person}, the column that names the person "
+            "of each text");
+    if (!(options->budget.epsilon >= 0))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "budget-epsilon: expected a number of at least 0, found %g",
+                          options->budget.epsilon);
+    return NVDP_OK;
+}
+
+static const struct nvdp__section section = {.row = option_rows};
+const struct nvdp__schema nvdp__export_schema = {.kind = "export",
+                                                 .size = sizeof(struct nvdp__export_options),
+                                                 .section = &section,
+                                                 .sections = 1,
+                                                 .check = check};
+
+nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
+    return nvdp__config_create(ctx, &nvdp__export_schema, out);
+}
+
+/* --- paths --- */
+
+static nvdp_status check_new(struct nvdp_context *ctx, const char *path) {
+    struct stat info;
+    return path == NULL || stat(path, &info) != 0 || info.st_size == 0
+               ? NVDP_OK
+               : nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", path);
+}
+
+/* Refuses output paths that name a file to keep, above all the ledger, even with --overwrite. */
+static nvdp_status check_places(struct nvdp_context *ctx,
+                                const struct nvdp__export_options *options) {
+    const char *const made[] = {options->out, options->card};
+    const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
+                                options->out};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, made[i]));
+        for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
+            NVDP_RETURN_IF_FAILED(
+                nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
+        }
+    }
+    return NVDP_OK;
+}
+
+/* Refuses an ending that is not a format's, such as .npz, because the file would be HDF5. Names without an ending are
+ * allowed: HDF5. */
+static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
+    const char *slash = strrchr(out, '/'), *name = slash != NULL ? slash + 1 : out;
+    const char *ending = strrchr(name, '.');
+    if (ending == NULL || ending == name || ending[1] == '\0' || strcmp(ending, ".hdf5") == 0)
+        return NVDP_OK;
+    for (size_t i = 0; nvdp__formats[i] != NULL; i++)
+        if (strcmp(ending, nvdp__formats[i]->extension) == 0) return NVDP_OK;
+    return nvdp__fail(
+        ctx, NVDP_ERR_ARGUMENT,
+        "{out}: %s: expected the ending .h5 (HDF5), .safetensors or .parquet, found %s", out,
+        ending);
+}
+
+nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,
+                                       const struct nvdp__export_options *options) {
+    NVDP_RETURN_IF_FAILED(check_ending(ctx, options->out));
+    NVDP_RETURN_IF_FAILED(check_places(ctx, options));
+    if (options->overwrite) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));
+    NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
+    if (options->model_out != NULL && !nvdp__directory_empty(options->model_out))
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: the output directory is not empty; use {overwrite}",
+                          options->model_out);
+    return NVDP_OK;
+}
