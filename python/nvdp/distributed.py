@@ -92,7 +92,7 @@ class ReleaseFunction:
         return rebuild, (ReleaseFunction, (self.run, self.out, self.id, self._key, self._columns, self._ledger, self._options), {})
 
     def __repr__(self) -> str:
-        return f"nvdp.release_function({str(self.run.path)!r}, {str(self.out)!r}): {len(self.shards)} shards so far. {self.run.guarantee}"
+        return f"nvdp.release_function({str(self.run.path)!r}, {str(self.out)!r}): {len(self.shards)} shards so far; verify() returns their guarantee"
 
     @property
     def meta(self) -> Any:
@@ -172,7 +172,7 @@ class ReleaseFunction:
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks all shards, by themselves and in the ledger: `holds`, the single checks, and the `statement` and `guarantee` of the
-        release: those of the shard with the weakest guarantee, which hold for all shards."""
+        release: those of the shard with the weakest guarantee. If another shard proves less per word or person, they begin with it."""
         return verify(self.out, public_key, ledger=self._ledger[0], ledger_key=self._ledger[1])
 
 
