@@ -254,7 +254,8 @@ class PrivateEncoder:
 
     @property
     def guarantee(self) -> str:
-        """The guarantee of a sample in one line, or why no guarantee is useful."""
+        """The guarantee of a text's samples that the run promised (one, or `certified_releases`) in one line, or why no guarantee is
+        useful. Samples beyond that, by budget_samples, are in the guarantee of release()'s result."""
         return self.run.guarantee
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:
