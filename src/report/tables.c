@@ -397,11 +397,13 @@ static void note_privacy(struct report_table *table, const struct report *report
     note_bound(table, report);
     if (any(report, REPORT_EXACT_MAX))
         report_table_note(
-            table, "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
-                   "of BDP, for the worst of all pairs and on average over drawn pairs.");
+            table,
+            "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
+            "of BDP, for the worst of all pairs and on average over drawn pairs, mean over seeds.");
     if (any(report, REPORT_CERTIFIED))
         report_table_note(table, "certified eps: proven epsilon at delta 1e-5 for one sample of "
-                                 "any two texts, measured or not.");
+                                 "any two texts, measured or not. The texts that the encoder was "
+                                 "trained on are not covered.");
     if (any(report, REPORT_GUESS))
         report_table_note(table,
                           "guess: proven on average over texts and noise: a guess that is right .1 "
@@ -452,6 +454,7 @@ static void caution_of_texts(struct report_table *table, const struct report *re
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
     size_t drawn = 0, measured = 0, given_length = 0, lonely = 0;
+    char samples[NVDP__NUMBER_SIZE];
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
         if (!run->measured) continue;
@@ -462,8 +465,11 @@ static void caution_of_measures(struct report_table *table, const struct report 
         lonely += run->how.population < 2;
     }
     if (measured == 0) return;
-    report_table_note(table, "Order of the divergences %g, delta %g, %g release%s of a text%s.",
-                      how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
+    report_table_note(table, "Order of the divergences %g, delta %g, %s of a text%s%s.", how->order,
+                      how->delta, report_say_samples(samples, how->releases),
+                      how->releases == 1
+                          ? ""
+                          : " together for named, exact eps and BDP, one sample for RD and bound",
                       how->same_length ? ", for pairs of texts with the same length" : "");
     for (size_t task = 0; task < report->tasks; task++)
         caution_of_texts(table, report, task);

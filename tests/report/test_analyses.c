@@ -273,6 +273,45 @@ Test(analyses, attacks) {
     nvdp_context_free(ctx);
 }
 
+/* A measured number names its samples, delta and order, and is not rounded down; so is the epsilon of private training,
+ * unless a seed can undo its noise. */
+Test(analyses, samples_and_training) {
+    static const char measured[] =
+        "{\"order\": 1.1, \"n\": 4, \"complete\": true, \"adjacency\": \"all\", "
+        "\"infinite_share\": 0, \"rd\": {\"sum\": {\"max\": 1, \"mean\": 1}, "
+        "\"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"exact\": {\"worst\": 12.3401, "
+        "\"mean\": 1}, \"bdp\": {\"delta\": 1e-6, \"releases\": 3, \"best\": {\"epsilon\": 1}, "
+        "\"published\": {\"epsilon\": 1}}}";
+    made_run("samples", &(struct made_run){.name = "a",
+                                           .seed = 1,
+                                           .lambda = .1,
+                                           .validation = .8,
+                                           .score = .8,
+                                           .result = "\"dp\": {\"delta\": 0.01, \"pld\": "
+                                                     "{\"epsilon\": 4.0001}}"});
+    made_run_file("samples", "a", "privacy.json", measured);
+    char *text = report_written("samples", "index.html");
+    support_contains(
+        text, "the worst measured pair of texts has an exact epsilon of 12.35 for 3 "
+              "samples at delta 1e-06; the model of a run is proven to be (epsilon "
+              "4.001, delta 0.01)-differentially private for one training text (zero-out); ");
+    free(text);
+    text = report_written("samples", "tables/table1.md");
+    support_contains(text, "delta 1e-06, 3 samples of a text together for named, exact eps and "
+                           "BDP, one sample for RD and bound.");
+    free(text);
+    made_run("samples", &(struct made_run){.name = "a",
+                                           .seed = 1,
+                                           .lambda = .1,
+                                           .validation = .8,
+                                           .score = .8,
+                                           .result = "\"dp\": {\"delta\": 0.01, \"pld\": {"
+                                                     "\"epsilon\": 4}, \"insecure_seed\": true}"});
+    text = report_written("samples", "index.html");
+    support_lacks(text, "differentially private");
+    free(text);
+}
+
 /* The share of identified texts stands in the sentence of each method's selected setting, before the tables, and in the
  * tables. */
 Test(analyses, linkage) {
@@ -295,8 +334,9 @@ Test(analyses, linkage) {
         made_run("linked", &measured[i]);
     char *text = report_written("linked", "index.html");
     const char *line =
-        "<strong>nvdp</strong> at lambda 0.1 scores 80.0 (accuracy); no proven bound was recorded, "
-        "and the largest measured divergence is 3.00 nats; someone who has the model and the 40 "
+        "<strong>nvdp</strong> at lambda 0.1 scores 80.0 (accuracy); no proven bound of one "
+        "sample at delta 1e-5 was recorded, and the largest measured divergence of one sample is 3 "
+        "nats at order 1.1; someone who has the model and the 40 "
         "measured texts names the right text for 21 % of the samples (chance 2.5 %).</li>";
     support_contains(text, line);
     cr_expect(strstr(text, line) < strstr(text, "Tables</h2>"));
@@ -315,7 +355,8 @@ Test(analyses, linkage) {
     bare.seed = 0;
     made_run("linked", &bare);
     text = report_written("linked", "index.html");
-    support_contains(text, "and the largest measured divergence is 3.00 nats (1 of 2 seeds); "
+    support_contains(text, "and the largest measured divergence of one sample is 3 nats at "
+                           "order 1.1 (1 of 2 seeds); "
                            "someone who has the model and the 40 measured texts names the right "
                            "text for 21 % of the samples (chance 2.5 %).</li>");
     free(text);
