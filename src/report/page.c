@@ -379,7 +379,10 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
         if (!isnan(how_of(group)->order)) fprintf(to, " at order %g", how_of(group)->order);
         put_seeds(to, group, bound);
     } else if (group->run[0]->sanitizer != NULL) {
-        fputs("; the only proven guarantee is that of its text mechanism", to);
+        fputs(report_is_seeded(group->run[0])
+                  ? "; nothing is proven, because its seed can undo the noise of its texts"
+                  : "; the only proven guarantee is that of its text mechanism",
+              to);
         put_measured(to, group);
     } else {
         fputs("; no proven bound of one sample at delta 1e-5 was recorded", to);

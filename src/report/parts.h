@@ -260,6 +260,8 @@ bool report_method(const char *name, struct nvdp_method_info *out);
 bool report_is_reference(const char *method);
 /* Returns true for methods with Gaussians only, which have no Dirichlet distribution and no lambda_D. */
 bool report_is_gaussian(const char *method);
+/* Returns true if the run drew the noise of its texts from its seed, which can undo it. */
+bool report_is_seeded(const struct report_run *run);
 /* Sets run->variant from run->config. */
 nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run);
 /* Returns the command line "nvdp train ..." that repeats the run; free(). */

@@ -453,7 +453,7 @@ static void caution_of_texts(struct report_table *table, const struct report *re
 /* Notes how the runs were measured (with the same options: choose_measures()) and the consequences for the numbers. */
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
-    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0;
+    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0, seeded = 0;
     char samples[NVDP__NUMBER_SIZE];
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
@@ -463,6 +463,7 @@ static void caution_of_measures(struct report_table *table, const struct report 
         drawn += run->how.drawn;
         given_length += run->how.given_length;
         lonely += run->how.population < 2;
+        seeded += report_is_seeded(run);
     }
     if (measured == 0) return;
     report_table_note(table, "Order of the divergences %g, delta %g, %s of a text%s%s.", how->order,
@@ -479,6 +480,11 @@ static void caution_of_measures(struct report_table *table, const struct report 
             "In %zu of %zu runs, the texts are privatized token by token. Their lengths are public "
             "and distinguish most pairs, so the numbers hold only for texts of equal length.",
             given_length, measured);
+    if (seeded > 0)
+        report_table_note(table,
+                          "%zu of %zu runs drew the noise of their texts from the seed, which can "
+                          "undo it; their numbers hold for noise that nobody knows.",
+                          seeded, measured);
     if (lonely > 0)
         report_table_note(table,
                           "BDP is inf in %zu of %zu runs, whatever RD is, because some text has "
