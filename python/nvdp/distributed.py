@@ -73,8 +73,8 @@ class ReleaseFunction:
     """A function that releases the texts of a partition into a file of a folder; made by nvdp.release_function, and pickled to workers.
 
     Called with a partition (a pandas DataFrame, an Arrow table or a mapping of arrays), it returns a table of one row: `shard`, the
-    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger counts of one of its
-    texts. The samples of a partition are in the order of its rows.
+    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger had counted of one of
+    its texts when the file was made; verify() has the maximum over all files. The samples of a partition are in the order of its rows.
 
     A partition is known by its texts, and by its number if the engine gives one, so a repeated call finds its file, which is
     complete or absent. It is counted in the ledger before anything is drawn. If a worker was killed between the two, the texts

@@ -226,7 +226,8 @@ class ExactLoss:
 
 
 def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> BdpCost:
-    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results.
+    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results. The
+    epsilon is for other texts drawn like these, and bounds nothing for texts unlike them.
 
     divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
     delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
@@ -330,11 +331,11 @@ class Accountant:
         return out[0]
 
     def epsilon(self, delta: float) -> float:
-        """Computes epsilon at a delta, nats."""
+        """Computes an upper bound of epsilon at a delta, nats."""
         return self._ask("double", lib.nvdp_account_epsilon, delta, self._kind)
 
     def delta(self, epsilon: float) -> float:
-        """Computes delta at an epsilon, by the privacy loss distribution."""
+        """Computes an upper bound of delta at an epsilon, by the privacy loss distribution."""
         return self._ask("double", lib.nvdp_account_delta, epsilon)
 
     def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> AccountRisk:

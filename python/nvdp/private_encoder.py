@@ -280,7 +280,8 @@ class PrivateEncoder:
         return self.run.privacy(texts, pairs, **options)
 
     def certificate(self, **options: Any) -> Record:
-        """Returns the proven guarantee over all texts: `holds`, `epsilon` at `delta`, `statement` ... (Run.certificate)."""
+        """Returns the proven guarantee over all texts: `epsilon` at `delta` for `releases` samples of a text (one by default), `theorem`,
+        `statement` ... (Run.certificate)."""
         return self.run.certificate(**options)
 
     # --- a folder ---

@@ -752,8 +752,9 @@ class Run:
         return posteriors.privacy(**options)
 
     def certificate(self, **options: Any) -> Record:
-        """Returns the proven guarantee over all texts, seen or not, in nats: `holds`, `epsilon` at `delta`, `statement` ...; as
-        `nvdp privacy RUN --certify --json`. options: delta, releases, at_epsilon."""
+        """Returns the proven guarantee over all texts, seen or not, in nats: `epsilon` at `delta` for all `releases` samples of a text,
+        `theorem` ("none": nothing is proven, and epsilon is inf), `statement` ...; as `nvdp privacy RUN --certify --json`.
+        options: delta (1e-5), releases (1, whatever the training promised), at_epsilon."""
         config = self._context.config(lib.nvdp_privacy_config_create, options)
         found = result_of("struct nvdp_certificate")
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)
