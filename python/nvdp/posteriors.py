@@ -176,7 +176,8 @@ class Posteriors:
 
     def privacy(self, **options: Any) -> Record:
         """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats. Returns the
-        report of `nvdp privacy --json`.
+        report of `nvdp privacy --json`. `rd` and `bound` are of one sample of a text; `epsilon`, `exact`, `bdp`, `linkage` and `guess` are
+        of `releases` samples together. Only `bound` holds for other texts.
 
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help=all`).
         """

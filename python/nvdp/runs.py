@@ -548,7 +548,8 @@ class Run:
 
     @property
     def guarantee(self) -> str:
-        """The guarantee for this run's samples in one line: proven or measured, and what is not covered."""
+        """The guarantee for the samples of a text, one or as many as training was certified for, in one line: proven or measured, and
+        what is not covered. A shared file's guarantee has all samples that the ledger counts."""
         found = result_of("struct nvdp_guarantee")
         self._context.call(lib.nvdp_run_guarantee, self._folder, found)
         out = ffi.new("char **")

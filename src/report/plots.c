@@ -603,8 +603,9 @@ static const struct plot plots[] = {
      NULL, REPORT_EXACT_MAX, REPORT_LEGEND_ALL, false, REPORT_TRADE_OFFS, has_trade_off,
      draw_trade_off},
     {"certified_epsilon", "Score against the certified epsilon",
-     "The epsilon at delta 1e-5 is proven for one sample of any two texts, measured or "
-     "not. " HOW_TO_READ,
+     "The epsilon at delta 1e-5, the largest over seeds, is proven for one sample of any two "
+     "texts, "
+     "measured or not. " HOW_TO_READ,
      "certified epsilon [nats]", REPORT_CERTIFIED, SCATTER},
     {"vectors", "Effective number of vectors",
      "The effective number of vectors of a text is exp of the entropy of its expected weights, "
