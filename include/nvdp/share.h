@@ -47,7 +47,7 @@ struct nvdp_export_result {
     /** Largest total number of samples of any text of this export, by the ledger; 0: no ledger. */
     uint64_t spent_samples;
     /** Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of
-     * spent_samples. +inf: nothing is proven for one of the samples. */
+     * spent_samples. +inf: nothing is proven for one of the samples; NaN: no ledger. */
     double spent_epsilon;
     double spent_delta; /**< delta of the ledger, 1e-5; NaN: no ledger */
     /** Number of texts for which the model gave numbers that are not finite; 0 replaced these numbers. For the owner

@@ -262,7 +262,7 @@ class ExportResult(Result):
     """Largest total number of samples of any text of this export, by the ledger; 0: no ledger."""
     spent_epsilon: float
     """Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of spent_samples. +inf:
-    nothing is proven for one of the samples."""
+    nothing is proven for one of the samples; NaN: no ledger."""
     spent_delta: float
     """Delta of the ledger, 1e-5; NaN: no ledger."""
     replaced: int
