@@ -149,8 +149,10 @@ struct nvdp_account_risk {
     double mu;
     /** Epsilon at `delta` for replacing an example, by group privacy from the whole curve; may be +inf. */
     double replaced_epsilon;
-    double membership; /**< nvdp_account_membership() at prior 1/2 */
-    size_t guesses;    /**< number of entries of `guess` */
+    /** Success of guessing whether an example was in the training set, 1/2 without the model:
+     * nvdp_account_membership(). */
+    double membership;
+    size_t guesses; /**< number of entries of `guess` */
     /** Bounds for any guess about one example that is right with probability `baseline` without it, given everything
      * else. */
     struct nvdp_guess guess[NVDP_GUESSES];

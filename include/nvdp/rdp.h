@@ -316,7 +316,7 @@ struct nvdp_pairs_summary {
     size_t pairs;                          /**< ordered pairs of adjacent texts */
     size_t infinite; /**< number of infinite pairs; among the drawn pairs if pairs are drawn */
     struct nvdp_pairs_sample sample;    /**< statistics of drawn pairs */
-    struct nvdp_divergence_summary sum; /**< over everything that is shared: the privacy measure */
+    struct nvdp_divergence_summary sum; /**< over everything in one sample: the privacy measure */
     struct nvdp_divergence_summary per_component; /**< sum / (components x kappa) */
     /** sum / (components x kappa x p), as in the published tables; not a privacy guarantee. */
     struct nvdp_divergence_summary per_component_dim;

@@ -47,7 +47,7 @@ struct nvdp_export_result {
     /** Largest total number of samples of any text of this export, by the ledger; 0: no ledger. */
     uint64_t spent_samples;
     /** Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of
-     * spent_samples. +inf: nothing is proven for one of the samples. */
+     * spent_samples. +inf: nothing is proven for one of the samples; NaN: no ledger. */
     double spent_epsilon;
     double spent_delta; /**< delta of the ledger, 1e-5; NaN: no ledger */
     /** Number of texts for which the model gave numbers that are not finite; 0 replaced these numbers. For the owner
@@ -154,10 +154,11 @@ struct nvdp_verification {
     bool is_known;       /**< is_signed, and the key is the one given */
     char public_key[65]; /**< key of the file, hexadecimal; "": none */
     bool certified;      /**< the file states a certificate, which was recomputed */
-    /** Its epsilon at `delta` for all samples of a text together, in nats; +inf: none. */
+    /** Its epsilon at `delta` for all samples of one row of the file together, in nats; +inf: none. A text may have more
+     * samples, in other rows and files: spent_epsilon. */
     double epsilon;
     double delta; /**< its delta; NaN: none */
-    /** Its mu for all samples of a text together; NaN: not a Gaussian mechanism. */
+    /** Its mu for the same samples; NaN: not a Gaussian mechanism. */
     double mu;
     /** For any word in place of any other, at 1e-5: all samples of a text that the sender's ledger counts, in nats; +inf:
      * nothing is proven per word. */
@@ -181,8 +182,8 @@ struct nvdp_verification {
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
  * (nvdp_export_config_create()). Statement and guarantee are those of the file with the weakest guarantee over all
- * texts. Before them stand the largest epsilon of all files, over all texts or per word, if it is another file's, and a
- * warning if no ledger counts all of them. The checks:
+ * texts. Before them stand the largest epsilon of all files, over all texts, per word or (in the statement alone) per
+ * person, if it is another file's, and a warning if no ledger counts all of them. The checks:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;

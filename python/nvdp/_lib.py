@@ -7,6 +7,7 @@ of them.
 from __future__ import annotations
 
 import ctypes
+import decimal
 import inspect
 import json
 import keyword
@@ -444,13 +445,22 @@ def is_nested(kind: Any) -> bool:
 
 
 def record(struct: Any) -> Any:
-    """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except to texts and results."""
+    """Converts a struct to a record: of its class in results.py, if it has one. Skips pointers, except to texts and results, and unused
+    entries of lists: an empty guess would be a bound of 0."""
     kind = ffi.typeof(struct)
     found = KINDS.get(kind.cname, Record)()
     for name, field in kind.fields:
         if name not in ("struct_size", "reserved") and (field.type.kind != "pointer" or is_nested(field.type)):
             found[name] = _member(field.type, getattr(struct, name))
+    for name, count in ("guess", "guesses"), ("phrase_guess", "guesses"), ("check", "checks"):
+        if name in found and count in found:
+            found[name] = found[name][: found[count]]
     return found
+
+
+def upper(value: float) -> str:
+    """Formats an upper bound with at most 4 significant digits, rounded up."""
+    return f"{float(decimal.Context(prec=4, rounding=decimal.ROUND_CEILING).create_decimal(value)):g}"
 
 
 def from_json(source: str) -> Record:

@@ -73,8 +73,8 @@ class ReleaseFunction:
     """A function that releases the texts of a partition into a file of a folder; made by nvdp.release_function, and pickled to workers.
 
     Called with a partition (a pandas DataFrame, an Arrow table or a mapping of arrays), it returns a table of one row: `shard`, the
-    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger counts of one of its
-    texts. The samples of a partition are in the order of its rows.
+    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger had counted of one of
+    its texts when the file was made; verify() has the maximum over all files. The samples of a partition are in the order of its rows.
 
     A partition is known by its texts, and by its number if the engine gives one, so a repeated call finds its file, which is
     complete or absent. It is counted in the ledger before anything is drawn. If a worker was killed between the two, the texts
@@ -92,7 +92,7 @@ class ReleaseFunction:
         return rebuild, (ReleaseFunction, (self.run, self.out, self.id, self._key, self._columns, self._ledger, self._options), {})
 
     def __repr__(self) -> str:
-        return f"nvdp.release_function({str(self.run.path)!r}, {str(self.out)!r}): {len(self.shards)} shards so far. {self.run.guarantee}"
+        return f"nvdp.release_function({str(self.run.path)!r}, {str(self.out)!r}): {len(self.shards)} shards so far; verify() returns their guarantee"
 
     @property
     def meta(self) -> Any:
@@ -172,7 +172,7 @@ class ReleaseFunction:
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks all shards, by themselves and in the ledger: `holds`, the single checks, and the `statement` and `guarantee` of the
-        release: those of the shard with the weakest guarantee, which hold for all shards."""
+        release: those of the shard with the weakest guarantee. If another shard proves less per word or person, they begin with it."""
         return verify(self.out, public_key, ledger=self._ledger[0], ledger_key=self._ledger[1])
 
 

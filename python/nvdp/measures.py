@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._lib import Context, NvdpValueError, array, ffi, lib, pointer, rebuild, record, result_of, shared
+from ._lib import Context, NvdpValueError, array, ffi, lib, pointer, rebuild, record, result_of, shared, upper
 from .results import Account, AccountRisk, BdpCost, ExactPoint, SampleAudit
 
 
@@ -148,7 +148,8 @@ def guess_clip(baseline: float, target: float, releases: int = 1, dim: int | Non
 
 class ExactLoss:
     """The privacy loss L = log P(S)/Q(S), S ~ P, of independent Gaussians and a Dirichlet. Its (epsilon, delta) are exact to
-    ten digits or more.
+    ten digits or more. They are of P against Q alone: P and Q are indistinguishable by the larger epsilon of this loss and of the one
+    with P and Q exchanged.
 
     mu_p, var_p, mu_q, var_q: [n], or another common shape; times: number of draws of each Gaussian per release;
     alpha_p, alpha_q: [m] pseudo-counts, None: no weights; releases: number of samples shared of the same text.
@@ -167,14 +168,16 @@ class ExactLoss:
         self._again: tuple[Any, ...] = rebuild, (ExactLoss, (*rows, *(weights or (None, None))), {"times": times, "releases": releases})
 
     def _take(self, context: Context, function: Callable[..., int], *arguments: Any) -> None:
-        self._context = context
+        self._context, self._releases = context, arguments[-1]
         self._pointer = context.make("struct nvdp_exact", lib.nvdp_exact_free, function, *arguments)
 
     def __reduce__(self) -> Any:
         return self._again
 
     def __repr__(self) -> str:
-        return f"nvdp.ExactLoss: the exact privacy loss of two texts, epsilon {self.epsilon(1e-5):.4g} at delta 1e-05"
+        samples = "one sample" if self._releases == 1 else f"{self._releases} samples together"
+        return (f"nvdp.ExactLoss: the exact privacy loss of P against Q, {samples}: epsilon {upper(self.epsilon(1e-5))} at delta 1e-05; "
+                "Q against P may need more")  # fmt: skip
 
     @property
     def strip(self) -> float:
@@ -194,7 +197,7 @@ class ExactLoss:
         return record(out[0])
 
     def delta(self, epsilon: Any) -> Any:
-        """Computes delta(epsilon) = E (1 - e^(epsilon - L))_+ for [...] epsilons in nats: [...] or a float."""
+        """Computes delta(epsilon) = E (1 - e^(epsilon - L))_+ of P against Q for [...] epsilons in nats: [...] or a float."""
         epsilons = array(epsilon, name="epsilon")
         out = ffi.new("struct nvdp_exact_point[]", max(epsilons.size, 1))
         self._context.call(lib.nvdp_exact_curve, self._pointer, epsilons.size, pointer(epsilons), out)
@@ -203,7 +206,8 @@ class ExactLoss:
         return found if found.ndim else float(found)
 
     def epsilon(self, delta: float) -> float:
-        """Returns the smallest epsilon >= 0 whose delta is at most this, nats; +inf if P and Q are always distinguishable."""
+        """Returns the smallest epsilon >= 0 whose delta, of P against Q, is at most this; nats; +inf if P and Q are always
+        distinguishable."""
         return self._number(lib.nvdp_exact_epsilon, delta)
 
     def trade_off(self, fpr: float) -> ExactPoint:
@@ -213,7 +217,8 @@ class ExactLoss:
         return record(out[0])
 
     def gdp(self, delta: float) -> float:
-        """Returns the smallest mu of Gaussian DP (Dong, Roth & Su 2022) that holds for deltas of at least this."""
+        """Returns the smallest mu of Gaussian DP (Dong, Roth & Su 2022) whose delta(epsilon) is nowhere below that of P against Q, for
+        deltas of at least this."""
         return self._number(lib.nvdp_exact_gdp, delta)
 
 
@@ -221,7 +226,8 @@ class ExactLoss:
 
 
 def bdp(divergences: Any, *, moment: float = 1.1, delta: float = 1e-5, gamma: float = 1e-6, releases: int = 1) -> BdpCost:
-    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results.
+    """Computes Bayesian DP of one text (Triastcyn & Faltings 2020, Theorem 2): `cost`, `epsilon` (nats) and intermediate results. The
+    epsilon is for other texts drawn like these, and bounds nothing for texts unlike them.
 
     divergences: [m] nats, max(D_{k+1}(P||Q_j), D_{k+1}(Q_j||P)) to every other text, k the moment.
     delta: of epsilon. gamma: failure probability of the estimate for each sample, which delta includes. releases: samples per text.
@@ -325,11 +331,11 @@ class Accountant:
         return out[0]
 
     def epsilon(self, delta: float) -> float:
-        """Computes epsilon at a delta, nats."""
+        """Computes an upper bound of epsilon at a delta, nats."""
         return self._ask("double", lib.nvdp_account_epsilon, delta, self._kind)
 
     def delta(self, epsilon: float) -> float:
-        """Computes delta at an epsilon, by the privacy loss distribution."""
+        """Computes an upper bound of delta at an epsilon, by the privacy loss distribution."""
         return self._ask("double", lib.nvdp_account_delta, epsilon)
 
     def risk(self, delta: float, baselines: Sequence[float] = (0.5, 0.001)) -> AccountRisk:
@@ -339,9 +345,7 @@ class Accountant:
         account, found, run = result_of("struct nvdp_account"), result_of("struct nvdp_account_risk"), self._run()
         shared().call(lib.nvdp_account, run[0], delta, account)
         shared().call(lib.nvdp_account_risk, run[0], account, len(baselines), ffi.new("double[]", baselines), found)
-        risk = record(found[0])
-        risk["guess"] = risk["guess"][: len(baselines)]
-        return risk
+        return record(found[0])
 
     def noise(self, epsilon: float, delta: float) -> float:
         """Returns the noise multiplier of the last phase that keeps all phases within a budget; at most a relative 1e-4 too large."""

@@ -156,7 +156,7 @@ class Posteriors:
         return _checked(lib.nvdp_renyi_texts(order, self._pointer, self._text(i), self._text(j)), "renyi")
 
     def exact(self, i: int, j: int, releases: int = 1) -> ExactLoss:
-        """Returns the exact privacy loss of the samples of text i against those of text j."""
+        """Returns the exact privacy loss of `releases` samples of text i against as many of text j; exact(j, i) may be larger."""
         loss = ExactLoss.__new__(ExactLoss)
         loss._take(self._context, lib.nvdp_exact_texts, self._pointer, self._text(i), self._text(j), releases)
         loss._again = Posteriors.exact, (self, i, j, releases)
@@ -176,7 +176,8 @@ class Posteriors:
 
     def privacy(self, **options: Any) -> Record:
         """Measures everything: re-identification, divergences of all pairs, Bayesian DP, epsilon at a delta, in nats. Returns the
-        report of `nvdp privacy --json`.
+        report of `nvdp privacy --json`. `rd` and `bound` are of one sample of a text; `epsilon`, `exact`, `bdp`, `linkage` and `guess` are
+        of `releases` samples together. Only `bound` holds for other texts.
 
         options: order, delta, gamma, releases, exact=True, max_pairs, pair="I,J" ... (`nvdp privacy --help=all`).
         """

@@ -254,7 +254,8 @@ class PrivateEncoder:
 
     @property
     def guarantee(self) -> str:
-        """The guarantee of a sample in one line, or why no guarantee is useful."""
+        """The guarantee of a text's samples that the run promised (one, or `certified_releases`) in one line, or why no guarantee is
+        useful. Samples beyond that, by budget_samples, are in the guarantee of release()'s result."""
         return self.run.guarantee
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:
@@ -279,7 +280,8 @@ class PrivateEncoder:
         return self.run.privacy(texts, pairs, **options)
 
     def certificate(self, **options: Any) -> Record:
-        """Returns the proven guarantee over all texts: `holds`, `epsilon` at `delta`, `statement` ... (Run.certificate)."""
+        """Returns the proven guarantee over all texts: `epsilon` at `delta` for `releases` samples of a text (one by default), `theorem`,
+        `statement` ... (Run.certificate)."""
         return self.run.certificate(**options)
 
     # --- a folder ---

@@ -116,7 +116,7 @@ class AccountRisk(Result):
     replaced_epsilon: float
     """Epsilon at `delta` for replacing an example, by group privacy from the whole curve; may be +inf."""
     membership: float
-    """nvdp_account_membership() at prior 1/2."""
+    """Success of guessing whether an example was in the training set, 1/2 without the model: nvdp_account_membership()."""
     guesses: int
     """Number of entries of `guess`."""
     guess: list[Guess]
@@ -262,7 +262,7 @@ class ExportResult(Result):
     """Largest total number of samples of any text of this export, by the ledger; 0: no ledger."""
     spent_epsilon: float
     """Largest epsilon, at `spent_delta`, of all samples of one text together. This text may differ from that of spent_samples. +inf:
-    nothing is proven for one of the samples."""
+    nothing is proven for one of the samples; NaN: no ledger."""
     spent_delta: float
     """Delta of the ledger, 1e-5; NaN: no ledger."""
     replaced: int
@@ -515,7 +515,7 @@ class PairsSummary(Result):
     sample: PairsSample
     """Statistics of drawn pairs."""
     sum: DivergenceSummary
-    """Over everything that is shared: the privacy measure."""
+    """Over everything in one sample: the privacy measure."""
     per_component: DivergenceSummary
     """Sum / (components x kappa)."""
     per_component_dim: DivergenceSummary
@@ -820,11 +820,12 @@ class Verification(Result):
     certified: bool
     """The file states a certificate, which was recomputed."""
     epsilon: float
-    """Its epsilon at `delta` for all samples of a text together, in nats; +inf: none."""
+    """Its epsilon at `delta` for all samples of one row of the file together, in nats; +inf: none. A text may have more samples, in other
+    rows and files: spent_epsilon."""
     delta: float
     """Its delta; NaN: none."""
     mu: float
-    """Its mu for all samples of a text together; NaN: not a Gaussian mechanism."""
+    """Its mu for the same samples; NaN: not a Gaussian mechanism."""
     word_epsilon: float
     """For any word in place of any other, at 1e-5: all samples of a text that the sender's ledger counts, in nats; +inf: nothing is proven
     per word."""

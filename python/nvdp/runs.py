@@ -548,7 +548,8 @@ class Run:
 
     @property
     def guarantee(self) -> str:
-        """The guarantee for this run's samples in one line: proven or measured, and what is not covered."""
+        """The guarantee for the samples of a text, one or as many as training was certified for, in one line: proven or measured, and
+        what is not covered. A shared file's guarantee has all samples that the ledger counts."""
         found = result_of("struct nvdp_guarantee")
         self._context.call(lib.nvdp_run_guarantee, self._folder, found)
         out = ffi.new("char **")
@@ -752,8 +753,9 @@ class Run:
         return posteriors.privacy(**options)
 
     def certificate(self, **options: Any) -> Record:
-        """Returns the proven guarantee over all texts, seen or not, in nats: `holds`, `epsilon` at `delta`, `statement` ...; as
-        `nvdp privacy RUN --certify --json`. options: delta, releases, at_epsilon."""
+        """Returns the proven guarantee over all texts, seen or not, in nats: `epsilon` at `delta` for all `releases` samples of a text,
+        `theorem` ("none": nothing is proven, and epsilon is inf), `statement` ...; as `nvdp privacy RUN --certify --json`.
+        options: delta (1e-5), releases (1, whatever the training promised), at_epsilon."""
         config = self._context.config(lib.nvdp_privacy_config_create, options)
         found = result_of("struct nvdp_certificate")
         self._context.call(lib.nvdp_model_certificate, self._model, config, found)

@@ -138,15 +138,18 @@ class Mechanism:
         return self._measure("nvdp_inversion", lib.nvdp_dchi_inversion, self._pointer, prior, draws, seed)
 
     def epsilon(self, a: Any, b: Any, delta: float) -> tuple[float, float]:
-        """Returns an interval (low, high) that contains the smallest epsilon between two texts at a delta, nats."""
+        """Returns an interval (low, high) that contains the smallest epsilon of text a against text b at a delta, nats. Exchange the
+        texts for the other direction: the larger `high` holds for both."""
         return self._interval(lib.nvdp_dchi_epsilon, delta, a, b)
 
     def delta(self, a: Any, b: Any, epsilon: float) -> tuple[float, float]:
-        """Returns an interval (low, high) that contains delta between two texts at an epsilon (nats)."""
+        """Returns an interval (low, high) that contains delta of text a against text b at an epsilon (nats). Exchange the texts for the
+        other direction: the larger `high` holds for both."""
         return self._interval(lib.nvdp_dchi_delta, epsilon, a, b)
 
     def worst(self, inputs: int = 0, seed: int = 1) -> Record:
-        """Computes the largest log ratio over pairs of the vocabulary (`value`, nats), from all tokens (inputs 0) or from drawn ones."""
+        """Computes the largest log ratio over pairs of the vocabulary (`value`, nats) from all tokens (inputs 0). From `inputs` drawn
+        tokens, `value` may be too small; `bound` is an upper bound of all finite ratios."""
         return self._context.result("struct nvdp_dchi_worst", lib.nvdp_dchi_worst, self._pointer, inputs, seed)
 
 

@@ -369,8 +369,8 @@ def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5",
     """Writes a file of a public encoder's own sentence embeddings with noise, without training, as `nvdp export --model`.
 
     model: folder of the encoder. center: public texts, or a file of them, one per line: the mean of their embeddings is subtracted, and
-    the file states it. clip_sequence: the norm C of all means, in standard deviations of the noise; or certified_epsilon, from which C
-    follows. reduce: number of principal directions of the public texts to keep; 0: all.
+    the file states it. clip_sequence: the norm C of all means, in standard deviations of the noise; or certified_epsilon, the epsilon of
+    all `samples` of a text together at delta 1e-5, from which C follows. reduce: number of principal directions of the public texts to keep; 0: all.
     run: folder of the run, whose ledger counts the samples of each text; default: MODEL-sentence beside the output file.
     options and result as in Run.export(). Whoever guesses a text can check the guess with Shared.search(), as far as the noise allows.
     """
@@ -394,7 +394,6 @@ def _export(context: Context, options: dict[str, Any]) -> ExportResult:
     result = freed("struct nvdp_export_result")
     context.call(lib.nvdp_export, context.config(lib.nvdp_export_config_create, options), result)
     found = record(result[0])
-    found["person"]["guess"] = found["person"]["guess"][: found["person"]["guesses"]]
     found["privacy"] = context.json(lib.nvdp_privacy_report_json, result.privacy) if result.privacy else None
     return found
 
@@ -402,7 +401,8 @@ def _export(context: Context, options: dict[str, Any]) -> ExportResult:
 def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = None, *, ledger: str | PathLike[str] | None = None,
            ledger_key: str | PathLike[str] | None = None) -> Verification:  # fmt: skip
     """Checks a shared file, or a folder with the shards of one release, as `nvdp verify`: `holds`, `check` (the single checks),
-    `statement`, `guarantee`, `useful`, `epsilon` (nats) ...
+    `statement`, `guarantee`, `useful`, `epsilon` (nats, for the samples of one row of a file), `spent_epsilon` (nats, for all samples of a
+    text that the sender's ledger counts) ...
 
     public_key: of the expected sender. ledger, ledger_key: the owner's; the release must be in the ledger, and no text may exceed
     its budget.
@@ -415,10 +415,7 @@ def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = N
     context.call(lib.nvdp_verify, file, given(public_key, "public_key"), found)
     if ledger is not None:
         context.call(lib.nvdp_verify_ledger, file, given(ledger, "ledger"), given(ledger_key, "ledger_key"), found)
-    made = record(found[0])
-    made["check"] = made["check"][: made["checks"]]
-    made["person"]["guess"] = made["person"]["guess"][: made["person"]["guesses"]]
-    return made
+    return record(found[0])
 
 
 def gate(policy: str | PathLike[str] | Mapping[str, Any], run: Any, *, progress: Progress = None, **options: Any) -> Record:

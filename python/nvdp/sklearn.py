@@ -44,7 +44,8 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Options of training are parameters too (nvdp.TrainingOptions documents them): epochs, lr, lambda_g, certified_epsilon ...;
     None leaves one to the preset. options: a dict of more.
 
-    After fit: run_, encoder_ (nvdp.PrivateEncoder), classes_. After transform: statement_, the privacy statement of the samples.
+    After fit: run_, encoder_ (nvdp.PrivateEncoder), classes_. After transform: statement_, the privacy statement of the last samples, which
+    counts earlier samples of the same texts.
     """
 
     def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "auto",

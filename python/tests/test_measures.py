@@ -50,7 +50,9 @@ def test_others(rng):
 
 
 def test_repr_of_a_loss():
-    assert repr(nvdp.ExactLoss([1.0], [1.0], [0.0], [1.0])) == "nvdp.ExactLoss: the exact privacy loss of two texts, epsilon 4.377 at delta 1e-05"
+    assert repr(nvdp.ExactLoss([1.0], [1.0], [0.0], [1.0])) == (
+        "nvdp.ExactLoss: the exact privacy loss of P against Q, one sample: epsilon 4.378 at delta 1e-05; Q against P may need more")
+    assert "3 samples together: epsilon 8.386 at" in repr(nvdp.ExactLoss([1.0], [1.0], [0.0], [1.0], releases=3))
 
 
 def test_guess_bound():

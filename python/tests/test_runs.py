@@ -372,6 +372,15 @@ def test_certificate(run):
     assert found.epsilon > run.posteriors(["good film", "bad end"]).exact(0, 1).epsilon(1e-5)
 
 
+def test_training_privacy(compact, tmp_path):
+    run = nvdp.train(*texts_of(np.random.default_rng(7), 24), model=compact, out=tmp_path / "run", method="base", target_epsilon=8, dp_batch=8,
+                     epochs=1, cache=None, threads=1)  # fmt: skip
+    risk = run.training_privacy.risk
+    assert [one.baseline for one in risk.guess] == [0.5, 0.001] and all(one.bound > one.baseline for one in risk.guess)
+    own = nvdp.Accountant([tuple(run.training_privacy.steps.values())]).risk(risk.delta)
+    assert (own.mu, own.membership, own.guess) == pytest.approx((risk.mu, risk.membership, risk.guess))
+
+
 def test_options_and_presets():
     assert nvdp.presets()["per-nat"].description and "certified" in nvdp.presets()
     rows = {one.name: one for one in nvdp.options()}

@@ -32,7 +32,7 @@ def weighted(compact, tmp_path_factory):
 def test_class_names(shared, weighted, run, tmp_path):
     assert shared.class_names == ["neg", "pos"] and shared.integer_labels.tolist() == [1, 0, 1]
     assert weighted.class_names is None and weighted.integer_labels is None and weighted.label.tolist() == [0, 2]
-    run.export(["good"], tmp_path / "a.h5", no_ledger=True)
+    assert np.isnan(run.export(["good"], tmp_path / "a.h5", no_ledger=True).spent_epsilon)  # as in the file, and not 0
     plain = nvdp.open(tmp_path / "a.h5")
     assert plain.class_names is plain.integer_labels is None
     for ending in "safetensors", "parquet":

@@ -31,11 +31,14 @@ static void put_share(struct report_table *table, double share) {
 static void put_row(struct report_table *table, const struct report_analysis *a, const char *score,
                     double release, const json_t *interval, double states, double prior,
                     double bound) {
-    char text[NVDP__BOUND_TEXT];
+    char text[NVDP__BOUND_TEXT], samples[NVDP__NUMBER_SIZE];
+    const double releases = report_real_of(a->root, "releases");
+    const bool many = releases > 1; /* false for NaN */
     report_table_row(table);
     report_table_cell(table, NAN, "%s", a->label);
     report_table_cell(table, NAN, "%s", a->mechanism);
-    report_table_cell(table, NAN, "%s", score);
+    report_table_cell(table, NAN, "%s%s%s", score, many ? "; " : "",
+                      many ? report_say_samples(samples, releases) : "");
     put_share(table, release);
     report_table_interval(table, interval, 100);
     put_share(table, states);
@@ -57,9 +60,7 @@ static double beside(const json_t *scores, const char *observed, const char *met
 
 static void put_linkage(struct report_table *table, const struct report_analysis *a) {
     char name[NVDP__NUMBER_SIZE];
-    snprintf(name, sizeof name, "the text, among %.0f; %.0f sample%s",
-             report_real_of(a->root, "texts"), report_real_of(a->root, "releases"),
-             report_real_of(a->root, "releases") > 1 ? "s" : "");
+    snprintf(name, sizeof name, "the text, among %.0f", report_real_of(a->root, "texts"));
     put_row(table, a, name, report_real_of(a->root, "first"),
             json_object_get(a->root, "first_interval"), report_real_of(a->root, "states"),
             report_real_of(a->root, "first_chance"), report_real_of(a->root, "first_bound"));
@@ -126,8 +127,9 @@ static void note_attacks(struct report_table *table) {
     report_table_note(
         table,
         "%s: %s. without noise: the attacker sees the posteriors' means. of nothing: the "
-        "attacker guesses by frequency. AUC: times 100. proven at most: no attacker exceeds this "
-        "value (docs/attacks.md). Other attackers may find more than these.",
+        "attacker guesses by frequency. Guesses about a text see one sample unless more are named. "
+        "AUC: times 100. proven at most: no attacker exceeds this "
+        "value on average (docs/attacks.md). Other attackers may find more than these.",
         said, before != NULL ? before : "");
 }
 

@@ -33,7 +33,8 @@ static bool is_part(const json_t *group, const char *form, const char *place) {
 
 nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
                                   struct report_analysis *a) {
-    const double epsilon = report_real_of(json_object_get(a->root, "accountant"), "epsilon");
+    const json_t *accountant = json_object_get(a->root, "accountant");
+    const double epsilon = report_real_of(accountant, "epsilon");
     bool good = group_at(a, 0) != NULL;
     a->mechanism = report_text_of(a->root, "model");
     for (size_t k = 0; group_at(a, k) != NULL; k++)
@@ -45,9 +46,13 @@ nvdp_status report_exposure_parse(struct nvdp_context *ctx, const char *path,
             ctx, NVDP_ERR_INPUT,
             "%s: expected the output of nvdp attack --kind exposure --json, found another object",
             path);
-    char promise[48] = "", bound[NVDP__BOUND_TEXT];
+    char promise[128] = "", bound[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (isfinite(epsilon))
-        snprintf(promise, sizeof promise, ", epsilon %s", nvdp__bound(bound, epsilon));
+        snprintf(promise, sizeof promise, ", epsilon %s at delta %s%s", nvdp__bound(bound, epsilon),
+                 nvdp__bound(delta, report_real_of(accountant, "delta")),
+                 json_is_true(json_object_get(accountant, "insecure_seed"))
+                     ? " for who does not know the seed"
+                     : "");
     a->label = nvdp__format(ctx, "%.*s%s", report_stem(a->name), a->name, promise);
     return NVDP__MADE(a->label);
 }

@@ -25,6 +25,10 @@ bool report_is_gaussian(const char *method) {
     return report_method(method, &info) && info.is_private && !info.has_weights;
 }
 
+bool report_is_seeded(const struct report_run *run) {
+    return run->sanitizer != NULL && !run->sanitized;
+}
+
 /* Returns numbers as reals, so that a hand-written 1 equals the 1.0 that the program writes. */
 static json_t *comparable(json_t *value) {
     return json_is_number(value) ? json_real(json_number_value(value)) : json_incref(value);

@@ -303,17 +303,29 @@ static void put_seeds(FILE *to, const struct report_group *group, const struct r
     if (of->n < group->runs) fprintf(to, " (%zu of %zu seeds)", of->n, group->runs);
 }
 
+/* Returns how a seed of the group was measured; the measured seeds were measured alike. */
+static const struct report_measured *how_of(const struct report_group *group) {
+    size_t k = 0;
+    while (k + 1 < group->runs && !group->run[k]->measured)
+        k++;
+    return &group->run[k]->how;
+}
+
 /* Writes the measured number of a group without a proven one. */
 static void put_measured(FILE *to, const struct report_group *group) {
-    char text[NVDP__NUMBER_SIZE];
+    char text[NVDP__NUMBER_SIZE], bound[NVDP__BOUND_TEXT], samples[NVDP__NUMBER_SIZE];
     const struct report_stat *of = group->quantity;
+    const struct report_measured *how = how_of(group);
     if (of[REPORT_EXACT_MAX].n > 0 && isfinite(of[REPORT_EXACT_MAX].max)) {
-        fprintf(to, ", and the worst measured pair of texts has an exact epsilon of %s",
-                report_say_number(text, of[REPORT_EXACT_MAX].max));
+        fprintf(to, ", and the worst measured pair of texts has an exact epsilon of %s for %s",
+                nvdp__bound(bound, of[REPORT_EXACT_MAX].max),
+                report_say_samples(samples, how->releases));
+        if (!isnan(how->delta)) fprintf(to, " at delta %g", how->delta);
         put_seeds(to, group, &of[REPORT_EXACT_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0 && isfinite(of[REPORT_SUM_MAX].max)) {
-        fprintf(to, ", and the largest measured divergence is %s nats",
-                report_say_number(text, of[REPORT_SUM_MAX].max));
+        fprintf(to, ", and the largest measured divergence of one sample is %s nats",
+                nvdp__bound(bound, of[REPORT_SUM_MAX].max));
+        if (!isnan(how->order)) fprintf(to, " at order %g", how->order);
         put_seeds(to, group, &of[REPORT_SUM_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0) {
         fprintf(to, ", and the measured divergence is infinite for %s of the pairs of texts",
@@ -361,16 +373,38 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
                     "most %s of the time with it, on average",
                     nvdp__share_bound(text, guess->max));
     } else if (bound->n > 0 && isfinite(bound->max)) {
-        fprintf(to, "; the divergence of any two texts is proven to be at most %s nats",
+        fprintf(to,
+                "; for one sample of any two texts, the divergence is proven to be at most %s nats",
                 nvdp__bound(text, bound->max));
+        if (!isnan(how_of(group)->order)) fprintf(to, " at order %g", how_of(group)->order);
         put_seeds(to, group, bound);
     } else if (group->run[0]->sanitizer != NULL) {
-        fputs("; the only proven guarantee is that of its text mechanism", to);
+        fputs(report_is_seeded(group->run[0])
+                  ? "; nothing is proven, because its seed can undo the noise of its texts"
+                  : "; the only proven guarantee is that of its text mechanism",
+              to);
         put_measured(to, group);
     } else {
-        fputs("; no proven bound was recorded", to);
+        fputs("; no proven bound of one sample at delta 1e-5 was recorded", to);
         put_measured(to, group);
     }
+}
+
+/* Writes what private training proves of each seed. */
+static void put_training(FILE *to, const struct report_group *group) {
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
+    double largest[2] = {0, 0};
+    for (size_t k = 0; k < group->runs; k++) {
+        const struct report_run *run = group->run[k];
+        if (!isfinite(run->training_epsilon) || isnan(run->training_delta)) return;
+        largest[0] = fmax(largest[0], run->training_epsilon);
+        largest[1] = fmax(largest[1], run->training_delta);
+    }
+    fprintf(to,
+            "; the model of a run is proven to be (epsilon %s, delta %s)-differentially private "
+            "for one "
+            "training text (zero-out)",
+            nvdp__bound(epsilon, largest[0]), nvdp__bound(delta, largest[1]));
 }
 
 /* Writes what the attackers get from the method's samples. */
@@ -378,15 +412,13 @@ static void put_attacked(FILE *to, const struct report_group *group, bool attack
     char text[NVDP__NUMBER_SIZE];
     const struct report_stat *linked = &group->quantity[REPORT_LINKED],
                              *attack = &group->quantity[REPORT_ATTACK];
-    const struct report_measured *how = &group->run[0]->how;
+    const struct report_measured *how = how_of(group);
     if (attack->n > 0) {
         fputs("; an attacker who is trained to find the private attribute scores ", to);
         nvdp__put_html(to, report_say_score_stat(text, attack));
         put_seeds(to, group, attack);
     }
     if (linked->n > 0) {
-        for (size_t k = 0; k < group->runs; k++) /* a seed that was measured */
-            if (!isnan(group->run[k]->quantity[REPORT_LINKED])) how = &group->run[k]->how;
         const double texts = fmin(how->texts, NVDP_LINKAGE_TEXTS), releases = how->releases;
         fprintf(to, "; someone who has the model and the %.0f measured texts names the right text ",
                 texts);
@@ -427,6 +459,7 @@ static void put_methods(FILE *to, const struct report_page *page) {
             }
             put_score(to, group);
             put_proven(to, report, group);
+            put_training(to, group);
             put_attacked(to, group, attacks);
             fputs(".</li>\n", to);
         }
@@ -481,7 +514,8 @@ static void put_reading(FILE *to, const struct report_table *table) {
         "sequence clip. The validation score alone chooses the setting.</dd>\n"
         "<dt>certified eps, guess</dt><dd>Proven for one sample of any two texts, measured or not, "
         "at delta 1e-5. The guess column bounds, on average over texts and noise, how often a "
-        "guess is right with the sample if it is right 0.1 % of the time without it.</dd>\n"
+        "guess is right with the sample if it is right 0.1 % of the time without it. Neither "
+        "covers the texts that the encoder was trained on.</dd>\n"
         "<dt>bound, in nats</dt><dd>The proven maximum of the divergence between any two texts, "
         "measured or not. It exists if the sequence clip holds a text's means within a norm "
         "C.</dd>\n"

@@ -92,6 +92,8 @@ struct report_run {
     double score[REPORT_METRICS]; /* NaN from index [metrics] */
     double majority;              /* score of the most frequent class; NaN */
     double validation, seconds;
+    double training_epsilon,
+        training_delta; /* of private training, for one training text; NaN: none */
     double quantity[REPORT_QUANTITIES];
     char *infinite, *infinite_published; /* reason if divergences are infinite; NULL */
     bool measured;
@@ -221,6 +223,8 @@ const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda);
 const char *report_say_setting(char text[NVDP__NUMBER_SIZE], const struct report_group *group);
 /* Formats the same for points of a drawing, without the word lambda: "1e-3", "C 1.5". */
 const char *report_say_point(char text[NVDP__NUMBER_SIZE], const struct report_group *group);
+/* Formats a number of samples: "one sample", "3 samples". */
+const char *report_say_samples(char text[NVDP__NUMBER_SIZE], double samples);
 /* Formats a probability: "0.032", "<0.001". */
 const char *report_say_p(char text[NVDP__NUMBER_SIZE], double p);
 
@@ -256,6 +260,8 @@ bool report_method(const char *name, struct nvdp_method_info *out);
 bool report_is_reference(const char *method);
 /* Returns true for methods with Gaussians only, which have no Dirichlet distribution and no lambda_D. */
 bool report_is_gaussian(const char *method);
+/* Returns true if the run drew the noise of its texts from its seed, which can undo it. */
+bool report_is_seeded(const struct report_run *run);
 /* Sets run->variant from run->config. */
 nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run);
 /* Returns the command line "nvdp train ..." that repeats the run; free(). */

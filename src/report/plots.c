@@ -552,15 +552,16 @@ static void draw_trade_off(const struct panel *panel) {
 #define HOW_TO_READ                                                                                \
     "Upper left is better. A line is a method, and a point is a setting (lambda or C), mean over " \
     "seeds. Bars are standard deviations. Open markers on the dotted line are infinite."
+#define MEASURED "Delta and the number of samples stand below Table 1. "
 #define SCATTER REPORT_LEGEND_ALL, false, 1, has_value, draw_scatter
 static const struct plot plots[] = {
     {"fig2_bdp", "Figure 2. Score against Bayesian DP, published moment",
      "The Bayesian DP epsilon is that of the worst measured text at the published moment k = 1.1, "
-     "where no value can be below ln(1/delta)/k = 10.47. " HOW_TO_READ,
+     "where no value can be below ln(1/delta)/k, 10.47 at delta 1e-5. " MEASURED HOW_TO_READ,
      "BDP epsilon, k = 1.1", REPORT_BDP_PUBLISHED, SCATTER},
     {"fig2_bdp_best", "Figure 2, best moment. Score against Bayesian DP",
      "The Bayesian DP epsilon is that of the worst measured text at the best moment of each "
-     "text. " HOW_TO_READ,
+     "text. " MEASURED HOW_TO_READ,
      "BDP epsilon, best k", REPORT_BDP_BEST, SCATTER},
     {"fig3_rd_max", "Figure 3. Score against the largest Renyi divergence, as published",
      "The largest divergence of all pairs is divided by components times dimensions, as in the "
@@ -577,30 +578,34 @@ static const struct plot plots[] = {
      "RD mean, sum [nats]", REPORT_SUM_MEAN, SCATTER},
     {"epsilon_max", "Score against epsilon at a delta, the largest pair's",
      "The epsilon of (epsilon, delta)-indistinguishability of the worst pair is converted from its "
-     "Renyi divergences, and is an upper bound of the exact value. For privatized texts, whose "
+     "Renyi divergences, and is an upper bound of the exact value. " MEASURED
+     "For privatized texts, whose "
      "lengths are public, only pairs of equal length count, and a point is an eta. " HOW_TO_READ,
      "epsilon, max [nats]", REPORT_EPSILON_MAX, SCATTER},
     {"epsilon_mean", "Score against epsilon at a delta, the mean pair's",
      "The epsilon of (epsilon, delta)-indistinguishability is converted from Renyi divergences and "
-     "averaged over pairs. " HOW_TO_READ,
+     "averaged over pairs. " MEASURED HOW_TO_READ,
      "epsilon, mean [nats]", REPORT_EPSILON_MEAN, SCATTER},
     {"exact_epsilon_max", "Score against the exact epsilon at a delta, the worst pair's",
      "The epsilon of (epsilon, delta)-indistinguishability of the worst pair is computed from the "
-     "distribution of its privacy loss. No smaller epsilon holds for the pair. " HOW_TO_READ,
+     "distribution of its privacy loss. No smaller epsilon holds for the pair. " MEASURED
+         HOW_TO_READ,
      "exact epsilon, worst [nats]", REPORT_EXACT_MAX, SCATTER},
     {"exact_epsilon_mean", "Score against the exact epsilon at a delta, the mean pair's",
-     "The exact epsilon is averaged over drawn pairs of texts. " HOW_TO_READ,
+     "The exact epsilon is averaged over drawn pairs of texts. " MEASURED HOW_TO_READ,
      "exact epsilon, mean [nats]", REPORT_EXACT_MEAN, SCATTER},
     {"trade_off", "Trade-off curves, exact",
-     "A test decides which of two texts is the source of a sample. The curves show the largest "
+     "A test decides which of two texts is the source of its samples. " MEASURED
+     "The curves show the largest "
      "rate of true positives at each rate of false positives that any test reaches. They belong to "
      "the worst pair of texts, and to the pair whose epsilon is nearest to the mean. Each line is "
      "a seed of a method at its chosen setting. The dotted line is a test that sees nothing.",
      NULL, REPORT_EXACT_MAX, REPORT_LEGEND_ALL, false, REPORT_TRADE_OFFS, has_trade_off,
      draw_trade_off},
     {"certified_epsilon", "Score against the certified epsilon",
-     "The epsilon at delta 1e-5 is proven for one sample of any two texts, measured or "
-     "not. " HOW_TO_READ,
+     "The epsilon at delta 1e-5, the largest over seeds, is proven for one sample of any two "
+     "texts, "
+     "measured or not. " HOW_TO_READ,
      "certified epsilon [nats]", REPORT_CERTIFIED, SCATTER},
     {"vectors", "Effective number of vectors",
      "The effective number of vectors of a text is exp of the entropy of its expected weights, "

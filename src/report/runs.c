@@ -36,6 +36,8 @@ static const struct place in_result[] = {
     {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
     {FIELD(seconds), {"seconds"}, 0, INFINITY, false},
     {FIELD(majority), {"test", "majority"}, 0, 1, false},
+    {FIELD(training_epsilon), {"dp", "pld", "epsilon"}, 0, INFINITY, false},
+    {FIELD(training_delta), {"dp", "delta"}, 0, 1, false},
 };
 static const struct place in_privacy[] = {
     {QUANTITY(REPORT_SUM_MAX), {"rd", "sum", "max"}, -INFINITY, INFINITY, true},
@@ -227,6 +229,8 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
                             run->path));
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
     if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
+    if (json_is_true(json_object_get(json_object_get(root, "dp"), "insecure_seed")))
+        run->training_epsilon = NAN; /* the seed can undo the noise */
     if (!report_is_reference(run->method)) {
         run->quantity[REPORT_CERTIFIED] = certified(run, root);
         take_guess(root, run);
@@ -304,6 +308,7 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
     }
     run->score[0] = run->score[1] = run->lambda_g = run->lambda_d = run->clip_sequence = NAN;
     run->validation = run->seconds = run->majority = run->eta = NAN;
+    run->training_epsilon = run->training_delta = NAN;
     for (size_t i = 0; i < NVDP_EXACT_FPRS; i++)
         run->tpr[0][i] = run->tpr[1][i] = NAN;
     run->path = nvdp__strdup(ctx, path);

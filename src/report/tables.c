@@ -397,11 +397,13 @@ static void note_privacy(struct report_table *table, const struct report *report
     note_bound(table, report);
     if (any(report, REPORT_EXACT_MAX))
         report_table_note(
-            table, "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
-                   "of BDP, for the worst of all pairs and on average over drawn pairs.");
+            table,
+            "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
+            "of BDP, for the worst of all pairs and on average over drawn pairs, mean over seeds.");
     if (any(report, REPORT_CERTIFIED))
         report_table_note(table, "certified eps: proven epsilon at delta 1e-5 for one sample of "
-                                 "any two texts, measured or not.");
+                                 "any two texts, measured or not. The texts that the encoder was "
+                                 "trained on are not covered.");
     if (any(report, REPORT_GUESS))
         report_table_note(table,
                           "guess: proven on average over texts and noise: a guess that is right .1 "
@@ -451,7 +453,8 @@ static void caution_of_texts(struct report_table *table, const struct report *re
 /* Notes how the runs were measured (with the same options: choose_measures()) and the consequences for the numbers. */
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
-    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0;
+    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0, seeded = 0;
+    char samples[NVDP__NUMBER_SIZE];
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
         if (!run->measured) continue;
@@ -460,10 +463,14 @@ static void caution_of_measures(struct report_table *table, const struct report 
         drawn += run->how.drawn;
         given_length += run->how.given_length;
         lonely += run->how.population < 2;
+        seeded += report_is_seeded(run);
     }
     if (measured == 0) return;
-    report_table_note(table, "Order of the divergences %g, delta %g, %g release%s of a text%s.",
-                      how->order, how->delta, how->releases, how->releases == 1 ? "" : "s",
+    report_table_note(table, "Order of the divergences %g, delta %g, %s of a text%s%s.", how->order,
+                      how->delta, report_say_samples(samples, how->releases),
+                      how->releases == 1
+                          ? ""
+                          : " together for named, exact eps and BDP, one sample for RD and bound",
                       how->same_length ? ", for pairs of texts with the same length" : "");
     for (size_t task = 0; task < report->tasks; task++)
         caution_of_texts(table, report, task);
@@ -473,6 +480,11 @@ static void caution_of_measures(struct report_table *table, const struct report 
             "In %zu of %zu runs, the texts are privatized token by token. Their lengths are public "
             "and distinguish most pairs, so the numbers hold only for texts of equal length.",
             given_length, measured);
+    if (seeded > 0)
+        report_table_note(table,
+                          "%zu of %zu runs drew the noise of their texts from the seed, which can "
+                          "undo it; their numbers hold for noise that nobody knows.",
+                          seeded, measured);
     if (lonely > 0)
         report_table_note(table,
                           "BDP is inf in %zu of %zu runs, whatever RD is, because some text has "

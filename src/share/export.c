@@ -962,7 +962,7 @@ static void give_result(const struct export *export, struct nvdp_privacy_report 
         .bytes = stat(export->options->out, &info) == 0 ? (uint64_t)info.st_size : 0,
         .privacy = privacy,
         .spent_samples = export->facts.spent.samples,
-        .spent_epsilon = export->facts.spent.epsilon,
+        .spent_epsilon = export->facts.counted ? export->facts.spent.epsilon : NAN,
         .spent_delta = export->facts.counted ? NVDP__LEDGER_DELTA : NAN,
         .spent_word_epsilon =
             export->facts.counted ? nvdp__spent_word_epsilon(&export->facts.spent) : NAN,

@@ -834,14 +834,17 @@ static void merge_checks(struct verify *all, const char *name, const struct veri
 
 /* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
  * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file.
- * So does a text with samples in several files, which only a ledger knows of. */
+ * So does a text with samples in several files, which only a ledger knows of. The statement also begins with a larger
+ * epsilon per person of another file. */
 static void take_weakest(struct verify *all, const char *name, size_t files,
                          const struct verify *weakest) {
     struct nvdp_verification *to = &all->found;
     const struct nvdp_verification *of = &weakest->found;
     char name_of[64], first[384] = "", bound[NVDP__BOUND_TEXT];
     struct nvdp__writer writer = {first, sizeof first, 0};
-    const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon;
+    const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon,
+               persons = of->person.persons > 0 &&
+                         (to->person.persons == 0 || to->person.epsilon > of->person.epsilon);
     nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
     if (files > 1 && isnan(to->spent_epsilon))
         nvdp__append(&writer, "No ledger counts all of these files: the samples of a text that is "
@@ -854,6 +857,16 @@ static void take_weakest(struct verify *all, const char *name, size_t files,
     if (larger)
         nvdp__append(&writer, "Over all texts only epsilon %s at delta %g is proven of all files. ",
                      nvdp__bound(bound, all->epsilon), NVDP__LEDGER_DELTA);
+    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", first,
+                   larger  ? "The file with the weakest guarantee: "
+                   : words ? "The file that proves least over all texts: "
+                           : "",
+                   of->guarantee);
+    if (persons && (to->person.persons == 0 || isinf(to->person.epsilon)))
+        nvdp__append(&writer, "Per person nothing is proven of some of the files. ");
+    else if (persons)
+        nvdp__append(&writer, "Per person only epsilon %s at delta %g is proven of all files. ",
+                     nvdp__bound(bound, to->person.epsilon), NVDP__LEDGER_DELTA);
     nvdp__snprintf(
         to->statement, sizeof to->statement,
         "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
@@ -861,11 +874,6 @@ static void take_weakest(struct verify *all, const char *name, size_t files,
         files, all->texts, first, words && !larger ? " over all texts" : "", name_of,
         (int)(sizeof to->statement - 640), of->statement);
     make_printable(to->statement, '\n');
-    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", first,
-                   larger  ? "The file with the weakest guarantee: "
-                   : words ? "The file that proves least over all texts: "
-                           : "",
-                   of->guarantee);
     to->useful = of->useful;
     to->certified = of->certified;
     to->epsilon = of->epsilon;

@@ -200,21 +200,23 @@ Test(analyses, exposures) {
     cr_assert_eq(report_write(ctx, report), NVDP_OK, "%s", nvdp_context_error(ctx));
     snprintf(path, sizeof path, "%s/tables/exposure.csv", report_directory(report));
     char *text = support_read(path);
-    support_contains(text, "\"private, epsilon 8 (10.00 bits)\",HSH,text,0,50,9.50,1.50,1.25 to "
-                           "1.75,0");
+    support_contains(
+        text, "\"private, epsilon 8 at delta 1e-05 (10.00 bits)\",HSH,text,0,50,9.50,1.50,1.25 to "
+              "1.75,0");
     support_contains(text, "plain (10.00 bits),HSH,text,30,1,0.50,10.00,-,100");
     support_contains(text, "HS,canary,1,9,");
     free(text);
     snprintf(path, sizeof path, "%s/tables/audit.txt", report_directory(report));
     text = support_read(path);
-    support_contains(text, "VIOLATION: worse, epsilon 2 is less private than promised.");
+    support_contains(text,
+                     "VIOLATION: worse, epsilon 2 at delta 1e-05 is less private than promised.");
     support_lacks(text, "VIOLATION: plain");
     free(text);
     snprintf(path, sizeof path, "%s/figures/exposure.dat", report_directory(report));
     text = support_read(path); /* canaries are not drawn; a single secret has no interval */
     support_contains(text, "# index 0: plain, HSH in text\n# occurrences\texposure\tlow\thigh\n"
                            "0.3\t1.5\t1.25\t1.75\n30\t10\t10\t10\n");
-    support_contains(text, "# index 1: private, epsilon 8, HSH in text\n");
+    support_contains(text, "# index 1: private, epsilon 8 at delta 1e-05, HSH in text\n");
     support_lacks(text, "HS in window");
     free(text);
     report_free(report);
@@ -225,7 +227,7 @@ Test(analyses, exposures) {
 Test(analyses, attacks) {
     struct nvdp_context *ctx = support_context();
     made_run_file("attacks", "analyses", "link.json",
-                  "{\"attack\": \"reidentify\", \"texts\": 872, \"releases\": 1, \"first\": 0.25, "
+                  "{\"attack\": \"reidentify\", \"texts\": 872, \"releases\": 3, \"first\": 0.25, "
                   "\"states\": 0.5, \"first_bound\": 0.125, \"ten_bound\": null, "
                   "\"first_interval\": [0.2, 0.3], \"first_chance\": 0.001, \"ten\": 0.5, "
                   "\"ten_interval\": [0.4, 0.6], \"ten_chance\": 0.01}");
@@ -236,9 +238,10 @@ Test(analyses, attacks) {
                   "{\"observed\": \"states\", \"metric\": \"first\", "
                   "\"value\": 0.75, \"interval\": [0.7, 0.8]}, {\"observed\": \"prior\", "
                   "\"metric\": \"first\", \"value\": 0.0625, \"interval\": [0.05, 0.07]}]}");
-    made_run_file("attacks", "analyses", "two.json",
-                  "{\"attack\": \"pair\", \"holds\": false, \"pairs\": [{\"right\": 0.5}, "
-                  "{\"right\": 0.75}]}");
+    made_run_file(
+        "attacks", "analyses", "two.json",
+        "{\"attack\": \"pair\", \"releases\": 2, \"holds\": false, \"pairs\": [{\"right\": 0.5}, "
+        "{\"right\": 0.75}]}");
     made_run_file("attacks", "analyses", "none.json", "{\"attack\": \"bag\"}");
     struct report *report = made_report(ctx, "attacks");
     support_contains(made_note(report, "none.json"), "nvdp attack --json, found another object");
@@ -246,9 +249,11 @@ Test(analyses, attacks) {
     char *text = report_written("attacks", "tables/attacks.csv");
     support_contains(
         text,
-        "link,reidentify,\"the text, among 872; 1 sample\",25.00,20.00 to 30.00,50.00,0.10,12.5 %");
+        "link,reidentify,\"the text, among 872; 3 samples\",25.00,20.00 to 30.00,50.00,0.10,12.5 "
+        "%");
+    support_contains(text, "link,reidentify,among the top ten; 3 samples,50.00,");
     support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25,20.1 %");
-    support_contains(text, "two,pair,which of two texts,62.50,-,-,50.00");
+    support_contains(text, "two,pair,which of two texts; 2 samples,62.50,-,-,50.00");
     free(text);
     text = report_written("attacks", "tables/attacks.txt");
     support_contains(text, "CAUTION: 3 of the texts of near are also among the public texts");
@@ -264,13 +269,52 @@ Test(analyses, attacks) {
     const char *bar = "<span>near, nearest, first: 12.50 %</span><div><i style=\"width:12.5%\"></i>"
                       "<b style=\"left:20.1%\"></b></div>";
     support_contains(text, bar);
-    support_contains(text, "two, pair, which of two texts: 62.50 %");
+    support_contains(text, "two, pair, which of two texts; 2 samples: 62.50 %");
     cr_expect(strstr(text, bar) < strstr(text, "Tables</h2>"));
     const char *warning = strstr(text, "VIOLATION: link shows more than the exact");
     cr_assert_not_null(warning);
     cr_expect(warning < strstr(text, "How to read the tables</h2>"));
     free(text);
     nvdp_context_free(ctx);
+}
+
+/* A measured number names its samples, delta and order, and is not rounded down; so is the epsilon of private training,
+ * unless a seed can undo its noise. */
+Test(analyses, samples_and_training) {
+    static const char measured[] =
+        "{\"order\": 1.1, \"n\": 4, \"complete\": true, \"adjacency\": \"all\", "
+        "\"infinite_share\": 0, \"rd\": {\"sum\": {\"max\": 1, \"mean\": 1}, "
+        "\"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"exact\": {\"worst\": 12.3401, "
+        "\"mean\": 1}, \"bdp\": {\"delta\": 1e-6, \"releases\": 3, \"best\": {\"epsilon\": 1}, "
+        "\"published\": {\"epsilon\": 1}}}";
+    made_run("samples", &(struct made_run){.name = "a",
+                                           .seed = 1,
+                                           .lambda = .1,
+                                           .validation = .8,
+                                           .score = .8,
+                                           .result = "\"dp\": {\"delta\": 0.01, \"pld\": "
+                                                     "{\"epsilon\": 4.0001}}"});
+    made_run_file("samples", "a", "privacy.json", measured);
+    char *text = report_written("samples", "index.html");
+    support_contains(
+        text, "the worst measured pair of texts has an exact epsilon of 12.35 for 3 "
+              "samples at delta 1e-06; the model of a run is proven to be (epsilon "
+              "4.001, delta 0.01)-differentially private for one training text (zero-out); ");
+    free(text);
+    text = report_written("samples", "tables/table1.md");
+    support_contains(text, "delta 1e-06, 3 samples of a text together for named, exact eps and "
+                           "BDP, one sample for RD and bound.");
+    free(text);
+    made_run("samples", &(struct made_run){.name = "a",
+                                           .seed = 1,
+                                           .lambda = .1,
+                                           .validation = .8,
+                                           .score = .8,
+                                           .result = "\"dp\": {\"delta\": 0.01, \"pld\": {"
+                                                     "\"epsilon\": 4}, \"insecure_seed\": true}"});
+    text = report_written("samples", "index.html");
+    support_lacks(text, "differentially private");
+    free(text);
 }
 
 /* The share of identified texts stands in the sentence of each method's selected setting, before the tables, and in the
@@ -295,8 +339,9 @@ Test(analyses, linkage) {
         made_run("linked", &measured[i]);
     char *text = report_written("linked", "index.html");
     const char *line =
-        "<strong>nvdp</strong> at lambda 0.1 scores 80.0 (accuracy); no proven bound was recorded, "
-        "and the largest measured divergence is 3.00 nats; someone who has the model and the 40 "
+        "<strong>nvdp</strong> at lambda 0.1 scores 80.0 (accuracy); no proven bound of one "
+        "sample at delta 1e-5 was recorded, and the largest measured divergence of one sample is 3 "
+        "nats at order 1.1; someone who has the model and the 40 "
         "measured texts names the right text for 21 % of the samples (chance 2.5 %).</li>";
     support_contains(text, line);
     cr_expect(strstr(text, line) < strstr(text, "Tables</h2>"));
@@ -315,7 +360,8 @@ Test(analyses, linkage) {
     bare.seed = 0;
     made_run("linked", &bare);
     text = report_written("linked", "index.html");
-    support_contains(text, "and the largest measured divergence is 3.00 nats (1 of 2 seeds); "
+    support_contains(text, "and the largest measured divergence of one sample is 3 nats at "
+                           "order 1.1 (1 of 2 seeds); "
                            "someone who has the model and the 40 measured texts names the right "
                            "text for 21 % of the samples (chance 2.5 %).</li>");
     free(text);

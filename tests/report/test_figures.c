@@ -411,7 +411,8 @@ Test(figures, a_sentence_per_method) {
                            "method was measured.</li>");
     support_contains(page,
                      "<li><strong>nvdp</strong> at lambda 1e-3 scores 80.0 (accuracy); no "
-                     "proven bound was recorded, and the measured divergence is infinite for "
+                     "proven bound of one sample at delta 1e-5 was recorded, and the measured "
+                     "divergence is infinite for "
                      "50.0 % of the pairs of texts; no attack on this method was measured.</li>");
     support_contains(page, "<li><strong>vib-fixed</strong> at C 3");
     support_contains(page, "; for one sample of any two texts, epsilon is proven to be at most ");

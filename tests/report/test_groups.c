@@ -718,7 +718,13 @@ Test(groups, privatized_texts_are_methods) {
     support_contains(table,
                      "BDP is inf in 3 of 4 runs, whatever RD is, because some text has fewer than");
     support_contains(table, "exact eps");
+    support_contains(table, "2 of 4 runs drew the noise of their texts from the seed, which");
     free(table);
+    char *page = report_written("texts", "index.html"); /* the folder's noise has no seed */
+    support_contains(page, "nothing is proven, because its seed can undo the noise of its texts, "
+                           "and the worst measured pair of texts has an exact epsilon of 150 for");
+    support_contains(page, "; the only proven guarantee is that of its text mechanism, and the ");
+    free(page);
     char *csv = report_written("texts", "data/groups.csv");
     support_contains(csv, "clip_sequence,eta,seeds");
     support_contains(csv, ",epsilon_max,");

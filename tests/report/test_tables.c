@@ -506,7 +506,7 @@ Test(tables, cautions) {
     "{\"epsilon\": 1}, \"published\": {\"epsilon\": 1}}}"
     make("cautions");
     char *text = report_written("cautions", "tables/table1.txt");
-    support_contains(text, "Order of the divergences 1.1, delta 1e-05, 1 release of a text.");
+    support_contains(text, "Order of the divergences 1.1, delta 1e-05, one sample of a text.");
     support_lacks(text, "CAUTION");
     free(text);
     struct made_run dev = {
@@ -531,7 +531,7 @@ Test(tables, cautions) {
     for (size_t i = 0; i < 2; i++) {
         made_run_file("cautions", "vtdp1", "privacy.json", unlike[i]);
         text = report_written("cautions", "tables/table1.md");
-        support_contains(text, "Order of the divergences 1.1, delta 1e-05, 1 release of a text.");
+        support_contains(text, "Order of the divergences 1.1, delta 1e-05, one sample of a text.");
         support_lacks(text, "CAUTION: sst2 was measured");
         support_lacks(text, "estimated from drawn pairs");
         free(text);
