@@ -39,7 +39,7 @@ enum { NVDP__BOUND_TEXT = 32 };
  * of the computation. Infinities and NaN are printed as "inf" and "nan". */
 const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value);
 
-/* Writes a lower bound likewise, but rounded down: "24.39" for 24.3951. */
+/* Writes a lower bound in the same form, rounded down: "24.39" for 24.3951. */
 const char *nvdp__bound_below(char text[NVDP__BOUND_TEXT], double value);
 
 /* Writes an upper bound of a probability as a percentage with one decimal, or with two significant digits below
