@@ -151,7 +151,7 @@ static nvdp_status gaussian(const struct curve *c, double *out) {
     if (isfinite(s.best))
         NVDP_RETURN_IF_FAILED(narrow(&s, c->epsilon[best > 0 ? best - 1 : 0],
                                      c->epsilon[best < GRID ? best + 1 : GRID]));
-    *out = -s.best * (1 + 1e-3);
+    *out = fabs(s.best) * (1 + 1e-3); /* never -0 */
     return NVDP_OK;
 }
 
@@ -358,9 +358,10 @@ static const struct nvdp_result_table pld_table = {
 
 static void print_rdp(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account *account = result;
-    char bound[NVDP__BOUND_TEXT];
-    nvdp_result_line(to, "by RDP", "epsilon %s at the best order, %g",
-                     nvdp__bound(bound, account->rdp_epsilon), account->rdp_order);
+    char bound[NVDP__BOUND_TEXT], order[48] = "";
+    if (account->rdp_order > 1)
+        nvdp__snprintf(order, sizeof order, " at the best order, %g", account->rdp_order);
+    nvdp_result_line(to, "by RDP", "epsilon %s%s", nvdp__bound(bound, account->rdp_epsilon), order);
 }
 
 const struct nvdp_result_table nvdp__result_account = {

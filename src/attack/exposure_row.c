@@ -52,13 +52,15 @@ static void print_curve(const void *result, struct nvdp_result_lines *to) {
 
 static void print_accountant(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_exposures *found = result;
-    char text[NVDP__BOUND_TEXT];
-    const bool proven = isfinite(found->upper);
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (!has_canaries(found)) return;
-    nvdp_result_line(to, "accountant", "%s%s%s",
-                     proven ? "<= " : "the accountant gives no guarantee",
-                     proven ? nvdp__bound(text, found->upper) : "",
-                     found->seeded ? ", for everyone who does not know the seed of the noise" : "");
+    if (!isfinite(found->upper))
+        nvdp_result_line(to, "accountant", "the accountant gives no guarantee");
+    else
+        nvdp_result_line(to, "accountant", "<= %s at delta %s, one training example (zero-out)%s",
+                         nvdp__bound(epsilon, found->upper), nvdp__bound(delta, found->audit.delta),
+                         found->seeded ? ", for everyone who does not know the seed of the noise"
+                                       : "");
 }
 
 /* clang-format off */

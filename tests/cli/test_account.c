@@ -155,6 +155,8 @@ Test(account, refusals) {
         {"--noise 1 --sample-rate .1 --steps 5 --examples 200000", "less than 1/N = 5e-06"},
         {"--noise 1 --vocab-epsilon=-2 --sample-rate .1 --steps 5",
          "epsilon of a further mechanism: expected"},
+        {"--noise 1 --vocab-delta 1e-5 --sample-rate .1 --steps 5",
+         "--delta: expected more than --vocab-delta 1e-05"},
         {"--epsilon inf --sample-rate .1 --steps 5", "--epsilon: expected a number above 0"},
         {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "noise of at most 1e6"},
     };
@@ -166,5 +168,9 @@ Test(account, refusals) {
     struct outcome outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 5 "
                                                "--examples 200000 --allow-weak-delta");
     support_contains(outcome.out, "delta is not");
+    program_release(&outcome);
+    outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 0");
+    support_contains(outcome.out, "adjacency zero-out, mu 0\n");
+    support_contains(outcome.out, "by RDP            epsilon 0\n");
     program_release(&outcome);
 }
