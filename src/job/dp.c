@@ -460,6 +460,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
                   number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
                   "order", dp->noise > 0 ? number(account.rdp_order) : json_null(), "insecure_seed",
                   dp->seeded, "statement", whole);
+    json_object_set_new(object, "example", json_string(scope->example));
     nvdp__dp_state(dp, object);
     if (risk_object != NULL) json_object_update(object, risk_object);
     if (json_object_set_new(root, "dp", object) != 0)
