@@ -113,8 +113,8 @@ struct nvdp_pair_attack {
     double right;
     /** Expected `right` of the best test, (1 + delta(0))/2; as exact as `exact`. */
     double right_max;
-    /** shown <= exact <= proven and right_interval.low <= most <= proven_right. If `bounded`, only `shown` and
-     * `right_interval` are compared with the bounds, not `exact` and `most` with proven ones. */
+    /** shown <= exact <= min(proven, certified) and right_interval.low <= most <= proven_right. If `bounded`, only
+     * `shown` and `right_interval` are compared with the bounds, not `exact` and `most` with proven ones. */
     bool holds;
     /** Interval of `right` (Clopper & Pearson 1934). It holds simultaneously with `shown`, for all pairs. */
     struct nvdp_interval right_interval;
@@ -126,7 +126,7 @@ struct nvdp_pair_attack {
     size_t word;
     /** Adjacent words of P that differ from those of Q, and of Q; 0 without a certificate per word. */
     size_t changed[2];
-    double proven; /**< proven epsilon for such a pair, at most `certified` */
+    double proven; /**< proven epsilon for texts that differ in so many words, else `certified` */
     /** Proven upper bound of `right` for such a pair; NaN: nothing is proven. */
     double proven_right;
 };

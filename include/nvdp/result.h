@@ -72,17 +72,17 @@ struct nvdp_result_row {
     /** Name in the text; NULL: no line, or `print` writes it. With `of`: the struct, or each of the list, is a line of a
      * grid, whose columns are the labelled rows of its table. */
     const char *label;
-    int decimals;                   /**< decimals of a real number in the text; 0: four digits */
-    const char *after;              /**< text after the number; NULL: none */
-    double scale;                   /**< factor of the number in the text; 0: 1 */
-    bool bound;                     /**< upper bound, rounded up; scale 100: % */
-    size_t error;                   /**< offset of a standard error; 0: none */
-    size_t array;                   /**< numbers that JSON lists; 0: no list */
-    size_t high;                    /**< offset of an interval's upper end */
-    size_t length;                  /**< offset of a list's length */
-    size_t length_width;            /**< size of that length in bytes */
-    bool indirect;                  /**< the member is a pointer to the struct or list */
-    enum nvdp_result_absent absent; /**< of this row in all views */
+    int decimals;        /**< decimals of a real number in the text; 0: four digits */
+    const char *after;   /**< text after the number; NULL: none */
+    double scale;        /**< factor of the number in the text; 0: 1 */
+    int bound;           /**< 1: upper bound, rounded up; -1: lower bound, down; scale 100: % */
+    size_t error;        /**< offset of a standard error; 0: none */
+    size_t array;        /**< numbers that JSON lists; 0: no list */
+    size_t high;         /**< offset of an interval's upper end */
+    size_t length;       /**< offset of a list's length */
+    size_t length_width; /**< size of that length in bytes */
+    bool indirect;       /**< the member is a pointer to the struct or list */
+    enum nvdp_result_absent absent;     /**< of this row in all views */
     const struct nvdp_result_table *of; /**< the table of a struct or list */
     /** Returns the text of an enum's value; in lines also of a flag's. */
     const char *(*word)(int value);

@@ -151,7 +151,7 @@ static nvdp_status gaussian(const struct curve *c, double *out) {
     if (isfinite(s.best))
         NVDP_RETURN_IF_FAILED(narrow(&s, c->epsilon[best > 0 ? best - 1 : 0],
                                      c->epsilon[best < GRID ? best + 1 : GRID]));
-    *out = -s.best * (1 + 1e-3);
+    *out = fabs(s.best) * (1 + 1e-3); /* never -0 */
     return NVDP_OK;
 }
 
@@ -358,9 +358,10 @@ static const struct nvdp_result_table pld_table = {
 
 static void print_rdp(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account *account = result;
-    char bound[NVDP__BOUND_TEXT];
-    nvdp_result_line(to, "by RDP", "epsilon %s at the best order, %g",
-                     nvdp__bound(bound, account->rdp_epsilon), account->rdp_order);
+    char bound[NVDP__BOUND_TEXT], order[48] = "";
+    if (account->rdp_order > 1)
+        nvdp__snprintf(order, sizeof order, " at the best order, %g", account->rdp_order);
+    nvdp_result_line(to, "by RDP", "epsilon %s%s", nvdp__bound(bound, account->rdp_epsilon), order);
 }
 
 const struct nvdp_result_table nvdp__result_account = {
@@ -399,10 +400,10 @@ static double half(const void *result) {
 
 static const struct nvdp_result_table membership_table = {
     .name = "membership",
-    .help = "guesses whether a text was trained on",
+    .help = "guesses whether an example was trained on",
     .rows = (const struct nvdp_result_row[]){
         {"prior", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_TEXT,
-         .help = "share of texts that were trained on", .real = half},
+         .help = "share of examples that were trained on", .real = half},
         {"bound", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_TEXT, .better = -1,
          .help = "largest chance of being right with the model",
          NVDP_RESULT_AT(struct nvdp_account_risk, membership)},
@@ -412,12 +413,12 @@ static void print_membership(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account_risk *risk = result;
     char with[NVDP__BOUND_TEXT], without[NVDP__BOUND_TEXT];
     nvdp_result_line(to, "membership",
-                     "a guess whether a text was trained on that is right 50 %% of the time "
+                     "a guess whether an example was trained on that is right 50 %% of the time "
                      "without the model is right at most %s of the time with it",
                      nvdp__share_bound(with, risk->membership));
     for (size_t i = 0; i < risk->guesses; i++)
         nvdp_result_line(to, i == 0 ? "other guesses" : "",
-                         "a guess about one training text that is right %s of the time without "
+                         "a guess about one training example that is right %s of the time without "
                          "the model is right at most %s of the time with it",
                          nvdp__share_bound(without, risk->guess[i].baseline),
                          nvdp__share_bound(with, risk->guess[i].bound));
@@ -427,27 +428,28 @@ static void print_replaced(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_account_risk *risk = result;
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     nvdp_result_line(to, "replacing one",
-                     "epsilon %s at delta %s if one training text is replaced by another",
+                     "epsilon %s at delta %s if one training example is replaced by another",
                      nvdp__bound(epsilon, risk->replaced_epsilon), nvdp__bound(delta, risk->delta));
 }
 
 const struct nvdp_result_table nvdp__result_risk = {
     .name = "risk",
-    .help = "what private training means for one training text",
+    .help = "what private training means for one training example",
     .sized = true,
     .rows =
         (const struct nvdp_result_row[]){
             {"adjacency", NVDP_RESULT_WORD, .scope = NVDP_SCOPE_MODEL,
-             .help =
-                 "two data sets are adjacent if one has nothing in place of a text of the other",
+             .help = "two data sets are adjacent if one has nothing in place of an example of the "
+                     "other",
              NVDP_RESULT_AT(struct nvdp_account_risk, struct_size), .word = zero_out},
             ROW(mu, NULL, NVDP_SCOPE_MODEL, -1, "mu of the Gaussian mechanism that leaks as much"),
-            ROW(replaced_epsilon, "nats", NVDP_SCOPE_MODEL, -1, "epsilon for replacing a text",
+            ROW(replaced_epsilon, "nats", NVDP_SCOPE_MODEL, -1, "epsilon for replacing an example",
                 .print = print_replaced),
             {"membership", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_MODEL,
-             .help = "guesses whether a text was trained on", .of = &membership_table,
+             .help = "guesses whether an example was trained on", .of = &membership_table,
              .print = print_membership},
-            {"guess", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_MODEL, .help = "guesses about one text",
+            {"guess", NVDP_RESULT_LIST, .scope = NVDP_SCOPE_MODEL,
+             .help = "guesses about one example",
              .offset = offsetof(struct nvdp_account_risk, guess), .of = &guess_table,
              NVDP_RESULT_LENGTH(struct nvdp_account_risk, guesses)},
             {0}},

@@ -216,10 +216,12 @@ nvdp_status nvdp_attack_verdict(struct nvdp_context *ctx, const struct nvdp_atta
 void nvdp__share_verdict(const struct nvdp__attacked *attacked, const char *what,
                          const struct nvdp_interval *interval, double baseline, double bound,
                          struct nvdp__writer *say) {
+    char most[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
     if (say->used > 0 || !(interval->low > bound)) return;
     nvdp__append(say,
-                 "%s: VIOLATION: %s: expected a share of at most %.6g, the bound that is proven "
+                 "%s: VIOLATION: %s: expected a share of at most %s, the bound that is proven "
                  "for guesses that are right with probability %.6g without samples; found at least "
-                 "%.6g with confidence 95 %%",
-                 attacked->name, what, bound, baseline, interval->low);
+                 "%s with confidence 95 %%",
+                 attacked->name, what, nvdp__bound(most, bound), baseline,
+                 nvdp__bound_below(least, interval->low));
 }

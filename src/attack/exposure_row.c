@@ -52,13 +52,15 @@ static void print_curve(const void *result, struct nvdp_result_lines *to) {
 
 static void print_accountant(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_exposures *found = result;
-    char text[NVDP__BOUND_TEXT];
-    const bool proven = isfinite(found->upper);
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (!has_canaries(found)) return;
-    nvdp_result_line(to, "accountant", "%s%s%s",
-                     proven ? "<= " : "the accountant gives no guarantee",
-                     proven ? nvdp__bound(text, found->upper) : "",
-                     found->seeded ? ", for everyone who does not know the seed of the noise" : "");
+    if (!isfinite(found->upper))
+        nvdp_result_line(to, "accountant", "the accountant gives no guarantee");
+    else
+        nvdp_result_line(to, "accountant", "<= %s at delta %s, one training example (zero-out)%s",
+                         nvdp__bound(epsilon, found->upper), nvdp__bound(delta, found->audit.delta),
+                         found->seeded ? ", for everyone who does not know the seed of the noise"
+                                       : "");
 }
 
 /* clang-format off */
@@ -108,7 +110,7 @@ static const struct nvdp_result_table accountant_table = {
 static const struct nvdp_result_table guesses_table = {
     .name = "guesses", .help = "a way to guess", .size = sizeof(struct nvdp_audit_guesses),
     .rows = (const struct nvdp_result_row[]){
-        ROW(nvdp_audit_guesses, epsilon, "nats", -1, "lower bound", .label = "epsilon >=", .decimals = 3),
+        ROW(nvdp_audit_guesses, epsilon, "nats", -1, "lower bound", .label = "epsilon >=", .decimals = 3, .bound = -1),
         ROW(nvdp_audit_guesses, in, "canaries", 0, "guesses that it was planted", .label = "guessed in"),
         ROW(nvdp_audit_guesses, out, "canaries", 0, "guesses that it was not", .label = "guessed out"),
         ROW(nvdp_audit_guesses, correct, "canaries", -1, "right guesses", .label = "right"),
@@ -161,11 +163,13 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
     const struct nvdp_exposures *found = of;
     const struct nvdp_canary_audit *a = &found->audit;
     const double shown = fmax(a->epsilon, a->curve_epsilon);
+    char least[NVDP__BOUND_TEXT], most[NVDP__BOUND_TEXT];
     if (a->canaries == 0 || shown <= found->upper) return;
     nvdp__append(say,
-                 "%s: VIOLATION: the canaries show epsilon >= %.4g at delta %g with confidence %g "
-                 "%%, but the accountant guarantees at most %.4g",
-                 attacked->name, shown, a->delta, 100 * a->confidence, found->upper);
+                 "%s: VIOLATION: the canaries show epsilon >= %s at delta %g with confidence %g "
+                 "%%, but the accountant guarantees at most %s",
+                 attacked->name, nvdp__bound_below(least, shown), a->delta, 100 * a->confidence,
+                 nvdp__bound(most, found->upper));
 }
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {

@@ -56,7 +56,7 @@ const struct nvdp_result_table nvdp__result_text_score = {
          NVDP_RESULT_AT(struct nvdp_text_score, interval.low), .absent = NVDP_ABSENT_EACH,
          .high = offsetof(struct nvdp_text_score, interval.high)},
         ROW(nvdp_text_score, baseline, NULL, 0, "success of the best guess without samples"),
-        ROW(nvdp_text_score, bound, NULL, -1, "proven bound", .label = "proven at most", .scale = 100, .bound = true),
+        ROW(nvdp_text_score, bound, NULL, -1, "proven bound", .label = "proven at most", .scale = 100, .bound = 1),
         {0}}};
 
 const struct nvdp_result_table nvdp__result_text_attack = {

@@ -127,15 +127,16 @@ static void verdict(const struct nvdp__attacked *attacked, const void *of,
     const struct nvdp__membership *found = of;
     const struct nvdp_canary_audit *audit = &found->audit;
     const double shown = fmax(audit->epsilon, audit->curve_epsilon);
+    char least[2][NVDP__BOUND_TEXT], most[2][NVDP__BOUND_TEXT];
     nvdp__learner_verdict(attacked, &found->scores, say);
     if (say->used > 0 || !has_audit(found) || (shown <= found->epsilon && audit->mu <= found->mu))
         return;
-    nvdp__append(
-        say,
-        "%s: VIOLATION: the coins that chose the shared texts show epsilon >= %.4g at "
-        "delta %g or mu >= %.4g with confidence %g %%, but at most %.4g and %.4g are proven",
-        attacked->name, shown, found->delta, audit->mu, 100 * audit->confidence, found->epsilon,
-        found->mu);
+    nvdp__append(say,
+                 "%s: VIOLATION: the coins that chose the shared texts show epsilon >= %s at "
+                 "delta %g or mu >= %s with confidence %g %%, but at most %s and %s are proven",
+                 attacked->name, nvdp__bound_below(least[0], shown), found->delta,
+                 nvdp__bound_below(least[1], audit->mu), 100 * audit->confidence,
+                 nvdp__bound(most[0], found->epsilon), nvdp__bound(most[1], found->mu));
 }
 
 static const char *const row_options[] = {NVDP__ATTACK_RUN_OPTIONS,

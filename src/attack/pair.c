@@ -160,15 +160,16 @@ static void set_proven(const struct attack *a, const struct nvdp__pair_words *wo
     if (words == NULL) return;
     if (pair->word == 0) nvdp__pair_change(words->data, pair->p, pair->q, pair->changed);
     const double mu = nvdp__pair_mu(&words->clip, pair->changed, a->options->releases);
-    pair->proven = fmin(all->certified, nvdp_gdp_epsilon(mu, a->options->delta));
+    pair->proven = nvdp_gdp_epsilon(mu, a->options->delta); /* also where `certified` is a claim */
     pair->proven_right = fmin(all->guess, nvdp_guess_bound(.5, mu / 2, 1, 0));
 }
 
-/* Compares what the attack found with what is proven. An upper bound may exceed the proven bound. */
-static bool holds(const struct nvdp_pair_attack *pair) {
-    const bool proven = pair->bounded || (pair->exact <= pair->proven * (1 + SLACK) + SLACK &&
+/* Compares what the attack found with what is proven or claimed. An upper bound may exceed the proven bound. */
+static bool holds(const struct nvdp_pair_attack *pair, double certified) {
+    const double limit = fmin(pair->proven, certified);
+    const bool proven = pair->bounded || (pair->exact <= limit * (1 + SLACK) + SLACK &&
                                           !(pair->right_max > pair->proven_right * (1 + SLACK)));
-    return pair->shown <= fmin(pair->exact, pair->proven + SLACK) * (1 + SLACK) &&
+    return pair->shown <= fmin(pair->exact, limit + SLACK) * (1 + SLACK) &&
            pair->right_interval.low <= pair->right_max * (1 + SLACK) &&
            !(pair->right_interval.low > pair->proven_right * (1 + SLACK)) && proven;
 }
@@ -247,7 +248,7 @@ nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_poste
         a.text[1] = i < whole ? pair->q : a.text[0] + 1;
         set_proven(&a, words, &made, pair);
         NVDP_TRY(distinguish(&a, pair));
-        pair->holds = holds(pair);
+        pair->holds = holds(pair, certified);
         made.weak = made.weak && pair->states <= .5;
         made.holds = made.holds && pair->holds;
         nvdp__meter_update(&meter, i + 1, (double)((i + 1) * options.samples), "sample", NAN);

@@ -85,12 +85,12 @@ static const struct nvdp_result_table pair_table = {
          .array = 2, .present = has_words},
         {.name = "apart", .type = NVDP_RESULT_REAL, .unit = "words", .scope = NVDP_SCOPE_PAIR,
          .help = "the larger of these two numbers", .label = "words", .real = words_apart, .present = has_words},
-        PAIR(shown, "nats", NVDP_SCOPE_PAIR, -1, "lower bound of epsilon", .label = "shown >=", .decimals = 4),
+        PAIR(shown, "nats", NVDP_SCOPE_PAIR, -1, "lower bound of epsilon", .label = "shown >=", .decimals = 4, .bound = -1),
         PAIR(ceiling, "nats", NVDP_SCOPE_PAIR, 0, "what a perfect test would have shown",
              .label = "ceiling", .decimals = 4),
-        PAIR(exact, "nats", NVDP_SCOPE_PAIR, -1, "exact epsilon", .label = "exact", .decimals = 4),
+        PAIR(exact, "nats", NVDP_SCOPE_PAIR, -1, "exact epsilon", .label = "exact", .decimals = 4, .bound = 1),
         PAIR(proven, "nats", NVDP_SCOPE_PAIR, -1, "proven epsilon for texts that differ in so many words",
-             .label = "proven", .decimals = 4, .bound = true, .present = has_words),
+             .label = "proven", .decimals = 4, .bound = 1, .present = has_words),
         PAIR(right, NULL, NVDP_SCOPE_PAIR, -1, "share of right guesses",
              .label = "right %", .scale = 100, .decimals = 2),
         {NAMED("right_interval", NVDP_RESULT_INTERVAL, right_interval.low, 0, "interval of right"),
@@ -99,9 +99,9 @@ static const struct nvdp_result_table pair_table = {
         PAIR(states, NULL, NVDP_SCOPE_PAIR, -1, "right without noise",
              .label = "no noise %", .scale = 100, .decimals = 2),
         {NAMED("most", NVDP_RESULT_REAL, right_max, -1, "expected right of the best test"),
-         .label = "at most %", .scale = 100, .decimals = 2, .bound = true},
+         .label = "at most %", .scale = 100, .decimals = 2, .bound = 1},
         PAIR(proven_right, NULL, NVDP_SCOPE_PAIR, -1, "proven upper bound of right for such texts",
-             .label = "proven %", .scale = 100, .decimals = 2, .bound = true, .present = has_words),
+             .label = "proven %", .scale = 100, .decimals = 2, .bound = 1, .present = has_words),
         {NAMED("held", NVDP_RESULT_COUNT, held[0], 0, "held-out samples of P and of Q"), .array = 2},
         {NAMED("hits", NVDP_RESULT_COUNT, hits[0], 0, "those that the test detects"), .array = 2},
         {NAMED("favours_q", NVDP_RESULT_FLAG, favors_q, 0, "the test detects Q")},
@@ -166,6 +166,7 @@ static void print_head(const struct nvdp__attacked *attacked, const void *of, FI
 static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                           struct nvdp__writer *say) {
     const struct nvdp_pair_attacks *found = of;
+    char text[6][NVDP__BOUND_TEXT];
     for (size_t i = 0; i < found->pairs; i++) {
         const struct nvdp_pair_attack *p = &found->pair[i];
         if (p->holds) continue;
@@ -178,12 +179,16 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
             nvdp__append(say, ", which differ in %zu adjacent words by %zu,", p->changed[0],
                          p->changed[1]);
         nvdp__append(say,
-                     " at delta %g: expected shown <= exact <= %s, found %.6g, %.6g, %.6g; and a "
-                     "lower bound of right below its upper bounds, found %.6g, %.6g, %.6g; "
+                     " at delta %g: expected shown <= exact <= %s, found %s, %s, %s; and a "
+                     "lower bound of right below its upper bounds, found %s, %s, %s; "
                      "confidence of shown and right: %g %%",
                      found->delta, p->proven < found->certified ? "proven" : promise(attacked),
-                     p->shown, p->exact, p->proven, p->right_interval.low, p->right_max,
-                     isnan(p->proven_right) ? 1 : p->proven_right, 100 * found->confidence);
+                     nvdp__bound_below(text[0], p->shown), nvdp__bound(text[1], p->exact),
+                     nvdp__bound(text[2], fmin(p->proven, found->certified)),
+                     nvdp__bound_below(text[3], p->right_interval.low),
+                     nvdp__bound(text[4], p->right_max),
+                     nvdp__bound(text[5], isnan(p->proven_right) ? 1 : p->proven_right),
+                     100 * found->confidence);
         return;
     }
 }

@@ -97,12 +97,22 @@ static double rounded(double value, int digits) {
     return place < 0 ? multiple(value * power, 1) / power : multiple(value, power) * power;
 }
 
-const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value) {
+/* Rounds up with sign 1, and down with sign -1. */
+static const char *write_bound(char text[NVDP__BOUND_TEXT], double value, int sign) {
     enum { DIGITS = 4 };
-    const double made = isfinite(value) && value != 0 ? rounded(value, DIGITS) : value;
+    const double made =
+        isfinite(value) && value != 0 ? sign * rounded(sign * value, DIGITS) : value;
     const bool plain = fabs(made) < 1e9 && fabs(made) >= 1e3; /* "12720", not "1.272e+04" */
     nvdp__snprintf(text, NVDP__BOUND_TEXT, plain ? "%.0f" : "%.4g", made);
     return text;
+}
+
+const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value) {
+    return write_bound(text, value, 1);
+}
+
+const char *nvdp__bound_below(char text[NVDP__BOUND_TEXT], double value) {
+    return write_bound(text, value, -1);
 }
 
 const char *nvdp__share_bound(char text[NVDP__BOUND_TEXT], double probability) {

@@ -30,7 +30,7 @@ void nvdp__print_wrapped(FILE *to, const char *text);
 /* Writes a text from a stranger's file so: every line begins with "> ", so that no line looks like the program's. */
 void nvdp__print_quoted(FILE *to, const char *text);
 
-/* ---- upper bounds as text: never below the value, always with the same number of digits ---- */
+/* ---- bounds as text: an upper bound is never below the value, a lower bound never above it ---- */
 
 enum { NVDP__BOUND_TEXT = 32 };
 
@@ -38,6 +38,9 @@ enum { NVDP__BOUND_TEXT = 32 };
  * 4.64297. A value within 1e-9 (relative) of such a number is printed as that number, which undoes rounding errors
  * of the computation. Infinities and NaN are printed as "inf" and "nan". */
 const char *nvdp__bound(char text[NVDP__BOUND_TEXT], double value);
+
+/* Writes a lower bound in the same form, rounded down: "24.39" for 24.3951. */
+const char *nvdp__bound_below(char text[NVDP__BOUND_TEXT], double value);
 
 /* Writes an upper bound of a probability as a percentage with one decimal, or with two significant digits below
  * 1 %, and returns the text: "13.8 %" for .13786, "0.29 %" for .00289, "100 %" for 1. */

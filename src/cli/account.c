@@ -64,6 +64,11 @@ static int check(struct cli *cli, const struct values *v) {
                          v->rate);
     if (!(v->delta > 0 && v->delta < 1))
         return cli_usage(cli, "option --delta: expected a number in (0, 1), found %g", v->delta);
+    if (v->vocab_delta >= v->delta)
+        return cli_usage(cli,
+                         "option --delta: expected more than --vocab-delta %g, which is a part of "
+                         "it, found %g",
+                         v->vocab_delta, v->delta);
     if (v->examples > 0 && v->delta * (double)v->examples >= 1 && !v->weak)
         return cli_usage(
             cli,

@@ -59,11 +59,13 @@ static void print(struct cli *cli, const struct values *v, const struct nvdp_sam
 }
 
 static int check_claim(struct cli *cli, const struct values *v, const struct nvdp_sample_audit *a) {
+    char least[NVDP__BOUND_TEXT];
     if (!isfinite(v->claimed) || a->epsilon <= v->claimed) return CLI_SUCCESS;
     return cli_error(cli, CLI_FAILURE,
-                     "VIOLATION: the samples show epsilon >= %.4g at delta %g with confidence %g "
+                     "VIOLATION: the samples show epsilon >= %s at delta %g with confidence %g "
                      "%%, but the claim is at most %g",
-                     a->epsilon, a->delta, 100 * a->confidence, v->claimed);
+                     nvdp__bound_below(least, a->epsilon), a->delta, 100 * a->confidence,
+                     v->claimed);
 }
 
 static int audit(struct cli *cli, const struct values *v, struct nvdp_samples *p,

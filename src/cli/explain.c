@@ -215,7 +215,7 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
     CLI_TRY(answer(cli, v, &any, "proven"));
     if (cli->json || epsilon == 0) return CLI_SUCCESS;
     printf("\nIf a sequence clip proves this epsilon (C = %s), the bounds are lower:\n\n",
-           nvdp__bound(text, clip.clip));
+           nvdp__bound_below(text, clip.clip)); /* the largest that does */
     return answer(cli, v, &clip, "proven");
 }
 
@@ -366,7 +366,7 @@ static void print(const struct values *v, double nats) {
     const double some = v->texts < 20 ? (1 + 1 / texts) / 2 : .1; /* above chance */
     const double log_some[] = {log(some), log1p(-some)},
                  log_one[] = {-log(texts), log1p(-1 / texts)};
-    char text[96], a[24], factor[NVDP__BOUND_TEXT];
+    char text[96], a[24], factor[NVDP__BOUND_TEXT], least[NVDP__BOUND_TEXT];
     printf("Samples of any two texts have a Renyi divergence of at most %g nats, order %g, in both "
            "directions, over all\nshared data (the row \"sum\" of nvdp privacy). No reader who has "
            "the model exceeds the column \"bound\".\nThe column \"Gaussian\" is an example: "
@@ -382,17 +382,18 @@ static void print(const struct values *v, double nats) {
     snprintf(text, sizeof text, "name the right one of %zu texts", v->texts);
     row(text, 1 / texts, nvdp_renyi_probability_bound(v->order, nats, 1 / texts), named(texts, mu));
     printf("\nOn average (geometric mean), samples favor the right text over another by a factor "
-           "of at most e^%g = %s. Naming\n%s of %zu texts needs at least %.3g nats, naming all "
+           "of at most e^%g = %s. Naming\n%s of %zu texts needs at least %s nats, naming all "
            "of them log %zu = %.3g. If NATS is a mean over pairs,\nsome pairs are farther apart; a "
            "maximum over measured pairs is no bound for other texts.\n\n",
            nats, nvdp__bound(factor, exp(nats)), share(some, a), v->texts,
-           nvdp_renyi_discrete(v->order, 2, log_some, log_one), v->texts, log(texts));
+           nvdp__bound_below(least, nvdp_renyi_discrete(v->order, 2, log_some, log_one)), v->texts,
+           log(texts));
     char clip[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
     const double radius = sqrt(nats / (2 * v->order));
     printf("If a sequence clip proves these nats (C = %s), at most %s name the right one of %zu "
-           "texts: nvdp explain\n--clip-sequence %.6g\n\n",
-           nvdp__bound(clip, radius),
-           nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0)), v->texts, radius);
+           "texts: nvdp explain\n--clip-sequence %s\n\n",
+           nvdp__bound_below(clip, radius),
+           nvdp__share_bound(share, nvdp_guess_bound(1 / texts, radius, 1, 0)), v->texts, clip);
     puts(
         "Sources: for two texts (1 + TV)/2 with TV <= sqrt(1 - e^-KL) (Bretagnolle & Huber 1979), "
         "where KL is at most\na divergence of an order above 1; otherwise the data processing "

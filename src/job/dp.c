@@ -5,6 +5,7 @@
 #include "account/account.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/sentence.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -121,20 +122,21 @@ static nvdp_status check_before(const struct nvdp__dp *dp, double epsilon) {
                             "choose a larger budget, or a starting model with a smaller "
                             "{target-epsilon} and {target-delta}"}};
     struct nvdp_dp_guarantee sum = {0, 0};
+    char cost[NVDP__BOUND_TEXT];
     for (size_t i = 0; i < NVDP__DP_BEFORE; i++) {
         const struct nvdp_dp_guarantee *of = &dp->before[i];
         sum = (struct nvdp_dp_guarantee){sum.epsilon + of->epsilon, sum.delta + of->delta};
         if (has(of) && sum.delta >= dp->delta)
             return nvdp__fail(
                 dp->ctx, NVDP_ERR_ARGUMENT,
-                "option {target-delta}: expected more than %s, %.3g per example, found %.3g; %s",
-                names[i].whose, sum.delta, dp->delta,
+                "option {target-delta}: expected more than %s, %s per example, found %.3g; %s",
+                names[i].whose, nvdp__bound(cost, sum.delta), dp->delta,
                 nvdp__with_options(dp->ctx, names[i].less).text);
         if (has(of) && epsilon > 0 && sum.epsilon >= epsilon)
             return nvdp__fail(
                 dp->ctx, NVDP_ERR_ARGUMENT,
-                "option {target-epsilon}: expected more than %s, %.4g per example, found %g; %s",
-                names[i].whose, sum.epsilon, epsilon,
+                "option {target-epsilon}: expected more than %s, %s per example, found %g; %s",
+                names[i].whose, nvdp__bound(cost, sum.epsilon), epsilon,
                 nvdp__with_options(dp->ctx, names[i].less).text);
     }
     return NVDP_OK;
@@ -458,6 +460,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
                   number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
                   "order", dp->noise > 0 ? number(account.rdp_order) : json_null(), "insecure_seed",
                   dp->seeded, "statement", whole);
+    json_object_set_new(object, "example", json_string(scope->example));
     nvdp__dp_state(dp, object);
     if (risk_object != NULL) json_object_update(object, risk_object);
     if (json_object_set_new(root, "dp", object) != 0)

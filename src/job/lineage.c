@@ -7,6 +7,7 @@
 #include "base/sentence.h"
 #include "job/dp.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,48 @@ static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct
     return file || nvdp__overlap_counts(overlap, seen.texts);
 }
 
+/* Returns the largest number of texts in an example: of those in a row, or of consecutive ones in
+ * a window, where a word takes a token or more. */
+static size_t texts_of_example(struct nvdp__seen seen) {
+    size_t most = 1;
+    for (size_t at = 0; seen.texts != NULL && at < seen.texts->count; at++) {
+        const struct nvdp__seen_text *text = &seen.texts->text[at];
+        size_t tokens = 2 + 2, end = at + 1, last = seen.texts->count; /* special, both ends */
+        if (seen.length > 0)
+            for (; end < last && tokens <= seen.length; end++)
+                tokens += seen.texts->text[end].words;
+        else
+            while (end < last && seen.texts->text[end].row == text->row)
+                end++;
+        most = nvdp__max(most, end - at);
+    }
+    return most;
+}
+
+/* Returns the largest number of examples of an entry's training that one example of these texts
+ * may share texts with. */
+static double examples_of(const json_t *entry, struct nvdp__seen seen) {
+    const json_t *files = json_object_get(entry, "sha256"),
+                 *windows = json_object_get(entry, "windows"),
+                 *length = json_object_get(entry, "length");
+    bool same = true; /* all files, hence the same documents or rows */
+    for (size_t i = 0; i < seen.files; i++)
+        same = same && has(files, seen.sha256[i]);
+    if (same && seen.length > 0 && (size_t)json_integer_value(length) == seen.length) return 1;
+    const double each = windows != NULL ? json_number_value(windows) : 1;
+    const bool within = same && (windows != NULL || seen.length == 0);
+    return within ? each : each * (double)texts_of_example(seen);
+}
+
+/* Returns the guarantee for a group of examples (Vadhan 2017, Lemma 2.2). */
+static struct nvdp_dp_guarantee of_group(const json_t *dp, double examples) {
+    const double epsilon = json_number_value(json_array_get(dp, 0)),
+                 delta = json_number_value(json_array_get(dp, 1));
+    if (examples == 1) return (struct nvdp_dp_guarantee){epsilon, delta};
+    const double times = epsilon > 0 ? expm1(examples * epsilon) / expm1(epsilon) : examples;
+    return (struct nvdp_dp_guarantee){examples * epsilon, delta > 0 ? fmin(times * delta, 1) : 0};
+}
+
 /* Takes the maximum over entries, because the guarantee of an entry includes those of earlier
  * entries that saw the same texts. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
@@ -253,8 +296,9 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
         }
         if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
             return refuse(ctx, entry, seen, &overlap);
-        largest.epsilon = fmax(largest.epsilon, json_number_value(json_array_get(dp, 0)));
-        largest.delta = fmax(largest.delta, json_number_value(json_array_get(dp, 1)));
+        const struct nvdp_dp_guarantee of = of_group(dp, examples_of(entry, seen));
+        largest.epsilon = fmax(largest.epsilon, of.epsilon);
+        largest.delta = fmax(largest.delta, of.delta);
     }
     *out = largest;
     return NVDP_OK;
@@ -278,11 +322,15 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
         fputs("texts that are not recorded", to);
     if (digests != NULL && !was_private(entry))
         nvdp__fprintf(to, " (%zu different texts)", digests->count);
-    if (was_private(entry))
-        nvdp__fprintf(to, " (epsilon %s at delta %s%s)",
-                      nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
-                      nvdp__bound(delta, json_number_value(json_array_get(dp, 1))),
-                      json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
+    if (!was_private(entry)) return;
+    nvdp__fprintf(to, " (epsilon %s at delta %s",
+                  nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
+                  nvdp__bound(delta, json_number_value(json_array_get(dp, 1))));
+    if (json_integer_value(json_object_get(entry, "windows")) > 1)
+        nvdp__fprintf(to, " for each of up to %" PRId64 " examples from a document",
+                      (int64_t)json_integer_value(json_object_get(entry, "windows")));
+    nvdp__fprintf(to, "%s)",
+                  json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
 
 /* Returns whether an earlier entry has the same description, so that it need not be named again. */

@@ -5,7 +5,9 @@
  * training last:
  *   {"run": "runs/base", "sha256": ["..."], "files": ["SST-2/train.tsv"], "digests": "0123456789abcdef",
  *   "dp": [epsilon, delta], "seed": true, "vocabulary": true}
- * `dp` is missing if the training was not private. `seed` is present if its noise came from a
+ * `dp` is missing if the training was not private. It is for one example. If that was a window
+ * of a document, or a pair of its parts, `windows` is the largest number of examples of one
+ * document, and `length` that of the windows (missing for pairs). `seed` is present if its noise came from a
  * seed, `vocabulary` if the vocabulary was trained on the original texts. `sha256` is missing if
  * the texts are not known. `digests` names a part of seen_texts.bin in the record's folder
  * (seen_texts.c); without it only whole files can be compared. List and digests are for the
@@ -105,6 +107,7 @@ struct nvdp__seen {
     const char (*sha256)[NVDP__DIGEST_HEX];
     const char *const *path;              /* [files]; NULL: not recorded */
     const struct nvdp__seen_texts *texts; /* NULL: individual texts are not known */
+    size_t length; /* of an example in tokens, which may hold several texts; 0: it is a row */
 };
 
 /* Zero the struct, read it, release it. */
@@ -127,7 +130,8 @@ nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *li
                               const char *run, struct nvdp__seen seen, bool vocabulary);
 /* Returns whether one of the trainings saw the text file with this digest. */
 bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256);
-/* Computes the guarantee of all entries for an example of these texts; 0, 0 if none saw any.
+/* Computes the guarantee of all entries for an example of these texts; 0, 0 if none saw any. An
+ * entry whose examples were smaller counts as for a group of them.
  * Returns NVDP_ERR_ARGUMENT if an entry saw them, or may have seen them, without privacy or with
  * noise from a seed. Noise from a seed is accepted if `seeded`, because the statement of this
  * training then mentions a seed as well. */

@@ -74,14 +74,15 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
         status = nvdp_account_risk(ctx, &run, out->account, NVDP__DP_BASELINES, nvdp__dp_baselines,
                                    out->risk);
     if (status != NVDP_OK) return nvdp__fail_prefix(ctx, status, directory);
-    const struct nvdp_dp_facts facts = {.clip = clip,
-                                        .examples = out->examples,
-                                        .seeded = out->seeded,
-                                        .shows = is(dp, "public", "rate") ? NVDP_DP_PUBLIC_RATE
-                                                 : is(dp, "public", "divisor")
-                                                     ? NVDP_DP_PUBLIC_DIVISOR
-                                                     : NVDP_DP_PUBLIC_NOT_TOLD,
-                                        .risk = out->risk};
+    const struct nvdp_dp_facts facts = {
+        .example = json_string_value(json_object_get(dp, "example")),
+        .clip = clip,
+        .examples = out->examples,
+        .seeded = out->seeded,
+        .shows = is(dp, "public", "rate")      ? NVDP_DP_PUBLIC_RATE
+                 : is(dp, "public", "divisor") ? NVDP_DP_PUBLIC_DIVISOR
+                                               : NVDP_DP_PUBLIC_NOT_TOLD,
+        .risk = out->risk};
     return statement != NULL ? nvdp_account_statement(ctx, &run, &facts, out->account, statement)
                              : NVDP_OK;
 }
@@ -141,11 +142,11 @@ static void print_guarantee(const void *result, struct nvdp_result_lines *to) {
     if (t->delta_default)
         nvdp_result_line(to, "",
                          "delta is half of 1/N for %" PRIu64
-                         " training texts, because --target-delta was not given",
+                         " training examples, because --target-delta was not given",
                          t->examples);
     nvdp_result_line(to, "",
-                     "zero-out: adjacent data sets have a text or nothing in its place; the number "
-                     "N of texts is public");
+                     "zero-out: adjacent data sets have an example or nothing in its place; the "
+                     "number N of examples is public");
 }
 
 const struct nvdp_result_table nvdp__result_training = {
@@ -163,11 +164,11 @@ const struct nvdp_result_table nvdp__result_training = {
         {"noise", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, 1, "noise multiplier",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.noise)},
         {"sample_rate", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, -1,
-         "chance that a step draws a given text",
+         "chance that a step draws a given example",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.rate)},
         {"steps", NVDP_RESULT_COUNT, "steps", NVDP_SCOPE_MODEL, 0, "number of steps",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.steps)},
-        ROW(examples, "texts", NVDP_SCOPE_MODEL, 0, "number of training texts; public"),
+        ROW(examples, "examples", NVDP_SCOPE_MODEL, 0, "number of training examples; public"),
         {"insecure_seed", NVDP_RESULT_FLAG, NULL, NVDP_SCOPE_MODEL, 0,
          "the noise came from a seed, which can undo it",
          NVDP_RESULT_AT(struct nvdp_training_privacy, seeded)},

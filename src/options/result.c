@@ -288,15 +288,17 @@ void nvdp_result_line(struct nvdp_result_lines *to, const char *name, const char
     va_end(args);
 }
 
-/* Appends a number: a bound rounded up, others to the nearest, with the row's decimals, or if it sets none with few
- * significant digits, and thousands as whole numbers. */
+/* Appends a number: an upper bound rounded up, a lower bound down, others to the nearest, with the row's decimals, or
+ * if it sets none with few significant digits, and thousands as whole numbers. */
 static void say_number(const struct nvdp_result_row *row, double value, struct nvdp__writer *to) {
     const double scaled = (row->scale != 0 ? row->scale : 1) * value;
     char text[NVDP__BOUND_TEXT];
-    if (row->bound && row->decimals > 0)
+    if (row->bound != 0 && row->decimals > 0)
         nvdp__append(to, "%.*f", row->decimals,
-                     ceil(scaled * pow(10, row->decimals)) / pow(10, row->decimals));
-    else if (row->bound)
+                     -row->bound * nvdp__lower_bound(-row->bound * scaled, row->decimals));
+    else if (row->bound < 0)
+        nvdp__append(to, "%s", nvdp__bound_below(text, scaled));
+    else if (row->bound > 0)
         nvdp__append(to, "%s",
                      row->scale == 100 ? nvdp__share_bound(text, value)
                                        : nvdp__bound(text, scaled));

@@ -200,6 +200,17 @@ nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
         "next-sentence prediction: expected a sentence of at least 2 tokens, found none");
 }
 
+size_t nvdp__examples_of_document(const struct nvdp__examples *examples,
+                                  const struct nvdp__corpus *corpus) {
+    size_t most = 0, document = 0, count = 0;
+    for (size_t i = 0; i < examples->count; i++) {
+        for (; examples->at[i].first >= nvdp__corpus_document(corpus, document + 1); document++)
+            count = 0;
+        most = nvdp__max(most, ++count);
+    }
+    return most;
+}
+
 /* ---- planted secrets ---- */
 
 nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,

@@ -63,6 +63,9 @@ nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
                                      const struct nvdp__corpus *corpus,
                                      const struct nvdp__piece_table *pieces, size_t length,
                                      uint64_t seed);
+/* Returns the largest number of examples from one document. Call before examples are planted. */
+size_t nvdp__examples_of_document(const struct nvdp__examples *examples,
+                                  const struct nvdp__corpus *corpus);
 /* Adds the planted secrets that are windows of their own. */
 nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
                                    const struct nvdp__plants *plants);

@@ -181,7 +181,7 @@ static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     nvdp_status status = NVDP_OK;
     struct nvdp__seen_texts texts = {0};
     const struct nvdp__seen seen = {c->texts, (const char(*)[NVDP__DIGEST_HEX])t->digest, c->text,
-                                    &texts};
+                                    &texts, c->length};
     const bool trains = c->init == NULL && c->vocab == NULL && !nvdp__private_vocabulary(t);
     NVDP_TRY(nvdp__seen_texts_of_files(t->ctx, c->text, c->texts, &texts));
     NVDP_TRY(lineage_before(t));
@@ -196,6 +196,15 @@ cleanup:
 
 /* ---- memory ---- */
 
+/* Adds to the run's entry of the lineage how its examples divide a document. */
+static void record_examples(const struct nvdp__pretrainer *t) {
+    json_t *list = t->lineage.list, *own = json_array_get(list, json_array_size(list) - 1);
+    const size_t most = nvdp__examples_of_document(&t->examples, &t->corpus);
+    json_object_set_new(own, "windows", json_integer((json_int_t)most));
+    if (!nvdp__next_sentence(t->config.objective))
+        json_object_set_new(own, "length", json_integer((json_int_t)t->config.length));
+}
+
 /* Lists the examples of private training, each a window or pair; they are the same in every
  * step. */
 static nvdp_status open_private(struct nvdp__pretrainer *t) {
@@ -205,6 +214,7 @@ static nvdp_status open_private(struct nvdp__pretrainer *t) {
         nvdp__next_sentence(c->objective)
             ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
+    record_examples(t);
     NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity,
                                         t->examples.count, sizeof *t->job.order));

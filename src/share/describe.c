@@ -608,7 +608,10 @@ static bool is_bound(const char *key) {
                                         "clip_word",
                                         "information_bits",
                                         "right",
+                                        "delta",
+                                        "start",
                                         "training_delta",
+                                        "vocabulary",
                                         "weights_distance",
                                         "mu",
                                         "nats"};

@@ -355,7 +355,7 @@ static void append_training(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(writer,
                      "Only training with differential privacy limits that. Its owner states that "
                      "this encoder was trained so, with epsilon %s at delta %s for one training "
-                     "text (zero-out); what it knew before is not part of that.\n",
+                     "example (zero-out); what it knew before is not part of that.\n",
                      nvdp__bound(epsilon, facts->training_epsilon),
                      nvdp__bound(delta, facts->training_delta));
 }

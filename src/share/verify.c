@@ -484,7 +484,7 @@ static void check_training(struct verify *v) {
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (!isnan(v->facts.training_epsilon))
         check(v, NVDP_VERDICT_OPEN, "the encoder was trained privately",
-              "its owner states epsilon %s at delta %s for one training text (zero-out)",
+              "its owner states epsilon %s at delta %s for one training example (zero-out)",
               nvdp__bound(epsilon, v->facts.training_epsilon),
               nvdp__bound(delta, v->facts.training_delta));
 }

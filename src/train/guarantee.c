@@ -76,7 +76,7 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
         fputs(" The encoder was trained privately, as its owner states.", to);
         return;
     }
-    nvdp__fprintf(to, " One training text (zero-out): epsilon %s at delta %s",
+    nvdp__fprintf(to, " One training example (zero-out): epsilon %s at delta %s",
                   nvdp__bound(epsilon, of->training_epsilon),
                   nvdp__bound(delta, of->training_delta));
     if (isfinite(of->training_mu)) nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu));

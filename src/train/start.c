@@ -167,7 +167,7 @@ nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     NVDP_TRY(nvdp__file_sha256(t->ctx, file, t->texts));
     if (t->texts_known) NVDP_TRY(read_texts(t, file, &texts));
     const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX]) & t->texts,
-                                    (const char *const *)&file, t->texts_known ? &texts : NULL};
+                                    (const char *const *)&file, t->texts_known ? &texts : NULL, 0};
     NVDP_TRY(nvdp__lineage_read(t->ctx, t->config.model, &t->lineage));
     NVDP_TRY(check_fold(t));
     if (nvdp__dp_wanted(&t->config.dp))

@@ -909,15 +909,16 @@ Test(texts, words_in_which_two_texts_differ) {
 }
 
 static struct nvdp_pair_attacks attack_words(struct nvdp__text_attack *a,
-                                             const struct nvdp__pair_words *of, const char *pair) {
+                                             const struct nvdp__pair_words *of, const char *pair,
+                                             double certified) {
     struct nvdp_pair_attacks found = NVDP_RESULT(struct nvdp_pair_attacks);
     struct nvdp_config *config = NULL;
     cr_assert_eq(nvdp_attack_config_create(a->ctx, &config), NVDP_OK);
     support_set(a->ctx, config, "pairs", "4");
     support_set(a->ctx, config, "samples", "400");
     if (pair != NULL) support_set(a->ctx, config, "pair", pair);
-    cr_assert_eq(nvdp__attack_pairs(a->ctx, a->attacked.set, of, INFINITY, config, &found), NVDP_OK,
-                 "%s", nvdp_context_error(a->ctx));
+    cr_assert_eq(nvdp__attack_pairs(a->ctx, a->attacked.set, of, certified, config, &found),
+                 NVDP_OK, "%s", nvdp_context_error(a->ctx));
     nvdp_config_free(config);
     return found;
 }
@@ -939,7 +940,7 @@ Test(texts, of_pairs_one_word_apart) {
             char text[1000] = "";
             struct nvdp__writer say = {text, sizeof text, 0};
             const struct nvdp__attacked attacked = {.name = "run", .claimed = NAN};
-            struct nvdp_pair_attacks found = attack_words(&a, &its, NULL);
+            struct nvdp_pair_attacks found = attack_words(&a, &its, NULL, INFINITY);
             size_t broken = 0;
             cr_assert_eq(found.pairs, 8);
             cr_expect_eq(found.word_epsilon,
@@ -964,11 +965,17 @@ Test(texts, of_pairs_one_word_apart) {
             its.clip.word *= .002;
         }
         /* without the words, nothing is compared */
-        struct nvdp_pair_attacks found = attack_words(&a, NULL, NULL);
+        struct nvdp_pair_attacks found = attack_words(&a, NULL, NULL, INFINITY);
         cr_expect(found.holds && found.pairs == 4 && isnan(found.word_epsilon));
         cr_expect(found.pair[0].changed[0] == 0 && isinf(found.pair[0].proven));
         nvdp_pair_attacks_free(&found);
-        found = attack_words(&a, &its, "0,1");
+        /* a false claim is broken, and does not count as proven */
+        its.clip.word = clip->word;
+        found = attack_words(&a, &its, "0,1", 1e-6);
+        cr_expect(!found.holds && found.pair[0].proven > 1e-6);
+        its.clip.word *= .002 * .002;
+        nvdp_pair_attacks_free(&found);
+        found = attack_words(&a, &its, "0,1", INFINITY);
         cr_expect(!found.holds && found.pairs == 1 && found.pair[0].word == 0);
         nvdp_pair_attacks_free(&found);
         release_made(&a);

@@ -35,6 +35,14 @@ Test(bound, lower_bounds) {
     cr_expect_eq(nvdp__lower_bound(3.984 * (1 - 1e-12), 3), 3.984);
     cr_expect(nvdp__lower_bound(0, 3) == 0 && !signbit(nvdp__lower_bound(0, 3)));
     cr_expect(isnan(nvdp__lower_bound(NAN, 3)));
+    static const struct {
+        double value;
+        const char *text;
+    } row[] = {{24.3951, "24.39"}, {16 * (1 - 1e-12), "16"}, {15.99999, "15.99"}, {0, "0"},
+               {12719, "12710"},   {-1.23456, "-1.235"},     {INFINITY, "inf"}};
+    char text[NVDP__BOUND_TEXT];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        cr_expect_str_eq(nvdp__bound_below(text, row[i].value), row[i].text, "%g", row[i].value);
 }
 
 Test(bound, known_shares) {

@@ -68,13 +68,13 @@ static double part(const json_t *object, const char *key) {
 Test(account, of_a_run) {
     const char *run = support_scratch_path("private"), *bare = support_scratch_path("bare"),
                *noisy = support_scratch_path("noisy");
-    static const char *const said[] = {
-        "private training  epsilon 3 at delta ",
-        ", adjacency zero-out, mu ",
-        "delta is half of 1/N for ",
-        "because --target-delta was not given",
-        "the number N of texts is public",
-        "membership        a guess whether a text was trained on that is right 50 % of the time"};
+    static const char *const said[] = {"private training  epsilon 3 at delta ",
+                                       ", adjacency zero-out, mu ",
+                                       "delta is half of 1/N for ",
+                                       "because --target-delta was not given",
+                                       "the number N of examples is public",
+                                       "membership        a guess whether an example was trained "
+                                       "on that is right 50 % of the time"};
     struct outcome outcome = program_expect(
         0, "train %s --method base --epochs 1 --dp-batch 20 --target-epsilon 3 --out %s",
         program_train_options(), run);
@@ -103,6 +103,8 @@ Test(account, of_a_run) {
         const double bound = number(made[k], "membership", "bound");
         cr_expect(bound > 0.5 && bound < 1, "%g", bound);
     }
+    support_contains(json_string_value(json_object_get(made[0], "statement")),
+                     "An example is one text or pair of texts of the train file. ");
     support_contains(json_string_value(json_object_get(made[0], "statement")),
                      "the probability is B/N");
     json_decref(made[0]);
@@ -155,6 +157,8 @@ Test(account, refusals) {
         {"--noise 1 --sample-rate .1 --steps 5 --examples 200000", "less than 1/N = 5e-06"},
         {"--noise 1 --vocab-epsilon=-2 --sample-rate .1 --steps 5",
          "epsilon of a further mechanism: expected"},
+        {"--noise 1 --vocab-delta 1e-5 --sample-rate .1 --steps 5",
+         "--delta: expected more than --vocab-delta 1e-05"},
         {"--epsilon inf --sample-rate .1 --steps 5", "--epsilon: expected a number above 0"},
         {"--epsilon 1 --vocab-epsilon 2 --sample-rate .1 --steps 5", "noise of at most 1e6"},
     };
@@ -166,5 +170,9 @@ Test(account, refusals) {
     struct outcome outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 5 "
                                                "--examples 200000 --allow-weak-delta");
     support_contains(outcome.out, "delta is not");
+    program_release(&outcome);
+    outcome = program_expect(0, "account --noise 1 --sample-rate .1 --steps 0");
+    support_contains(outcome.out, "adjacency zero-out, mu 0\n");
+    support_contains(outcome.out, "by RDP            epsilon 0\n");
     program_release(&outcome);
 }

@@ -47,7 +47,7 @@ Test(audit, tells_apart) {
     support_contains(outcome.out, "epsilon           >= 3.983 at"); /* 3.9839, rounded down */
     support_contains(outcome.out, "wrong             0 % of Q, at most 1.9 %\n"); /* 1.828 */
     support_contains(outcome.out, "This is a lower bound");
-    support_contains(outcome.err, "VIOLATION: the samples show epsilon >= 3.984");
+    support_contains(outcome.err, "VIOLATION: the samples show epsilon >= 3.983 at");
     program_release(&outcome);
     outcome = program_expect(0, "audit --samples-p %s --samples-q %s --claimed 0", p, p);
     support_contains(outcome.out, ">= 0.000 at delta 1e-05 with confidence 95 %\n");

@@ -38,6 +38,12 @@ Test(explain, bounds_stand_above_the_example) {
     support_contains(o.out, " of 872 texts                    0.1147 %        7.3 %");
     support_contains(o.out, "at most e^0.3 = 1.35. ");
     support_lacks(o.out, "was read as nats");
+    support_contains(o.out, "10 % of 872 texts needs at least 0.4593 nats"); /* .45932 */
+    support_contains(o.out, "proves these nats (C = 0.3692), ");             /* .36927 */
+    support_contains(o.out, "--clip-sequence 0.3692\n");
+    program_release(&o);
+    o = program_expect(0, "explain 4 epsilon"); /* the clip is .462465: a larger one proves less */
+    support_contains(o.out, "proves this epsilon (C = 0.4624), ");
     program_release(&o);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
     support_contains(o.out,

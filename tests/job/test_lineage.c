@@ -5,6 +5,7 @@
 #include "tests/support/support.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static nvdp_status promise(struct nvdp_context *ctx, const char *model, const ch
     snprintf(sha256[0], sizeof sha256[0], "%s", digest);
     cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path(model), &lineage), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
-    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])sha256, NULL, NULL};
+    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])sha256, NULL, NULL, 0};
     nvdp_status status = nvdp__lineage_promise(ctx, &lineage, seen, seeded, &of);
     nvdp__lineage_release(&lineage);
     *epsilon = of.epsilon;
@@ -110,7 +111,7 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     const char own[1][NVDP__DIGEST_HEX] = {C};
     cr_assert_eq(nvdp__lineage_read(ctx, support_scratch_path("d"), &lineage), NVDP_OK);
     cr_assert_eq(
-        nvdp__lineage_add(ctx, &lineage, "next", (struct nvdp__seen){1, own, NULL, NULL}, false),
+        nvdp__lineage_add(ctx, &lineage, "next", (struct nvdp__seen){1, own, NULL, NULL, 0}, false),
         NVDP_OK);
     char *text = json_dumps(lineage.list, 0), record[2000];
     snprintf(record, sizeof record, "{\"nvdp_format\": \"run/1\", \"learned_from\": %s}", text);
@@ -133,7 +134,7 @@ Test(lineage, of_several_texts_is_the_largest) {
     struct nvdp__lineage lineage = {json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A,
                                               "dp", 3.0, 1e-7, "sha256", B, "dp", 1.0, 1e-6),
                                     NULL, 0};
-    const struct nvdp__seen all = {3, seen, NULL, NULL}, last = {1, &seen[2], NULL, NULL};
+    const struct nvdp__seen all = {3, seen, NULL, NULL, 0}, last = {1, &seen[2], NULL, NULL, 0};
     cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_OK);
     cr_expect_eq(of.epsilon, 3);
     cr_expect_eq(of.delta, 1e-6);
@@ -283,5 +284,51 @@ Test(lineage, digests_are_kept_under_a_key_each) {
     cr_expect_eq(nvdp__seen_digests_read(ctx, directory, &read, &count), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "seen_texts.bin: expected the digests");
     nvdp__seen_texts_release(&texts);
+    nvdp_context_free(ctx);
+}
+
+/* A window of 4 tokens holds less than a text: the guarantee of the start is that of a group. */
+Test(lineage, of_smaller_examples_is_that_of_a_group) {
+    struct nvdp_context *ctx = support_context();
+    const char a[1][NVDP__DIGEST_HEX] = {A};
+    struct nvdp__seen_text text[] = {{.words = 3}, {.words = 1, .row = 1}, {.words = 5, .row = 1}};
+    struct nvdp__seen_texts texts = {text, 3, 3, 2};
+    struct nvdp_dp_guarantee of;
+    struct nvdp__lineage lineage = {json_pack("[{s:[s,s],s:[f,f],s:i,s:i}]", "sha256", A, B, "dp",
+                                              .5, 1e-7, "windows", 3, "length", 4),
+                                    NULL, 0};
+    struct nvdp__seen seen = {1, a, NULL, &texts, 0};
+    static const struct {
+        size_t length;
+        const char *file;
+        double epsilon;
+    } row[] = {
+        {0, A, 1.5},            /* a row is within a document */
+        {4, A, .5},             /* the same windows */
+        {9, A, 1.5}, {0, C, 3}, /* a row has two texts, which may come from two documents */
+        {4, C, 3},              /* a window can have an end of each of two texts */
+        {5, C, 4.5},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        /* in another file, texts are recognized one by one */
+        struct nvdp__seen_digests digests = {0};
+        char sha256[1][NVDP__DIGEST_HEX];
+        snprintf(sha256[0], sizeof sha256[0], "%s", row[i].file);
+        seen.sha256 = (const char(*)[NVDP__DIGEST_HEX])sha256;
+        seen.length = row[i].length;
+        cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &digests), NVDP_OK);
+        json_object_set_new(json_array_get(lineage.list, 0), "digests", json_string(digests.name));
+        lineage.digests = &digests;
+        lineage.digest_lists = 1;
+        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+        cr_expect_float_eq(of.epsilon, row[i].epsilon, 1e-12, "%zu: %g", i, of.epsilon);
+        const double k = row[i].epsilon / .5;
+        double delta = 0;
+        for (double j = 0; j < k; j++)
+            delta += 1e-7 * exp(.5 * j);
+        cr_expect_float_eq(of.delta, delta, 1e-12, "%zu: %g", i, of.delta);
+        nvdp__seen_digests_release(&digests);
+    }
+    json_decref(lineage.list);
     nvdp_context_free(ctx);
 }

@@ -109,7 +109,7 @@ static const struct nvdp_result_table longer = {
     .sized = true,
     .rows =
         (const struct nvdp_result_row[]){
-            ROWS, ROW(added, "new", .label = "added", .decimals = 3, .bound = true), {0}},
+            ROWS, ROW(added, "new", .label = "added", .decimals = 3, .bound = 1), {0}},
     .views = VIEWS};
 
 static const struct part parts[] = {{"a", 1}, {"b", NAN}};
@@ -193,8 +193,8 @@ static const struct nvdp_result_table measured_table = {
     .rows = (const struct nvdp_result_row[]){
         MEASURED(share, NVDP_RESULT_REAL, .label = "share",
                  .error = offsetof(struct measured, error)),
-        MEASURED(bound, NVDP_RESULT_REAL, .label = "bound", .bound = true),
-        MEASURED(most, NVDP_RESULT_REAL, .label = "most", .bound = true, .scale = 100),
+        MEASURED(bound, NVDP_RESULT_REAL, .label = "bound", .bound = 1),
+        MEASURED(most, NVDP_RESULT_REAL, .label = "most", .bound = 1, .scale = 100),
         MEASURED(low, NVDP_RESULT_INTERVAL, .label = "range", .absent = NVDP_ABSENT_EACH,
                  .high = offsetof(struct measured, high)),
         MEASURED(held[0], NVDP_RESULT_COUNT, .array = 2),
@@ -219,6 +219,26 @@ Test(result, columns_of_measurements) {
     cr_assert_eq(nvdp_result_text(ctx, &measured_table, &found, &text), NVDP_OK);
     cr_expect_str_eq(text, "share             0\nbound             0\nmost              0 %\n"
                            "range             1 to 2\nit is             bad\n");
+    free(text);
+    nvdp_context_free(ctx);
+}
+
+static const struct nvdp_result_table bounds = {
+    .name = "bounds",
+    .rows = (const struct nvdp_result_row[]){
+        MEASURED(share, NVDP_RESULT_REAL, .label = "shown", .decimals = 2, .bound = -1),
+        MEASURED(error, NVDP_RESULT_REAL, .label = "exact", .decimals = 2, .bound = 1),
+        MEASURED(bound, NVDP_RESULT_REAL, .label = "at least", .bound = -1),
+        {0}}};
+
+Test(result, bounds_stay_bounds_in_text) {
+    const struct measured found = {.share = 1.238, .error = 1.232, .bound = 24.3971};
+    struct nvdp_context *ctx = NULL;
+    char *text = NULL;
+    cr_assert_eq(nvdp_context_create(&ctx), NVDP_OK);
+    cr_assert_eq(nvdp_result_text(ctx, &bounds, &found, &text), NVDP_OK);
+    cr_expect_str_eq(text,
+                     "shown             1.23\nexact             1.24\nat least          24.39\n");
     free(text);
     nvdp_context_free(ctx);
 }

@@ -94,7 +94,7 @@ Test(describe, all_first_facts_are_few) {
          "\"method\": \"nvdp\", \"lambda_g\": 1, \"seed\": 1, \"nvib\": {\"clip_sequence\": 1}}}"},
         {"result.json",
          "{\"test\": {\"n\": 9, \"draws\": 5, \"metrics\": {\"accuracy\": {\"mean\": 0.5}}, "
-         "\"majority\": 0.5}, \"dp\": {\"delta\": 1e-6, \"pld\": {\"epsilon\": 8.5}, "
+         "\"majority\": 0.5}, \"dp\": {\"delta\": 0.00268812, \"pld\": {\"epsilon\": 8.5}, "
          "\"insecure_seed\": false}, \"certified\": "
          "{\"epsilon\": 2, "
          "\"delta\": 1e-5}}"},
@@ -106,7 +106,7 @@ Test(describe, all_first_facts_are_few) {
                          "{\"epsilon\": 7}, "
                          "\"delta\": 1e-5}}"}};
     static const char *const lines[] = {
-        "  result.dp                  pld.epsilon 8.5, delta 1e-06, insecure_seed no\n",
+        "  result.dp                  pld.epsilon 8.5, delta 0.002689, insecure_seed no\n",
         "  privacy.exact              worst 3, delta 1e-05, releases 2\n",
         "  privacy.rd.sum             max inf, mean 4\n",
         "  privacy.bdp                best.epsilon 7, delta 1e-05\n"};

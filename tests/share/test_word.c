@@ -434,15 +434,15 @@ Test(word_release, with_private_training_both_are_stated) {
     nvdp__bound(bound[1], guarantee.training_delta);
     cr_assert_eq(nvdp_guarantee_line(ctx, &guarantee, &line), NVDP_OK);
     support_contains(line, "Proven per word: epsilon 2 at delta 1e-05, one sample");
-    snprintf(owner, sizeof owner, "One training text (zero-out): epsilon %s at delta %s", bound[0],
-             bound[1]);
+    snprintf(owner, sizeof owner, "One training example (zero-out): epsilon %s at delta %s",
+             bound[0], bound[1]);
     support_contains(line, owner);
     free(line);
     export(ctx, run, file, NULL, &exported);
     support_contains(
         exported.statement,
         "Proven per word, of one row of this file: epsilon 2 at delta 1e-05, one sample");
-    snprintf(owner, sizeof owner, "epsilon %s at delta %s for one training text (zero-out)",
+    snprintf(owner, sizeof owner, "epsilon %s at delta %s for one training example (zero-out)",
              bound[0], bound[1]);
     support_contains(exported.statement, owner);
     nvdp_export_result_free(&exported);

@@ -69,12 +69,13 @@ Test(guarantee, certified) {
         "{\"certified\": {\"epsilon\": 8.0001, \"delta\": 1.2345612e-6, \"releases\": 3}, \"dp\": "
         "{\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5}}",
         "{}",
-        "Proven: epsilon 8.001 at delta 1.235e-06, 3 samples, any two texts. One training text "
+        "Proven: epsilon 8.001 at delta 1.235e-06, 3 samples, any two texts. One training example "
         "(zero-out): epsilon 2.999 at delta 1e-05, by private training.");
-    expect("{\"method\": \"base\"}",
-           "{\"dp\": {\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5, \"mu\": 0.70031}}", "{}",
-           "No guarantee: method base adds no noise to what it makes of a text. One training text "
-           "(zero-out): epsilon 2.999 at delta 1e-05, mu 0.7004, by private training.");
+    expect(
+        "{\"method\": \"base\"}",
+        "{\"dp\": {\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5, \"mu\": 0.70031}}", "{}",
+        "No guarantee: method base adds no noise to what it makes of a text. One training example "
+        "(zero-out): epsilon 2.999 at delta 1e-05, mu 0.7004, by private training.");
 }
 
 Test(guarantee, none) {
