@@ -118,8 +118,8 @@ static int account_run(struct cli *cli) {
     if (!training.is_private)
         return cli_error(
             cli, CLI_FAILURE,
-            "%s: the training texts have no guarantee, because the run was trained "
-            "without noise (nvdp train --dp-batch adds it). How much a sample reveals about a "
+            "%s: the training texts have no guarantee, because the folder records no training "
+            "with noise (nvdp train --dp-batch adds it). How much a sample reveals about a "
             "text: nvdp privacy %s. How much noise private training needs: nvdp "
             "account --epsilon E --sample-rate Q --steps N --delta D",
             cli->arg[0], cli->arg[0]);

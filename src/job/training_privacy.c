@@ -14,10 +14,11 @@
 #include <string.h>
 
 /* Finds the object `dp` of the folder's records (NULL: not private), which *root owns, and
- * whether the training has finished. */
+ * whether the training has finished. Fails for a folder without a record. */
 static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t **root,
                                const json_t **dp, bool *finished) {
     static const char *const names[] = {"result.json", "run.json", "config.json"};
+    bool recorded = false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         json_t *record = NULL;
         NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, names[i], &record));
@@ -27,9 +28,14 @@ static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, 
             *finished = i != 1;
             return NVDP_OK;
         }
+        recorded = recorded || record != NULL;
         json_decref(record);
     }
-    return NVDP_OK;
+    return recorded ? NVDP_OK
+                    : nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                 "%s: expected the folder of a run or of a model, found neither "
+                                 "run.json nor config.json",
+                                 directory);
 }
 
 static struct nvdp_dp_guarantee guarantee(const json_t *dp, const char *key) {

@@ -140,6 +140,9 @@ Test(account, of_a_run) {
     outcome = program_expect(1, "account %s", support_scratch_path("nowhere"));
     support_contains(outcome.err, "no such directory");
     program_release(&outcome);
+    outcome = program_expect(3, "account %s", support_scratch());
+    support_contains(outcome.err, "expected the folder of a run or of a model");
+    program_release(&outcome);
 }
 
 Test(account, refusals) {
