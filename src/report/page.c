@@ -249,11 +249,11 @@ static bool put_bars(FILE *to, const struct report_table *attacks) {
         fputs("</div></div>\n", to);
     }
     if (begun)
-        fputs(
-            "<figcaption><strong>What an attacker gets.</strong> A bar shows how often the "
-            "attacker is right, in percent, or the AUC times 100. A line shows the proven maximum. "
-            "The table of the same name has the exact numbers.</figcaption>\n</figure>\n",
-            to);
+        fputs("<figcaption><strong>What an attacker gets.</strong> A bar shows how often the "
+              "attacker is right, in percent, or the AUC times 100. A line shows the proven "
+              "maximum, on average over texts and noise. "
+              "The table of the same name has the exact numbers.</figcaption>\n</figure>\n",
+              to);
     return begun;
 }
 

@@ -225,7 +225,7 @@ Test(pipeline, measurements_are_kept_apart) {
     support_contains(outcome.out, "20 of 40 texts: not complete");
     program_release(&outcome);
     outcome = program_expect(0, "report %s", run);
-    support_contains(outcome.out, "1 release of a text");
+    support_contains(outcome.out, "one sample of a text");
     support_lacks(outcome.out, "not measured completely");
     program_release(&outcome);
     outcome = program_expect(0, "train %s --method nvdp --overwrite --out %s --quiet",
