@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { NOT_RECORDED = 0 }; /* value of `windows`: any number */
+
 /* --- from records --- */
 
 /* Adds the guarantee of a training to its entry. */
@@ -21,6 +23,10 @@ static void promise_of(json_t *entry, const json_t *dp) {
     if (!nvdp__dp_promise(dp, true, &of)) return;
     json_object_set_new(entry, "dp", json_pack("[f,f]", of.epsilon, of.delta));
     if (!nvdp__dp_promise(dp, false, &of)) json_object_set_new(entry, "seed", json_true());
+}
+
+static bool was_private(const json_t *entry) {
+    return json_object_get(entry, "dp") != NULL;
 }
 
 /* Reads `learned_from` of a run's record, with the guarantee of the run's own training, and the
@@ -89,9 +95,12 @@ nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
         NVDP_TRY(nvdp__json_read_optional(ctx, model, "config.json", &config));
     }
     const json_t *pretraining = json_object_get(config, "nvdp_pretraining");
-    if (record != NULL)
+    if (record != NULL) {
         NVDP_TRY(take_list(ctx, model, record, json_object_get(pretraining, "dp"), &made));
-    else if (config != NULL)
+        json_t *own = json_array_get(made.list, json_array_size(made.list) - 1);
+        if (was_private(own) && json_object_get(own, "windows") == NULL)
+            json_object_set_new(own, "windows", json_integer(NOT_RECORDED)); /* earlier version */
+    } else if (config != NULL)
         NVDP_TRY(of_training(ctx, model, &made));
     if (made.list == NULL) {
         NVDP_TRY(NVDP__MADE(made.list = json_array()));
@@ -191,10 +200,6 @@ static const struct nvdp__seen_digests *digests_of(const struct nvdp__lineage *l
     return NULL;
 }
 
-static bool was_private(const json_t *entry) {
-    return json_object_get(entry, "dp") != NULL;
-}
-
 static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct nvdp__seen seen,
                           const struct nvdp__overlap *overlap) {
     const char *run = json_string_value(json_object_get(entry, "run"));
@@ -261,6 +266,7 @@ static double examples_of(const json_t *entry, struct nvdp__seen seen) {
         same = same && has(files, seen.sha256[i]);
     if (same && seen.length > 0 && (size_t)json_integer_value(length) == seen.length) return 1;
     const double each = windows != NULL ? json_number_value(windows) : 1;
+    if (each == NOT_RECORDED) return INFINITY;
     const bool within = same && (windows != NULL || seen.length == 0);
     return within ? each : each * (double)texts_of_example(seen);
 }

@@ -97,13 +97,19 @@ Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
 /* Guarantees of earlier trainings are in the list; the last guarantee includes the earlier ones. */
 Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     struct nvdp_context *ctx = support_context();
-    write_file("c/pretrain.json", "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(
-                                      C) "}, {\"sha256\": [\"" A "\", \"" B "\"]}") "}");
+    write_file("c/pretrain.json",
+               "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(
+                   C) "}, {\"windows\": 1, \"sha256\": [\"" A "\", \"" B "\"]}") "}");
     write_file("c/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
     promises(ctx, "c", A, 5);
     promises(ctx, "c", B, 5);
     refuses(ctx, "c", C, "without privacy");
-    write_file("d/pretrain.json", "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(B) "}") "}");
+    /* a record without the number of windows proves nothing for a text of several */
+    write_file("o/pretrain.json", "{" LIST("{" OF(A) "}") "}");
+    write_file("o/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
+    promises(ctx, "o", A, INFINITY);
+    write_file("d/pretrain.json",
+               "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {\"windows\": 1, " OF(B) "}") "}");
     write_file("d/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
     promises(ctx, "d", A, 2);
     /* the list passes through a run's own records unchanged */
