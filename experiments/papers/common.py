@@ -75,8 +75,9 @@ def at_most(value, digits=3, largest=1.0):
 
 
 def alignment(column):
-    """Aligns a column to the left if it has words."""
-    return "---" if any(isinstance(cell, str) and len(cell) > 12 for cell in column) else "---:"
+    """Aligns a column to the left if it has a long text, or if most of its cells are words."""
+    words = [isinstance(cell, str) and cell[:1].isalpha() and cell != "inf" for cell in column]
+    return "---" if any(isinstance(cell, str) and len(cell) > 12 for cell in column) or 2 * sum(words) > len(words) else "---:"
 
 
 class Missing:
