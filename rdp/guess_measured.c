@@ -10,7 +10,9 @@
  *
  * from the distribution in which they are independent. Processing never increases a divergence,
  * so a guess with baseline b is right with probability at most the largest p with d_l(p || b) <=
- * D (nvdp_renyi_probability_bound()). The result is the minimum over orders. */
+ * D (nvdp_renyi_probability_bound()). The result is the minimum over orders and, under a sequence
+ * clip, of the bound for any texts. */
+#include "rdp/likelihood.h"
 #include "rdp/pairs.h"
 
 #include <omp.h>
@@ -131,6 +133,9 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     for (size_t t = 1; t < threads; t++)
         take_reference(pair[0], pair[t]);
     NVDP_TRY(measure_all(ctx, set, pair, d));
+    for (size_t g = 0; g < to->guesses; g++)
+        to->guess[g].bound =
+            fmin(to->guess[g].bound, nvdp__guess_limit(set, to->guess[g].baseline, releases));
     for (size_t o = 0; o < ORDERS; o++) {
         const double divergence = joint(orders[o], n, d + o * n, releases);
         if (!isfinite(divergence)) break; /* infinite also at every larger order */

@@ -263,6 +263,15 @@ Test(guess, measured_texts) {
     cr_expect_leq(report.guess[0].bound, 4 * found);
     cr_expect_geq(report.guess[1].bound, .5);
     cr_expect(report.information > 0 && report.information <= nvdp_guess_information(1, 1, DIM));
+    /* what the clip proves of any texts holds for these */
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = 1;
+    set->clip_sequence = 1 + 1e-9;
+    cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    for (size_t g = 0; g < 2; g++)
+        cr_expect_leq(report.guess[g].bound,
+                      nvdp_guess_bound(report.guess[g].baseline, set->clip_sequence, 1, DIM));
     nvdp_config_free(config);
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
