@@ -73,8 +73,8 @@ Test(account, of_a_run) {
                                        "delta is half of 1/N for ",
                                        "because --target-delta was not given",
                                        "the number N of examples is public",
-                                       "membership        a guess whether an example was trained "
-                                       "on that is right 50 % of the time"};
+                                       ("membership        a guess whether an example was trained "
+                                        "on that is right 50 % of the time")};
     struct outcome outcome = program_expect(
         0, "train %s --method base --epochs 1 --dp-batch 20 --target-epsilon 3 --out %s",
         program_train_options(), run);
