@@ -267,6 +267,7 @@ Test(guess, measured_texts) {
     set->policy = NVDP_LENGTH_HIDDEN;
     set->length = 1;
     set->clip_sequence = 1 + 1e-9;
+    nvdp_privacy_report_free(&report);
     cr_assert_eq(nvdp_privacy_measure(ctx, set, config, NULL, &report), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     for (size_t g = 0; g < 2; g++)
