@@ -163,7 +163,7 @@ def number_of(setting, name, which=0):
     if isinstance(setting, Missing):
         return setting
     value = setting["numbers"].get(name, ["-"] * 3)[which]
-    return "%.3g" % value if isinstance(value, (int, float)) and abs(value) < 1e4 else "%.0f" % value if isinstance(value, (int, float)) else value
+    return value if isinstance(value, str) else format(value, ".3g" if abs(value) < 1e3 else ",.0f")
 
 
 def page_table(page, *header):
