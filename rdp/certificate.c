@@ -592,7 +592,7 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
                       : "No useful guarantee: the proven epsilon %s at delta %s, %s, lets any two "
                         "texts be told apart.\n",
                   nvdp__bound(a, from->epsilon), nvdp__bound(delta, from->delta),
-                  nvdp__samples_text((size_t)from->releases, samples));
+                  nvdp__samples_text(from->releases, samples));
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
         fputc('\n', to);

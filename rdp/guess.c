@@ -200,11 +200,6 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
 
 /* ---- text and JSON ---- */
 
-const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]) {
-    nvdp__snprintf(text, NVDP__SAMPLES_TEXT, "%zu samples", releases);
-    return releases == 1 ? "one sample" : text;
-}
-
 json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess) {
     json_t *list = json_array();
     for (size_t i = 0; i < guesses; i++)

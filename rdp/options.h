@@ -92,9 +92,6 @@ double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_th
 /* The numbers of the certificate that result.json stores, without theorems and statement; null
  * if nothing is proven. */
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *certificate);
-enum { NVDP__SAMPLES_TEXT = 32 };
-/* Writes "one sample" or "3 samples" and returns the text. */
-const char *nvdp__samples_text(size_t releases, char text[NVDP__SAMPLES_TEXT]);
 /* [{"baseline": B, "bound": P}, ...]; json_decref(). */
 json_t *nvdp__guesses_json(size_t guesses, const struct nvdp_guess *guess);
 /* Writes the baselines, or their bounds: "50 % / 0.1 %". */

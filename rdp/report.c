@@ -29,12 +29,12 @@ static nvdp_status check_filled(struct nvdp_context *ctx,
 
 #define SUMMARY(member, ...)                                                                       \
     NVDP_RESULT_ROW(struct nvdp_divergence_summary, member, "nats", NVDP_SCOPE_PAIR, -1,           \
-                    __VA_ARGS__, .bound = true)
+                    __VA_ARGS__, .bound = 1)
 #define QUANTILE(k, name_, label_)                                                                 \
     {                                                                                              \
         name_, NVDP_RESULT_REAL, "nats", NVDP_SCOPE_PAIR, -1, "quantile " name_,                   \
             NVDP_RESULT_AT(struct nvdp_divergence_summary, quantile[k]), .label = label_,          \
-                                                                         .bound = true             \
+                                                                         .bound = 1                \
     }
 /* as in nvdp__pair_quantile_level */
 #define QUANTILES                                                                                  \
@@ -110,9 +110,9 @@ static const struct nvdp_result_table bdp_table = {
     .rows =
         (const struct nvdp_result_row[]){
             BDP("epsilon", worst.epsilon, "nats", -1, "of the worst text", .label = "worst text",
-                .bound = true),
+                .bound = 1),
             BDP("mean_epsilon", mean_epsilon, "nats", -1, "mean over texts", .label = "mean",
-                .bound = true),
+                .bound = 1),
             BDP("moment", worst.moment, NULL, 0, "k of the worst text", .label = NULL),
             BDP("cost", worst.cost, "nats", -1, "c(k)", .label = NULL),
             BDP_COUNT("m", worst.m, "population", .label = NULL),
@@ -165,7 +165,7 @@ static const struct nvdp_result_table exact_line = {
     .help = "exact privacy loss of a pair",
     .rows = (const struct nvdp_result_row[]){
         EXACT(epsilon, "nats", NVDP_SCOPE_PAIR, -1, "epsilon at delta", .label = "epsilon",
-              .bound = true),
+              .bound = 1),
         EXACT(mu, NULL, NVDP_SCOPE_PAIR, -1, "mu of Gaussian DP", .label = "GDP mu"),
         TPR(3, "TPR at 1 %"),
         TPR(5, "TPR at 10 %"), /* nvdp__exact_fpr */

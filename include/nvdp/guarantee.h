@@ -35,7 +35,7 @@ struct nvdp_guarantee {
     double infinite_share; /**< share of the pairs whose divergence is infinite */
     /** Share of samples whose text an attacker names among the measured texts; NaN: unknown. */
     double named;
-    /** Epsilon of private training for one training text that is zeroed out (account.h). NaN: training is not
+    /** Epsilon of private training for one training example that is zeroed out (account.h). NaN: training is not
      * private; +inf: training is private at an unknown epsilon. */
     double training_epsilon;
     double training_delta;       /**< delta of training_epsilon */

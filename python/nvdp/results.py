@@ -360,7 +360,7 @@ class Guarantee(Result):
     named: float
     """Share of samples whose text an attacker names among the measured texts; NaN: unknown."""
     training_epsilon: float
-    """Epsilon of private training for one training text that is zeroed out (account.h). NaN: training is not private; +inf: training is
+    """Epsilon of private training for one training example that is zeroed out (account.h). NaN: training is not private; +inf: training is
     private at an unknown epsilon."""
     training_delta: float
     """Delta of training_epsilon."""

@@ -97,6 +97,11 @@ static double rounded(double value, int digits) {
     return place < 0 ? multiple(value * power, 1) / power : multiple(value, power) * power;
 }
 
+const char *nvdp__samples_text(double samples, char text[NVDP__SAMPLES_TEXT]) {
+    nvdp__snprintf(text, NVDP__SAMPLES_TEXT, samples == 1 ? "one sample" : "%.0f samples", samples);
+    return text;
+}
+
 /* Rounds up with sign 1, and down with sign -1. */
 static const char *write_bound(char text[NVDP__BOUND_TEXT], double value, int sign) {
     enum { DIGITS = 4 };

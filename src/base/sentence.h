@@ -30,6 +30,10 @@ void nvdp__print_wrapped(FILE *to, const char *text);
 /* Writes a text from a stranger's file so: every line begins with "> ", so that no line looks like the program's. */
 void nvdp__print_quoted(FILE *to, const char *text);
 
+enum { NVDP__SAMPLES_TEXT = 32 };
+/* Writes a whole number of samples, and returns the text: "one sample", "3 samples". */
+const char *nvdp__samples_text(double samples, char text[NVDP__SAMPLES_TEXT]);
+
 /* ---- bounds as text: an upper bound is never below the value, a lower bound never above it ---- */
 
 enum { NVDP__BOUND_TEXT = 32 };

@@ -22,7 +22,6 @@
 
 enum {
     NAME_SIZE = 32,
-    MIN_LENGTH = 3 /* of a pair with its special tokens */
 };
 
 /* Files before version 0.1 call it "pooled". */
@@ -253,9 +252,9 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
     if (encode->max_length == 0) encode->max_length = sentence->max_length;
     if (encode->max_length == 0 || (options->max_length == 0 && encode->max_length > max))
         encode->max_length = max;
-    if (encode->max_length < MIN_LENGTH || encode->max_length > max)
+    if (encode->max_length < NVDP__MIN_PAIR || encode->max_length > max)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                          "max_length: expected %d to %zu, found %zu", MIN_LENGTH, max,
+                          "max_length: expected %d to %zu, found %zu", NVDP__MIN_PAIR, max,
                           encode->max_length);
     return NVDP_OK;
 }

@@ -15,7 +15,6 @@
 enum {
     LINE_LIMIT = 1 << 26,
     MIN_SINGLE = 2, /* with the special tokens */
-    MIN_PAIR = 3,
 };
 
 #define TEXT "text" /* key of an object, and column of a table unless another is named */
@@ -116,7 +115,7 @@ nvdp_status nvdp__encoder_tokenizer_load(struct nvdp_context *ctx, const char *d
 static nvdp_status read_max_length(struct reader *reader, const json_t *object, bool pair,
                                    size_t *out) {
     const json_t *item = json_object_get(object, "max_length");
-    size_t min = pair ? MIN_PAIR : MIN_SINGLE;
+    size_t min = pair ? NVDP__MIN_PAIR : MIN_SINGLE;
     size_t max = reader->limits->config->max_position_embeddings;
     size_t value = reader->limits->max_length;
     if (item != NULL && !json_is_null(item)) {

@@ -7,6 +7,8 @@
 #include <nvdp/dataset.h>
 #include <nvdp/tokenizer.h>
 
+enum { NVDP__MIN_PAIR = 3 }; /* tokens of a pair with its special tokens, at least */
+
 /* All lines as a data set without labels; `index` numbers the texts from 0. */
 struct nvdp__encode_input {
     struct nvdp_dataset data;

@@ -9,9 +9,10 @@
  * of a document, or a pair of its parts, `windows` is the largest number of examples of one
  * document (0: an earlier version did not record it), and `length` that of the windows (missing
  * for pairs). `seed` is present if its noise came from a seed, `vocabulary` if the vocabulary was
- * trained on the original texts. `sha256` is missing if the texts are not known. `digests` names a part of seen_texts.bin in the record's folder
- * (seen_texts.c); without it only whole files can be compared. List and digests are for the
- * owner of the texts: no file that is published with a model contains them. */
+ * trained on the original texts. `sha256` is missing if the texts are not known. `digests` names
+ * a part of seen_texts.bin in the record's folder (seen_texts.c); without it only whole files can
+ * be compared. List and digests are for the owner of the texts: no file that is published with a
+ * model contains them. */
 #ifndef NVDP_SRC_JOB_LINEAGE_H
 #define NVDP_SRC_JOB_LINEAGE_H
 

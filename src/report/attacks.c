@@ -31,14 +31,14 @@ static void put_share(struct report_table *table, double share) {
 static void put_row(struct report_table *table, const struct report_analysis *a, const char *score,
                     double release, const json_t *interval, double states, double prior,
                     double bound) {
-    char text[NVDP__BOUND_TEXT], samples[NVDP__NUMBER_SIZE];
+    char text[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     const double releases = report_real_of(a->root, "releases");
     const bool many = releases > 1; /* false for NaN */
     report_table_row(table);
     report_table_cell(table, NAN, "%s", a->label);
     report_table_cell(table, NAN, "%s", a->mechanism);
     report_table_cell(table, NAN, "%s%s%s", score, many ? "; " : "",
-                      many ? report_say_samples(samples, releases) : "");
+                      many ? nvdp__samples_text(releases, samples) : "");
     put_share(table, release);
     report_table_interval(table, interval, 100);
     put_share(table, states);

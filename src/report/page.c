@@ -313,13 +313,13 @@ static const struct report_measured *how_of(const struct report_group *group) {
 
 /* Writes the measured number of a group without a proven one. */
 static void put_measured(FILE *to, const struct report_group *group) {
-    char text[NVDP__NUMBER_SIZE], bound[NVDP__BOUND_TEXT], samples[NVDP__NUMBER_SIZE];
+    char text[NVDP__NUMBER_SIZE], bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     const struct report_stat *of = group->quantity;
     const struct report_measured *how = how_of(group);
     if (of[REPORT_EXACT_MAX].n > 0 && isfinite(of[REPORT_EXACT_MAX].max)) {
         fprintf(to, ", and the worst measured pair of texts has an exact epsilon of %s for %s",
                 nvdp__bound(bound, of[REPORT_EXACT_MAX].max),
-                report_say_samples(samples, how->releases));
+                nvdp__samples_text(how->releases, samples));
         if (!isnan(how->delta)) fprintf(to, " at delta %g", how->delta);
         put_seeds(to, group, &of[REPORT_EXACT_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0 && isfinite(of[REPORT_SUM_MAX].max)) {
@@ -402,8 +402,7 @@ static void put_training(FILE *to, const struct report_group *group) {
     }
     fprintf(to,
             "; the model of a run is proven to be (epsilon %s, delta %s)-differentially private "
-            "for one "
-            "training text (zero-out)",
+            "for one training example (zero-out)",
             nvdp__bound(epsilon, largest[0]), nvdp__bound(delta, largest[1]));
 }
 

@@ -93,7 +93,7 @@ struct report_run {
     double majority;              /* score of the most frequent class; NaN */
     double validation, seconds;
     double training_epsilon,
-        training_delta; /* of private training, for one training text; NaN: none */
+        training_delta; /* of private training, for one training example; NaN: none */
     double quantity[REPORT_QUANTITIES];
     char *infinite, *infinite_published; /* reason if divergences are infinite; NULL */
     bool measured;
@@ -223,8 +223,6 @@ const char *report_say_lambda(char text[NVDP__NUMBER_SIZE], double lambda);
 const char *report_say_setting(char text[NVDP__NUMBER_SIZE], const struct report_group *group);
 /* Formats the same for points of a drawing, without the word lambda: "1e-3", "C 1.5". */
 const char *report_say_point(char text[NVDP__NUMBER_SIZE], const struct report_group *group);
-/* Formats a number of samples: "one sample", "3 samples". */
-const char *report_say_samples(char text[NVDP__NUMBER_SIZE], double samples);
 /* Formats a probability: "0.032", "<0.001". */
 const char *report_say_p(char text[NVDP__NUMBER_SIZE], double p);
 

@@ -454,7 +454,7 @@ static void caution_of_texts(struct report_table *table, const struct report *re
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
     size_t drawn = 0, measured = 0, given_length = 0, lonely = 0, seeded = 0;
-    char samples[NVDP__NUMBER_SIZE];
+    char samples[NVDP__SAMPLES_TEXT];
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
         if (!run->measured) continue;
@@ -467,7 +467,7 @@ static void caution_of_measures(struct report_table *table, const struct report 
     }
     if (measured == 0) return;
     report_table_note(table, "Order of the divergences %g, delta %g, %s of a text%s%s.", how->order,
-                      how->delta, report_say_samples(samples, how->releases),
+                      how->delta, nvdp__samples_text(how->releases, samples),
                       how->releases == 1
                           ? ""
                           : " together for named, exact eps and BDP, one sample for RD and bound",

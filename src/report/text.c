@@ -99,11 +99,6 @@ const char *report_say_point(char text[NVDP__NUMBER_SIZE], const struct report_g
     return strncmp(whole, lambda_word, word) == 0 ? whole + word : whole;
 }
 
-const char *report_say_samples(char text[NVDP__NUMBER_SIZE], double samples) {
-    snprintf(text, NVDP__NUMBER_SIZE, samples == 1 ? "one sample" : "%.0f samples", samples);
-    return text;
-}
-
 const char *report_say_p(char text[NVDP__NUMBER_SIZE], double p) {
     if (isnan(p)) return report_say_number(text, p);
     if (p < .001) {

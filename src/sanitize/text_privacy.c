@@ -549,7 +549,7 @@ static void print_report(const void *report, FILE *to) {
     nvdp__privacy_report_tables(from.same, NULL, to);
     nvdp__fprintf(
         to, "Exact epsilon at delta %g of the largest pair of equal length, %s: %.6g to %s.\n",
-        from.same->bdp_delta, nvdp__samples_text((size_t)from.same->bdp_releases, samples),
+        from.same->bdp_delta, nvdp__samples_text(from.same->bdp_releases, samples),
         from.epsilon.low, nvdp__bound(high, from.epsilon.high));
 }
 

@@ -150,8 +150,8 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE,
             "No useful guarantee: epsilon %s at delta %g, %s, is proven for any two texts%s.",
-            nvdp__bound(bound, epsilon), facts->certificate.delta,
-            nvdp__samples_text((size_t)samples, of), named);
+            nvdp__bound(bound, epsilon), facts->certificate.delta, nvdp__samples_text(samples, of),
+            named);
     return NVDP_OK;
 }
 

@@ -28,7 +28,7 @@ struct nvdp__release_facts {
     const struct nvdp__release_grids *grids; /* NULL: float16 */
     size_t rows;                             /* rows of the longest sample */
     enum nvdp__training training;
-    /* The private training of the run, as its owner states it: one training text zeroed out; NaN: not private, or with noise
+    /* The private training of the run, as its owner states it: one training example zeroed out; NaN: not private, or with noise
      * from a seed. */
     double training_epsilon, training_delta;
     char model_id[33]; /* random: independent of the model */
