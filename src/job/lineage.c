@@ -166,6 +166,12 @@ nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *li
     return seen.texts != NULL ? add_digests(ctx, lineage, seen.texts, entry) : NVDP_OK;
 }
 
+void nvdp__lineage_divides(struct nvdp__lineage *lineage, size_t windows, size_t length) {
+    json_t *own = json_array_get(lineage->list, json_array_size(lineage->list) - 1);
+    json_object_set_new(own, "windows", json_integer((json_int_t)windows));
+    if (length > 0) json_object_set_new(own, "length", json_integer((json_int_t)length));
+}
+
 nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                 const char *directory) {
     return nvdp__seen_digests_write(ctx, directory, lineage->digests, lineage->digest_lists);
@@ -255,15 +261,20 @@ static size_t texts_of_example(struct nvdp__seen seen) {
     return most;
 }
 
+/* Returns whether the training of an entry saw all files, hence the same documents or rows. */
+static bool saw_files(const json_t *entry, struct nvdp__seen seen) {
+    const json_t *files = json_object_get(entry, "sha256");
+    for (size_t i = 0; i < seen.files; i++)
+        if (!has(files, seen.sha256[i])) return false;
+    return true;
+}
+
 /* Returns the largest number of examples of an entry's training that one example of these texts
  * may share texts with. */
 static double examples_of(const json_t *entry, struct nvdp__seen seen) {
-    const json_t *files = json_object_get(entry, "sha256"),
-                 *windows = json_object_get(entry, "windows"),
+    const json_t *windows = json_object_get(entry, "windows"),
                  *length = json_object_get(entry, "length");
-    bool same = true; /* all files, hence the same documents or rows */
-    for (size_t i = 0; i < seen.files; i++)
-        same = same && has(files, seen.sha256[i]);
+    const bool same = saw_files(entry, seen);
     if (same && seen.length > 0 && (size_t)json_integer_value(length) == seen.length) return 1;
     const double each = windows != NULL ? json_number_value(windows) : 1;
     if (each == NOT_RECORDED) return INFINITY;
@@ -280,14 +291,14 @@ static struct nvdp_dp_guarantee of_group(const json_t *dp, double examples) {
     return (struct nvdp_dp_guarantee){examples * epsilon, delta > 0 ? fmin(times * delta, 1) : 0};
 }
 
-/* Takes the maximum over entries, because the guarantee of an entry includes those of earlier
- * entries that saw the same texts. */
+/* Adds up the entries. The guarantee of an entry includes those of earlier entries that saw its
+ * texts, so an entry that saw all texts stands for the earlier ones too. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out) {
     size_t i;
     const json_t *entry;
-    struct nvdp_dp_guarantee largest = {0, 0};
+    struct nvdp_dp_guarantee sum = {0, 0};
     json_array_foreach(lineage->list, i, entry) {
         struct nvdp__overlap overlap;
         const json_t *dp = json_object_get(entry, "dp");
@@ -303,10 +314,12 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
         if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
             return refuse(ctx, entry, seen, &overlap);
         const struct nvdp_dp_guarantee of = of_group(dp, examples_of(entry, seen));
-        largest.epsilon = fmax(largest.epsilon, of.epsilon);
-        largest.delta = fmax(largest.delta, of.delta);
+        const bool all = saw_files(entry, seen) || (seen.texts != NULL && overlap.partly == 0 &&
+                                                    overlap.rows == seen.texts->rows);
+        sum.epsilon = all ? fmax(sum.epsilon, of.epsilon) : sum.epsilon + of.epsilon;
+        sum.delta = all ? fmax(sum.delta, of.delta) : fmin(sum.delta + of.delta, 1);
     }
-    *out = largest;
+    *out = sum;
     return NVDP_OK;
 }
 
@@ -333,7 +346,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
                   nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
                   nvdp__bound(delta, json_number_value(json_array_get(dp, 1))));
     if (json_integer_value(json_object_get(entry, "windows")) > 1)
-        nvdp__fprintf(to, " for each of up to %" PRId64 " examples from a document",
+        nvdp__fprintf(to, " for each of up to %" PRId64 " examples from one text",
                       (int64_t)json_integer_value(json_object_get(entry, "windows")));
     nvdp__fprintf(to, "%s)",
                   json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");

@@ -5,14 +5,14 @@
  * training last:
  *   {"run": "runs/base", "sha256": ["..."], "files": ["SST-2/train.tsv"], "digests": "0123456789abcdef",
  *   "dp": [epsilon, delta], "seed": true, "vocabulary": true}
- * `dp` is missing if the training was not private. It is for one example. If that was a window
- * of a document, or a pair of its parts, `windows` is the largest number of examples of one
- * document (0: an earlier version did not record it), and `length` that of the windows (missing
- * for pairs). `seed` is present if its noise came from a seed, `vocabulary` if the vocabulary was
- * trained on the original texts. `sha256` is missing if the texts are not known. `digests` names
- * a part of seen_texts.bin in the record's folder (seen_texts.c); without it only whole files can
- * be compared. List and digests are for the owner of the texts: no file that is published with a
- * model contains them. */
+ * `dp` is missing if the training was not private. It is for one example. If examples are windows
+ * of a document, pairs of its parts, or parts of a sentence with tags, `windows` is the largest
+ * number of examples of one (0: an earlier version did not record it), and `length` that of the
+ * windows (only for windows). `seed` is present if its noise came from a seed, `vocabulary` if the
+ * vocabulary was trained on the original texts. `sha256` is missing if the texts are not known.
+ * `digests` names a part of seen_texts.bin in the record's folder (seen_texts.c); without it only
+ * whole files can be compared. List and digests are for the owner of the texts: no file that is
+ * published with a model contains them. */
 #ifndef NVDP_SRC_JOB_LINEAGE_H
 #define NVDP_SRC_JOB_LINEAGE_H
 
@@ -129,10 +129,14 @@ void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage);
 /* Adds the run's own training, whose guarantee is in its records. */
 nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *lineage,
                               const char *run, struct nvdp__seen seen, bool vocabulary);
+/* Records in the entry that was added last how its training divides a document or sentence: the
+ * largest number of examples of one, and the length of a window in tokens (0: not windows). */
+void nvdp__lineage_divides(struct nvdp__lineage *lineage, size_t windows, size_t length);
 /* Returns whether one of the trainings saw the text file with this digest. */
 bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256);
 /* Computes the guarantee of all entries for an example of these texts; 0, 0 if none saw any. An
- * entry whose examples were smaller counts as for a group of them.
+ * entry whose examples were smaller counts as for a group of them; entries add up, unless a later
+ * one includes the earlier.
  * Returns NVDP_ERR_ARGUMENT if an entry saw them, or may have seen them, without privacy or with
  * noise from a seed. Noise from a seed is accepted if `seeded`, because the statement of this
  * training then mentions a seed as well. */

@@ -196,15 +196,6 @@ cleanup:
 
 /* ---- memory ---- */
 
-/* Adds to the run's entry of the lineage how its examples divide a document. */
-static void record_examples(const struct nvdp__pretrainer *t) {
-    json_t *list = t->lineage.list, *own = json_array_get(list, json_array_size(list) - 1);
-    const size_t most = nvdp__examples_of_document(&t->examples, &t->corpus);
-    json_object_set_new(own, "windows", json_integer((json_int_t)most));
-    if (!nvdp__next_sentence(t->config.objective))
-        json_object_set_new(own, "length", json_integer((json_int_t)t->config.length));
-}
-
 /* Lists the examples of private training, each a window or pair; they are the same in every
  * step. */
 static nvdp_status open_private(struct nvdp__pretrainer *t) {
@@ -214,7 +205,8 @@ static nvdp_status open_private(struct nvdp__pretrainer *t) {
         nvdp__next_sentence(c->objective)
             ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
-    record_examples(t);
+    nvdp__lineage_divides(&t->lineage, nvdp__examples_of_document(&t->examples, &t->corpus),
+                          nvdp__next_sentence(c->objective) ? 0 : c->length);
     NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
     NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity,
                                         t->examples.count, sizeof *t->job.order));

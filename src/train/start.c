@@ -158,6 +158,16 @@ cleanup:
     return status;
 }
 
+/* Returns the largest number of examples that a sentence with tags is cut into. */
+static size_t parts_of_sentence(const bool *continues, size_t texts) {
+    size_t most = 1, parts = 1;
+    for (size_t i = 1; i < texts; i++) {
+        parts = continues[i] ? parts + 1 : 1;
+        most = nvdp__max(most, parts);
+    }
+    return most;
+}
+
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     nvdp_status status = NVDP_OK;
     t->texts_known = t->config.representations == NULL;
@@ -174,6 +184,9 @@ nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
         NVDP_TRY(nvdp__lineage_promise(t->ctx, &t->lineage, seen, t->config.dp.insecure_seed != 0,
                                        &t->start));
     NVDP_TRY(nvdp__lineage_add(t->ctx, &t->lineage, t->config.out, seen, false));
+    const bool *continues = nvdp__dataset_storage(t->all)->continues;
+    if (continues != NULL)
+        nvdp__lineage_divides(&t->lineage, parts_of_sentence(continues, t->all->count), 0);
 cleanup:
     nvdp__seen_texts_release(&texts);
     free(file);

@@ -85,6 +85,36 @@ Test(ner, trains_scores_and_predicts) {
 }
 
 /* Every text is scored once, by a run that was not trained on it. */
+/* A sentence that private training cut into two examples is a group of two for the next one. */
+Test(ner, parts_of_a_sentence_count) {
+    char data[512], first[512], next[512];
+    snprintf(data, sizeof data, "%s", folder());
+    snprintf(first, sizeof first, "%s", support_scratch_path("first"));
+    snprintf(next, sizeof next, "%s", support_scratch_path("next"));
+    static const char private[] = "--task ner --method base --epochs 1 --dp-batch 8 --dp-noise 2 "
+                                  "--lr 1e-3 --threads 1";
+    struct outcome
+        cut = program_expect(
+            0, "train %s --data %s --model %s --max-length 5 --target-delta 1e-4 --out %s", private,
+            data, program_model(), first),
+        whole = program_expect(
+            0, "train %s --data %s --model %s/model --max-length 12 --target-delta .01 --out %s",
+            private, data, first, next);
+    char path[600];
+    snprintf(path, sizeof path, "%s/run.json", first);
+    json_t *before = json_load_file(path, 0, NULL);
+    snprintf(path, sizeof path, "%s/run.json", next);
+    json_t *after = json_load_file(path, 0, NULL);
+    double epsilon, start;
+    cr_assert_eq(json_unpack(before, "{s:{s:{s:f}}}", "dp", "pld", "epsilon", &epsilon), 0);
+    cr_assert_eq(json_unpack(after, "{s:{s:[f]}}", "dp", "start", &start), 0);
+    cr_expect_float_eq(start, 2 * epsilon, 1e-9, "%g and %g", start, epsilon);
+    json_decref(before);
+    json_decref(after);
+    program_release(&cut);
+    program_release(&whole);
+}
+
 Test(ner, cross_validation) {
     char data[512], run[512];
     snprintf(data, sizeof data, "%s", folder());

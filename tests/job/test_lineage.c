@@ -131,9 +131,9 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     nvdp_context_free(ctx);
 }
 
-/* For several texts the larger guarantee counts; one text without a guarantee is enough to
- * refuse. */
-Test(lineage, of_several_texts_is_the_largest) {
+/* Guarantees for several texts add up, as an example may contain some of each; one text without a
+ * guarantee is enough to refuse. */
+Test(lineage, of_several_texts_is_the_sum) {
     struct nvdp_context *ctx = support_context();
     const char seen[3][NVDP__DIGEST_HEX] = {A, B, C};
     struct nvdp_dp_guarantee of;
@@ -142,8 +142,8 @@ Test(lineage, of_several_texts_is_the_largest) {
                                     NULL, 0};
     const struct nvdp__seen all = {3, seen, NULL, NULL, 0}, last = {1, &seen[2], NULL, NULL, 0};
     cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_OK);
-    cr_expect_eq(of.epsilon, 3);
-    cr_expect_eq(of.delta, 1e-6);
+    cr_expect_eq(of.epsilon, 4);
+    cr_expect_float_eq(of.delta, 1.1e-6, 1e-18);
     cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "last", last, false), NVDP_OK);
     cr_expect_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_ERR_ARGUMENT);
     nvdp__lineage_release(&lineage);
@@ -335,6 +335,46 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
         cr_expect_float_eq(of.delta, delta, 1e-12, "%zu: %g", i, of.delta);
         nvdp__seen_digests_release(&digests);
     }
+    json_decref(lineage.list);
+    nvdp_context_free(ctx);
+}
+
+/* A pair whose texts two trainings saw, one each, has the guarantee of both. A later training that
+ * saw whole pairs includes the earlier. */
+Test(lineage, of_parts_of_an_example_is_the_sum) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__seen_texts pair = {0}, part[3] = {0};
+    static const char *const text[] = {"one two three four five six seven",
+                                       "eight nine ten eleven twelve thirteen fourteen"};
+    struct nvdp__seen_digests digests[3] = {0};
+    struct nvdp__lineage lineage = {json_array(), digests, 3};
+    struct nvdp_dp_guarantee of;
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(nvdp__seen_texts_add(ctx, &part[i], 0, text[i], strlen(text[i])), NVDP_OK);
+        cr_assert_eq(nvdp__seen_texts_add(ctx, &pair, i, text[i], strlen(text[i])), NVDP_OK);
+        cr_assert_eq(nvdp__seen_texts_add(ctx, &part[2], i, text[i], strlen(text[i])), NVDP_OK);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(nvdp__seen_digests_make(ctx, &part[i], &digests[i]), NVDP_OK);
+        json_array_append_new(lineage.list,
+                              json_pack("{s:[s],s:s,s:[f,f]}", "sha256", i == 0 ? A : B, "digests",
+                                        digests[i].name, "dp", i < 2 ? 1. : 2.5, 1e-6));
+    }
+    const char own[1][NVDP__DIGEST_HEX] = {C};
+    const struct nvdp__seen seen = {1, own, NULL, &pair, 9}; /* a window has parts of both */
+    /* without the last training, which saw both texts */
+    json_t *last = json_incref(json_array_get(lineage.list, 2));
+    json_array_remove(lineage.list, 2);
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+    cr_expect_float_eq(of.epsilon, 4, 1e-12, "%g", of.epsilon); /* two groups of two */
+    json_array_append_new(lineage.list, last);
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+    cr_expect_float_eq(of.epsilon, 5, 1e-12, "%g", of.epsilon); /* one group of two */
+    for (size_t i = 0; i < 3; i++) {
+        nvdp__seen_digests_release(&digests[i]);
+        nvdp__seen_texts_release(&part[i]);
+    }
+    nvdp__seen_texts_release(&pair);
     json_decref(lineage.list);
     nvdp_context_free(ctx);
 }
