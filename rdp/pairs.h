@@ -273,7 +273,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
 /* The mu whose curve contains this point, epsilon >= 0. */
 double nvdp__gdp_of(double epsilon, double log_delta);
 
-/* --- exact.c, exact_bound.c, exact_pairs.c --- */
+/* --- exact_exponent.c, exact_bound.c, exact_pairs.c --- */
 
 /* K(s) = s D_{1+s}(P||Q), s > 0, rounded up; +inf from the strip's end on. */
 double nvdp__exact_moment(const struct nvdp_exact *exact, double s);
