@@ -135,7 +135,9 @@ def small(group, out):
     kept["numbers"] = {name: spread(group["quantities"][name]) for name in QUANTITIES if name in group["quantities"]}
     part = [json.loads(read(path)) for run in group["runs"] for path in glob.glob("%s/runs/%s/privacy-limit-*.json" % (out, run["run"]))]
     for name, values in (("rd_sum_max", [of["rd"]["sum"]["max"] for of in part]), ("linked", [of["linkage"]["first"] for of in part])):
-        if values and None not in values:
+        if "inf" in values:
+            kept["numbers"].setdefault(name, ["inf", None, "inf"])
+        elif values and None not in values:
             kept["numbers"].setdefault(name, spread({"mean": mean(values), "sd": statistics.stdev(values) if len(values) > 1 else None, "max": max(values)}))
     return kept
 
