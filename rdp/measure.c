@@ -328,11 +328,19 @@ static struct nvdp_bdp_column column(const struct measure *work,
     return made;
 }
 
-/* Summarizes the epsilons; the matrix holds the values' order. */
+/* Summarizes the epsilons, none of which is above the one that a sequence clip proves; the matrix
+ * holds the values' order. */
 static void summarize_epsilon(const struct measure *work, struct nvdp_epsilon_summary *out) {
     const struct nvdp__bdp_options *bdp = &work->options->bdp;
     *out = (struct nvdp_epsilon_summary){
         .delta = bdp->delta, .releases = bdp->releases, .texts = work->set->texts};
+    const struct nvdp_posteriors *set = work->set;
+    if (set->clip_sequence > 0 && set->alpha == NULL) {
+        const double proven =
+            nvdp_gdp_epsilon(2 * set->clip_sequence * sqrt(bdp->releases), bdp->delta);
+        for (size_t i = 0; i < set->texts * set->texts; i++)
+            work->epsilon[i] = fmin(work->epsilon[i], proven);
+    }
     out->pairs =
         nvdp__matrix_summarize(work->set, work->epsilon, work->matrix, &out->sum, &out->infinite);
 }

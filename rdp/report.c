@@ -287,12 +287,13 @@ static json_t *pack_rows(const struct nvdp_privacy_report *from) {
 
 static json_t *pack_epsilon(const struct nvdp_epsilon_summary *from) {
     if (from->texts == 0) return json_null();
-    return pack_into(
-        json_pack("{s:o, s:s, s:i, s:I, s:I, s:I}", "delta", number(from->delta), "from", "renyi",
-                  "releases", from->releases, "texts", (json_int_t)from->texts, "pairs",
-                  (json_int_t)from->pairs, "infinite", (json_int_t)from->infinite),
-        &from->sum,
-        "the minimum over the orders of the divergences: an upper bound on the exact value");
+    return pack_into(json_pack("{s:o, s:s, s:i, s:I, s:I, s:I}", "delta", number(from->delta),
+                               "from", "renyi", "releases", from->releases, "texts",
+                               (json_int_t)from->texts, "pairs", (json_int_t)from->pairs,
+                               "infinite", (json_int_t)from->infinite),
+                     &from->sum,
+                     "the minimum over the orders of the divergences, and at most the epsilon that "
+                     "a sequence clip proves: an upper bound on the exact value");
 }
 
 static json_t *pack_column(const struct nvdp_bdp_column *from,

@@ -88,12 +88,19 @@ Test(bound, is_in_the_report) {
         char *json = NULL, *text = NULL;
         set->kappa = 1;
         into_ball(set, 1.4);
+        for (size_t t = 0; t < 2; t++) { /* on opposite sides of the ball */
+            const size_t first = set->offset[t] * set->dim, end = set->offset[t + 1] * set->dim;
+            for (size_t k = first; k < end; k++)
+                set->mu[k] = k > first ? 0 : t == 0 ? 1.45 : -1.45;
+        }
         set->clip_sequence = 1.45;
         cr_assert_eq(nvdp_privacy_measure(ctx, set, NULL, NULL, &report), NVDP_OK, "%s",
                      nvdp_context_error(ctx));
         double bound = nvdp_renyi_sequence_bound(1.1, 1.45);
         cr_expect_eq(report.clip_sequence, 1.45);
         cr_expect_eq(report.bound, weights == 0 ? bound : INFINITY);
+        /* converted from divergences, it would be larger */
+        if (weights == 0) cr_expect_eq(report.epsilon->sum.max, nvdp_gdp_epsilon(2.9, 1e-5));
         cr_assert_eq(nvdp_privacy_report_json(ctx, &report, &json), NVDP_OK);
         json_t *root = json_loads(json, 0, NULL);
         const json_t *part = json_object_get(root, "bound");
