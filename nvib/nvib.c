@@ -27,10 +27,11 @@ static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__nv
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "kappa: expected 1 with weights constant, found %d", config->kappa);
     if (!constant && nvdp__clips_sequence(clip) && !bounded)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "weights: with clip_sequence %g expected constant, or learned with "
-                          "clip_alpha_min and clip_alpha_max, found learned without these bounds",
-                          clip->sequence);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{weights}: with {clip-sequence} %g expected constant, or learned with "
+            "{clip-alpha-min} and {clip-alpha-max}, found learned without these bounds",
+            clip->sequence);
     return NVDP_OK;
 }
 

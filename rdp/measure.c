@@ -20,18 +20,19 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
     if (*sampled && options->exact.wanted)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "exact: expected every pair of texts to be measured (max_pairs 0), found a sample of "
-            "the pairs of %zu texts; set max_pairs 0, or measure a sample of the texts",
+            "{exact}: expected every pair of texts to be measured ({max-pairs} 0), found a sample "
+            "of "
+            "the pairs of %zu texts; set {max-pairs} 0, or measure a sample of the texts",
             posteriors->texts);
     if (*sampled && matrix != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "pairs: the divergence of every pair cannot be written if at most %zu "
-                          "pairs are measured; use either pairs or max_pairs",
+                          "pairs are measured; use either pairs or {max-pairs}",
                           options->pairs.max_pairs);
     if (*sampled || posteriors->texts <= MAX_TEXTS) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                       "pairs: expected at most %d texts to measure all pairs, found %zu; set "
-                      "max_pairs to draw pairs, or measure a sample of the texts",
+                      "{max-pairs} to draw pairs, or measure a sample of the texts",
                       MAX_TEXTS, posteriors->texts);
 }
 
@@ -515,7 +516,7 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                        MAX_TEXTS, texts));
     if (options->pairs.max_pairs > 0 && options->pairs.max_pairs < texts * (texts - 1))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "max_pairs: every pair of texts is measured, %zu: expected 0, or a "
+                            "{max-pairs}: every pair of texts is measured, %zu: expected 0, or a "
                             "sample of the texts",
                             texts * (texts - 1)));
     NVDP_TRY(create_report(ctx, false, false, &report));

@@ -109,9 +109,9 @@ static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exac
     if (exact->pair != NULL && !exact->wanted)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pair: needs the option exact");
     if (exact->mean_pairs != nvdp__privacy_defaults().exact.mean_pairs && !exact->wanted)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "exact_pairs: needs the option exact");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{exact-pairs}: needs the option exact");
     if (exact->deltas != NULL && !exact->wanted)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "at_delta: needs the option exact");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{at-delta}: needs the option exact");
     NVDP_RETURN_IF_FAILED(check_list(ctx, "at_epsilon", exact->epsilons, -INFINITY, INFINITY, &n));
     NVDP_RETURN_IF_FAILED(check_list(ctx, "at_delta", exact->deltas, 0, 1, &n));
     return n <= NVDP_EXACT_POINTS

@@ -46,7 +46,7 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     if (made.latent_dim > bert->hidden_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "latent_dim: expected at most %zu, the width of the embeddings, found "
+                          "{latent-dim}: expected at most %zu, the width of the embeddings, found "
                           "%zu",
                           bert->hidden_size, made.latent_dim);
     NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,

@@ -86,17 +86,18 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
     NVDP_RETURN_IF_FAILED(nvdp__check_pool(ctx, mechanism, made.pool));
     if (mechanism->variant == NVDP__VIB_FIXED && nvdp__clips_sequence(&made.clip) &&
         made.vib.sigma != 1)
-        return nvdp__fail(
-            ctx, NVDP_ERR_ARGUMENT,
-            "vib_sigma: expected 1 with clip_sequence %g, which sets the variances to 1, found %g",
-            made.clip.sequence, made.vib.sigma);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{vib-sigma}: expected 1 with {clip-sequence} %g, which sets the "
+                          "variances to 1, found %g",
+                          made.clip.sequence, made.vib.sigma);
     double logvar = 2 * log(made.vib.sigma);
     if (mechanism->variant == NVDP__VIB_FIXED &&
         !(logvar >= made.clip.logvar_min && logvar <= made.clip.logvar_max))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vib_sigma: expected a log variance in the clip range [%g, %g], found %g "
-                          "for vib_sigma %g",
-                          made.clip.logvar_min, made.clip.logvar_max, logvar, made.vib.sigma);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{vib-sigma}: expected a log variance in the clip range [%g, %g], found %g "
+            "for {vib-sigma} %g",
+            made.clip.logvar_min, made.clip.logvar_max, logvar, made.vib.sigma);
     *config = made;
     return NVDP_OK;
 }

@@ -241,10 +241,11 @@ static nvdp_status ask_model(struct asked *a, const char *directory, const char 
     if (a->found == NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__secrets_read(secrets, a->tokenizer, &a->secrets));
         if (a->options->candidates > a->secrets.words)
-            return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                              "candidates: expected at most %zu, the number of whole words in the "
-                              "vocabulary, found %zu",
-                              a->secrets.words, a->options->candidates);
+            return nvdp__fail(
+                a->ctx, NVDP_ERR_ARGUMENT,
+                "{candidates}: expected at most %zu, the number of whole words in the "
+                "vocabulary, found %zu",
+                a->secrets.words, a->options->candidates);
         NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->found, a->secrets.count));
         NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->word, a->secrets.words));
     }

@@ -105,7 +105,7 @@ nvdp_status nvdp__alignment_fit(struct nvdp_context *ctx, struct nvdp__alignment
     return isfinite(best)
                ? NVDP_OK
                : nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                            "aligned: expected finite samples, from which a map can be learned");
+                            "{aligned}: expected finite samples, from which a map can be learned");
 }
 
 void nvdp__alignment_apply(const struct nvdp__alignment *a, double *x, double *out) {

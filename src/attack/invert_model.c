@@ -31,7 +31,7 @@ nvdp_status nvdp__inverter_open(struct nvdp__inverter *v) {
     const char *directory = a->options->prior;
     if (directory == NULL)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "prior: expected the directory of a masked language model, such as "
+                          "{prior}: expected the directory of a masked language model, such as "
                           "models/compact, which the attacker trains; found none");
     NVDP_RETURN_IF_FAILED(
         nvdp__mlm_open(a->ctx, directory, true, &v->bert, &v->tokenizer, &v->model));

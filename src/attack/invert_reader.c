@@ -234,7 +234,7 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
     }
     if (!isfinite(best) || !solve(r, penalty))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                            "public: expected finite samples, from which words can be read"));
+                            "{public}: expected finite samples, from which words can be read"));
     NVDP_TRY(choose_width(v, x, read));
 cleanup:
     free(x);

@@ -65,7 +65,7 @@ static nvdp_status reserve(struct reader *r) {
             nvdp__masked_lm_open(a, a->options->prior, known, &r->model, &r->language));
     if (r->model != NULL && a->options->beam > r->language.together)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "beam: expected at most %zu candidate texts, found %zu",
+                          "{beam}: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
     r->rows = group_of(r) * nvdp__longest(a);
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->frequency, known->count));

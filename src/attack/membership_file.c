@@ -342,7 +342,7 @@ static nvdp_status check_releases(const struct nvdp__text_attack *a) {
     const size_t samples = a->file.file->shape.samples;
     if ((size_t)a->options->releases == samples) return NVDP_OK;
     return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                      "releases: expected %zu, all samples of a text in %s, found %d", samples,
+                      "{releases}: expected %zu, all samples of a text in %s, found %d", samples,
                       a->file.path, a->options->releases);
 }
 

@@ -187,13 +187,14 @@ static struct nvdp__train_options shadow_options(const struct training *t, const
 static nvdp_status check_shadows(const struct training *t) {
     const struct nvdp__train_options *run = &t->run.config;
     if (nvdp__dp_wanted(&run->dp)) /* a hash of the text chooses */
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "shadows: expected a run without private training, whose held-out texts "
-                          "would be held out of each shadow run too; leave {shadows} out");
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "{shadows}: expected a run without private training, whose held-out texts "
+            "would be held out of each shadow run too; leave {shadows} out");
     if (t->held && run->limit_train == 0 && run->folds == 0) return NVDP_OK;
     return nvdp__fail(
         t->ctx, NVDP_ERR_ARGUMENT,
-        "shadows: expected a run whose train file has all its texts, those that it "
+        "{shadows}: expected a run whose train file has all its texts, those that it "
         "held out too: a run with {protocol} holdout and without {limit-train} and "
         "{folds}, attacked without {public}; train such a run, or leave {shadows} out");
 }
@@ -352,7 +353,7 @@ nvdp_status nvdp__shadow_scores(struct nvdp_context *ctx, size_t n,
     }
     if (pairs == 0 || !(rest[0] > 0) || !(rest[1] > 0))
         return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                          "shadows: expected texts that some of the runs saw and others did not, "
+                          "{shadows}: expected texts that some of the runs saw and others did not, "
                           "with logits that vary, found none; take more {shadows}");
     for (size_t in = 0; in < 2; in++)
         variance[in] = rest[in] / freedom[in];
@@ -435,18 +436,19 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
     t->name = t->where.run;
     if (t->options.shared != NULL)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "shared: expected no file, because {members} is training, found %s",
+                          "{shared}: expected no file, because {members} is training, found %s",
                           t->options.shared);
     if (t->options.releases != 1)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "releases: expected 1, because {members} is training, found %d",
+                          "{releases}: expected 1, because {members} is training, found %d",
                           t->options.releases);
     NVDP_RETURN_IF_FAILED(nvdp__config_open(t->ctx, config, &nvdp__attack_schema, &of_shared));
     if (of_shared.delta > 0)
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "delta: expected none, because {members} is training, whose account has "
-                          "its own, found %g",
-                          of_shared.delta);
+        return nvdp__fail(
+            t->ctx, NVDP_ERR_ARGUMENT,
+            "{delta}: expected none, because {members} is training, whose account has "
+            "its own, found %g",
+            of_shared.delta);
     t->where.split = whole.split = "train";
     whole.limit = 0;
     NVDP_RETURN_IF_FAILED(nvdp__run_open(t->ctx, &whole, &t->run));
@@ -456,7 +458,8 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
                           "{token-noise} or {representations}",
                           t->name);
     if (t->options.shadows > 0 && t->options.shadows < 2)
-        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT, "shadows: expected 0 or at least 2, found 1");
+        return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                          "{shadows}: expected 0 or at least 2, found 1");
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->run.model, &limits));
     t->draws = limits.noise ? t->options.seeds : 1;
     NVDP_RETURN_IF_FAILED(divide(t));

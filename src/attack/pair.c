@@ -34,7 +34,7 @@ static nvdp_status read_pair(struct attack *a, struct nvdp_pair_attack *pair) {
     const bool two = sscanf(a->options->pair, "%zu,%zu%c", &pair->p, &pair->q, &more) == 2;
     if (!two || pair->p >= texts || pair->q >= texts || pair->p == pair->q)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "pair: expected two text numbers below %zu in the form I,J, found '%s'",
+                          "{pair}: expected two text numbers below %zu in the form I,J, found '%s'",
                           texts, a->options->pair);
     if (a->set->policy == NVDP_LENGTH_HIDDEN ||
         nvdp__rows(a->set, pair->p) == nvdp__rows(a->set, pair->q))

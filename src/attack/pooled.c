@@ -274,7 +274,7 @@ static nvdp_status choose_words(struct reader *r, size_t vocabulary, size_t *mar
         r->outputs++;
     if (r->outputs > 0) return NVDP_OK;
     return nvdp__fail(r->attack->ctx, NVDP_ERR_INPUT,
-                      "public: expected words that occur in at least %d texts, found none",
+                      "{public}: expected words that occur in at least %d texts, found none",
                       MIN_TEXTS);
 }
 

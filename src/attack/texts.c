@@ -220,7 +220,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__attack *at
                          const char *name, const struct nvdp__text_attack_options *options) {
     if (options->releases > 1 && !nvdp__attack_takes(attack, "releases"))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "releases: expected 1 for attack %s, which reads one sample, found %d",
+                          "{releases}: expected 1 for attack %s, which reads one sample, found %d",
                           name, options->releases);
     if (options->prior == NULL || nvdp__attack_takes(attack, "prior")) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -231,9 +231,10 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__attack *at
 static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__run_options *run) {
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&a->run, run->data);
     if (a->options->known == NULL)
-        return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                          "public: expected a file with the task's columns, whose texts are public "
-                          "and are not the attacked texts, found none");
+        return nvdp__fail(
+            a->ctx, NVDP_ERR_ARGUMENT,
+            "{public}: expected a file with the task's columns, whose texts are public "
+            "and are not the attacked texts, found none");
     config.limit = a->options->known_limit;
     config.limit_seed = a->options->seed;
     NVDP_RETURN_IF_FAILED(nvdp__run_has_no_task(&a->run)

@@ -39,9 +39,9 @@ static nvdp_status find_sizes(struct nvdp_context *ctx, const struct bench_confi
     const char *model = nvdp_config_get(config->train, "model");
     if (config->arch == NULL && model == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "arch: expected an architecture or a model, found neither");
+                          "{arch}: expected an architecture or a model, found neither");
     if (config->steps < 1 || config->steps > MAX_STEPS)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "steps: expected 1 to %d, found %zu", MAX_STEPS,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{steps}: expected 1 to %d, found %zu", MAX_STEPS,
                           config->steps);
     if (config->arch != NULL) return nvdp_bert_config_find(ctx, config->arch, bert);
     return nvdp_bert_config_read(ctx, model, bert);
@@ -294,17 +294,19 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
     if (nvdp_config_get(config, "model") != NULL || nvdp_config_get(config, "vectors") != NULL) {
         NVDP_RETURN_IF_FAILED(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
         out->dchi = nvdp_sanitizer_dchi(out->sanitizer);
-        return out->dchi != NULL ? NVDP_OK
-                                 : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                              "sensitive_from_data, vocabulary_from: these options "
-                                              "need texts, but the benchmark has none");
+        return out->dchi != NULL
+                   ? NVDP_OK
+                   : nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                "{sensitive-from-data}, {vocabulary-from}: these options "
+                                "need texts, but the benchmark has none");
     }
     if (nvdp_text_mechanism_describe(ctx, mechanism, &info) != NVDP_OK || info.mechanism < 0 ||
         info.uses_p)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "mechanism: expected laplace, laplace-nearest, santext or random, which "
-                          "work with a random table, found %s",
-                          mechanism);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{mechanism}: expected laplace, laplace-nearest, santext or random, which "
+            "work with a random table, found %s",
+            mechanism);
     if (!nvdp__mul(c->vocabulary, c->dim, &size) || size == 0 || size > MAX_TABLE)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "vocabulary x dim: expected 1 to %d numbers, found %zu x %zu", MAX_TABLE,

@@ -254,7 +254,7 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
         encode->max_length = max;
     if (encode->max_length < NVDP__MIN_PAIR || encode->max_length > max)
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                          "max_length: expected %d to %zu, found %zu", NVDP__MIN_PAIR, max,
+                          "{max-length}: expected %d to %zu, found %zu", NVDP__MIN_PAIR, max,
                           encode->max_length);
     return NVDP_OK;
 }

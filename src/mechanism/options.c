@@ -163,19 +163,20 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
     if (dim < least || dim > hidden_size) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "latent_dim: expected a number from %zu to %zu, the width of the encoder, found %zu",
+            "{latent-dim}: expected a number from %zu to %zu, the width of the encoder, found %zu",
             least, hidden_size, dim);
     }
     if (config->latent_heads > 0 && dim % config->latent_heads != 0) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "latent_heads: expected a divisor of latent_dim %zu, found %zu", dim,
+                          "{latent-heads}: expected a divisor of {latent-dim} %zu, found %zu", dim,
                           config->latent_heads);
     }
     bool hidden = config->length_policy == NVDP_LENGTH_HIDDEN;
     if (hidden && (config->length < 1 || config->length > MAX_LENGTH)) {
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "length: expected 1 to %d tokens with length_policy hidden, found %zu",
-                          MAX_LENGTH, config->length);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{length}: expected 1 to %d tokens with {length-policy} hidden, found %zu", MAX_LENGTH,
+            config->length);
     }
     return NVDP_OK;
 }
@@ -184,11 +185,11 @@ static nvdp_status check_sizes(struct nvdp_context *ctx, const struct nvdp__nvib
 static nvdp_status check_clip(struct nvdp_context *ctx, const struct nvdp__clip_config *clip) {
     if (clip->logvar_min > clip->logvar_max)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "clip_logvar_min: expected at most clip_logvar_max %g, found %g",
+                          "{clip-logvar-min}: expected at most {clip-logvar-max} %g, found %g",
                           clip->logvar_max, clip->logvar_min);
     if (clip->alpha_min > clip->alpha_max)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "clip_alpha_min: expected at most clip_alpha_max %g, found %g",
+                          "{clip-alpha-min}: expected at most {clip-alpha-max} %g, found %g",
                           clip->alpha_max, clip->alpha_min);
     return NVDP_OK;
 }
@@ -254,9 +255,10 @@ nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
     NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, least, hidden_size, heads));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
     if (config->row_index != NVDP__ROW_INDEX_NONE && config->length_policy != NVDP_LENGTH_HIDDEN)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "row_index: expected none with length_policy public, where the number of "
-                          "rows varies, found trained");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{row-index}: expected none with {length-policy} public, where the number of "
+            "rows varies, found trained");
     NVDP_RETURN_IF_FAILED(check_clip(ctx, &config->clip));
     return check_sequence(ctx, config);
 }

@@ -93,11 +93,11 @@ nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
     const struct nvdp__encoder_row *row = model->bert.row;
     if (row->tensors_below == NULL)
         return nvdp__fail(model->ctx, NVDP_ERR_ARGUMENT,
-                          "freeze_layers: expected 0 with %s, found %zu", row->title, layers);
+                          "{freeze-layers}: expected 0 with %s, found %zu", row->title, layers);
     if (layers < 1 || layers > all)
         return nvdp__fail(
             model->ctx, NVDP_ERR_ARGUMENT,
-            "freeze_layers: expected 1 to %zu, the number of layers of the model, found %zu", all,
+            "{freeze-layers}: expected 1 to %zu, the number of layers of the model, found %zu", all,
             layers);
     nvdp__bert_freeze(&model->bert, layers, &model->params);
     model->frozen_layers = layers;

@@ -46,10 +46,11 @@ nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
             "{token-noise}, found none; the budget for texts that are given away later is "
             "{certified-epsilon}, the budget for the training texts {target-epsilon}");
     if (options->clip > 0 && !nvdp__token_row(options->mechanism)->on_sequence)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "noise_clip: expected token-noise sequence-laplace, the only one that "
-                          "clips states, found %s",
-                          nvdp__text_noise_names[options->mechanism]);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{noise-clip}: expected {token-noise} sequence-laplace, the only one that "
+            "clips states, found %s",
+            nvdp__text_noise_names[options->mechanism]);
     return NVDP_OK;
 }
 

@@ -225,7 +225,7 @@ nvdp_status nvdp__mlm_check_length(struct nvdp_context *ctx, const struct nvdp_b
                                    size_t length) {
     if (length >= 4 && length <= config->max_position_embeddings) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "length: expected 4 to %zu, the model's max_position_embeddings, found %zu",
+                      "{length}: expected 4 to %zu, the model's max_position_embeddings, found %zu",
                       config->max_position_embeddings, length);
 }
 

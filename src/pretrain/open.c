@@ -91,12 +91,13 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
     if (c->freeze_layers > c->layers)
         return nvdp__fail(
             t->ctx, NVDP_ERR_ARGUMENT,
-            "freeze_layers: expected at most %zu, the num_hidden_layers of %s, found %zu",
+            "{freeze-layers}: expected at most %zu, the num_hidden_layers of %s, found %zu",
             c->layers, c->init, c->freeze_layers);
     if (c->length <= c->max_positions) return NVDP_OK;
-    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "length: expected at most %zu, the max_position_embeddings of %s, found %zu",
-                      c->max_positions, c->init, c->length);
+    return nvdp__fail(
+        t->ctx, NVDP_ERR_ARGUMENT,
+        "{length}: expected at most %zu, the max_position_embeddings of %s, found %zu",
+        c->max_positions, c->init, c->length);
 }
 
 nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,

@@ -226,7 +226,7 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
     const bool private = c->sanitizer.mechanism != NVDP__TOKENS_AS_THEY_ARE;
     if (private != nvdp__adaptive(c->objective))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "objective: expected %s with privatize %s, found %s",
+                          "{objective}: expected %s with privatize %s, found %s",
                           private ? "vanilla-mlm, prob-mlm or denoising-mlm" : "mlm or mlm+nsp",
                           nvdp__token_mechanism_names[c->sanitizer.mechanism],
                           nvdp__objective_names[c->objective]);
@@ -247,13 +247,14 @@ static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrai
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
     if (nvdp__adaptive(c->objective))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "objective: expected mlm or mlm+nsp in private training, found %s",
+                          "{objective}: expected mlm or mlm+nsp in private training, found %s",
                           nvdp__objective_names[c->objective]);
     if (c->init == NULL && c->vocab == NULL && c->words.epsilon == 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "dp-batch, dp-sample-rate: private training needs init, vocab or "
-                          "vocab_dp_epsilon, because a vocabulary that is trained on exact counts "
-                          "reveals words of the private text");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{dp-batch}, {dp-sample-rate}: private training needs {init}, {vocab} or "
+            "{vocab-dp-epsilon}, because a vocabulary that is trained on exact counts "
+            "reveals words of the private text");
     return NVDP_OK;
 }
 
@@ -262,46 +263,46 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     size_t known = 0;
     NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__pretrain_schema, c));
     if (c->texts == 0 || c->text == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "text: expected at least one file, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{text}: expected at least one file, found none");
     if (c->out == NULL || c->out[0] == '\0')
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a directory, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a directory, found none");
     if (c->init != NULL && c->vocab != NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "init and vocab exclude each other, because a model has its own vocabulary");
     if (c->freeze_layers > 0 && c->init == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "init: freeze_layers needs a model whose weights it keeps, found none");
+                          "{init}: {freeze-layers} needs a model whose weights it keeps, found none");
     if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (c->words.epsilon != 0 && (c->init != NULL || c->vocab != NULL))
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "vocab_dp_epsilon: expected 0 with %s, where no vocabulary is trained, found %g",
+            "{vocab-dp-epsilon}: expected 0 with %s, where no vocabulary is trained, found %g",
             c->init != NULL ? "init" : "vocab", c->words.epsilon);
     if (c->words.epsilon != 0)
         NVDP_RETURN_IF_FAILED(nvdp__private_words_check(ctx, &c->words));
     else if (c->words.max_words > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "max_words: expected 0 without vocab_dp_epsilon, found %llu",
+                          "{max-words}: expected 0 without {vocab-dp-epsilon}, found %llu",
                           (unsigned long long)c->words.max_words);
     if (nvdp__next_sentence(c->objective) && c->length < MIN_PAIR)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "length: expected %d to %d, found %zu", MIN_PAIR,
-                          LONGEST, c->length);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{length}: expected %d to %d, found %zu",
+                          MIN_PAIR, LONGEST, c->length);
     NVDP_RETURN_IF_FAILED(check_privatize(ctx, c));
     NVDP_RETURN_IF_FAILED(check_dp(ctx, c));
     while (c->arch != NULL && known < ARCHITECTURES && strcmp(implied[known].is, c->arch) != 0)
         known++;
     if (known == ARCHITECTURES)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "arch: expected tiny, mini, small or base, found '%s'", c->arch);
+                          "{arch}: expected tiny, mini, small or base, found '%s'", c->arch);
     struct nvdp__pretrain_options resolved = *c;
     nvdp__pretrain_resolve(&resolved);
     struct nvdp_bert_config bert = nvdp__pretrain_bert(&resolved, resolved.vocab_size);
     if (c->init == NULL) NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(ctx, &bert));
     if (c->init == NULL && c->length > resolved.max_positions)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "length: expected at most max_positions %zu, found %zu",
+                          "{length}: expected at most {max-positions} %zu, found %zu",
                           resolved.max_positions, c->length);
     return NVDP_OK;
 }

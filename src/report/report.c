@@ -45,7 +45,7 @@ static nvdp_status read_budgets(struct nvdp_context *ctx, const char *text, stru
     }
     if (report->budgets > 0 && *at == '\0') return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "budgets: expected 1 to %d numbers in nats, each at least 0, found '%s'",
+                      "{budgets}: expected 1 to %d numbers in nats, each at least 0, found '%s'",
                       MOST, text);
 }
 

@@ -31,9 +31,9 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
     char *run_file = NULL, *kept = NULL;
     struct sweep_grid read = {0};
     if (config->out == NULL || config->out[0] == '\0')
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a directory, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a directory, found none");
     if (config->jobs < 1 || config->jobs > MAX_JOBS)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "jobs: expected 1 to %d, found %d", MAX_JOBS,
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{jobs}: expected 1 to %d, found %d", MAX_JOBS,
                           config->jobs);
     if (!(config->stale_seconds >= 1 && config->stale_seconds <= 1e6))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,

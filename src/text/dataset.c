@@ -209,7 +209,7 @@ nvdp_status nvdp__check_length(struct nvdp_context *ctx, const struct nvdp_token
     size_t min = nvdp_tokenizer_specials(tokenizer, true);
     if (tokenizer->words) return NVDP_OK; /* texts are whole */
     if (max_length >= min && max_length <= MAX_LENGTH) return NVDP_OK;
-    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "max_length: expected %zu to %d, found %zu", min,
+    return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{max-length}: expected %zu to %d, found %zu", min,
                       MAX_LENGTH, max_length);
 }
 

@@ -15,15 +15,16 @@ nvdp_status nvdp__private_words_check(struct nvdp_context *ctx,
     if (!(options->epsilon >= 1e-6 && options->epsilon < log(n)))
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "vocab_dp_epsilon: expected 1e-6 to ln n = %.4g for n = %llu possible words "
-            "(possible_words), found %g",
+            "{vocab-dp-epsilon}: expected 1e-6 to ln n = %.4g for n = %llu possible words "
+            "({possible-words}), found %g",
             log(n), (unsigned long long)options->possible, options->epsilon);
     if (!(options->delta > 0 && options->delta < 1 / n))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "vocab_dp_delta: expected a number above 0 and below 1/n = %.4g for n = "
-                          "%llu possible words "
-                          "(possible_words), found %g",
-                          1 / n, (unsigned long long)options->possible, options->delta);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{vocab-dp-delta}: expected a number above 0 and below 1/n = %.4g for n = "
+            "%llu possible words "
+            "({possible-words}), found %g",
+            1 / n, (unsigned long long)options->possible, options->delta);
     return NVDP_OK;
 }
 

@@ -96,7 +96,7 @@ nvdp_status nvdp__task_resolve(struct nvdp_context *ctx, const struct nvdp_datas
     if (config->task == NVDP_TASK_TSV) {
         if (config->text_column == NULL)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                              "text_column: expected a column's name, found none");
+                              "{text-column}: expected a column's name, found none");
         layout.text = config->text_column;
         layout.pair = config->text_pair_column;
         layout.label = config->label_column;
@@ -719,7 +719,7 @@ static nvdp_status resolve(struct reader *reader) {
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(reader->ctx, reader->config, &reader->layout));
     if (reader->use == NVDP__LABELS_REQUIRED && reader->layout.label == NULL)
         return nvdp__fail(reader->ctx, NVDP_ERR_ARGUMENT,
-                          "label_column: expected a column's name, found none");
+                          "{label-column}: expected a column's name, found none");
     reader->rows->task = reader->layout.task;
     return nvdp__task_of_texts(reader->ctx, &reader->layout);
 }

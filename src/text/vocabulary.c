@@ -570,7 +570,7 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
     }
     if (t->pieces.count <= t->options->size) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "vocab_size: expected at least %zu for the special tokens and the text's "
+                      "{vocab-size}: expected at least %zu for the special tokens and the text's "
                       "characters, found %zu",
                       t->pieces.count, t->options->size);
 }
@@ -647,7 +647,7 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
                         .keys = {.ctx = ctx}};
     struct alphabet alphabet = {.index = {.ctx = ctx}};
     if (options->size > MAX_PIECES)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "vocab_size: expected at most %d, found %zu",
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{vocab-size}: expected at most %d, found %zu",
                             MAX_PIECES, options->size));
     NVDP_TRY(begin(&t, &alphabet));
     NVDP_TRY(merge_all(&t));

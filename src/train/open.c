@@ -69,7 +69,7 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     if (t->all->task->tags && noise->on_sequence)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "token_noise: task %s labels every word and needs a mechanism that "
+                          "{token-noise}: task %s labels every word and needs a mechanism that "
                           "privatizes tokens, found %s",
                           t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
     NVDP_RETURN_IF_FAILED(privatize(t));
@@ -98,7 +98,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     if (config->max_length > bert->max_position_embeddings) {
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "max_length: expected at most %zu, the model's max_position_embeddings%s, found %zu",
+            "{max-length}: expected at most %zu, the model's max_position_embeddings%s, found %zu",
             bert->max_position_embeddings,
             row->position_after_pad
                 ? " (without the positions of config.json that are reserved for padding)"
@@ -111,7 +111,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
         config->nvib.length < config->max_length) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "length: expected at least %zu, the value of max_length, found %zu",
+                          "{length}: expected at least %zu, the value of {max-length}, found %zu",
                           config->max_length, config->nvib.length);
     }
     return nvdp__method_resolve(ctx, config->method, bert, &config->nvib);
@@ -125,7 +125,7 @@ static nvdp_status check_encoder(const struct nvdp__trainer *t,
         (t->given != NULL || nvdp__token_row(config->noise.mechanism)->gives_vectors))
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "%s: %s accepts only its own word vectors; leave out representations and "
-                          "token_noise laplace",
+                          "{token-noise} laplace",
                           config->model, row->title);
     if (!row->per_example && nvdp__dp_wanted(&config->dp))
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
@@ -201,17 +201,18 @@ static nvdp_status read_weights(struct nvdp__trainer *t, size_t classes) {
         const bool last = c + 1 == classes;
         if (end == at || *end != (last ? '\0' : ',') || !(t->class_weight[c] >= 0) ||
             t->class_weight[c] > 1e6)
-            return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                              "class_weights: expected none, balanced or %zu numbers from 0 to 1e6 "
-                              "separated by commas (for the classes %s to %s), found %s",
-                              classes, t->all->task->labels[0], t->all->task->labels[classes - 1],
-                              t->config.class_weights);
+            return nvdp__fail(
+                t->ctx, NVDP_ERR_ARGUMENT,
+                "{class-weights}: expected none, balanced or %zu numbers from 0 to 1e6 "
+                "separated by commas (for the classes %s to %s), found %s",
+                classes, t->all->task->labels[0], t->all->task->labels[classes - 1],
+                t->config.class_weights);
         at = end + 1;
         any = any || t->class_weight[c] > 0;
     }
     if (any) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                      "class_weights: expected at least one number above 0, found %s",
+                      "{class-weights}: expected at least one number above 0, found %s",
                       t->config.class_weights);
 }
 
@@ -244,11 +245,11 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
     if (strcmp(how, "none") == 0) return NVDP_OK;
     if (task->regression)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "class_weights: expected none, because the labels are scores, found %s",
+                          "{class-weights}: expected none, because the labels are scores, found %s",
                           how);
     if (balanced && private)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                          "class_weights: expected none or numbers in private training, because "
+                          "{class-weights}: expected none or numbers in private training, because "
                           "balanced counts the texts of each class, found balanced");
     NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
     if (balanced)

@@ -325,7 +325,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     if (options.input == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input}: expected a file, found none"));
     if (options.out == NULL && write == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file, found none"));
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none"));
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
     NVDP_TRY(open_texts(ctx, &options, &run));
@@ -344,7 +344,7 @@ nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *mo
     const struct nvdp__writing sink = {write, user};
     NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.out == NULL && write == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file, found none");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
     if (model->info.task.tags)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,

@@ -179,7 +179,8 @@ Test(bench, refuses_what_cannot_be) {
     cr_assert_eq(nvdp_config_set(train, "batch", "0"), NVDP_ERR_ARGUMENT);
     cr_assert_str_eq(nvdp_context_error(ctx), "--batch: expected 1 to 65536, found 0");
     cr_assert_eq(nvdp_config_set(train, "max-length", "513"), NVDP_OK);
-    refused(ctx, &config, "max_length: expected at most 512, the model's max_position_embeddings");
+    refused(ctx, &config,
+            "--max-length: expected at most 512, the model's max_position_embeddings");
     nvdp_config_free(train);
     nvdp_context_free(ctx);
 }

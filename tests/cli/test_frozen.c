@@ -75,8 +75,9 @@ Test(frozen, a_dry_run_says_what_is_fixed_and_what_it_takes) {
 Test(frozen, wrong_usage_is_named) {
     struct outcome outcome = program_expect(2, "train %s --freeze-layers 2 --out %s",
                                             program_train_options(), support_scratch_path("run"));
-    support_contains(outcome.err,
-                     "freeze_layers: expected 1 to 1, the number of layers of the model, found 2");
+    support_contains(
+        outcome.err,
+        "--freeze-layers: expected 1 to 1, the number of layers of the model, found 2");
     program_release(&outcome);
     outcome = program_expect(2, "train --cache d --no-cache --resume run");
     support_contains(outcome.err, "--cache and --no-cache exclude each other");

@@ -102,7 +102,7 @@ Test(implied, by_the_sequence_clip) {
         "--clip-sequence 2 --vib-sigma 0.7",
         program_task(), program_model());
     cr_expect_neq(outcome.code, 0);
-    support_contains(outcome.err, "vib_sigma: expected 1 with clip_sequence 2");
+    support_contains(outcome.err, "--vib-sigma: expected 1 with --clip-sequence 2");
     program_release(&outcome);
     outcome =
         program_expect(2, "train %s --preset per-nat --latent-dim 16 --clip-sequence 2 --dry-run",
@@ -158,7 +158,7 @@ Test(implied, conflicts_with_a_preset_name_it) {
          "sets --clip-mu 4, which conflicts with --certified-epsilon 8 ("},
         {"--preset per-nat --clip-logvar-min 1",
          "sets --clip-logvar-max 0, which conflicts with --clip-logvar-min 1 ("},
-        {"--preset per-nat", "sets --latent-dim 32 (latent_dim: expected a number from 2 to"},
+        {"--preset per-nat", "sets --latent-dim 32 (--latent-dim: expected a number from 2 to"},
         {"--preset certified --target-epsilon 3", "nvdp train: option --target-epsilon needs "},
         {"--weights constant --kappa 2", "nvdp train: kappa: expected 1 with weights constant"},
         {"--epsilon 8",

@@ -168,7 +168,7 @@ Test(pipeline, gaussian_methods_have_options_of_their_own) {
     outcome =
         program_expect(2, "train %s --method vib-fixed --vib-sigma 2 --clip-logvar-max 0 --out %s",
                        program_train_options(), support_scratch_path("refused"));
-    support_contains(outcome.err, "vib_sigma: expected a log variance in the clip range");
+    support_contains(outcome.err, "--vib-sigma: expected a log variance in the clip range");
     program_release(&outcome);
 }
 
@@ -479,7 +479,7 @@ Test(pipeline, seeded_export_says_so_and_repeats) {
         cr_assert_eq(number(object, "texts"), 200);
         support_contains(json_string_value(json_object_get(object, "statement")), "seed");
         cr_expect(json_is_true(json_object_get(object, "insecure_seed")));
-        support_contains(outcome.err, "warning: insecure_seed: ");
+        support_contains(outcome.err, "warning: --insecure-seed: ");
         if (i == 0) {
             first = json_dumps(json_object_get(object, "privacy"), JSON_SORT_KEYS);
         } else {

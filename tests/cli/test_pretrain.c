@@ -245,11 +245,11 @@ Test(pretrain, private_vocabulary) {
     static const struct {
         const char *args, *message;
     } wrong[] = {
-        {"--vocab-dp-epsilon 14", "vocab_dp_epsilon: expected 1e-6 to ln n = 13.82"},
+        {"--vocab-dp-epsilon 14", "--vocab-dp-epsilon: expected 1e-6 to ln n = 13.82"},
         {"--vocab-dp-epsilon 1 --vocab-dp-delta 1e-6", "below 1/n = 1e-06"},
         {"--vocab-dp-epsilon 1 --possible-words 100000000", "below 1/n = 1e-08"},
-        {"--vocab-dp-epsilon 1 --vocab v", "vocab_dp_epsilon: expected 0 with vocab"},
-        {"--max-words 9", "max_words: expected 0 without vocab_dp_epsilon"},
+        {"--vocab-dp-epsilon 1 --vocab v", "--vocab-dp-epsilon: expected 0 with vocab"},
+        {"--max-words 9", "--max-words: expected 0 without --vocab-dp-epsilon"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         o = program_expect(2, "pretrain --text %s --steps 0 --out %s-2 %s", path, out,

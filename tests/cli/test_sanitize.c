@@ -317,7 +317,7 @@ Test(sanitize, a_seed_is_said) {
         const char *said = json_string_value(json_object_get(object, "statement"));
         cr_expect_eq(json_is_true(json_object_get(object, "insecure_seed")), seeded == 1);
         cr_expect_eq(strncmp(said, "INSECURE", 8) == 0, seeded == 1, "%s", said);
-        cr_expect_eq(strstr(outcome.err, "warning: insecure_seed: ") != NULL, seeded == 1);
+        cr_expect_eq(strstr(outcome.err, "warning: --insecure-seed: ") != NULL, seeded == 1);
         snprintf(path, sizeof path, "%s/privacy.json", out);
         json_t *privacy = json_load_file(path, 0, NULL);
         cr_expect_str_eq(json_string_value(json_object_get(privacy, "generator")),

@@ -42,9 +42,9 @@ static void refuse(struct nvdp__nvib_config config, const char *field) {
 #define REFUSE(field, bad) REFUSE_AS(#field, field, bad)
 
 Test(config, refuses_by_name) {
-    REFUSE(latent_dim, 33);
-    REFUSE(latent_dim, 1);
-    REFUSE(latent_heads, 3);
+    REFUSE_AS("--latent-dim", latent_dim, 33);
+    REFUSE_AS("--latent-dim", latent_dim, 1);
+    REFUSE_AS("--latent-heads", latent_heads, 3);
     REFUSE_AS("--mu-tau", mu_tau, NAN);
     REFUSE_AS("--stdev-tau", stdev_tau, 0);
     REFUSE_AS("--alpha-tau", alpha_tau, INFINITY);
@@ -65,11 +65,11 @@ Test(config, refuses_by_name) {
     struct nvdp__nvib_config crossed = valid();
     crossed.clip.logvar_min = 1;
     crossed.clip.logvar_max = 0;
-    refuse(crossed, "clip_logvar_min");
+    refuse(crossed, "--clip-logvar-min");
     crossed = valid();
     crossed.clip.alpha_min = 3;
     crossed.clip.alpha_max = 2;
-    refuse(crossed, "clip_alpha_min");
+    refuse(crossed, "--clip-alpha-min");
 }
 
 Test(config, public_needs_no_length) {
@@ -150,9 +150,9 @@ static void refused_by_nvdp(const struct nvdp__nvib_config *config, const char *
 
 /* Configurations for which the bound of a sequence clip would not hold are refused. */
 Test(config, what_contradicts_a_sequence_clip_is_refused) {
-    REFUSED_BY_NVDP("weights: with clip_sequence 3 expected constant, or learned with",
+    REFUSED_BY_NVDP("--weights: with --clip-sequence 3 expected constant, or learned with",
                     config.weights = NVDP__WEIGHTS_LEARNED);
-    REFUSED_BY_NVDP("weights: with clip_sequence 3 expected constant",
+    REFUSED_BY_NVDP("--weights: with --clip-sequence 3 expected constant",
                     config.weights = NVDP__WEIGHTS_LEARNED;
                     config.clip.alpha_max = 2);
     REFUSED_BY_NVDP("clip_alpha_min: expected no value with weights constant",
@@ -166,7 +166,7 @@ Test(config, what_contradicts_a_sequence_clip_is_refused) {
                     config.clip.mu_radius = 3);
     REFUSED_BY_NVDP("option --length-policy: expected hidden with --clip-sequence 3",
                     config.length_policy = NVDP_LENGTH_PUBLIC);
-    REFUSED_BY_NVDP("row_index: expected none with length_policy public",
+    REFUSED_BY_NVDP("--row-index: expected none with --length-policy public",
                     config.length_policy = NVDP_LENGTH_PUBLIC;
                     config.row_index = NVDP__ROW_INDEX_TRAINED);
 }

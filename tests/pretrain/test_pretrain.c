@@ -429,10 +429,10 @@ Test(pretrain, bad_configurations_are_refused) {
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "num_attention_heads");
     c = good;
     c.max_positions = 20;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "length: expected at most max_positions 20, found 24");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--length: expected at most --max-positions 20, found 24");
     c = good;
     c.vocab_size = 10;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "vocab_size: expected at least");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--vocab-size: expected at least");
     c = good;
     c.vocab = text;
     refused(ctx, &c, NVDP_ERR_INPUT, "train.txt");
@@ -442,7 +442,7 @@ Test(pretrain, bad_configurations_are_refused) {
     refused(ctx, &c, NVDP_ERR_ARGUMENT, "exclude each other");
     c = good;
     c.freeze_layers = 1;
-    refused(ctx, &c, NVDP_ERR_ARGUMENT, "init: freeze_layers needs a model");
+    refused(ctx, &c, NVDP_ERR_ARGUMENT, "--init: --freeze-layers needs a model");
     const char *nowhere = "nowhere.txt";
     c = good;
     c.text = &nowhere;
@@ -455,7 +455,7 @@ Test(pretrain, bad_configurations_are_refused) {
     c.out = support_scratch_path("frozen");
     c.freeze_layers = 2;
     refused(ctx, &c, NVDP_ERR_ARGUMENT,
-            "freeze_layers: expected at most 1, the num_hidden_layers of ");
+            "--freeze-layers: expected at most 1, the num_hidden_layers of ");
     cr_assert(!nvdp__exists(c.out));
     c = good;
     c.overwrite = true;

@@ -416,11 +416,11 @@ Test(exact, lengths_that_are_public_tell_apart) {
     (void)MEASURED(ctx, set, NVDP_ERR_ARGUMENT, "at-delta", "1e-5,1");
     support_contains(nvdp_context_error(ctx), "at_delta: expected numbers in (0, 1), found '1'");
     (void)measured(ctx, set, (const char *const[]){"at-delta", "1e-5", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "at_delta: needs the option exact");
+    support_contains(nvdp_context_error(ctx), "--at-delta: needs the option exact");
     (void)measured(ctx, set, (const char *const[]){"pair", "0,1", NULL}, NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "pair: needs the option exact");
     (void)measured(ctx, set, (const char *const[]){"exact-pairs", "5", NULL}, NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "exact_pairs: needs the option exact");
+    support_contains(nvdp_context_error(ctx), "--exact-pairs: needs the option exact");
     nvdp_posteriors_free(set);
     nvdp_context_free(ctx);
 }

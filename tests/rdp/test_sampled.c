@@ -150,7 +150,7 @@ Test(sampled, many_texts) {
     struct nvdp__privacy_options config = nvdp__privacy_defaults();
     struct nvdp_pairs_summary s = NVDP_RESULT(struct nvdp_pairs_summary);
     cr_expect_eq(nvdp__renyi_pairs(ctx, set, &config, NULL, &s), NVDP_ERR_ARGUMENT);
-    cr_expect(strstr(nvdp_context_error(ctx), "max_pairs") != NULL);
+    cr_expect(strstr(nvdp_context_error(ctx), "--max-pairs") != NULL);
     s = summary_of(ctx, set, 10000, 1, NVDP_ADJACENT_ALL);
     cr_expect_eq(s.pairs, (size_t)MANY * (MANY - 1));
     cr_expect_eq(s.sum.max, INFINITY);

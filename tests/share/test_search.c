@@ -702,7 +702,7 @@ Test(search, refuses_bad_options) {
     REFUSED(&p, NVDP_ERR_ARGUMENT, "needs exactly one of", "clip-sequence", "3",
             "certified-epsilon", "8");
     REFUSED(&p, NVDP_ERR_ARGUMENT, "excludes", "clip-sequence", "3", "with-labels", "true");
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "latent_dim: expected at most 16", "clip-sequence", "3",
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "--latent-dim: expected at most 16", "clip-sequence", "3",
             "reduce", "17");
     support_write_text(few, "one text\n");
     REFUSED(&p, NVDP_ERR_INPUT, "expected at least 2 public texts, found 1", "clip-sequence", "3",

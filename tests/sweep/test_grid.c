@@ -424,7 +424,7 @@ static const struct {
     {"{" HEAD NVDP ", \"privacy\": {\"pairs\": 3}}", "privacy: unknown key 'pairs'"},
     {"{" HEAD NVDP ", \"privacy\": {\"order\": 0}}", "privacy: order: expected a number > 0"},
     {"{" HEAD NVDP ", \"privacy\": {\"exact_pairs\": 5}}",
-     "privacy: exact_pairs: needs the option exact"},
+     "privacy: --exact-pairs: needs the option exact"},
     {"{" HEAD NVDP ", \"privacy\": {\"adjacency\": \"none\"}}", "expected one of all same-length"},
     {"{" HEAD NVDP ", \"share\": 1}", "key 'share': expected true, false or an object"},
     {"{" HEAD NVDP ", \"share\": {\"file\": \"x\"}}", "share: unknown key 'file'"},

@@ -521,12 +521,12 @@ Test(sweep, nothing_is_run_where_a_file_of_the_grid_is_missing) {
          "/nowhere/train.tsv: cannot read"},
         {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"model\": \"/nowhere\"}]", "/nowhere"},
         {"\"methods\": [\"base\", {\"method\": \"nvdp\", \"max_length\": 17}]",
-         "max_length: expected at most 16, the model's max_position_embeddings"},
+         "max-length: expected at most 16, the model's max_position_embeddings"},
         {"\"methods\": [\"base\"], \"freeze_layers\": 2", "'freeze_layers': expected at most"},
         {"\"methods\": [\"nvdp\"], \"latent_dim\": 7, \"latent_heads\": 2", "latent"},
         {"\"methods\": [\"vtdp\"], \"pool\": \"weighted\"", "method vtdp has no weights"},
         {"\"methods\": [\"vtdp\"], \"length\": 9",
-         "length: expected at least 10, the value of max_length"},
+         "--length: expected at least 10, the value of --max-length"},
         {"\"methods\": [\"nvdp\"], \"share\": true, \"attack\": \"/nowhere\"", "'attack'"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

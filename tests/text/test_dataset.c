@@ -463,10 +463,10 @@ Test(dataset, wrong_arguments) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_SST2);
     config.max_length = 2;
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
-               NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 2");
+               NVDP_ERR_ARGUMENT, "--max-length: expected 3 to 512, found 2");
     config.max_length = 513;
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
-               NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 513");
+               NVDP_ERR_ARGUMENT, "--max-length: expected 3 to 512, found 513");
     config = text_config(NVDP_TASK_SST2);
     config.directory = NULL;
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset),
@@ -475,7 +475,7 @@ Test(dataset, wrong_arguments) {
     config.text_column = "t";
     text_file("train.tsv", "t\na\n");
     text_error(ctx, nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_TRAIN, &dataset),
-               NVDP_ERR_ARGUMENT, "label_column: expected a column's name, found none");
+               NVDP_ERR_ARGUMENT, "--label-column: expected a column's name, found none");
     config = text_config(NVDP_TASK_RTE);
     config.directory = support_scratch_path("missing");
     cr_assert_eq(nvdp_dataset_load(ctx, tiny, &config, NVDP_SPLIT_DEV, &dataset), NVDP_ERR_IO);
@@ -630,7 +630,7 @@ Test(dataset, from_texts) {
     cr_assert_eq(dataset->count, 0);
     nvdp_dataset_free(dataset);
     text_error(ctx, nvdp_dataset_from_texts(ctx, tiny, 1, 2, text, NULL, &dataset),
-               NVDP_ERR_ARGUMENT, "max_length: expected 3 to 512, found 1");
+               NVDP_ERR_ARGUMENT, "--max-length: expected 3 to 512, found 1");
 }
 
 /* Checks every stored file of GLUE for its known number of rows. */

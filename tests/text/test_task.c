@@ -90,7 +90,7 @@ Test(task, own_columns) {
     struct nvdp_dataset_config config = text_config(NVDP_TASK_TSV);
     struct nvdp__layout layout;
     text_error(ctx, nvdp__task_resolve(ctx, &config, &layout), NVDP_ERR_ARGUMENT,
-               "text_column: expected a column's name, found none");
+               "--text-column: expected a column's name, found none");
     nvdp__set_columns(&config, &(struct nvdp__columns){"t", NULL, "y", false});
     cr_assert_eq(nvdp__task_resolve(ctx, &config, &layout), NVDP_OK);
     cr_assert(!layout.task.pair && !layout.task.regression);

@@ -100,10 +100,10 @@ Test(vocabulary_train, too_small_a_size_is_refused) {
     char *text = NULL;
     size_t pieces = 0;
     cr_assert_eq(nvdp__word_counts_add(&counts, "ab", 2, 1), NVDP_OK);
-    text_error(ctx, nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces),
-               NVDP_ERR_ARGUMENT,
-               "vocab_size: expected at least 7 for the special tokens and the text's characters, "
-               "found 6");
+    text_error(
+        ctx, nvdp__vocabulary_train(ctx, &counts, &options, &text, &pieces), NVDP_ERR_ARGUMENT,
+        "--vocab-size: expected at least 7 for the special tokens and the text's characters, "
+        "found 6");
     cr_assert_null(text);
     nvdp__word_counts_release(&counts);
     nvdp_context_free(ctx);

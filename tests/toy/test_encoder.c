@@ -153,7 +153,7 @@ Test(encoder, what_it_does_not_offer_is_refused) {
     struct nvdp__train_options config = usual;
     config.model = model;
     config.freeze_layers = 1;
-    refused(ctx, config, "freeze_layers: expected 0 with a toy, found 1");
+    refused(ctx, config, "--freeze-layers: expected 0 with a toy, found 1");
     config.freeze_layers = 0;
     config.method = NVDP_METHOD_NVDP;
     refused(ctx, config, "method: expected base or reg with a toy, found nvdp");

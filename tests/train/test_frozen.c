@@ -420,6 +420,6 @@ Test(frozen, a_plan_says_what_it_takes) {
     cr_assert_eq(plan.prefix_bytes, 0);
     config.freeze_layers = 4;
     cr_assert_eq(nvdp__train_plan(fixture.ctx, &config, &plan), NVDP_ERR_ARGUMENT);
-    cr_assert_not_null(strstr(nvdp_context_error(fixture.ctx), "freeze_layers: expected 1 to"));
+    cr_assert_not_null(strstr(nvdp_context_error(fixture.ctx), "--freeze-layers: expected 1 to"));
     nvdp_context_free(fixture.ctx);
 }

@@ -554,9 +554,10 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "expected freeze-layers 0");
     config.freeze_layers = 0;
     config.noise.clip = 1;
-    refused(ctx, &config,
-            "noise_clip: expected token-noise sequence-laplace, the only one that clips states, "
-            "found laplace");
+    refused(
+        ctx, &config,
+        "--noise-clip: expected --token-noise sequence-laplace, the only one that clips states, "
+        "found laplace");
     config.noise.mechanism = NVDP__NOISE_SEQUENCE;
     config.encoder = BILSTM;
     refused(ctx, &config, "expected encoder bert");

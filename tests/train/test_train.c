@@ -293,7 +293,7 @@ Test(train, bad_configurations_name_field_value_and_range) {
     config = good;
     config.nvib.length = 4;
     refuses(&config, ctx, NVDP_ERR_ARGUMENT,
-            "length: expected at least 10, the value of max_length");
+            "--length: expected at least 10, the value of --max-length");
     config = good;
     config.task = "sst3";
     refuses(&config, ctx, NVDP_ERR_ARGUMENT, "sst3");

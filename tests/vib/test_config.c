@@ -51,7 +51,7 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
         refused(ctx, k, &config, "has no weights: expected auto, first or mean");
         config = fixture_config(&kinds[k]);
         config.latent_dim = 17;
-        refused(ctx, k, &config, "latent_dim");
+        refused(ctx, k, &config, "--latent-dim");
         config = fixture_config(&kinds[k]);
         config.vib.sigma = 0;
         refused(ctx, k, &config, "--vib-sigma: expected 1e-09 to 1e+06, found 0");
@@ -79,9 +79,9 @@ Test(config, what_makes_no_sense_is_refused_by_name) {
     }
     struct nvdp__nvib_config config = fixture_sequence(&kinds[0], 1);
     config.vib.sigma = 0.55;
-    refused(ctx, 0, &config, "vib_sigma: expected 1 with clip_sequence 3");
+    refused(ctx, 0, &config, "--vib-sigma: expected 1 with --clip-sequence 3");
     config = fixture_config(&kinds[0]);
     config.clip.logvar_min = -1; /* 2 log .55 = -1.196 */
-    refused(ctx, 0, &config, "vib_sigma: expected a log variance in the clip range [-1, inf]");
+    refused(ctx, 0, &config, "--vib-sigma: expected a log variance in the clip range [-1, inf]");
     nvdp_context_free(ctx);
 }
