@@ -871,6 +871,7 @@ static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out)
     *result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
     result->oov_epsilon = nvdp__sanitized_oov_epsilon(done);
+    result->row_epsilon = nvdp__sanitized_row_epsilon(done);
     result->insecure_seed = work->noise != NULL;
     nvdp_sanitize_result_free(out);
     NVDP__GIVE(out, result);
