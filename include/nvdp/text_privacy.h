@@ -146,6 +146,8 @@ struct nvdp_dchi_report {
     struct nvdp_dchi_worst *worst;
     /** nvdp_text_privacy(): the vocabulary consists of the words of these texts, which is not private. */
     bool own_words;
+    /** nvdp_text_privacy(): the sensitive tokens were chosen by counts of these texts, which is not private. */
+    bool own_choice;
 };
 
 /** Frees what a report holds.

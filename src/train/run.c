@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/random.h"
 #include "bert/encode_texts.h"
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
@@ -424,11 +425,7 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
             ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s", options->run,
             sequence ? "token-noise sequence-laplace" : "token-noise of tokens or word vectors",
             nvdp__text_noise_names[mechanism]));
-    nvdp__log(ctx, NVDP_LOG_WARNING,
-              "%s: this run drew its noise from a seed, and everyone who knows the seed can undo "
-              "the draws; the report holds for draws of the operating system's generator, as in "
-              "nvdp sanitize",
-              options->run);
+    nvdp__warn_seeded_draws(ctx, options->run);
     struct nvdp__run_options bare = *options;
     bare.split = NULL;
     NVDP_TRY(nvdp__run_open(ctx, &bare, run));

@@ -107,7 +107,7 @@ Test(noise, sequences_are_measured) {
     outcome = program_expect(0, "privacy %s", run);
     support_contains(outcome.err, "warning: /");
     support_contains(outcome.err,
-                     ": this run drew its noise from a seed, and everyone who knows the seed");
+                     ": the noise was drawn from a seed, and everyone who knows the seed");
     support_contains(outcome.out, "The privacy loss between any two texts is at most 2 nats");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);
