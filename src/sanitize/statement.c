@@ -335,10 +335,11 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
     append_unknown(writer, done);
     append_measured(writer, done);
     nvdp__append(writer,
-                 "Public, and covered by no number here: the %s and vectors of %s, even if they "
+                 "Public, and covered by no number here: the %s and vectors of %s%s, even if they "
                  "were made from these texts, the number and order of the texts, how many tokens "
                  "each has, labels, ids and all columns that were not privatized",
-                 done->info.pieces ? "WordPieces" : "words", done->source);
+                 done->info.pieces ? "WordPieces" : "words", done->source,
+                 partial(done) ? " and which of them are sensitive" : "");
     append_kept(writer, done);
     nvdp__append(writer, ". The counts above were computed from the texts without noise.");
     if (!seeded)
