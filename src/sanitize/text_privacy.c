@@ -580,10 +580,12 @@ static void print_report(const void *report, FILE *to) {
     if (from.equal_length == 0) return;
     if (all) fputs("\nFor pairs of equal length:\n\n", to);
     nvdp__privacy_report_tables(from.same, NULL, to);
-    nvdp__fprintf(to,
-                  "Exact epsilon at delta %g of the largest pair of equal length, %s: %s to %s.\n",
-                  from.same->bdp_delta, nvdp__samples_text(from.same->bdp_releases, samples),
-                  nvdp__bound_below(low, from.epsilon.low), nvdp__bound(high, from.epsilon.high));
+    const bool bounded = from.epsilon.low == 0; /* no lower bound is known */
+    nvdp__fprintf(to, "%s at delta %g of the largest pair of equal length, %s: %s%s%s.\n",
+                  bounded ? "Epsilon" : "Exact epsilon", from.same->bdp_delta,
+                  nvdp__samples_text(from.same->bdp_releases, samples),
+                  bounded ? "at most" : nvdp__bound_below(low, from.epsilon.low),
+                  bounded ? " " : " to ", nvdp__bound(high, from.epsilon.high));
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

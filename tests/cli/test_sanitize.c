@@ -936,16 +936,19 @@ Test(sanitize, measured_repeats_what_the_folder_admits) {
     support_contains(outcome.err, "the noise was drawn from a seed");
     support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
     program_release(&outcome);
-    static const char *const mechanism[] = {"santext", "laplace"};
-    for (size_t i = 0; i < 2; i++) {
-        outcome = program_expect(0,
-                                 "privacy --sanitizer %s --eta .1 --vectors %s --vocabulary-from "
-                                 "%s --task sst2 --data %s",
-                                 mechanism[i], words, copy, data);
-        support_contains(outcome.out, i == 0
-                                          ? "The divergences are exact.\n"
-                                          : "The divergences are exact, but upper bounds for words "
-                                            "without a vector.\n");
+    static const char *const said[][3] = {
+        {"santext", "The divergences are exact.\n", "\nExact epsilon at delta"},
+        {"laplace", "The divergences are exact, but upper bounds for words without a vector.\n",
+         "\nExact epsilon at delta"},
+        {"laplace-nearest", "those of laplace, which bound the exact ones.\n", "at most inf.\n"}};
+    for (size_t i = 0; i < 3; i++) {
+        outcome =
+            program_expect(0,
+                           "privacy --sanitizer %s --eta .1 --vectors %s --vocabulary-from %s "
+                           "--task sst2 --data %s",
+                           said[i][0], words, copy, data);
+        support_contains(outcome.out, said[i][1]);
+        support_contains(outcome.out, said[i][2]);
         program_release(&outcome);
     }
 }
