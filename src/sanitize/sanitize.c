@@ -834,7 +834,7 @@ static nvdp_status begin(struct sanitize *work) {
 
 static void warn(const struct sanitize *work) {
     const struct nvdp__sanitized *done = &work->done;
-    const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
+    const uint64_t words = nvdp__sanitized_words(done);
     if (2 * done->unknown <= words) return;
     nvdp__log(work->ctx, NVDP_LOG_WARNING,
               "%.3g%% of the words have no vector and are %s, so the output says little about the "
@@ -853,7 +853,7 @@ void nvdp_sanitize_result_free(struct nvdp_sanitize_result *result) {
 
 static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     const struct nvdp__sanitized *done = &work->done;
-    const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
+    const uint64_t words = nvdp__sanitized_words(done);
     struct nvdp_sanitize_result *result = &work->result;
     result->texts = done->texts;
     result->tokens = done->tokens;

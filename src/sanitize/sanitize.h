@@ -40,6 +40,8 @@ struct nvdp__sanitized {
  * Returns the number of rows without a word. */
 size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
                              size_t columns);
+/* Returns the number of words, including omitted ones. */
+uint64_t nvdp__sanitized_words(const struct nvdp__sanitized *done);
 /* Sets geometry, same and distinct. */
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done);
 /* Returns the worst case over all pairs of tokens: eta times the largest distance, +inf for santext-plus, 0 for

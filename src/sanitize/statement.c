@@ -15,8 +15,7 @@ static double share(uint64_t part, uint64_t all) {
     return all > 0 ? (double)part / (double)all : 0;
 }
 
-/* Returns the number of words, including omitted ones. */
-static uint64_t words(const struct nvdp__sanitized *done) {
+uint64_t nvdp__sanitized_words(const struct nvdp__sanitized *done) {
     return done->tokens + (done->info.drops ? done->unknown : 0);
 }
 
@@ -71,7 +70,7 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
 
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done) {
     nvdp_status status = NVDP_OK;
-    const uint64_t known = words(done) - done->unknown;
+    const uint64_t known = nvdp__sanitized_words(done) - done->unknown;
     int32_t *token = NULL;
     double *same = NULL, *distinct = NULL;
     done->geometry = (struct nvdp_geometry)NVDP_RESULT(struct nvdp_geometry);
@@ -168,9 +167,9 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         vectors ? json_null() : json_integer((json_int_t)done->changed), "oov",
         (json_int_t)done->unknown, "changed_share",
         vectors ? json_null() : json_real(share(done->changed, done->tokens)), "oov_share",
-        share(done->unknown, words(done)), "not_sensitive_share", share(done->kept, done->tokens),
-        "files", done->files, "generator", done->generator, "created", created, "statement",
-        statement);
+        share(done->unknown, nvdp__sanitized_words(done)), "not_sensitive_share",
+        share(done->kept, done->tokens), "files", done->files, "generator", done->generator,
+        "created", created, "statement", statement);
 }
 
 /* ---- the statement in plain English ---- */
@@ -273,7 +272,7 @@ static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanit
                      isfinite(bound) ? nvdp__bound(upper, bound) : "");
     if (done->unknown > 0)
         nvdp__append(writer, " %.3g%% of the words were such.",
-                     100 * share(done->unknown, words(done)));
+                     100 * share(done->unknown, nvdp__sanitized_words(done)));
     nvdp__append(writer, "\n");
 }
 
