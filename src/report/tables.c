@@ -490,7 +490,7 @@ static void caution_of_measures(struct report_table *table, const struct report 
             own_texts, measured);
     if (seeded > 0)
         report_table_note(table,
-                          "%zu of %zu runs drew the noise of their texts from the seed, which can "
+                          "%zu of %zu runs drew the noise of their texts from a seed, which can "
                           "undo it; their numbers hold for noise that nobody knows.",
                           seeded, measured);
     if (lonely > 0)

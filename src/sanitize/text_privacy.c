@@ -377,6 +377,11 @@ static bool recorded(const struct folder *folder, const char *object, const char
            json_is_true(json_object_get(json_object_get(folder->privacy, object), key));
 }
 
+static bool seeded(const struct folder *folder) {
+    const char *generator = json_string_value(json_object_get(folder->privacy, "generator"));
+    return generator != NULL && strcmp(generator, "os") != 0;
+}
+
 /* Measures the divergences.  The mechanism must be that of `folder`; NULL: any. */
 static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *config,
                            const struct folder *folder, double **matrix,
@@ -408,6 +413,7 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
                                   &report.own_choice));
     report.own_words |=
         nvdp__sanitizer_own_words(sanitizer, &task) || recorded(folder, "vocabulary", "own_words");
+    report.insecure_seed = folder != NULL && seeded(folder);
     report.own_choice |=
         options.sanitizer.sensitive_from_data || recorded(folder, "sensitive", "own_choice");
     NVDP__GIVE(out, &report);
@@ -429,8 +435,7 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(open_folder(ctx, directory, &folder));
     NVDP_TRY(nvdp_config_copy(config, &own));
     NVDP_TRY(take_folder(ctx, &folder, own));
-    const char *generator = json_string_value(json_object_get(folder.privacy, "generator"));
-    if (generator != NULL && strcmp(generator, "os") != 0) nvdp__warn_seeded_draws(ctx, directory);
+    if (seeded(&folder)) nvdp__warn_seeded_draws(ctx, directory);
     NVDP_TRY(measure(ctx, own, &folder, matrix, out));
 cleanup:
     nvdp_config_free(own);
@@ -494,7 +499,8 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
     char of[DIVERGENCES];
     json_t *object = nvdp__privacy_report_pack(from->pairs);
     json_t *more = json_pack(
-        "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, "
+        "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b, s:b, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, "
+        "s:{s:o, "
         "s:o, "
         "s:o, "
         "s:[I,I], s:o, s:I}}",
@@ -502,13 +508,13 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
         row->uses_eta ? number(from->eta) : json_real(0), "p",
         row->uses_p ? number(from->p) : json_null(), "vocabulary", (json_int_t)from->vocabulary,
         "vector_dim", (json_int_t)from->dim, "own_words", from->own_words, "own_choice",
-        from->own_choice, "tokens", "all", (json_int_t)from->tokens, "not_sensitive",
-        (json_int_t)from->left, "unknown", (json_int_t)from->unknown, "pairs_of_equal_length",
-        (json_int_t)from->equal_length, "pairs_of_other_length", (json_int_t)from->other_length,
-        "equal_length", pack_equal(from), "vocabulary_worst", "value", number(worst->value),
-        "finite", number(worst->finite), "infinite_share", number(worst->infinite), "argmax",
-        (json_int_t)worst->x, (json_int_t)worst->x2, "bound", number(worst->bound), "tokens",
-        (json_int_t)worst->inputs);
+        from->own_choice, "insecure_seed", from->insecure_seed, "tokens", "all",
+        (json_int_t)from->tokens, "not_sensitive", (json_int_t)from->left, "unknown",
+        (json_int_t)from->unknown, "pairs_of_equal_length", (json_int_t)from->equal_length,
+        "pairs_of_other_length", (json_int_t)from->other_length, "equal_length", pack_equal(from),
+        "vocabulary_worst", "value", number(worst->value), "finite", number(worst->finite),
+        "infinite_share", number(worst->infinite), "argmax", (json_int_t)worst->x,
+        (json_int_t)worst->x2, "bound", number(worst->bound), "tokens", (json_int_t)worst->inputs);
     if (json_object_update_new(object, more) == 0) return object;
     json_decref(object);
     return NULL;

@@ -445,6 +445,8 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp__token_noise *noise = NULL;
     struct sent sent = {0};
     double *made = NULL;
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(open_original(ctx, config, false, &measures, &options, &run));
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
     NVDP_TRY(nvdp__token_noise_create(ctx, &run.config.noise, run.config.seed, run.config.model,
@@ -456,7 +458,9 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
                                            .first = sent.first};
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
     NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, made,
-                                out));
+                                &report));
+    report.insecure_seed = true;
+    NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
     nvdp__token_noise_free(noise);

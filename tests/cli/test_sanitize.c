@@ -934,6 +934,10 @@ Test(sanitize, measured_repeats_what_the_folder_admits) {
         0, "privacy --sanitized %s --vectors %s --vocabulary-from %s --task sst2 --data %s", out,
         words, copy, data);
     support_contains(outcome.err, "the noise was drawn from a seed");
+    json_t *report = measured(out), *sanitizer = json_object_get(report, "sanitizer");
+    cr_expect(json_is_true(json_object_get(sanitizer, "insecure_seed")));
+    cr_expect(json_is_true(json_object_get(sanitizer, "own_words")));
+    json_decref(report);
     support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
     program_release(&outcome);
     static const char *const said[][3] = {

@@ -720,7 +720,7 @@ Test(groups, privatized_texts_are_methods) {
                      "BDP is inf in 3 of 4 runs, whatever RD is, because some text has fewer than");
     support_contains(table, "exact eps");
     support_contains(table, "In 1 of 4 runs, the private texts chose the words that come out");
-    support_contains(table, "2 of 4 runs drew the noise of their texts from the seed, which");
+    support_contains(table, "2 of 4 runs drew the noise of their texts from a seed, which");
     free(table);
     char *page = report_written("texts", "index.html"); /* the folder's noise has no seed */
     support_contains(page,
