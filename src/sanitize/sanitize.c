@@ -217,7 +217,7 @@ static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, si
                                                                                     : KEPT;
 }
 
-/* Reports a column, once. */
+/* Reports a column, once.  A name that is not UTF-8 is reported as in messages, without its quotes. */
 static nvdp_status report_column(struct sanitize *work, struct part *part, int use,
                                  struct nvdp__field name) {
     const json_t *item;
@@ -227,8 +227,10 @@ static nvdp_status report_column(struct sanitize *work, struct part *part, int u
             memcmp(json_string_value(item), name.text, name.size) == 0)
             return NVDP_OK;
     }
-    json_t *added = json_stringn(name.text, name.size);
-    if (added == NULL) return NVDP_OK; /* the name is not UTF-8 */
+    const struct nvdp__quote quote = nvdp__quote_field(name);
+    const bool utf8 = nvdp__is_utf8(name.text, name.size);
+    json_t *added = utf8 ? json_stringn(name.text, name.size)
+                         : json_stringn(quote.text + 1, strlen(quote.text) - 2);
     return json_array_append_new(part->names[use], added) == 0
                ? NVDP_OK
                : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");

@@ -374,8 +374,8 @@ Test(sanitize, plus_says_what_it_gives_up) {
 /* The epsilon that counts is that of a whole row: here of 4 tokens, up to 42.43 each. Columns that stay are named. */
 Test(sanitize, rows_and_their_columns_are_said) {
     const char *text = support_scratch_path("rows.csv"), *out = support_scratch_path("rows.out");
-    support_write_text(text,
-                       "text,\"a\nb\",Text\nthe film .,1,The film.\nbad bad film unseen,2,x\n");
+    support_write_text(text, "text,\"a\nb\",T\xFCx,Text\nthe film .,1,2,The film.\n"
+                             "bad bad film unseen,2,3,x\n");
     struct outcome outcome = program_expect(
         0, "sanitize --quiet --text %s --vectors %s --mechanism santext --eta 1 --out %s", text,
         table(), out);
@@ -388,7 +388,7 @@ Test(sanitize, rows_and_their_columns_are_said) {
     support_contains(said, "at most 169.8 for 4, the length of the longest row.");
     support_contains(
         said, "the words and vectors of vectors.txt, even if they were made from these texts");
-    support_contains(said, "all columns that were not privatized ('a?b', 'Text'). ");
+    support_contains(said, "all columns that were not privatized ('a?b', 'T?x', 'Text'). ");
     cr_expect_float_eq(support_number(json_object_get(privacy, "row_epsilon")), 4 * 42.4264069,
                        1e-6);
     json_decref(privacy);
