@@ -211,7 +211,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
     const double worst = info->eta * done->geometry.diameter_bound;
-    const double longest = (double)done->longest * worst;
+    const double longest = done->longest > 0 ? (double)done->longest * worst : 0;
     const char *which = partial(done) ? "sensitive " : "";
     char upper[2][NVDP__BOUND_TEXT];
     if (!row->uses_eta) {

@@ -392,6 +392,15 @@ Test(sanitize, rows_and_their_columns_are_said) {
     cr_expect_float_eq(support_number(json_object_get(privacy, "row_epsilon")), 4 * 42.4264069,
                        1e-6);
     json_decref(privacy);
+    text = support_scratch_path("none.txt");
+    support_write_text(text, "\n");
+    outcome = program_expect(0,
+                             "sanitize --json --text %s --vectors %s --mechanism santext --eta "
+                             "1e308 --overwrite --out %s",
+                             text, table(), out);
+    support_contains(outcome.out, "at most inf for one token");
+    support_contains(outcome.out, "at most 0 for 0, the length of the longest row.");
+    program_release(&outcome);
 }
 
 /* Checks the pairs of words that the epsilon covers, per mechanism and --oov. In this table words are at most 42.43
