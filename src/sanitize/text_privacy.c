@@ -394,6 +394,7 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     struct nvdp_token_texts texts = {0};
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     enum nvdp_task_id task;
+    bool own_words = false, own_choice = false;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
@@ -405,17 +406,17 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     if (folder != NULL) NVDP_TRY(check_sensitive(ctx, folder, sanitizer));
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
     NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.vocabulary_from,
+                                  &own_words));
+    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.sensitive_from,
+                                  &own_choice));
     NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
-    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.vocabulary_from,
-                                  &report.own_words));
-    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.sensitive_from,
-                                  &report.own_choice));
-    report.own_words |=
-        nvdp__sanitizer_own_words(sanitizer, &task) || recorded(folder, "vocabulary", "own_words");
+    report.own_words = own_words || nvdp__sanitizer_own_words(sanitizer, &task) ||
+                       recorded(folder, "vocabulary", "own_words");
     report.insecure_seed = folder != NULL && seeded(folder);
-    report.own_choice |=
-        options.sanitizer.sensitive_from_data || recorded(folder, "sensitive", "own_choice");
+    report.own_choice = own_choice || options.sanitizer.sensitive_from_data ||
+                        recorded(folder, "sensitive", "own_choice");
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:

@@ -11,6 +11,7 @@
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "text/dataset.h"
+#include "text/task.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
 
@@ -436,6 +437,21 @@ cleanup:
     return status;
 }
 
+/* Sets *own to whether the file at `path` has the texts of a split. */
+static nvdp_status has_own_texts(struct nvdp_context *ctx, const struct nvdp__run *run,
+                                 const char *data, const char *path, bool *own) {
+    const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
+    struct nvdp__layout layout;
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
+    for (int s = 0; s <= NVDP_SPLIT_TEST_MISMATCHED; s++) {
+        char *split = NULL;
+        if (nvdp__task_find(NULL, &layout, config.directory, (enum nvdp_split)s, &split) == NVDP_OK)
+            *own = *own || nvdp__same_file(split, path);
+        free(split);
+    }
+    return NVDP_OK;
+}
+
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   double **matrix, struct nvdp_dchi_report *out) {
     nvdp_status status = NVDP_OK;
@@ -445,6 +461,7 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp__token_noise *noise = NULL;
     struct sent sent = {0};
     double *made = NULL;
+    bool own = false;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(open_original(ctx, config, false, &measures, &options, &run));
@@ -457,9 +474,12 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
                                            .tokens = sent.token,
                                            .first = sent.first};
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
+    NVDP_TRY(
+        has_own_texts(ctx, &run, options.data, run.config.noise.sanitizer.sensitive_from, &own));
     NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, made,
                                 &report));
     report.insecure_seed = true;
+    report.own_choice = own;
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
