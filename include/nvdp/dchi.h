@@ -38,7 +38,7 @@ struct nvdp_vectors;
  * @param ctx      records messages
  * @param count    V, number of tokens, 1 to 2^31 - 1
  * @param dim      d, at least 1
- * @param values   [V, d] finite, at most 1e150
+ * @param values   [V, d] finite, at most 1e150; smaller ones than 1e-130 become 0
  * @param[out] out the table; nvdp_vectors_free()
  * @return NVDP_ERR_ARGUMENT for a size out of its range, NVDP_ERR_INPUT for another value, NVDP_ERR_MEMORY */
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,

@@ -212,6 +212,9 @@ struct nvdp_sanitize_result {
     /** Upper bound of epsilon between a word without a vector and one with a vector; +inf: nothing is proven. */
     double oov_epsilon;
     bool insecure_seed; /**< draws came from a seed, which can undo them */
+    /** `epsilon` times the number of output tokens of the longest row: the bound for a whole row of words with
+     * vectors. */
+    double row_epsilon;
 };
 
 /** Frees what a result points to.

@@ -146,6 +146,10 @@ struct nvdp_dchi_report {
     struct nvdp_dchi_worst *worst;
     /** nvdp_text_privacy(): the vocabulary consists of the words of these texts, which is not private. */
     bool own_words;
+    /** The same and nvdp_run_text_privacy(): the sensitive tokens were chosen by counts of these texts, which is not private. */
+    bool own_choice;
+    /** nvdp_text_privacy() of a folder, nvdp_run_text_privacy(): the draws came from a seed, which can undo them. */
+    bool insecure_seed;
 };
 
 /** Frees what a report holds.

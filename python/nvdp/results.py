@@ -681,6 +681,8 @@ class SanitizeResult(Result):
     """Upper bound of epsilon between a word without a vector and one with a vector; +inf: nothing is proven."""
     insecure_seed: bool
     """Draws came from a seed, which can undo them."""
+    row_epsilon: float
+    """`epsilon` times the number of output tokens of the longest row: the bound for a whole row of words with vectors."""
 
 
 @dataclass(init=False, eq=False, repr=False)

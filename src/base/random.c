@@ -240,6 +240,14 @@ void nvdp__warn_insecure_seed(struct nvdp_context *ctx) {
               "use this for tests and experiments only, never for data that you give away");
 }
 
+void nvdp__warn_seeded_draws(struct nvdp_context *ctx, const char *folder) {
+    nvdp__log(ctx, NVDP_LOG_WARNING,
+              "%s: the noise was drawn from a seed, and everyone who knows the seed can undo the "
+              "draws; the report holds for draws of the operating system's generator, as in nvdp "
+              "sanitize",
+              folder);
+}
+
 /* The finalizer of SplitMix64 (Steele, Lea & Flood 2014, figure 15): a bijection of 64 bits in
  * which every input bit affects every output bit. */
 static uint64_t mix(uint64_t z) {

@@ -48,6 +48,9 @@ void nvdp__release_key_wipe(struct nvdp__release_key *key);
 /* Warns that noise of a release comes from a seed. */
 void nvdp__warn_insecure_seed(struct nvdp_context *ctx);
 
+/* Warns that a report on these outputs holds only for draws that do not come from a seed. */
+void nvdp__warn_seeded_draws(struct nvdp_context *ctx, const char *folder);
+
 /* The source of streams: a seed (reproducible), or a release key (not reproducible). */
 struct nvdp__noise {
     uint64_t seed;

@@ -26,7 +26,7 @@ bool report_is_gaussian(const char *method) {
 }
 
 bool report_is_seeded(const struct report_run *run) {
-    return run->sanitizer != NULL && !run->sanitized;
+    return run->sanitizer != NULL && (!run->sanitized || run->insecure_seed);
 }
 
 /* Returns numbers as reals, so that a hand-written 1 equals the 1.0 that the program writes. */

@@ -316,21 +316,25 @@ static void put_measured(FILE *to, const struct report_group *group) {
     char text[NVDP__NUMBER_SIZE], bound[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     const struct report_stat *of = group->quantity;
     const struct report_measured *how = how_of(group);
+    const char *pairs = how->given_length ? " of equal length" : "";
     if (of[REPORT_EXACT_MAX].n > 0 && isfinite(of[REPORT_EXACT_MAX].max)) {
-        fprintf(to, ", and the worst measured pair of texts has an exact epsilon of %s for %s",
+        fprintf(to, ", and the worst measured pair of texts%s has an %s %s for %s", pairs,
+                how->given_length ? "epsilon of at most" : "exact epsilon of",
                 nvdp__bound(bound, of[REPORT_EXACT_MAX].max),
                 nvdp__samples_text(how->releases, samples));
         if (!isnan(how->delta)) fprintf(to, " at delta %g", how->delta);
         put_seeds(to, group, &of[REPORT_EXACT_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0 && isfinite(of[REPORT_SUM_MAX].max)) {
-        fprintf(to, ", and the largest measured divergence of one sample is %s nats",
+        fprintf(to, ", and the largest measured divergence of one sample%s%s is %s nats",
+                how->given_length ? " of texts" : "", pairs,
                 nvdp__bound(bound, of[REPORT_SUM_MAX].max));
         if (!isnan(how->order)) fprintf(to, " at order %g", how->order);
         put_seeds(to, group, &of[REPORT_SUM_MAX]);
     } else if (of[REPORT_SUM_MAX].n > 0) {
-        fprintf(to, ", and the measured divergence is infinite for %s of the pairs of texts",
+        fprintf(to, ", and the measured divergence is infinite for %s of the pairs of texts%s",
                 of[REPORT_INFINITE].mean > 0 ? report_say_share(text, of[REPORT_INFINITE].mean)
-                                             : "some");
+                                             : "some",
+                pairs);
         put_seeds(to, group, &of[REPORT_SUM_MAX]);
     }
 }
@@ -383,6 +387,8 @@ static void put_proven(FILE *to, const struct report *report, const struct repor
                   ? "; nothing is proven, because its seed can undo the noise of its texts"
                   : "; the only proven guarantee is that of its text mechanism",
               to);
+        if (group->run[0]->own_texts)
+            fputs(" (not of its choice of words, which was made by the texts)", to);
         put_measured(to, group);
     } else {
         fputs("; no proven bound of one sample at delta 1e-5 was recorded", to);

@@ -101,6 +101,8 @@ struct report_run {
     size_t candidates, candidate_capacity;
     size_t part, part_of; /* texts of an incomplete measurement; 0: none, or unknown */
     bool sanitized;       /* its data were written by nvdp sanitize */
+    bool insecure_seed;   /* that folder's draws came from a seed */
+    bool own_texts; /* the vocabulary, or the sensitive words, were chosen by the private texts */
     struct report_measured how;
     double alpha_count[NVDP_ALPHA_BINS]; /* tokens per bin of log10 alpha; all 0: unknown */
     double alpha_first, alpha_width;

@@ -468,6 +468,9 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     NVDP_RETURN_IF_FAILED(read_causes(ctx, path,
                                       json_object_get(json_object_get(root, "bdp"), "published"),
                                       &run->infinite_published));
+    run->insecure_seed = json_is_true(json_object_get(sanitizer, "insecure_seed"));
+    run->own_texts = json_is_true(json_object_get(sanitizer, "own_words")) ||
+                     json_is_true(json_object_get(sanitizer, "own_choice"));
     if (sanitizer != NULL && run->sanitizer == NULL) {
         run->sanitized = true;
         NVDP_RETURN_IF_FAILED(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));

@@ -397,9 +397,10 @@ static void note_privacy(struct report_table *table, const struct report *report
     note_bound(table, report);
     if (any(report, REPORT_EXACT_MAX))
         report_table_note(
-            table,
-            "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
-            "of BDP, for the worst of all pairs and on average over drawn pairs, mean over seeds.");
+            table, "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
+                   "of BDP, for the worst of all pairs and on average over drawn pairs, mean over "
+                   "seeds; of "
+                   "privatized texts an upper bound.");
     if (any(report, REPORT_CERTIFIED))
         report_table_note(table, "certified eps: proven epsilon at delta 1e-5 for one sample of "
                                  "any two texts, measured or not. The texts that the encoder was "
@@ -453,7 +454,7 @@ static void caution_of_texts(struct report_table *table, const struct report *re
 /* Notes how the runs were measured (with the same options: choose_measures()) and the consequences for the numbers. */
 static void caution_of_measures(struct report_table *table, const struct report *report) {
     const struct report_measured *how = NULL;
-    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0, seeded = 0;
+    size_t drawn = 0, measured = 0, given_length = 0, lonely = 0, seeded = 0, own_texts = 0;
     char samples[NVDP__SAMPLES_TEXT];
     for (size_t i = 0; i < report->runs; i++) {
         const struct report_run *run = &report->run[i];
@@ -464,6 +465,7 @@ static void caution_of_measures(struct report_table *table, const struct report 
         given_length += run->how.given_length;
         lonely += run->how.population < 2;
         seeded += report_is_seeded(run);
+        own_texts += run->own_texts;
     }
     if (measured == 0) return;
     report_table_note(table, "Order of the divergences %g, delta %g, %s of a text%s%s.", how->order,
@@ -480,9 +482,15 @@ static void caution_of_measures(struct report_table *table, const struct report 
             "In %zu of %zu runs, the texts are privatized token by token. Their lengths are public "
             "and distinguish most pairs, so the numbers hold only for texts of equal length.",
             given_length, measured);
+    if (own_texts > 0)
+        report_table_note(
+            table,
+            "In %zu of %zu runs, the private texts chose the words that come out, or those "
+            "that are sensitive. That choice is not private, and no number covers it.",
+            own_texts, measured);
     if (seeded > 0)
         report_table_note(table,
-                          "%zu of %zu runs drew the noise of their texts from the seed, which can "
+                          "%zu of %zu runs drew the noise of their texts from a seed, which can "
                           "undo it; their numbers hold for noise that nobody knows.",
                           seeded, measured);
     if (lonely > 0)

@@ -1,4 +1,5 @@
 /* The result tables of text privatization (nvdp/result.h): sanitized texts, and the analyses of a mechanism. */
+#include "base/base.h"
 #include "base/sentence.h"
 #include "options/result.h"
 #include <nvdp/sanitize.h>
@@ -60,13 +61,11 @@ static void print_texts(const void *result, struct nvdp_result_lines *to) {
 static void print_vocabulary(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_sanitizer_info *info =
         ((const struct nvdp_sanitize_result *)result)->sanitizer;
-    if (info->table > info->tokens)
-        nvdp_result_line(to, "vocabulary", "%zu of the %zu words with vectors, %zu dimensions%s",
-                         info->tokens, info->table, info->dim,
-                         info->own_words ? "; NOT PRIVATE: taken from these texts" : "");
-    else
-        nvdp_result_line(to, "vocabulary", "%zu %s, %zu dimensions", info->tokens,
-                         info->pieces ? "WordPieces" : "words", info->dim);
+    char of[32] = "";
+    if (info->table > info->tokens) nvdp__snprintf(of, sizeof of, " of the %zu", info->table);
+    nvdp_result_line(to, "vocabulary", "%zu%s %s%s, %zu dimensions%s", info->tokens, of,
+                     info->pieces ? "WordPieces" : "words", *of != '\0' ? " with vectors" : "",
+                     info->dim, info->own_words ? "; NOT PRIVATE: taken from these texts" : "");
     if (info->unmatched > 0)
         nvdp_result_line(to, "in no text",
                          "%zu of these words match no text, but can be drawn as output",
@@ -98,9 +97,11 @@ static void print_distances(const void *result, struct nvdp_result_lines *to) {
 }
 
 static void print_epsilon(const void *result, struct nvdp_result_lines *to) {
-    char worst[NVDP__BOUND_TEXT];
-    nvdp_result_line(to, "LDP epsilon", "at most %s per token, for words with vectors",
-                     nvdp__bound(worst, ((const struct nvdp_sanitize_result *)result)->epsilon));
+    const struct nvdp_sanitize_result *r = result;
+    char token[NVDP__BOUND_TEXT], row[NVDP__BOUND_TEXT];
+    nvdp_result_line(to, "LDP epsilon",
+                     "at most %s per token, %s for the longest row, for words with vectors",
+                     nvdp__bound(token, r->epsilon), nvdp__bound(row, r->row_epsilon));
 }
 
 const struct nvdp_result_table nvdp__result_sanitize = {
@@ -124,6 +125,8 @@ const struct nvdp_result_table nvdp__result_sanitize = {
             SANITIZE(epsilon, "nats", NVDP_SCOPE_FILE, -1,
                      "upper bound of epsilon of local differential privacy for one token",
                      .print = print_epsilon),
+            SANITIZE(row_epsilon, "nats", NVDP_SCOPE_FILE, -1,
+                     "the same for as many tokens as the longest row has"),
             SANITIZE(oov_epsilon, "nats", NVDP_SCOPE_FILE, -1,
                      "the same between a word without a vector and one with a vector"),
             SANITIZE(insecure_seed, NULL, NVDP_SCOPE_FILE, 0, "draws came from a seed",

@@ -217,7 +217,7 @@ static int use_of(const struct nvdp__layout *layout, struct nvdp__field name, si
                                                                                     : KEPT;
 }
 
-/* Reports a column, once. */
+/* Reports a column, once.  A name that is not UTF-8 is reported as in messages, without its quotes. */
 static nvdp_status report_column(struct sanitize *work, struct part *part, int use,
                                  struct nvdp__field name) {
     const json_t *item;
@@ -227,8 +227,10 @@ static nvdp_status report_column(struct sanitize *work, struct part *part, int u
             memcmp(json_string_value(item), name.text, name.size) == 0)
             return NVDP_OK;
     }
-    json_t *added = json_stringn(name.text, name.size);
-    if (added == NULL) return NVDP_OK; /* the name is not UTF-8 */
+    const struct nvdp__quote quote = nvdp__quote_field(name);
+    const bool utf8 = nvdp__is_utf8(name.text, name.size);
+    json_t *added = utf8 ? json_stringn(name.text, name.size)
+                         : json_stringn(quote.text + 1, strlen(quote.text) - 2);
     return json_array_append_new(part->names[use], added) == 0
                ? NVDP_OK
                : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
@@ -834,7 +836,7 @@ static nvdp_status begin(struct sanitize *work) {
 
 static void warn(const struct sanitize *work) {
     const struct nvdp__sanitized *done = &work->done;
-    const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
+    const uint64_t words = nvdp__sanitized_words(done);
     if (2 * done->unknown <= words) return;
     nvdp__log(work->ctx, NVDP_LOG_WARNING,
               "%.3g%% of the words have no vector and are %s, so the output says little about the "
@@ -853,7 +855,7 @@ void nvdp_sanitize_result_free(struct nvdp_sanitize_result *result) {
 
 static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out) {
     const struct nvdp__sanitized *done = &work->done;
-    const uint64_t words = done->tokens + (done->info.drops ? done->unknown : 0);
+    const uint64_t words = nvdp__sanitized_words(done);
     struct nvdp_sanitize_result *result = &work->result;
     result->texts = done->texts;
     result->tokens = done->tokens;
@@ -871,6 +873,7 @@ static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out)
     *result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
     result->oov_epsilon = nvdp__sanitized_oov_epsilon(done);
+    result->row_epsilon = nvdp__sanitized_row_epsilon(done);
     result->insecure_seed = work->noise != NULL;
     nvdp_sanitize_result_free(out);
     NVDP__GIVE(out, result);

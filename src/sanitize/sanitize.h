@@ -28,6 +28,7 @@ struct nvdp__sanitized {
     uint64_t seed;   /* chooses the tokens */
     uint64_t *seen;  /* [V] occurrences of each token */
     uint64_t texts, tokens, changed, unknown, kept; /* kept: tokens that are not sensitive */
+    uint64_t longest;                               /* output tokens of the longest row */
     json_t *files;                                  /* {"train.tsv": {"privatized": [...], ...}} */
     /* set by nvdp__sanitized_measure() */
     struct nvdp_geometry geometry;
@@ -35,15 +36,19 @@ struct nvdp__sanitized {
     double same, distinct; /* N_w and S_w, means over the sample */
 };
 
-/* Counts the texts of a batch, with `columns` texts per row, and their tokens (texts, tokens, unknown, seen).
+/* Counts the texts of a batch, with `columns` texts per row, and their tokens (texts, tokens, unknown, longest, seen).
  * Returns the number of rows without a word. */
 size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
                              size_t columns);
+/* Returns the number of words, including omitted ones. */
+uint64_t nvdp__sanitized_words(const struct nvdp__sanitized *done);
 /* Sets geometry, same and distinct. */
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done);
 /* Returns the worst case over all pairs of tokens: eta times the largest distance, +inf for santext-plus, 0 for
  * random. */
 double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done);
+/* Returns the same for as many tokens as the longest row has. */
+double nvdp__sanitized_row_epsilon(const struct nvdp__sanitized *done);
 /* Returns the worst case for a word without a vector and a word with one; +inf if nothing is proven. */
 double nvdp__sanitized_oov_epsilon(const struct nvdp__sanitized *done);
 /* Writes the statement in plain English, cut to `size` bytes. */

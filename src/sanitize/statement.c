@@ -15,8 +15,7 @@ static double share(uint64_t part, uint64_t all) {
     return all > 0 ? (double)part / (double)all : 0;
 }
 
-/* Returns the number of words, including omitted ones. */
-static uint64_t words(const struct nvdp__sanitized *done) {
+uint64_t nvdp__sanitized_words(const struct nvdp__sanitized *done) {
     return done->tokens + (done->info.drops ? done->unknown : 0);
 }
 
@@ -25,10 +24,12 @@ static uint64_t words(const struct nvdp__sanitized *done) {
 size_t nvdp__sanitized_count(struct nvdp__sanitized *done, const struct nvdp__text_batch *batch,
                              size_t columns) {
     size_t empty = 0;
-    for (size_t i = 0, found = 0; i < batch->texts; i++) {
+    for (size_t i = 0, tokens = 0, unknown = 0; i < batch->texts; i++) {
         const size_t of = i % columns; /* index in its row */
-        found = (of > 0 ? found : 0) + batch->list[i].count + batch->list[i].unknown;
-        empty += of + 1 == columns && found == 0;
+        tokens = (of > 0 ? tokens : 0) + batch->list[i].count;
+        unknown = (of > 0 ? unknown : 0) + batch->list[i].unknown;
+        empty += of + 1 == columns && tokens + unknown == 0;
+        done->longest = nvdp__max(done->longest, tokens);
         done->unknown += batch->list[i].unknown;
     }
     for (size_t i = 0; i < batch->offset[batch->texts]; i++)
@@ -69,7 +70,7 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
 
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done) {
     nvdp_status status = NVDP_OK;
-    const uint64_t known = words(done) - done->unknown;
+    const uint64_t known = nvdp__sanitized_words(done) - done->unknown;
     int32_t *token = NULL;
     double *same = NULL, *distinct = NULL;
     done->geometry = (struct nvdp_geometry)NVDP_RESULT(struct nvdp_geometry);
@@ -106,6 +107,10 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
+double nvdp__sanitized_row_epsilon(const struct nvdp__sanitized *done) {
+    return done->longest > 0 ? (double)done->longest * nvdp__sanitized_epsilon(done) : 0;
+}
+
 /* A word without a vector is drawn uniformly: P(y) = 1/V.  For santext, P(y|x) = C_x e^(-eta/2 d_y) with 0 <= d_y <=
  * D, and so 1/V <= C_x <= e^(eta/2 D)/V: no log ratio of the two exceeds eta/2 D.  laplace perturbs the vector of a
  * uniform draw: no log ratio exceeds eta D.  The probability that laplace-nearest outputs y has no lower bound.
@@ -124,8 +129,8 @@ static const char *mechanism_name(const struct nvdp__sanitized *done) {
 
 /* Identifies V_S without revealing its words, so that a reader of the folder measures under the same V_S. */
 static json_t *sensitive_json(const struct nvdp__sanitized *done) {
-    return json_pack("{s:I, s:s, s:o, s:s}", "tokens", (json_int_t)done->info.sensitive, "from",
-                     done->chosen, "share",
+    return json_pack("{s:I, s:s, s:b, s:o, s:s}", "tokens", (json_int_t)done->info.sensitive,
+                     "from", done->chosen, "own_choice", done->own_choice, "share",
                      isnan(done->rare) ? json_null() : nvdp__json_number(done->rare), "digest",
                      done->sensitive);
 }
@@ -139,8 +144,8 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     nvdp__creation_date(created);
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s}, s:s, "
-        "s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:o, s:I, "
-        "s:o, s:f, s:f}, s:O?, s:s, s:s, "
+        "s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:I, "
+        "s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, "
         "s:s}",
         "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
         row->uses_eta ? nvdp__json_number(info->eta) : json_real(0), "p",
@@ -153,17 +158,18 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
         "distances", "tokens", (json_int_t)geometry->tokens, "nearest_median",
         geometry->nearest_median, "pair_median", geometry->pair_median, "pair_max",
         geometry->pair_max, "bound", geometry->diameter_bound, "ldp_epsilon",
-        nvdp__json_number(nvdp__sanitized_epsilon(done)), "oov_epsilon",
+        nvdp__json_number(nvdp__sanitized_epsilon(done)), "row_epsilon",
+        nvdp__json_number(nvdp__sanitized_row_epsilon(done)), "oov_epsilon",
         nvdp__json_number(nvdp__sanitized_oov_epsilon(done)), "deniability", "tokens",
         (json_int_t)done->sampled, "draws", (json_int_t)done->draws, "n_w", done->same, "s_w",
         done->distinct, "corpus", "texts", (json_int_t)done->texts, "tokens",
-        (json_int_t)done->tokens, "changed",
+        (json_int_t)done->tokens, "longest", (json_int_t)done->longest, "changed",
         vectors ? json_null() : json_integer((json_int_t)done->changed), "oov",
         (json_int_t)done->unknown, "changed_share",
         vectors ? json_null() : json_real(share(done->changed, done->tokens)), "oov_share",
-        share(done->unknown, words(done)), "not_sensitive_share", share(done->kept, done->tokens),
-        "files", done->files, "generator", done->generator, "created", created, "statement",
-        statement);
+        share(done->unknown, nvdp__sanitized_words(done)), "not_sensitive_share",
+        share(done->kept, done->tokens), "files", done->files, "generator", done->generator,
+        "created", created, "statement", statement);
 }
 
 /* ---- the statement in plain English ---- */
@@ -188,7 +194,7 @@ static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitiz
 /* Names the tokens without protection, in a mechanism that protects only the sensitive ones. */
 static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
-    if (!row_of(done)->uses_p) return;
+    if (!partial(done)) return;
     nvdp__append(writer,
                  "No guarantee for the %zu of %zu tokens that are not sensitive: %.3g%% of these "
                  "texts' tokens stay as they are with probability %g. Two texts that differ in one "
@@ -205,23 +211,28 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
     const double worst = info->eta * done->geometry.diameter_bound;
-    const char *which = row->uses_p ? "sensitive " : "";
-    char upper[NVDP__BOUND_TEXT];
+    const double longest = done->longest > 0 ? (double)done->longest * worst : 0;
+    const char *which = partial(done) ? "sensitive " : "";
+    char upper[2][NVDP__BOUND_TEXT];
     if (!row->uses_eta) {
         nvdp__append(writer, "Proven: the output says nothing about a text but its length%s.\n",
                      info->own_words ? ", and of all texts together which words they have" : "");
         return;
     }
-    nvdp__append(writer,
-                 "%s: epsilon is at most %s for one %stoken with a vector in place of another "
-                 "(local differential privacy), and n times that for a text of n such tokens, for "
-                 "each row that has the text.\n",
-                 worst > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts" : "Proven",
-                 nvdp__bound(upper, worst), which);
+    nvdp__append(
+        writer,
+        "%s: epsilon is at most %s for one %stoken with a vector in place of another "
+        "(local differential privacy). For n such tokens of one row it is n times that: at "
+        "most %s for %llu, the length of the longest row. A text in several rows costs their "
+        "sum.\n",
+        fmax(worst, longest) > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts"
+                                                   : "Proven",
+        nvdp__bound(upper[0], worst), which, nvdp__bound(upper[1], longest),
+        (unsigned long long)done->longest);
     nvdp__append(writer,
                  "Proven for two %stokens: no output distinguishes token x from x' by a log ratio "
                  "above %s |x - x'|. Near tokens are hard to tell apart, far ones are not.\n",
-                 which, nvdp__bound(upper, info->eta));
+                 which, nvdp__bound(upper[0], info->eta));
 }
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
@@ -261,7 +272,7 @@ static void append_unknown(struct nvdp__writer *writer, const struct nvdp__sanit
                      isfinite(bound) ? nvdp__bound(upper, bound) : "");
     if (done->unknown > 0)
         nvdp__append(writer, " %.3g%% of the words were such.",
-                     100 * share(done->unknown, words(done)));
+                     100 * share(done->unknown, nvdp__sanitized_words(done)));
     nvdp__append(writer, "\n");
 }
 
@@ -286,6 +297,27 @@ static void append_measured(struct nvdp__writer *writer, const struct nvdp__sani
                      done->draws, done->distinct);
 }
 
+/* Names the columns that are in the output as they were, of all files together. */
+static void append_kept(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
+    enum { MAX_NAMES = 8 };
+    json_t *names = json_object();
+    const char *key;
+    json_t *file, *name;
+    size_t i, listed = 0;
+    json_object_foreach(done->files, key, file)
+        json_array_foreach(json_object_get(file, "kept"), i, name)
+            json_object_set_new(names, json_string_value(name), json_null());
+    const size_t count = json_object_size(names);
+    json_object_foreach(names, key, name) {
+        if (listed == MAX_NAMES) break;
+        nvdp__append(writer, "%s%s", listed++ == 0 ? " (" : ", ",
+                     nvdp__quote_field((struct nvdp__field){key, strlen(key)}).text);
+    }
+    if (count > listed) nvdp__append(writer, " and %zu others", count - listed);
+    if (listed > 0) nvdp__append(writer, ")");
+    json_decref(names);
+}
+
 void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, char *out) {
     struct nvdp__writer made = {out, size, 0}, *writer = &made;
     const bool seeded = strcmp(done->generator, "os") != 0;
@@ -302,9 +334,13 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
     append_unknown(writer, done);
     append_measured(writer, done);
     nvdp__append(writer,
-                 "Public, and covered by no number here: the number and order of the texts, how "
-                 "many tokens each has, labels, ids and all columns that were not privatized. The "
-                 "counts above were computed from the texts without noise.");
+                 "Public, and covered by no number here: the %s and vectors of %s%s, even if they "
+                 "were made from these texts, the number and order of the texts, how many tokens "
+                 "each has, labels, ids and all columns that were not privatized",
+                 done->info.pieces ? "WordPieces" : "words", done->source,
+                 partial(done) ? " and which of them are sensitive" : "");
+    append_kept(writer, done);
+    nvdp__append(writer, ". The counts above were computed from the texts without noise.");
     if (!seeded)
         nvdp__append(writer, "\nEvery draw came from the operating system's generator and is not "
                              "repeated. A second privatization of the same texts would reveal "

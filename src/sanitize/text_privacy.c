@@ -2,6 +2,7 @@
  * options, texts, the folder that nvdp sanitize wrote, report. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "base/sentence.h"
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
@@ -370,6 +371,17 @@ static nvdp_status check_sensitive(struct nvdp_context *ctx, const struct folder
                                                                  : "file");
 }
 
+/* Returns a flag of the folder; without a folder false. */
+static bool recorded(const struct folder *folder, const char *object, const char *key) {
+    return folder != NULL &&
+           json_is_true(json_object_get(json_object_get(folder->privacy, object), key));
+}
+
+static bool seeded(const struct folder *folder) {
+    const char *generator = json_string_value(json_object_get(folder->privacy, "generator"));
+    return generator != NULL && strcmp(generator, "os") != 0;
+}
+
 /* Measures the divergences.  The mechanism must be that of `folder`; NULL: any. */
 static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *config,
                            const struct folder *folder, double **matrix,
@@ -382,6 +394,7 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     struct nvdp_token_texts texts = {0};
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     enum nvdp_task_id task;
+    bool own_words = false, own_choice = false;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
@@ -393,11 +406,17 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     if (folder != NULL) NVDP_TRY(check_sensitive(ctx, folder, sanitizer));
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
     NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.vocabulary_from,
+                                  &own_words));
+    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.sensitive_from,
+                                  &own_choice));
     NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
-    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.vocabulary_from,
-                                  &report.own_words));
-    report.own_words = report.own_words || nvdp__sanitizer_own_words(sanitizer, &task);
+    report.own_words = own_words || nvdp__sanitizer_own_words(sanitizer, &task) ||
+                       recorded(folder, "vocabulary", "own_words");
+    report.insecure_seed = folder != NULL && seeded(folder);
+    report.own_choice = own_choice || options.sanitizer.sensitive_from_data ||
+                        recorded(folder, "sensitive", "own_choice");
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
@@ -417,6 +436,7 @@ nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(open_folder(ctx, directory, &folder));
     NVDP_TRY(nvdp_config_copy(config, &own));
     NVDP_TRY(take_folder(ctx, &folder, own));
+    if (seeded(&folder)) nvdp__warn_seeded_draws(ctx, directory);
     NVDP_TRY(measure(ctx, own, &folder, matrix, out));
 cleanup:
     nvdp_config_free(own);
@@ -460,22 +480,36 @@ static json_t *pack_equal(const struct nvdp_dchi_report *from) {
     return object;
 }
 
+enum { DIVERGENCES = 64 };
+/* Returns what the divergences are; they bound those of an unknown token if the mechanism has no probabilities. */
+static const char *divergences(const struct nvdp_dchi_report *from, char text[DIVERGENCES]) {
+    const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
+    if (row->bound_of != NULL)
+        nvdp__snprintf(text, DIVERGENCES, "those of %s, which bound the exact ones", row->bound_of);
+    else
+        nvdp__snprintf(text, DIVERGENCES, "exact%s",
+                       !row->exact && from->unknown > 0
+                           ? ", but upper bounds for words without a vector"
+                           : "");
+    return text;
+}
+
 static json_t *pack_report(const struct nvdp_dchi_report *from) {
     const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
-    char divergences[64] = "exact";
-    if (row->bound_of != NULL)
-        nvdp__snprintf(divergences, sizeof divergences, "those of %s, which bound the exact ones",
-                       row->bound_of);
+    char of[DIVERGENCES];
     json_t *object = nvdp__privacy_report_pack(from->pairs);
     json_t *more = json_pack(
-        "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, s:{s:o, s:o, "
+        "{s:{s:s, s:s, s:o, s:o, s:I, s:I, s:b, s:b, s:b}, s:{s:I, s:I, s:I}, s:I, s:I, s:o, "
+        "s:{s:o, "
+        "s:o, "
         "s:o, "
         "s:[I,I], s:o, s:I}}",
-        "sanitizer", "mechanism", from->pairs->method, "divergences", divergences, "eta",
+        "sanitizer", "mechanism", from->pairs->method, "divergences", divergences(from, of), "eta",
         row->uses_eta ? number(from->eta) : json_real(0), "p",
         row->uses_p ? number(from->p) : json_null(), "vocabulary", (json_int_t)from->vocabulary,
-        "vector_dim", (json_int_t)from->dim, "own_words", from->own_words, "tokens", "all",
+        "vector_dim", (json_int_t)from->dim, "own_words", from->own_words, "own_choice",
+        from->own_choice, "insecure_seed", from->insecure_seed, "tokens", "all",
         (json_int_t)from->tokens, "not_sensitive", (json_int_t)from->left, "unknown",
         (json_int_t)from->unknown, "pairs_of_equal_length", (json_int_t)from->equal_length,
         "pairs_of_other_length", (json_int_t)from->other_length, "equal_length", pack_equal(from),
@@ -502,23 +536,23 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
     const struct nvdp_dchi_worst *worst = from->worst;
     const struct nvdp__token_row *row = nvdp__dchi_row(from->mechanism);
     const size_t pairs = from->equal_length + from->other_length;
-    char bound[NVDP__BOUND_TEXT];
+    char bound[NVDP__BOUND_TEXT], of[DIVERGENCES];
     nvdp__fprintf(to, "Privacy of %zu texts with %zu tokens under %s", from->pairs->pairs->texts,
                   from->tokens, from->pairs->method);
     if (row->uses_eta) nvdp__fprintf(to, ", eta %g", from->eta);
     if (row->uses_p) nvdp__fprintf(to, ", p %g", from->p);
     nvdp__fprintf(to, "\nThe vocabulary has %zu tokens with vectors of %zu dimensions. ",
                   from->vocabulary, from->dim);
-    if (row->bound_of != NULL)
-        nvdp__fprintf(to, "The divergences are those of %s, which bound the exact ones.\n",
-                      row->bound_of);
-    else
-        fputs("The divergences are exact.\n", to);
+    nvdp__fprintf(to, "The divergences are %s.\n", divergences(from, of));
     if (row->uses_p)
         nvdp__fprintf(to,
                       "%.1f %% of the tokens are not sensitive and may stay unchanged, so they can "
                       "be told apart.\n",
                       percent(from->left, from->tokens));
+    if (from->own_choice)
+        fputs(
+            "Which tokens are sensitive was counted on these texts: that choice is not private.\n",
+            to);
     if (from->unknown > 0)
         nvdp__fprintf(to, "%.1f %% of the tokens have no vector.\n",
                       percent(from->unknown, from->tokens));
@@ -527,30 +561,38 @@ static void print_head(const struct nvdp_dchi_report *from, FILE *to) {
               "shows that\nsome text contains it. No number here covers that.\n",
               to);
     nvdp__fprintf(to, "Measured on the given texts; not a bound over all texts.\n");
-    nvdp__fprintf(to,
-                  "For any two words with vectors, measured or not, the log ratio is at most %s "
-                  "nats per position (largest found: %g, %zu tokens searched)",
-                  nvdp__bound(bound, worst->bound), worst->finite, worst->inputs);
     if (worst->infinite > 0)
-        nvdp__fprintf(to, ";\n  but it is inf for %.1f %% of all pairs of tokens",
-                      100 * worst->infinite);
-    nvdp__fprintf(to, ".\nLengths are public: they alone distinguish %.1f %% of the pairs.\n\n",
+        nvdp__fprintf(
+            to,
+            "For %.3g %% of all pairs of words with vectors, those whose first word is not "
+            "sensitive, the log ratio\nis inf. For all others",
+            100 * worst->infinite);
+    else
+        fputs("For any two words with vectors", to);
+    nvdp__fprintf(
+        to,
+        ", measured or not, the log ratio is at most %s nats per position (largest found: "
+        "%g, %zu tokens searched).\n",
+        nvdp__bound(bound, worst->bound), worst->finite, worst->inputs);
+    nvdp__fprintf(to, "Lengths are public: they alone distinguish %.1f %% of the pairs.\n\n",
                   percent(from->other_length, pairs));
 }
 
 static void print_report(const void *report, FILE *to) {
     const struct nvdp_dchi_report from = whole(report);
     const bool all = from.pairs->pairs->adjacency == NVDP_ADJACENT_ALL;
-    char high[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    char low[NVDP__BOUND_TEXT], high[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
     print_head(&from, to);
     if (all) nvdp__privacy_report_tables(from.pairs, NULL, to);
     if (from.equal_length == 0) return;
     if (all) fputs("\nFor pairs of equal length:\n\n", to);
     nvdp__privacy_report_tables(from.same, NULL, to);
-    nvdp__fprintf(
-        to, "Exact epsilon at delta %g of the largest pair of equal length, %s: %.6g to %s.\n",
-        from.same->bdp_delta, nvdp__samples_text(from.same->bdp_releases, samples),
-        from.epsilon.low, nvdp__bound(high, from.epsilon.high));
+    const bool bounded = from.epsilon.low == 0; /* no lower bound is known */
+    nvdp__fprintf(to, "%s at delta %g of the largest pair of equal length, %s: %s%s%s.\n",
+                  bounded ? "Epsilon" : "Exact epsilon", from.same->bdp_delta,
+                  nvdp__samples_text(from.same->bdp_releases, samples),
+                  bounded ? "at most" : nvdp__bound_below(low, from.epsilon.low),
+                  bounded ? " " : " to ", nvdp__bound(high, from.epsilon.high));
 }
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,

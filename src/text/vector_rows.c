@@ -149,7 +149,8 @@ nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const 
     }
     if (exact) return nvdp__vector_rows_add_floats(rows, floats);
     NVDP_RETURN_IF_FAILED(append(rows, NVDP__ROW_DOUBLES, &at));
-    memcpy(at, row, rows->dim * sizeof *row);
+    for (size_t k = 0; k < rows->dim; k++)
+        ((double *)at)[k] = fabs(row[k]) < NVDP__ROW_SMALLEST ? 0 : row[k];
     return NVDP_OK;
 }
 

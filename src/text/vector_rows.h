@@ -43,6 +43,9 @@ nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, uint32_t **o
 /* Appends a row of this form whose numbers stand in such memory. */
 nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char form,
                                   const void *numbers);
+/* Doubles below it become 0, so that the square of any difference is 0 or a normal number. Otherwise two vectors that
+ * differ could be at a distance of 0. */
+#define NVDP__ROW_SMALLEST 1e-130
 /* Append a copy of a row: of floats, and of doubles in the shortest form that keeps them. */
 nvdp_status nvdp__vector_rows_add_floats(struct nvdp__vector_rows *rows, const float *row);
 nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const double *row);

@@ -276,8 +276,9 @@ static nvdp_status take_word(struct reader *reader, struct nvdp__field word, boo
     size_t index;
     bool text = nvdp__is_utf8(word.text, word.size), spaced = false;
     for (size_t i = 0; i < word.size; i++) {
-        spaced = spaced || word.text[i] == ' ' || word.text[i] == '\t';
-        text = text && ((unsigned char)word.text[i] >= ' ' || word.text[i] == '\t');
+        spaced = spaced || word.text[i] == ' ';
+        text =
+            text && (unsigned char)word.text[i] >= ' '; /* a tab would be a column of the output */
     }
     *kept = false;
     reader->nameless += word.size == 0;
@@ -705,7 +706,8 @@ static void log_odd(const struct reader *reader) {
     if (reader->repeated > 0)
         nvdp__append(&say, "; %zu rows repeat a word, whose first row counts", reader->repeated);
     if (reader->not_utf8 > 0)
-        nvdp__append(&say, "; %zu words are not text in UTF-8 and are left out", reader->not_utf8);
+        nvdp__append(&say, "; %zu words have control characters or are not UTF-8, and are left out",
+                     reader->not_utf8);
     if (reader->nameless > 0)
         nvdp__append(&say, "; %zu rows without a word are left out", reader->nameless);
     if (text[0] != '\0')

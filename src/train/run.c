@@ -6,10 +6,12 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/random.h"
 #include "bert/encode_texts.h"
 #include "dchi/options.h"
 #include "dchi/sanitizer.h"
 #include "text/dataset.h"
+#include "text/task.h"
 #include "train/metrics.h"
 #include "train/trainer.h"
 
@@ -424,11 +426,7 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
             ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s", options->run,
             sequence ? "token-noise sequence-laplace" : "token-noise of tokens or word vectors",
             nvdp__text_noise_names[mechanism]));
-    nvdp__log(ctx, NVDP_LOG_WARNING,
-              "%s: this run drew its noise from a seed, and everyone who knows the seed can undo "
-              "the draws; the report holds for draws of the operating system's generator, as in "
-              "nvdp sanitize",
-              options->run);
+    nvdp__warn_seeded_draws(ctx, options->run);
     struct nvdp__run_options bare = *options;
     bare.split = NULL;
     NVDP_TRY(nvdp__run_open(ctx, &bare, run));
@@ -437,6 +435,21 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
 cleanup:
     nvdp__run_close(&recorded);
     return status;
+}
+
+/* Sets *own to whether the file at `path` has the texts of a split. */
+static nvdp_status has_own_texts(struct nvdp_context *ctx, const struct nvdp__run *run,
+                                 const char *data, const char *path, bool *own) {
+    const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
+    struct nvdp__layout layout;
+    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
+    for (int s = 0; s <= NVDP_SPLIT_TEST_MISMATCHED; s++) {
+        char *split = NULL;
+        if (nvdp__task_find(NULL, &layout, config.directory, (enum nvdp_split)s, &split) == NVDP_OK)
+            *own = *own || nvdp__same_file(split, path);
+        free(split);
+    }
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -448,6 +461,9 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp__token_noise *noise = NULL;
     struct sent sent = {0};
     double *made = NULL;
+    bool own = false;
+    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(open_original(ctx, config, false, &measures, &options, &run));
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
     NVDP_TRY(nvdp__token_noise_create(ctx, &run.config.noise, run.config.seed, run.config.model,
@@ -458,8 +474,13 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
                                            .tokens = sent.token,
                                            .first = sent.first};
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
+    NVDP_TRY(
+        has_own_texts(ctx, &run, options.data, run.config.noise.sanitizer.sensitive_from, &own));
     NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, made,
-                                out));
+                                &report));
+    report.insecure_seed = true;
+    report.own_choice = own;
+    NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
     nvdp__token_noise_free(noise);

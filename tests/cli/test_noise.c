@@ -81,6 +81,30 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     program_release(&predicted);
 }
 
+/* Sensitive tokens that the training texts chose are no secret: the report says so. */
+Test(noise, a_choice_by_the_texts_is_said) {
+    const char *run = support_scratch_path("plus");
+    for (size_t own = 0; own < 2; own++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/train.tsv", program_task());
+        char *text = support_read(path);
+        if (own == 0) snprintf(path, sizeof path, "%s", support_scratch_path("public.txt"));
+        if (own == 0) support_write_text(path, text);
+        free(text);
+        struct outcome outcome = program_expect(
+            0,
+            "train %s --token-noise santext-plus --eta 2 --sensitive 0.5 --sensitive-from %s "
+            "--overwrite --out %s",
+            program_train_options(), path, run);
+        program_release(&outcome);
+        outcome = program_expect(0, "privacy %s", run);
+        cr_expect_eq(strstr(outcome.out, "Which tokens are sensitive was counted on these texts") !=
+                         NULL,
+                     own == 1);
+        program_release(&outcome);
+    }
+}
+
 /* Measures the states before the noise: the report, and the file of pairs. */
 Test(noise, sequences_are_measured) {
     const char *run = support_scratch_path("sequence"), *pairs = support_scratch_path("pairs.h5");
@@ -107,7 +131,7 @@ Test(noise, sequences_are_measured) {
     outcome = program_expect(0, "privacy %s", run);
     support_contains(outcome.err, "warning: /");
     support_contains(outcome.err,
-                     ": this run drew its noise from a seed, and everyone who knows the seed");
+                     ": the noise was drawn from a seed, and everyone who knows the seed");
     support_contains(outcome.out, "The privacy loss between any two texts is at most 2 nats");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", pairs);

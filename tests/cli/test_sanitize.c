@@ -345,8 +345,10 @@ Test(sanitize, plus_says_what_it_gives_up) {
     support_contains(said, "stay as they are with probability 0.8");
     support_contains(said, "was counted on the private texts: that choice is not private.");
     support_contains(said, "for one sensitive token with a vector in place of another");
-    support_contains(said, "for a text of n such tokens, for each row that has the text.");
+    support_contains(said, "For n such tokens of one row it is n times that: at most ");
     support_contains(said, "Proven for two sensitive tokens: ");
+    support_contains(said,
+                     " and which of them are sensitive, even if they were made from these texts");
     json_decref(object);
     program_release(&outcome);
     /* the private file in place of a public one */
@@ -358,6 +360,46 @@ Test(sanitize, plus_says_what_it_gives_up) {
                              text, table(), text, support_scratch_path("plus.out"));
     support_contains(outcome.out, "counted on the private texts: that choice is not private.");
     support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
+    program_release(&outcome);
+    /* nothing is given up if all tokens are sensitive */
+    outcome = program_expect(0,
+                             "sanitize --text %s --vectors %s --mechanism santext-plus --eta 1 "
+                             "--sensitive 1 --sensitive-from %s --overwrite --out %s",
+                             text, table(), table(), support_scratch_path("plus.out"));
+    support_lacks(outcome.out, "No guarantee");
+    support_contains(outcome.out, "for one token with a vector in place of");
+    program_release(&outcome);
+}
+
+/* The epsilon that counts is that of a whole row: here of 4 tokens, up to 42.43 each. Columns that stay are named. */
+Test(sanitize, rows_and_their_columns_are_said) {
+    const char *text = support_scratch_path("rows.csv"), *out = support_scratch_path("rows.out");
+    support_write_text(text, "text,\"a\nb\",T\xFCx,Text\nthe film .,1,2,The film.\n"
+                             "bad bad film unseen,2,3,x\n");
+    struct outcome outcome = program_expect(
+        0, "sanitize --quiet --text %s --vectors %s --mechanism santext --eta 1 --out %s", text,
+        table(), out);
+    support_contains(outcome.out, "at most 42.43 per token, 169.8 for the longest row");
+    program_release(&outcome);
+    json_t *privacy = json_load_file(support_scratch_path("rows.out.privacy.json"), 0, NULL);
+    const char *said = json_string_value(json_object_get(privacy, "statement"));
+    support_contains(said,
+                     "No useful guarantee over all texts: epsilon is at most 42.43 for one token");
+    support_contains(said, "at most 169.8 for 4, the length of the longest row.");
+    support_contains(
+        said, "the words and vectors of vectors.txt, even if they were made from these texts");
+    support_contains(said, "all columns that were not privatized ('a?b', 'T?x', 'Text'). ");
+    cr_expect_float_eq(support_number(json_object_get(privacy, "row_epsilon")), 4 * 42.4264069,
+                       1e-6);
+    json_decref(privacy);
+    text = support_scratch_path("none.txt");
+    support_write_text(text, "\n");
+    outcome = program_expect(0,
+                             "sanitize --json --text %s --vectors %s --mechanism santext --eta "
+                             "1e308 --overwrite --out %s",
+                             text, table(), out);
+    support_contains(outcome.out, "at most inf for one token");
+    support_contains(outcome.out, "at most 0 for 0, the length of the longest row.");
     program_release(&outcome);
 }
 
@@ -519,6 +561,12 @@ Test(sanitize, vocabulary_from) {
     support_contains(outcome.out, "vocabulary        4 of the 6 words with vectors, 2 dimensions; "
                                   "NOT PRIVATE: taken from these texts\n");
     program_release(&outcome);
+    support_write_text(file, "the film plot good bad .\n"); /* all words of the table */
+    outcome = program_expect(0, "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s",
+                             file, words, FAITHFUL, file, support_scratch_path("all.out"));
+    support_contains(outcome.out, "vocabulary        6 words, 2 dimensions; NOT PRIVATE: taken");
+    program_release(&outcome);
+    support_write_text(file, "The plot.\nbad\n");
     outcome = program_expect(0,
                              "privacy --quiet --text %s --vectors %s --sanitizer santext --eta "
                              ".12345612 --vocabulary-from %s",
@@ -822,8 +870,13 @@ Test(sanitize, measured_is_the_folders_mechanism) {
     outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s --quiet",
                              out, table(), data);
     support_lacks(outcome.err, "nvdp cannot check that these are the same vectors");
+    support_lacks(outcome.err, "drawn from a seed");
+    support_contains(outcome.out, "Which tokens are sensitive was counted on these texts: ");
+    support_contains(outcome.out, "For 50 % of all pairs of words with vectors, those whose first "
+                                  "word is not sensitive, the log ratio\nis inf. For all others");
     program_release(&outcome);
     json_t *report = measured(out), *tokens = json_object_get(report, "tokens");
+    cr_expect(json_is_true(json_object_get(json_object_get(report, "sanitizer"), "own_choice")));
     cr_expect_eq(json_integer_value(json_object_get(tokens, "all")), 12);
     /* the dev texts alone would select these, and 9 others */
     cr_expect_eq(json_integer_value(json_object_get(tokens, "not_sensitive")), 3);
@@ -867,6 +920,50 @@ Test(sanitize, measured_is_the_folders_mechanism) {
              data);
     not_the_folders(2, "leave out RUN", options);
     cr_expect_not(nvdp__exists(path));
+}
+
+/* The report repeats what the folder's statement admits: draws from a seed, a vocabulary of the texts' own words,
+ * although its list is now read from a copy, and divergences that are only bounds. */
+Test(sanitize, measured_repeats_what_the_folder_admits) {
+    char words[4200], own[4200];
+    const char *data = uneven(), *out = support_scratch_path("seeded");
+    const char *copy = support_scratch_path("copy.tsv");
+    snprintf(words, sizeof words, "%s", table());
+    snprintf(own, sizeof own, "%s/train.tsv", data);
+    char *text = support_read(own);
+    support_write_text(copy, text);
+    free(text);
+    struct outcome outcome = program_expect(
+        0,
+        "sanitize --task sst2 --data %s --vectors %s --vocabulary-from %s --insecure-seed 3 "
+        "--mechanism santext --eta .1 --out %s --measure-tokens 0 --quiet",
+        data, words, own, out);
+    program_release(&outcome);
+    outcome = program_expect(
+        0, "privacy --sanitized %s --vectors %s --vocabulary-from %s --task sst2 --data %s", out,
+        words, copy, data);
+    support_contains(outcome.err, "the noise was drawn from a seed");
+    json_t *report = measured(out), *sanitizer = json_object_get(report, "sanitizer");
+    cr_expect(json_is_true(json_object_get(sanitizer, "insecure_seed")));
+    cr_expect(json_is_true(json_object_get(sanitizer, "own_words")));
+    json_decref(report);
+    support_contains(outcome.out, "The vocabulary comes from these texts, which is not private");
+    program_release(&outcome);
+    static const char *const said[][3] = {
+        {"santext", "The divergences are exact.\n", "\nExact epsilon at delta"},
+        {"laplace", "The divergences are exact, but upper bounds for words without a vector.\n",
+         "\nExact epsilon at delta"},
+        {"laplace-nearest", "those of laplace, which bound the exact ones.\n", "at most inf.\n"}};
+    for (size_t i = 0; i < 3; i++) {
+        outcome =
+            program_expect(0,
+                           "privacy --sanitizer %s --eta .1 --vectors %s --vocabulary-from %s "
+                           "--task sst2 --data %s",
+                           said[i][0], words, copy, data);
+        support_contains(outcome.out, said[i][1]);
+        support_contains(outcome.out, said[i][2]);
+        program_release(&outcome);
+    }
 }
 
 /* A list must be given again. A folder without digests is measured with a warning. */

@@ -29,6 +29,33 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Draws of vectors must not differ if their distance is 0 because its square is too small for a double. */
+Test(geometry, vectors_that_differ_are_apart) {
+    struct nvdp_context *ctx = support_context();
+    static const double values[2][2] = {{1e-170, 3e-130}, {0, 2e-130}};
+    const double eta = 1e130;
+    for (size_t k = 0; k < 2; k++) { /* too small a difference, and a small one */
+        struct nvdp_vectors *vectors = NULL;
+        struct nvdp_dchi *dchi = NULL;
+        struct nvdp_dchi_worst worst = NVDP_RESULT(struct nvdp_dchi_worst);
+        double got[2];
+        cr_assert_eq(
+            nvdp_vectors_create(ctx, 2, 1, (double[]){values[0][k], values[1][k]}, &vectors),
+            NVDP_OK);
+        cr_assert_eq(nvdp_dchi_create(ctx, vectors, NVDP_DCHI_LAPLACE, eta, 0, NULL, &dchi),
+                     NVDP_OK);
+        cr_assert_eq(nvdp_dchi_worst(ctx, dchi, 0, 0, &worst), NVDP_OK);
+        nvdp_vectors_row(vectors, 0, &got[0]);
+        nvdp_vectors_row(vectors, 1, &got[1]);
+        cr_expect_float_eq(worst.bound, eta * fabs(got[0] - got[1]), 1e-12);
+        cr_expect_eq(worst.bound > 0, k == 1);
+        cr_expect_eq(got[0] == got[1], k == 0);
+        nvdp_dchi_free(dchi);
+        nvdp_vectors_free(vectors);
+    }
+    nvdp_context_free(ctx);
+}
+
 Test(geometry, medians_and_bounds) {
     struct nvdp_context *ctx = support_context();
     struct nvdp_vectors *vectors = table(ctx);

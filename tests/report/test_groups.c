@@ -639,13 +639,14 @@ static void write_texts(const char *folder, const char *run, const char *mechani
         "\"inf\", \"mean\": \"inf\"}, \"bdp\": {\"delta\": 1e-5, \"releases\": 1, \"best\": "
         "{\"epsilon\": \"inf\"}, \"published\": {\"epsilon\": \"inf\"}}, \"sanitizer\": "
         "{\"mechanism\": "
-        "\"%s\", \"eta\": %g}, \"equal_length\": {\"infinite_share\": 0, \"rd\": {\"sum\": "
+        "\"%s\", \"eta\": %g, \"own_words\": %s}, \"equal_length\": {\"infinite_share\": 0, "
+        "\"rd\": {\"sum\": "
         "{\"max\": "
         "%g, \"mean\": %g}, \"per_component_dim\": {\"max\": 1, \"mean\": 1}}, \"epsilon\": "
         "{\"max\": %g, "
         "\"mean\": %g}, \"bdp\": {\"best\": {\"epsilon\": 7}, \"published\": {\"epsilon\": "
         "\"inf\", \"m\": 1}}, \"largest_epsilon\": {\"low\": 1, \"high\": %g}}}",
-        mechanism, eta, 4 * mean, mean, 6 * mean, 3 * mean, 5 * mean);
+        mechanism, eta, eta == 50 ? "true" : "false", 4 * mean, mean, 6 * mean, 3 * mean, 5 * mean);
     made_run_file(folder, run, "privacy.json", text);
 }
 
@@ -718,12 +719,16 @@ Test(groups, privatized_texts_are_methods) {
     support_contains(table,
                      "BDP is inf in 3 of 4 runs, whatever RD is, because some text has fewer than");
     support_contains(table, "exact eps");
-    support_contains(table, "2 of 4 runs drew the noise of their texts from the seed, which");
+    support_contains(table, "In 1 of 4 runs, the private texts chose the words that come out");
+    support_contains(table, "2 of 4 runs drew the noise of their texts from a seed, which");
     free(table);
     char *page = report_written("texts", "index.html"); /* the folder's noise has no seed */
-    support_contains(page, "nothing is proven, because its seed can undo the noise of its texts, "
-                           "and the worst measured pair of texts has an exact epsilon of 150 for");
-    support_contains(page, "; the only proven guarantee is that of its text mechanism, and the ");
+    support_contains(page,
+                     "nothing is proven, because its seed can undo the noise of its texts, "
+                     "and the worst measured pair of texts of equal length has an epsilon of at "
+                     "most 150 for");
+    support_contains(page, "; the only proven guarantee is that of its text mechanism (not of its "
+                           "choice of words, which was made by the texts), and the ");
     free(page);
     char *csv = report_written("texts", "data/groups.csv");
     support_contains(csv, "clip_sequence,eta,seeds");
