@@ -58,30 +58,34 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
                         (options->sensitive_list != NULL);
     if (mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK;
     if (row->uses_eta && !(options->eta > 0 && isfinite(options->eta)))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta or epsilon: mechanism %s needs a finite number above 0, found %g",
-                          nvdp__text_noise_names[mechanism], options->eta);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{eta} or {epsilon}: mechanism %s needs a finite number above 0, found %g",
+            nvdp__text_noise_names[mechanism], options->eta);
     if (!row->uses_eta && options->eta != 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "eta or epsilon: mechanism %s draws uniformly and takes no eta, found "
-                          "%g; leave the option out",
-                          nvdp__text_noise_names[mechanism], options->eta);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{eta} or {epsilon}: mechanism %s draws uniformly and takes no eta, found "
+            "%g; leave the option out",
+            nvdp__text_noise_names[mechanism], options->eta);
     if (options->vocabulary_from != NULL && options->vectors == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "vocabulary_from: expected word vectors (option vectors) to choose words from, found "
+            "{vocabulary-from}: expected word vectors ({vectors}) to choose words from, found "
             "none; the word pieces of an encoder are always used as a whole");
     if (!row->uses_p && sources > 0)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "mechanism: only santext-plus has sensitive tokens, found %s; leave out "
-                          "the options of sensitive tokens",
-                          nvdp__text_noise_names[mechanism]);
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{mechanism}: only santext-plus has sensitive tokens, found %s; leave out "
+            "the options of sensitive tokens",
+            nvdp__text_noise_names[mechanism]);
     if (row->uses_p && sources != 1)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "sensitive_from: mechanism %s needs exactly one source of sensitive tokens, found %d "
-            "sources; use sensitive-from FILE (a public text), sensitive-list FILE, or, for files "
-            "that are sanitized, sensitive-from-data (not private)",
+            "{sensitive-from}: mechanism %s needs exactly one source of sensitive tokens, found %d "
+            "sources; use {sensitive-from} FILE (a public text), {sensitive-list} FILE, or, for "
+            "files "
+            "that are sanitized, {sensitive-from-data} (not private)",
             nvdp__text_noise_names[mechanism], sources);
     return NVDP_OK;
 }
@@ -89,9 +93,10 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__sanitizer_config *config = values;
     if (config->sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "mechanism: expected laplace, laplace-nearest, santext, santext-plus or "
-                          "random, found none");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{mechanism}: expected laplace, laplace-nearest, santext, santext-plus or "
+            "random, found none");
     if ((config->model == NULL) == (config->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "model or vectors: expected exactly one of these options, found %s",

@@ -559,7 +559,7 @@ static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitize
             ctx, NVDP_LOG_WARNING,
             "word vectors: %zu of %zu words, such as '%s', match no text but can still be drawn as "
             "output, because texts are read in lower case, without accents, and with punctuation "
-            "as separate words; with vocabulary_from only the words of a text are drawn",
+            "as separate words; with {vocabulary-from} only the words of a text are drawn",
             sanitizer->unmatched, count, example);
 cleanup:
     nvdp__words_release(&words);
@@ -621,7 +621,7 @@ static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitize
     if (count == 0)
         NVDP_TRY(nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "vocabulary_from: expected texts that contain words with vectors, found none"));
+            "{vocabulary-from}: expected texts that contain words with vectors, found none"));
     for (size_t x = 0; x < sanitizer->table; x++) {
         if (sanitizer->times[x] == 0) continue;
         const char *word = nvdp__string(&sanitizer->words, x, &size);

@@ -92,7 +92,7 @@ nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                           source->task == NULL ? "neither" : "both");
     if (source->task != NULL && source->data == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "data: expected the folder with the task's files, found none");
+                          "{data}: expected the folder with the task's files, found none");
     return NVDP_OK;
 }
 
@@ -102,13 +102,13 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (mechanism == NVDP__TOKENS_AS_THEY_ARE)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "mechanism: expected laplace-nearest, santext, santext-plus or random, found "
+            "{mechanism}: expected laplace-nearest, santext, santext-plus or random, found "
             "none");
     const struct nvdp__token_row *row = nvdp__token_row((int)mechanism);
     if (row->gives_vectors && options->out == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
-            "mechanism: %s outputs vectors, not words; give a file for them (out), or use %s",
+            "{mechanism}: %s outputs vectors, not words; give a file for them ({out}), or use %s",
             nvdp__token_mechanism_names[mechanism], nvdp__dchi_name(row->nearest));
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -117,7 +117,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     NVDP_RETURN_IF_FAILED(nvdp__sanitize_source_check(ctx, &options->source));
     if (options->source.task != NULL && options->out == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "out: expected a folder for the task's files, found none");
+                          "{out}: expected a folder for the task's files, found none");
     return nvdp__sanitizer_check(ctx, &options->sanitizer);
 }
 
@@ -771,7 +771,7 @@ static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_s
     if (task != NULL && nvdp_task_find(NULL, task, &given) == NVDP_OK && own == given)
         return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                      "vocabulary_from: expected the task of the texts, %s, or a file (./NAME if "
+                      "{vocabulary-from}: expected the task of the texts, %s, or a file (./NAME if "
                       "its name is that of a task), found another task",
                       task != NULL ? task : "but these texts belong to none");
 }
@@ -790,8 +790,8 @@ static nvdp_status begin(struct sanitize *work) {
     struct nvdp__sanitized *done = &work->done;
     if (options->seeded)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "seed: expected none, because texts are drawn from the operating "
-                          "system's generator; for tests and experiments use insecure_seed");
+                          "{seed}: expected none, because texts are drawn from the operating "
+                          "system's generator; for tests and experiments use {insecure-seed}");
     work->noise = options->insecure ? &options->insecure_seed : NULL;
     if (options->insecure) nvdp__warn_insecure_seed(ctx);
     work->vectors = nvdp__token_row((int)options->sanitizer.mechanism)->gives_vectors;
@@ -1005,7 +1005,8 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     options.seeded = nvdp_config_is_set(config, "seed");
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     if (options.out == NULL && write == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "out: expected a file or folder, found none"));
+        NVDP_TRY(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file or folder, found none"));
     NVDP_TRY(begin(&work));
     NVDP_TRY(choose(&work));
     NVDP_TRY(work.vectors ? vectors(&work) : texts(&work));

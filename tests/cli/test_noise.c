@@ -143,7 +143,7 @@ Test(noise, without_eta_is_wrong_usage) {
     struct outcome refused = program_expect(2, "train %s --token-noise laplace --out %s",
                                             program_train_options(), support_scratch_path("none"));
     support_contains(refused.err,
-                     "eta or epsilon: mechanism laplace needs a finite number above 0");
+                     "--eta or --epsilon: mechanism laplace needs a finite number above 0");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise laplace --eta 2 --epsilon 2 --out %s",
                              program_train_options(), support_scratch_path("none"));
@@ -153,7 +153,7 @@ Test(noise, without_eta_is_wrong_usage) {
     refused = program_expect(2, "train %s --token-noise random --eta 30 --out %s",
                              program_train_options(), support_scratch_path("none"));
     support_contains(refused.err,
-                     "eta or epsilon: mechanism random draws uniformly and takes no eta");
+                     "--eta or --epsilon: mechanism random draws uniformly and takes no eta");
     program_release(&refused);
     refused = program_expect(2, "train %s --token-noise santext-plus --sensitive-from-data",
                              program_train_options());

@@ -453,7 +453,7 @@ Test(sanitize, no_noise_is_refused_by_name) {
             2, "sanitize --vectors %s --mechanism santext %s </dev/null", table(), option[i]);
         support_contains(
             outcome.err,
-            "eta or epsilon: mechanism santext needs a finite number above 0, found 0");
+            "--eta or --epsilon: mechanism santext needs a finite number above 0, found 0");
         program_release(&outcome);
     }
 }
@@ -590,12 +590,12 @@ Test(sanitize, vocabulary_from) {
     program_release(&outcome);
     outcome = program_expect(2, command, data, words, out, "mrpc");
     support_contains(outcome.err,
-                     "vocabulary_from: expected the task of the texts, sst2, or a file");
+                     "--vocabulary-from: expected the task of the texts, sst2, or a file");
     program_release(&outcome);
     outcome =
         program_expect(2, "sanitize --model %s --mechanism random --vocabulary-from %s </dev/null",
                        program_model(), file);
-    support_contains(outcome.err, "vocabulary_from: expected word vectors");
+    support_contains(outcome.err, "--vocabulary-from: expected word vectors");
     program_release(&outcome);
 }
 
@@ -644,7 +644,7 @@ Test(sanitize, bad_input) {
             "--task tsv --text-column t --data %s --vectors %s " FAITHFUL,
             FOLDER("commas", "train.tsv", "t,y\ngood,1\n"), words);
     const char *task = program_task();
-    refused(2, "eta or epsilon: mechanism santext needs a finite number above 0",
+    refused(2, "--eta or --epsilon: mechanism santext needs a finite number above 0",
             "--task sst2 --data %s --vectors %s --mechanism santext", task, words);
     refused(2, "epsilon", "--task sst2 --data %s --vectors %s --mechanism santext --epsilon -1",
             task, words);
@@ -727,7 +727,8 @@ Test(sanitize, representations) {
     nvdp_context_free(ctx);
     outcome = program_expect(2, "sanitize --text %s --vectors %s --mechanism laplace --eta 3",
                              support_scratch_path("vectors.txt"), table());
-    support_contains(outcome.err, "laplace outputs vectors, not words; give a file for them (out)");
+    support_contains(outcome.err,
+                     "laplace outputs vectors, not words; give a file for them (--out)");
     program_release(&outcome);
     outcome = program_expect(0, "info %s", out);
     support_contains(outcome.out, "representations/1");

@@ -198,10 +198,10 @@ Test(sanitizer, bad_options) {
         {{"mechanism"}, {"none"}, "mechanism: expected laplace"},
         {{"mechanism"},
          {"santext"},
-         "eta or epsilon: mechanism santext needs a finite number above 0, found 0"},
+         "--eta or --epsilon: mechanism santext needs a finite number above 0, found 0"},
         {{"mechanism", "eta"},
          {"random", "30"},
-         "eta or epsilon: mechanism random draws uniformly and takes no eta"},
+         "--eta or --epsilon: mechanism random draws uniformly and takes no eta"},
         {{"mechanism", "eta", "model"},
          {"laplace", "1", "x"},
          "expected exactly one of these options, found both"},
@@ -339,7 +339,7 @@ Test(sanitizer, words_of_a_text) {
                  NVDP_OK);
     cr_expect_eq(nvdp_sanitizer_choose(made.ctx, made.sanitizer), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(made.ctx),
-                     "vocabulary_from: expected texts that contain words");
+                     "--vocabulary-from: expected texts that contain words");
     drop(&made);
     cr_expect_eq(MAKE(&made, "vectors", path, "mechanism", "random", "vocabulary-from",
                       file("none", "no such words\n")),

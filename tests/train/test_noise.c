@@ -545,7 +545,7 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     struct task task = task_make(ctx);
     struct nvdp__train_options config = config_of(&task, "run", NVDP__NOISE_LAPLACE, 0);
     refused(ctx, &config,
-            "eta or epsilon: mechanism laplace needs a finite number above 0, found 0");
+            "--eta or --epsilon: mechanism laplace needs a finite number above 0, found 0");
     config.noise.sanitizer.eta = 5;
     config.method = NVDP_METHOD_NVDP;
     refused(ctx, &config, "token-noise laplace: expected method base or reg, found nvdp");
@@ -571,7 +571,7 @@ Test(noise, what_does_not_go_with_it_is_refused) {
     refused(ctx, &config, "santext-plus needs exactly one source");
     config.noise.mechanism = NVDP__TOKENS_RANDOM;
     refused(ctx, &config,
-            "eta or epsilon: mechanism random draws uniformly and takes no eta, found 5");
+            "--eta or --epsilon: mechanism random draws uniformly and takes no eta, found 5");
     config = config_from(&task, represent(ctx, &task, "100"), "run");
     FREED(nvdp_train_result_free)
     struct nvdp_train_result none = NVDP_RESULT(struct nvdp_train_result);
