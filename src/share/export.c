@@ -583,7 +583,11 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
         .person = (const nvdp__text_hash *)export->person,
         .receiver = options->receiver != NULL ? export->receiver : NULL,
         .person_epsilon = options->person_epsilon,
-        .word_mu = nvdp__word_sample_mu(&export->facts)};
+        .word_mu = nvdp__word_sample_mu(&export->facts),
+        .distance = export->facts.certified && export->form.weights
+                        ? nvdp__release_weights_distance(&export->facts) /
+                              (double)export->facts.samples * (1 + 0x1p-50)
+                        : 0};
     nvdp__ledger_set_names(ledger, &names);
     return NVDP_OK;
 }

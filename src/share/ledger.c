@@ -26,8 +26,8 @@ static const char key_words[] = "nvdp-ledger-key/1 ";
  * MAC and the bytes between them.
  *
  * A record of 0 samples with the id of the record before it has that record's names: a hash per person in place of the
- * texts (or none), the hash of the receiver in the first two divergences, mu per word in the third (0: none), and the
- * budget of a person in mu.  A program that does not know names counts 0 samples for it. */
+ * texts (or none), the hash of the receiver in the first two divergences, mu per word in the third (0: none), the
+ * distance of the weights in the fourth, and the budget of a person in mu.  A program that does not know names counts 0 samples for it. */
 struct head {
     char kind[16];
     unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the max. length */
@@ -142,8 +142,8 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     return NVDP_OK;
 }
 
-/* Place of mu per word in a record of names. */
-enum { WORD = NVDP__LEDGER_HASH / sizeof(double) };
+/* Places of mu per word and of the weights' distance in a record of names. */
+enum { WORD = NVDP__LEDGER_HASH / sizeof(double), DISTANCE };
 
 static const nvdp__text_hash nobody = {0};
 
@@ -165,6 +165,7 @@ static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_re
     to->receiver = is_nobody(receiver) ? NULL : receiver;
     to->person_epsilon = from->mu;
     to->word_mu = from->divergence[WORD];
+    to->distance = from->divergence[DISTANCE];
     return true;
 }
 
@@ -539,8 +540,9 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .person = names->person,
         .receiver = names->receiver,
         .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
-                 names->word_mu > 0,
+                 names->word_mu > 0 || names->distance > 0,
         .word_mu = names->word_mu,
+        .distance = names->distance,
         .person_epsilon = names->person_epsilon > 0
                               ? names->person_epsilon
                               : nvdp__person_budget(ledger->record, ledger->count)};
@@ -598,6 +600,7 @@ static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *re
     memcpy(names.id, record->release->id, sizeof names.id);
     if (record->receiver != NULL) memcpy(names.divergence, record->receiver, NVDP__LEDGER_HASH);
     names.divergence[WORD] = record->word_mu;
+    names.divergence[DISTANCE] = record->distance;
     return names;
 }
 

@@ -69,7 +69,8 @@ struct nvdp__ledger_names {
     const nvdp__text_hash *person; /* [texts] zeros: a text without a person; NULL: no names */
     const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
     double person_epsilon;         /* budget of a person; 0: that of earlier releases */
-    double word_mu; /* of one sample, for one word in place of another; 0: mu of the release */
+    double word_mu;  /* of one sample, for one word in place of another; 0: mu of the release */
+    double distance; /* of the weights of one sample from a Dirichlet's, in total variation */
 };
 
 /* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
@@ -115,6 +116,8 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
 /* Returns the last record before `of` with its id and as many texts and samples, or NULL. */
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of);
+/* True if the distance from exact weights adds at most a thousandth of NVDP__LEDGER_DELTA to delta. */
+bool nvdp__distance_negligible(double epsilon, double distance);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts, and worst->person_budget to the budget of a person in force. */

@@ -24,11 +24,16 @@ static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *r
     to->word_square += samples * word_mu(record) * word_mu(record);
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         to->divergence[k] += samples * release->divergence[k];
+    to->distance += samples * record->distance;
+}
+
+bool nvdp__distance_negligible(double epsilon, double distance) {
+    return distance == 0 || (1 + exp(epsilon)) * distance <= NVDP__LEDGER_DELTA / 1000;
 }
 
 /* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
  * compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the smallest
- * epsilon counts. */
+ * epsilon counts.  Nothing is proven if the samplers of the weights add more than a negligible part to delta. */
 static double epsilon_of(const struct nvdp__spending *spending) {
     double smallest = isfinite(spending->mu_square)
                           ? nvdp_gdp_epsilon(sqrt(spending->mu_square), NVDP__LEDGER_DELTA)
@@ -39,7 +44,7 @@ static double epsilon_of(const struct nvdp__spending *spending) {
                 fmin(smallest, nvdp_renyi_epsilon(nvdp__ledger_orders[k], spending->divergence[k],
                                                   NVDP__LEDGER_DELTA));
     }
-    return smallest;
+    return nvdp__distance_negligible(smallest, spending->distance) ? smallest : INFINITY;
 }
 
 static int by_hash(const void *a, const void *b) {
@@ -58,7 +63,7 @@ static int by_spending(const void *a, const void *b) {
     if (order == 0) order = by_number(one->word_square, two->word_square);
     for (size_t k = 0; order == 0 && k < NVDP__LEDGER_ORDERS; k++)
         order = by_number(one->divergence[k], two->divergence[k]);
-    return order;
+    return order != 0 ? order : by_number(one->distance, two->distance);
 }
 
 /* Sorts items that begin with a hash, and keeps one of each.  Returns their number. */

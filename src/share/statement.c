@@ -143,7 +143,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     else if (isinf(epsilon))
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE, "No guarantee over all texts: nothing is proven of %s%s.",
-            facts->certified ? "other samples of these texts that the sender's ledger counts"
+            facts->certified ? "the samples of a text together that the sender's ledger counts"
                              : "these samples",
             named);
     else
@@ -454,19 +454,18 @@ static void write_guesses(const void *certificate, FILE *to) {
 }
 
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
-    static const double delta = 1e-5;
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
     char *text = NULL;
-    options.bdp.delta = delta;
+    options.bdp.delta = NVDP__LEDGER_DELTA;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
     if (facts->grids == NULL || facts->insecure_seed) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &nvdp__remedies, &made));
     facts->certificate = made;
     if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
-    if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
-        !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
+    if (facts->form.weights &&
+        !nvdp__distance_negligible(made.epsilon, nvdp__release_weights_distance(facts)))
         return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);

@@ -500,6 +500,9 @@ static void check_count(struct verify *v) {
     const struct nvdp_word_claim *word = &facts->certificate.word;
     const bool words = !facts->certified || !word->holds || !has(v, "ledger_word_mu") ||
                        spent->word_mu >= word->mu * (1 - 1e-6);
+    const bool sampled =
+        !facts->certified || !facts->form.weights || isinf(spent->epsilon) ||
+        nvdp__distance_negligible(spent->epsilon, nvdp__release_weights_distance(facts));
     if (!has(v, "ledger"))
         check(v, NVDP_VERDICT_OPEN, what, "the file does not state whether a ledger counts them");
     else if (!facts->counted)
@@ -507,7 +510,7 @@ static void check_count(struct verify *v) {
     else
         check(v,
               verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
-                         words && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
+                         words && sampled && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
               what, "up to %" PRIu64 " samples of a text, %zu of them in this file; %s",
               spent->samples, facts->samples,
               nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));

@@ -959,7 +959,7 @@ Test(statement, begins_with_the_guarantee) {
     facts.spent.epsilon = INFINITY;
     first_line(
         &facts, false,
-        "No guarantee over all texts: nothing is proven of other samples of these texts that "
+        "No guarantee over all texts: nothing is proven of the samples of a text together that "
         "the sender's ledger counts.");
     facts.counted = false;
     facts.named = true;
