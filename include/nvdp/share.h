@@ -212,7 +212,8 @@ struct nvdp_verification {
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 
-/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
+/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples, and
+ * with sums that are not below those that the file states.
  * No text may have exceeded the budget over all releases so far. If these are more than the file states, the guarantee
  * begins with their epsilon. O(records of the ledger), which is read
  * completely.

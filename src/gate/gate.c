@@ -422,21 +422,27 @@ static nvdp_status read_ledger(struct gate *gate) {
     return NVDP_OK;
 }
 
-/* Fails if the file beside the run states more than this ledger counts: another one counts the file, or none. */
-static nvdp_status check_counted(const struct gate *gate, const struct nvdp_ledger_summary *of,
-                                 const char *path) {
-    const struct nvdp_verification *file = &gate->file;
-    const double room = 1 + 1e-6, word = fmin(file->word_epsilon, file->spent_epsilon);
+/* Names the first check that fails. */
+static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
+    for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
+        if (found->check[i].verdict == NVDP_VERDICT_NO)
+            nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails: %s: %s", found->check[i].what,
+                           found->check[i].found);
+    if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
+}
+
+/* Fails if the ledger does not count the file beside the run: another one does, or none. */
+static nvdp_status check_counted(const struct gate *gate, const char *path) {
+    struct nvdp_verification found = {.struct_size = sizeof found, .holds = true};
+    char fault[NVDP__REASON] = "";
     if (file_of(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
-    if (isnan(file->spent_epsilon)) return uncounted(gate);
-    if (file->spent_samples <= of->samples && file->spent_epsilon <= of->epsilon * room &&
-        word <= of->word_epsilon * room &&
-        (file->person.persons == 0 || file->person.epsilon <= of->person.epsilon * room))
-        return NVDP_OK;
+    if (isnan(gate->file.spent_epsilon)) return uncounted(gate);
+    NVDP_RETURN_IF_FAILED(
+        nvdp_verify_ledger(gate->ctx, file_of(gate), path, gate->options.ledger_key, &found));
+    find_fault(&found, fault);
+    if (fault[0] == '\0') return NVDP_OK;
     return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
-                      "%s: counts less than the file states; name the ledger that counts the file "
-                      "with {ledger}",
-                      path);
+                      "%s: %s; name the ledger that counts the file with {ledger}", path, fault);
 }
 
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
@@ -449,7 +455,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                             "%s: expected the ledger of the releases, found none", path));
-    NVDP_TRY(check_counted(gate, &found, path));
+    NVDP_TRY(check_counted(gate, path));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
@@ -461,15 +467,6 @@ cleanup:
 }
 
 /* --- a shared file --- */
-
-/* Names the first check of the file that fails. */
-static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
-    for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
-        if (found->check[i].verdict == NVDP_VERDICT_NO)
-            nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails: %s: %s", found->check[i].what,
-                           found->check[i].found);
-    if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
-}
 
 /* Returns what the file states of all samples of a text, or NULL with an error: of those in the file, or of more if the policy
  * wants more.  Other files of the sender's ledger count too: they can only raise epsilon. */

@@ -681,13 +681,25 @@ static const struct nvdp__ledger_record *find_record(const struct nvdp__ledger *
     return record;
 }
 
+static bool is_like(const struct nvdp__ledger_release *one,
+                    const struct nvdp__ledger_release *other) {
+    return memcmp(one->id, other->id, NVDP__LEDGER_ID) == 0 && one->texts == other->texts &&
+           one->samples == other->samples;
+}
+
+size_t nvdp__ledger_alike(const struct nvdp__ledger *ledger,
+                          const struct nvdp__ledger_release *of) {
+    size_t alike = 0;
+    for (size_t r = 0; r < ledger->count; r++)
+        alike += is_like(ledger->record[r].release, of);
+    return alike;
+}
+
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of) {
     for (const struct nvdp__ledger_record *record = find_record(ledger, of);
          record-- > ledger->record;)
-        if (memcmp(record->release->id, of->id, NVDP__LEDGER_ID) == 0 &&
-            record->release->texts == of->texts && record->release->samples == of->samples)
-            return record->release;
+        if (is_like(record->release, of)) return record->release;
     return NULL;
 }
 

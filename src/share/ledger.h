@@ -113,7 +113,9 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
                                                      const char *id, const char *file,
                                                      uint64_t texts, uint64_t samples);
-/* Returns the last record before `of` with its id and as many texts and samples, or NULL. */
+/* Returns the number of records with the id of `of` and as many texts and samples. */
+size_t nvdp__ledger_alike(const struct nvdp__ledger *ledger, const struct nvdp__ledger_release *of);
+/* Returns the last such record before `of`, or NULL. */
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of);
 /* True if the distance from exact weights adds at most a thousandth of NVDP__LEDGER_DELTA to delta. */

@@ -1021,6 +1021,16 @@ static void begin_with_ledger(struct verify *v) {
     to->useful = to->useful && now->epsilon <= NVDP_USEFUL_EPSILON;
 }
 
+/* Adds the checks and takes the sums. */
+static void append_checks(struct verify *to, const struct verify *from) {
+    to->facts.spent = from->facts.spent;
+    for (size_t i = 0; i < from->found.checks; i++) {
+        check(to, from->found.check[i].verdict, from->found.check[i].what, "%s",
+              from->found.check[i].found);
+        weigh(to, from->number[i]);
+    }
+}
+
 /* Adds the checks and the sums of one release. */
 static void merge_spent(struct verify *all, const char *path, const struct verify *of) {
     struct nvdp__spent *to = &all->facts.spent;
@@ -1029,6 +1039,9 @@ static void merge_spent(struct verify *all, const char *path, const struct verif
     to->samples = nvdp__max(to->samples, from->samples);
     to->epsilon = fmax(to->epsilon, from->epsilon);
     to->word_mu = fmax(to->word_mu, from->word_mu);
+    to->persons = nvdp__max(to->persons, from->persons);
+    to->person_samples = nvdp__max(to->person_samples, from->person_samples);
+    to->person_epsilon = fmax(to->person_epsilon, from->person_epsilon);
 }
 
 /* Checks the sums of the release, and those of similar ones of the same id if the file's name does not tell them apart. */
@@ -1044,30 +1057,71 @@ static nvdp_status check_similar(struct verify *v, const struct nvdp__ledger *le
     return NVDP_OK;
 }
 
-/* Checks one file's release. */
+/* Writes what the file states and the ledger does not count, or "": another ledger counts it, or records are missing. */
+static void find_uncounted(struct verify *v, const struct nvdp__spent *now, size_t size,
+                           char *text) {
+    const double room = 1 + 1e-6;
+    const struct nvdp__spent *stated = &v->facts.spent;
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    text[0] = '\0';
+    take_counted(v);
+    const bool more = stated->samples > now->samples || stated->epsilon > now->epsilon * room ||
+                      (has(v, "ledger_word_mu") && stated->word_mu > now->word_mu * room),
+               persons =
+                   stated->persons > 0 && (stated->person_samples > now->person_samples ||
+                                           stated->person_epsilon > now->person_epsilon * room);
+    if (has(v, "ledger") && !v->facts.counted)
+        nvdp__snprintf(text, size, "the file states that no ledger counts it");
+    else if (v->facts.counted && (more || persons))
+        nvdp__snprintf(text, size,
+                       "it counts %" PRIu64 " samples of a %s, epsilon %s; the file states %" PRIu64
+                       ", epsilon %s: another ledger counts the file, or records are missing",
+                       more ? now->samples : now->person_samples, more ? "text" : "person",
+                       nvdp__bound(a, more ? now->epsilon : now->person_epsilon),
+                       more ? stated->samples : stated->person_samples,
+                       nvdp__bound(b, more ? stated->epsilon : stated->person_epsilon));
+}
+
+/* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set theirs. */
 static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *ledger,
-                                const char *path) {
+                                const char *path, size_t i, int64_t *texts) {
+    static const char what[] = "the ledger lists the file's release";
     nvdp_status status = NVDP_OK;
-    char id[NAME_SIZE];
-    int64_t texts = 0, samples = 0;
+    struct verify sums = {.ctx = v->ctx, .found = nothing_found()};
+    char id[NAME_SIZE], uncounted[sizeof v->found.check->found];
+    int64_t samples = 0;
+    size_t before = 0;
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     text_of(v, "model_id", sizeof id, id);
-    was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
+    was_read(v, nvdp__release_whole(&v->release, "texts", &texts[i]));
     was_read(v, nvdp__release_whole(&v->release, "releases", &samples));
     const struct nvdp__ledger_release *release =
-        nvdp__ledger_find(ledger, id, path, (uint64_t)texts, (uint64_t)samples);
-    if (release == NULL)
-        check(v, NVDP_VERDICT_NO, "the ledger lists the file's release",
-              "none of its %zu releases has model_id '%s'", nvdp__ledger_count(ledger), id);
+        nvdp__ledger_find(ledger, id, path, (uint64_t)texts[i], (uint64_t)samples);
+    if (release == NULL) {
+        check(v, NVDP_VERDICT_NO, what, "none of its %zu releases has model_id '%s'",
+              nvdp__ledger_count(ledger), id);
+        goto cleanup;
+    }
+    NVDP_TRY(check_similar(&sums, ledger, release, path));
+    find_uncounted(v, &sums.facts.spent, sizeof uncounted, uncounted);
+    for (size_t k = 0; k < i; k++)
+        before += texts[k] == texts[i];
+    const size_t alike = nvdp__ledger_alike(ledger, release);
+    if ((uint64_t)texts[i] != release->texts || (uint64_t)samples != release->samples)
+        check(v, NVDP_VERDICT_NO, what,
+              "the ledger lists %" PRIu64 " texts with %" PRIu64
+              " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
+              release->texts, release->samples, texts[i], samples);
+    else if (before >= alike)
+        check(v, NVDP_VERDICT_NO, what,
+              "the folder has %zu files of %" PRId64 " texts, and the ledger lists %zu", before + 1,
+              texts[i], alike);
+    else if (uncounted[0] != '\0')
+        check(v, NVDP_VERDICT_NO, what, "%s", uncounted);
     else
-        check(
-            v,
-            verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
-            "the ledger lists the file's release",
-            "the ledger lists %" PRIu64 " texts with %" PRIu64
-            " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
-            release->texts, release->samples, texts, samples);
-    if (release != NULL) NVDP_TRY(check_similar(v, ledger, release, path));
+        check(v, NVDP_VERDICT_YES, what, "%" PRIu64 " texts with %" PRIu64 " sample%s each",
+              release->texts, release->samples, release->samples == 1 ? "" : "s");
+    append_checks(v, &sums);
     NVDP_TRY(v->status);
 cleanup:
     nvdp__release_close(&v->release);
@@ -1081,6 +1135,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     struct nvdp__shards shards = {0};
     struct verify v = {.ctx = ctx};
     char *key_path = NULL;
+    int64_t *texts = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -1093,10 +1148,11 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
     NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
-    if (!nvdp__is_directory(path)) NVDP_TRY(check_listed(&v, ledger, path));
+    NVDP_TRY(NVDP__NEW(ctx, texts, shards.count));
+    if (!nvdp__is_directory(path)) NVDP_TRY(check_listed(&v, ledger, path, 0, texts));
     for (size_t i = 0; i < shards.count && nvdp__is_directory(path); i++) {
         struct verify one = {.ctx = ctx, .found = nothing_found()};
-        NVDP_TRY(check_listed(&one, ledger, shards.path[i]));
+        NVDP_TRY(check_listed(&one, ledger, shards.path[i], i, texts));
         merge_spent(&v, shards.path[i], &one);
     }
     check_words(&v);
@@ -1104,6 +1160,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(key_path);
+    free(texts);
     nvdp__ledger_close(ledger);
     nvdp__shards_close(&shards);
     return status;

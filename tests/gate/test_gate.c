@@ -448,13 +448,22 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
             support_keep(strdup(support_scratch_path(i == 0 ? "2.h5" : "named.h5")));
         export_file(ctx, run, input, shared, i == 0 ? wanted : named);
         result = gated_with(ctx, policy, run, shared);
-        is(&result, 1, false, NAN, "counts less than the file states");
+        is(&result, 1, false, NAN, "the ledger lists the file's release");
         nvdp_gate_result_free(&result);
         const char *const more[] = {"shared", shared, "ledger", other, NULL};
         result = gated_more(ctx, policy, run, more);
         is(&result, 1, true, nvdp_gdp_epsilon(sqrt((double)(2 + i)), 1e-5), "");
         nvdp_gate_result_free(&result);
     }
+    /* a ledger with larger sums does not count a file either, unless it lists the file */
+    const char *const once[] = {"ledger", support_keep(strdup(support_scratch_path("third"))),
+                                NULL};
+    const char *const larger[] = {"shared", support_keep(strdup(support_scratch_path("once.h5"))),
+                                  "ledger", other, NULL};
+    export_file(ctx, run, input, larger[1], once);
+    result = gated_more(ctx, policy, run, larger);
+    is(&result, 1, false, NAN, "the ledger lists the file's release");
+    nvdp_gate_result_free(&result);
     nvdp_context_free(ctx);
 }
 

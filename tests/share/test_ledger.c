@@ -553,6 +553,46 @@ Test(ledger, exports_are_counted_and_verified) {
     bench_close(&bench);
 }
 
+/* A ledger that an older copy replaced does not list a file that was counted since, even if a file before has the same
+ * model_id and counts, nor one that no ledger counts, nor the second of two such files. */
+Test(ledger, lists_only_the_files_that_it_counts) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    char *before = NULL, *after = NULL, folder[512];
+    size_t size = 0, more = 0;
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("folder"));
+    cr_assert_eq(nvdp__make_directory(ctx, folder), NVDP_OK);
+    support_set(ctx, bench.config, "model-id", "0123456789abcdef0123456789abcdef");
+    cr_assert_eq(export_to(&bench, "folder/a.h5", &result), NVDP_OK);
+    cr_assert_eq(nvdp__read_file(ctx, bench.book.path, 1 << 20, &before, &size), NVDP_OK);
+    support_set(ctx, bench.config, "budget-samples", "2");
+    cr_assert_eq(export_to(&bench, "folder/b.h5", &result), NVDP_OK);
+    cr_assert_eq(nvdp__read_file(ctx, bench.book.path, 1 << 20, &after, &more), NVDP_OK);
+    for (int old = 0; old < 2; old++) {
+        if (old) support_write(bench.book.path, before, size);
+        const enum nvdp_verdict there = old ? NVDP_VERDICT_NO : NVDP_VERDICT_YES;
+        verdicts(&bench, "folder/a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
+        verdicts(&bench, "folder/b.h5", 2, there, NVDP_VERDICT_YES);
+        verdicts(&bench, "folder", 2, there, NVDP_VERDICT_YES);
+    }
+    support_write(bench.book.path, after, more);
+    support_set(ctx, bench.config, "budget-samples", NULL);
+    support_set(ctx, bench.config, "ledger", support_scratch_path("another"));
+    support_set(ctx, bench.config, "ledger-key", support_scratch_path("another.key"));
+    support_set(ctx, bench.config, "input", texts("other.tsv", 40, 40));
+    cr_assert_eq(export_to(&bench, "folder/c.h5", &result), NVDP_OK);
+    verdicts(&bench, "folder", 2, NVDP_VERDICT_NO, NVDP_VERDICT_YES); /* the third of two */
+    support_set(ctx, bench.config, "ledger", NULL);
+    support_set(ctx, bench.config, "ledger-key", NULL);
+    support_set(ctx, bench.config, "no-ledger", "true");
+    cr_assert_eq(export_to(&bench, "none.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    verdicts(&bench, "none.h5", 2, NVDP_VERDICT_NO, NVDP_VERDICT_YES);
+    free(before);
+    free(after);
+    bench_close(&bench);
+}
+
 /* Gives a run with learned weights bounds under which certificate (b) holds. */
 static void bound_weights(const char *run) {
     char path[1024];
