@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 /* --- the file --- */
 
@@ -358,7 +359,23 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     sodium_memzero(&state, sizeof state);
 }
 
-/* Writes a name without white space around it, in lower case if `fold` is set, in NFC.  Bytes that are not UTF-8 stay. */
+/* True for white space and for characters without a glyph, such as zero-width spaces. */
+static bool is_blank(int32_t rune) {
+    return nvdp__is_white_space(rune) || nvdp__has_category(rune, NVDP__IN(CC) | NVDP__IN(CF));
+}
+
+/* Removes blanks around a name, or all blanks if `within` is set. */
+static void drop_blanks(struct nvdp__runes *runes, bool within) {
+    size_t kept = 0, end = runes->count;
+    while (end > 0 && is_blank(runes->at[end - 1]))
+        end--;
+    for (size_t i = 0; i < end; i++)
+        if (!is_blank(runes->at[i]) || (kept > 0 && !within)) runes->at[kept++] = runes->at[i];
+    runes->count = kept;
+}
+
+/* Writes a name in NFC without blanks around it.  `fold`: in NFKC, in lower case, without any blanks.  Bytes that are not
+ * UTF-8 stay. */
 static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bool fold,
                                   struct nvdp__normalized *out) {
     static const struct nvdp__normalization lower = {.lower_case = true};
@@ -371,7 +388,8 @@ static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bo
     out->size = size;
     if (!nvdp__is_utf8(name, size)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, name, size, &out->run));
-    NVDP_RETURN_IF_FAILED(nvdp__normal_form(ctx, &out->run, false, true, &out->folded));
+    NVDP_RETURN_IF_FAILED(nvdp__normal_form(ctx, &out->run, fold, true, &out->folded));
+    drop_blanks(&out->folded, fold);
     if (!fold) return nvdp__runes_write(ctx, &out->folded, out);
     NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, &lower, &out->folded, &out->run));
     return nvdp__runes_write(ctx, &out->run, out);
@@ -385,7 +403,7 @@ nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledg
     struct nvdp__normalized normal = {0};
     memset(hash, 0, NVDP__LEDGER_HASH);
     if (name == NULL) return NVDP_OK;
-    NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_ANY_CASE, &normal));
+    NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_LOOK, &normal));
     if (normal.size == 0) goto cleanup;
     crypto_generichash_init(&state, text_key(ledger), KEY, NVDP__LEDGER_HASH);
     crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);

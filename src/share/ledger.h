@@ -87,8 +87,8 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash);
 /* Computes the keyed hash of a person's or a receiver's name in Unicode's normal form NFC, without white space around it.
- * Zeros for an empty name or NULL.  ANY_CASE: of a person's name in lower case; no record holds it. */
-enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_ANY_CASE };
+ * Zeros for an empty name or NULL.  LOOK: the same for persons' names that look alike; no record holds it. */
+enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_LOOK };
 nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
                               const char *name, nvdp__text_hash hash);
 /* Sets the names of the next release.  Its arrays must live until the ledger is closed. */
