@@ -231,10 +231,13 @@ static const char *public_numbers(const struct nvdp__query_map *query) {
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     const struct nvdp__method *method = nvdp__method_row(facts->info->method);
-    nvdp__append(writer,
-                 "Contents: %zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
+    nvdp__append(writer, "Contents: %zu random sample%s of each of %zu %s, drawn by mechanism %s. ",
                  facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
+                 facts->info->task.pair ? "pairs of texts" : "texts",
                  nvdp_method_name(facts->info->method));
+    if (facts->info->task.pair)
+        nvdp__append(writer, "All numbers here are about a pair as one text: the samples of all "
+                             "pairs in which a text occurs add up. ");
     if (facts->form.single)
         nvdp__append(
             writer, "A sample is one vector, whatever the length of the text%s.\n",

@@ -442,6 +442,7 @@ static bool take_mechanism(struct verify *v) {
     take_parameters(v, single);
     nvdp__snprintf(v->task, sizeof v->task, "%s", held->task);
     v->info.task.name = v->task;
+    v->info.task.pair = text_is(v, "text_unit", "pair");
     v->facts.info = &v->info;
     v->facts.form = nvdp__form_of(nvib, shape->weights, single);
     v->facts.limits = nvdp__method_limits(v->info.method, nvib);

@@ -944,6 +944,14 @@ Test(statement, begins_with_the_guarantee) {
     first_line(&facts, true,
                "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
                "texts that the encoder was trained on.");
+    for (int pair = 0; pair < 2; pair++) {
+        char text[NVDP_STATEMENT_SIZE];
+        info.task.pair = pair;
+        nvdp__statement(&facts, sizeof text, text);
+        cr_expect_eq(strstr(text, " pairs of texts, drawn by") != NULL, pair);
+        cr_expect_eq(strstr(text, "the samples of all pairs in which a text occurs add up") != NULL,
+                     pair);
+    }
     facts.counted = true;
     facts.spent = (struct nvdp__spent){.samples = 2, .epsilon = 25.2812};
     for (; facts.spent.seen_before < 2; facts.spent.seen_before++) /* 0: two rows have one text */
