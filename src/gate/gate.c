@@ -235,26 +235,36 @@ static nvdp_status take_larger(const struct gate *gate, const json_t *other, jso
     return NVDP_OK;
 }
 
-/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too. */
+/* Returns the path of the run's ledger; free() it.  NULL: out of memory. */
+static char *ledger_of(const struct gate *gate) {
+    return gate->options.ledger != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger)
+                                        : nvdp__join(gate->ctx, gate->options.target, "ledger");
+}
+
+/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too.  Both are
+ * of the policy's delta: which mechanism proves less depends on it. */
 static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model *model,
-                               json_t **mine) {
+                               const struct nvdp_certificate *own, json_t **mine) {
     nvdp_status status = NVDP_OK;
-    const double room = 1 + 1e-9, spent = gate->ledger.epsilon;
-    struct nvdp_certificate at = NVDP_RESULT(struct nvdp_certificate);
+    const double room = 1 + 1e-9;
+    struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
     double epsilon;
     json_t *stated = NULL;
-    NVDP_TRY(certify(gate, model, NVDP__LEDGER_DELTA, &at));
-    NVDP_TRY(counted_epsilon(gate, model, &at, &epsilon));
-    const bool more = !(spent <= epsilon * room);
+    char *path = ledger_of(gate);
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, path, gate->options.ledger_key, gate->policy.delta,
+                                    &sums));
+    NVDP_TRY(counted_epsilon(gate, model, own, &epsilon));
+    const bool more = !(sums.epsilon <= epsilon * room);
     const bool more_words = json_is_object(json_object_get(*mine, "word")) &&
-                            !(gate->ledger.word_epsilon <= at.word.epsilon * room);
-    if (!more && !more_words) return NVDP_OK;
-    NVDP_TRY(check_delta(gate, NVDP__LEDGER_DELTA));
-    NVDP_TRY(make_stated(gate, more ? spent : 0, NVDP__LEDGER_DELTA, NAN, gate->ledger.word_epsilon,
+                            !(sums.word_epsilon <= own->word.epsilon * room);
+    if (!more && !more_words) goto cleanup;
+    NVDP_TRY(make_stated(gate, more ? sums.epsilon : 0, gate->policy.delta, NAN, sums.word_epsilon,
                          &stated));
     NVDP_TRY(take_larger(gate, stated, mine));
 cleanup:
     json_decref(stated);
+    free(path);
     return status;
 }
 
@@ -271,7 +281,7 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
     NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
     NVDP_TRY(parse(gate, text, &found));
-    if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &found));
+    if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &certificate, &found));
     *out = json_incref(found);
 cleanup:
     nvdp_model_free(model);
@@ -386,12 +396,6 @@ static void guess_persons(const struct gate *gate, struct nvdp_persons *person) 
         person->guess[i] =
             (struct nvdp_guess){gate->policy.baseline[i],
                                 nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
-}
-
-/* Returns the path of the run's ledger; free() it.  NULL: out of memory. */
-static char *ledger_of(const struct gate *gate) {
-    return gate->options.ledger != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger)
-                                        : nvdp__join(gate->ctx, gate->options.target, "ledger");
 }
 
 /* Returns the path of the shared file; NULL: there is none. */

@@ -503,8 +503,11 @@ static bool keeps_promise(const struct nvdp__account *account, uint64_t samples,
 /* Returns the records, and the next one or NULL. */
 static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
                                        const struct nvdp__ledger_record *next) {
-    return (struct nvdp__records){
-        .ctx = ledger->ctx, .record = ledger->record, .count = ledger->count, .next = next};
+    return (struct nvdp__records){.ctx = ledger->ctx,
+                                  .record = ledger->record,
+                                  .count = ledger->count,
+                                  .next = next,
+                                  .delta = NVDP__LEDGER_DELTA};
 }
 
 struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger) {

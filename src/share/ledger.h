@@ -118,14 +118,18 @@ size_t nvdp__ledger_alike(const struct nvdp__ledger *ledger, const struct nvdp__
 /* Returns the last such record before `of`, or NULL. */
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of);
-/* True if the distance from exact weights adds at most a thousandth of NVDP__LEDGER_DELTA to delta. */
-bool nvdp__distance_negligible(double epsilon, double distance);
+/* True if the distance from exact weights adds at most a thousandth of delta to it. */
+bool nvdp__distance_negligible(double epsilon, double distance, double delta);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts, and worst->person_budget to the budget of a person in force. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);
+/* Does nvdp_ledger_summarize() at another delta of all epsilons. */
+struct nvdp_ledger_summary;
+nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
+                                   double delta, struct nvdp_ledger_summary *out);
 /* Returns epsilon for one word in place of another. It is never above the epsilon of any two texts. */
 double nvdp__spent_word_epsilon(const struct nvdp__spent *spent);
 /* Writes "epsilon 12.3 at delta 1e-05", with " (per word 2)" if less is proven per word, and returns the text. */

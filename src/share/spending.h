@@ -30,6 +30,7 @@ struct nvdp__records {
     size_t count;
     const struct nvdp__ledger_record *next;
     const unsigned char *receiver; /* only records for this receiver count; NULL: all */
+    double delta;                  /* of the epsilons */
 };
 
 /* Returns the records of a ledger. */
@@ -59,6 +60,7 @@ struct nvdp__account {
     struct nvdp__sum *sum; /* [count] sorted by text */
     size_t count;
     struct nvdp__spent spent;
+    double delta;                            /* of the epsilons */
     const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
 };
 

@@ -468,7 +468,8 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
     facts->certificate = made;
     if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
     if (facts->form.weights &&
-        !nvdp__distance_negligible(made.epsilon, nvdp__release_weights_distance(facts)))
+        !nvdp__distance_negligible(made.epsilon, nvdp__release_weights_distance(facts),
+                                   NVDP__LEDGER_DELTA))
         return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);

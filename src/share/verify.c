@@ -503,7 +503,8 @@ static void check_count(struct verify *v) {
                        spent->word_mu >= word->mu * (1 - 1e-6);
     const bool sampled =
         !facts->certified || !facts->form.weights || isinf(spent->epsilon) ||
-        nvdp__distance_negligible(spent->epsilon, nvdp__release_weights_distance(facts));
+        nvdp__distance_negligible(spent->epsilon, nvdp__release_weights_distance(facts),
+                                  NVDP__LEDGER_DELTA);
     if (!has(v, "ledger"))
         check(v, NVDP_VERDICT_OPEN, what, "the file does not state whether a ledger counts them");
     else if (!facts->counted)

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "gate/gate.h"
 #include "options/schema.h"
+#include "share/ledger.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
 #include <criterion/criterion.h>
@@ -464,6 +465,49 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
     result = gated_more(ctx, policy, run, larger);
     is(&result, 1, false, NAN, "the ledger lists the file's release");
     nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}
+
+/* Writes a ledger with one sample of one text, of a mechanism with this divergence at order 4. */
+static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
+    const char *path = support_keep(strdup(support_scratch_path("mixed"))),
+               *key = support_keep(strdup(support_scratch_path("mixed.key")));
+    const nvdp__text_hash text = {1};
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = INFINITY};
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
+        release.divergence[k] = nvdp__ledger_orders[k] == 4 ? divergence : INFINITY;
+    memset(release.id, 'a', sizeof release.id);
+    cr_assert_eq(nvdp__ledger_open(ctx, path, key, "words", &ledger), NVDP_OK);
+    cr_assert_eq(nvdp__ledger_add(ledger, &release, &text, 1, &spent), NVDP_OK);
+    nvdp__ledger_close(ledger);
+    return path;
+}
+
+/* A mechanism that proves more than another one at delta 1e-5 can prove less at a smaller delta: a ledger's sums are
+ * compared with the certificate at the policy's. */
+Test(gate, compares_a_ledger_at_the_delta_of_the_policy) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const double own = nvdp_gdp_epsilon(1, 1e-5);
+    const double divergence = .99 * own - nvdp_renyi_epsilon(4, 0, 1e-5);
+    const char *const more[] = {"ledger", ledger_with(ctx, divergence), NULL};
+    cr_assert_gt(divergence, 0);
+    for (double delta = 1e-5; delta > 1e-10; delta /= 1e4) {
+        char policy[128];
+        snprintf(
+            policy, sizeof policy,
+            "{\"delta\": %g, \"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 50}]}",
+            delta);
+        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        is(&result, 0, true,
+           fmax(nvdp_gdp_epsilon(1, delta), nvdp_renyi_epsilon(4, divergence, delta)), "");
+        nvdp_gate_result_free(&result);
+    }
+    cr_assert_lt(nvdp_gdp_epsilon(1, 1e-9), nvdp_renyi_epsilon(4, divergence, 1e-9));
     nvdp_context_free(ctx);
 }
 
