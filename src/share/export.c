@@ -579,6 +579,9 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
             nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name_of(export, i), export->person[i]));
     NVDP_RETURN_IF_FAILED(
         nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
+    if (options->receiver != NULL && sodium_is_zero(export->receiver, sizeof export->receiver))
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "receiver: expected a name, found an empty one");
     const struct nvdp__ledger_names names = {
         .person = (const nvdp__text_hash *)export->person,
         .receiver = options->receiver != NULL ? export->receiver : NULL,

@@ -392,6 +392,12 @@ Test(persons, exports_say_what_the_ledger_lacks) {
                             "of the person who wrote it lacks these samples; name the column with "
                             "--person\n");
     support_lacks(heard, "another person");
+    for (int blank = 0; blank < 3; blank++) {
+        support_set(ctx, config, "receiver",
+                    ((const char *const[]){"", " \t", "\u00a0\u200b"})[blank]);
+        cr_expect_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+        support_contains(nvdp_context_error(ctx), "receiver: expected a name, found an empty one");
+    }
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }
