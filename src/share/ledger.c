@@ -625,6 +625,19 @@ static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *re
     return names;
 }
 
+/* Fails if another file, or none, is at the ledger's path now, such as a copy that was put back: the next export would
+ * not find a record in this one. */
+static nvdp_status check_place(const struct nvdp__ledger *ledger) {
+    struct stat opened, there;
+    if (fstat(ledger->fd, &opened) == 0 && stat(ledger->path, &there) == 0 &&
+        opened.st_ino == there.st_ino && opened.st_dev == there.st_dev)
+        return NVDP_OK;
+    return FAIL(ledger, STATE,
+                "expected the ledger that this export opened, found %s: it was replaced "
+                "meanwhile. Nothing was drawn; export again",
+                "another file or none");
+}
+
 /* Writes the record, and its names if it has any, after the last whole record, all at once, and syncs it to disk.  If a
  * process dies in between, nothing was drawn, and at worst the record counts without its names. */
 static nvdp_status write_record(struct nvdp__ledger *ledger,
@@ -648,6 +661,7 @@ static nvdp_status write_record(struct nvdp__ledger *ledger,
     }
     status = append(ledger, ledger->whole, one + more, bytes);
     if (status == NVDP_OK && fsync(ledger->fd) != 0) status = io_error(ledger, "write");
+    if (status == NVDP_OK) status = check_place(ledger);
     if (status != NVDP_OK) (void)!ftruncate(ledger->fd, (off_t)ledger->whole);
 cleanup:
     free(bytes);

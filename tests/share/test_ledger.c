@@ -163,6 +163,29 @@ Test(ledger, counts_the_distance_of_the_weights_of_all_samples) {
     nvdp_context_free(book.ctx);
 }
 
+/* A record in a file that is no longer at the ledger's path would be lost, and its samples drawn. */
+Test(ledger, notices_that_its_file_was_replaced) {
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = 1};
+    const nvdp__text_hash hash = {1};
+    char *bytes = NULL;
+    size_t size = 0;
+    added(&book, 1, (int32_t[]){1}, 1, 1, any);
+    cr_assert_eq(nvdp__read_file(book.ctx, book.path, 1 << 20, &bytes, &size), NVDP_OK);
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+    cr_assert_eq(unlink(book.path), 0);
+    for (int copy = 0; copy < 2; copy++) {
+        if (copy) support_write(book.path, bytes, size);
+        refused(&book, NVDP_ERR_STATE, nvdp__ledger_add(ledger, &release, &hash, 9, &spent),
+                "it was replaced meanwhile");
+    }
+    nvdp__ledger_close(ledger);
+    free(bytes);
+    nvdp_context_free(book.ctx);
+}
+
 Test(ledger, refuses_what_is_beyond_the_budget) {
     const struct book book = book_open();
     struct nvdp__spent spent;
