@@ -952,7 +952,14 @@ Test(statement, begins_with_the_guarantee) {
         cr_expect_eq(strstr(text, "the samples of all pairs in which a text occurs add up") != NULL,
                      pair);
     }
-    facts.counted = true;
+    for (int counted = 0; counted < 2; counted++) { /* the ledger's sums have no noise */
+        char text[NVDP_STATEMENT_SIZE];
+        facts.counted = counted;
+        nvdp__statement(&facts, sizeof text, text);
+        cr_expect_eq(strstr(text, "covered by no number here: ") != NULL, true);
+        cr_expect_eq(strstr(text, "; also whether some are equal or were shared before.\n") != NULL,
+                     counted);
+    }
     facts.spent = (struct nvdp__spent){.samples = 2, .epsilon = 25.2812};
     for (; facts.spent.seen_before < 2; facts.spent.seen_before++) /* 0: two rows have one text */
         first_line(
