@@ -699,6 +699,13 @@ static size_t texts_needed(const struct gate *gate, const struct nvdp__gate_chec
     return own > 0 ? nvdp__min(own, gate->policy.min_texts) : gate->policy.min_texts;
 }
 
+/* Returns the number of texts that a person's number may lack: those that no release gives to a person. */
+static size_t lacking(const struct gate *gate, const struct nvdp__gate_check *check) {
+    const bool person = strncmp(check->path, "person.", 7) == 0 ||
+                        strcmp(check->path, "receiver_person_epsilon") == 0;
+    return strcmp(check->source, "ledger") == 0 && person ? gate->ledger.unnamed_texts : 0;
+}
+
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
                              struct nvdp_gate_check *out) {
     const struct measured *measured = NULL;
@@ -730,6 +737,11 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", gate->fault);
     else if (measured->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
+    else if (lacking(gate, check) > 0)
+        nvdp__snprintf(out->reason, sizeof out->reason,
+                       "%zu of the ledger's texts have no person: the sum of the person who wrote "
+                       "one lacks its samples",
+                       lacking(gate, check));
     else if (out->texts > 0 && out->texts < needed)
         nvdp__snprintf(out->reason, sizeof out->reason,
                        "expected at least %zu texts, as min_texts of the policy, found %zu", needed,

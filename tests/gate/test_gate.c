@@ -468,6 +468,28 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
     nvdp_context_free(ctx);
 }
 
+/* A text that a release without persons gives to nobody is missing in the sum of the person who wrote it. */
+Test(gate, shows_no_number_of_a_person_that_lacks_texts) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const char policy[] = "{\"checks\": [{\"measure\": \"text_epsilon\", \"at_most\": 9},\n"
+                                 "{\"measure\": \"person_epsilon\", \"at_most\": 9}]}";
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
+               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    for (int more = 0; more < 2; more++) {
+        support_write_text(input, more ? "sentence\tlabel\nred cat\t1\n"
+                                       : "sentence\tlabel\tauthor\ngood cat\t1\tann\n");
+        export_file(ctx, run, input, support_scratch_path(more ? "2.h5" : "1.h5"),
+                    more ? NULL : (const char *const[]){"person", "author", NULL});
+        struct nvdp_gate_result result = gated(ctx, policy, run);
+        is(&result, 0, true, NAN, "");
+        is(&result, 1, !more, NAN, more ? "1 of the ledger's texts have no person" : "");
+        nvdp_gate_result_free(&result);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* Writes a ledger with one sample of one text, of a mechanism with this divergence at order 4. */
 static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
     const char *path = support_keep(strdup(support_scratch_path("mixed"))),
