@@ -403,44 +403,60 @@ void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t si
     append_noise(&writer, facts);
 }
 
+const char nvdp__measured_words[] = "Measured on these texts, not proven for others: s";
+
+double nvdp__public_infinite_share(const struct nvdp_pairs_summary *pairs) {
+    return pairs->pairs > 0 ? nvdp__public_number((double)pairs->infinite / (double)pairs->pairs)
+                            : 0;
+}
+
 static const char *shared_parts(const struct nvdp__form *form) {
     if (form->weights) return "weights and vectors together";
     return form->single ? "its vector" : "all vectors together";
 }
 
-void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
+void nvdp__statement_divergences(const struct nvdp__release_facts *facts, double infinite_share,
+                                 size_t size, char *out) {
     struct nvdp__writer made = {.out = out, .size = size}, *writer = &made;
     const struct nvdp_privacy_report *report = &facts->privacy;
     const struct nvdp_pairs_summary *pairs = report->pairs;
-    char a[32], b[32], sentence[NVDP_LINKAGE_SENTENCE];
+    const double max = nvdp__public_number(pairs->sum.max);
+    char a[32], b[32];
     out[0] = '\0';
-    if (!facts->measured || !facts->publish) {
-        nvdp__append(writer, facts->measured
-                                 ? "What was measured on these texts is not published: numbers "
-                                   "that are computed without noise help to identify the texts."
-                                 : "Nothing was measured on these texts.");
-        return;
-    }
-    nvdp_linkage_sentence(report->linkage, sentence);
     nvdp__append(
         writer,
-        "Measured on these texts, not proven for others: s%s The Renyi divergence of order "
-        "%g between two of %zu texts (one sample, %s) is at most %s and on average %s "
-        "nats",
-        sentence + 1, pairs->order, pairs->texts, shared_parts(&facts->form),
-        number(pairs->sum.max, a), number(pairs->sum.mean, b));
-    if (pairs->infinite > 0)
-        nvdp__append(writer, " (%s%% of the pairs infinite)",
-                     number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
+        " The Renyi divergence of order %g between two of %zu texts (one sample, %s) is at "
+        "most %s and on average %s nats",
+        pairs->order, pairs->texts, shared_parts(&facts->form), number(max, a),
+        number(pairs->sum.mean, b));
+    if (infinite_share > 0)
+        nvdp__append(writer, " (%.3g%% of the pairs infinite)", 100 * infinite_share);
     if (facts->samples > 1)
         nvdp__append(writer, "; of %zu samples at most %s", facts->samples,
-                     number((double)facts->samples * pairs->sum.max, a));
+                     number((double)facts->samples * max, a));
     nvdp__append(writer,
                  ". Bayesian DP of the worst text: epsilon %s at delta %g%s. These numbers are "
                  "rounded up and have no noise: to a reader who knows some of the texts they help "
                  "to identify the others.",
                  number(report->best->worst.epsilon, a), facts->delta,
                  report->small_population ? " (too few texts to trust)" : "");
+}
+
+void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    struct nvdp__writer writer = {.out = out, .size = size};
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    out[0] = '\0';
+    if (!facts->measured || !facts->publish) {
+        nvdp__append(&writer, facts->measured
+                                  ? "What was measured on these texts is not published: numbers "
+                                    "that are computed without noise help to identify the texts."
+                                  : "Nothing was measured on these texts.");
+        return;
+    }
+    nvdp_linkage_sentence(facts->privacy.linkage, sentence);
+    nvdp__append(&writer, "%s%s", nvdp__measured_words, sentence + 1);
+    nvdp__statement_divergences(facts, nvdp__public_infinite_share(facts->privacy.pairs),
+                                size - writer.used, out + writer.used);
 }
 
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {

@@ -662,10 +662,32 @@ static nvdp_status check_certificate(struct verify *v) {
 
 /* --- the statement --- */
 
-/* Checks the line of what was measured: word for word if nothing is published, else by its beginning. */
+/* Checks the line of published measurements, except for its sentence about linkage. */
+static bool published_fits(struct verify *v, const char *line) {
+    struct nvdp_pairs_summary pairs = {.order = real_of(v, "divergence_order", NAN),
+                                       .texts = (size_t)whole_of(v, "divergence_texts", 0),
+                                       .sum = {.max = real_of(v, "divergence_sum_max", NAN),
+                                               .mean = real_of(v, "divergence_sum_mean", NAN)}};
+    struct nvdp_bdp_column best = {.worst.epsilon = real_of(v, "bdp_epsilon", NAN)};
+    struct nvdp__release_facts facts = v->facts;
+    facts.privacy = (struct nvdp_privacy_report){.pairs = &pairs, .best = &best};
+    facts.delta = real_of(v, "bdp_delta", NAN);
+    if (strncmp(line, nvdp__measured_words, strlen(nvdp__measured_words)) != 0 ||
+        strchr(line, '\n') != NULL)
+        return false;
+    for (int few = 0; few < 2; few++) {
+        char end[NVDP_STATEMENT_SIZE];
+        facts.privacy.small_population = few == 1;
+        nvdp__statement_divergences(&facts, real_of(v, "divergence_infinite_share", NAN),
+                                    sizeof end, end);
+        if (nvdp__ends_with(line, end)) return true;
+    }
+    return false;
+}
+
+/* Checks the line of what was measured. */
 static bool measured_fits(struct verify *v, const char *line) {
-    static const char measured[] = "Measured on these texts, not proven for others: ";
-    if (has(v, "divergence_texts")) return strncmp(line, measured, strlen(measured)) == 0;
+    if (has(v, "divergence_texts")) return published_fits(v, line);
     for (int i = 0; i < 2; i++) {
         char whole[NVDP_STATEMENT_SIZE];
         struct nvdp__release_facts facts = v->facts;
@@ -677,7 +699,7 @@ static bool measured_fits(struct verify *v, const char *line) {
     return false;
 }
 
-/* Compares word by word, except for the measurements. */
+/* Compares word by word. */
 static bool statement_fits(struct verify *v, const char *text) {
     char computed[NVDP_STATEMENT_SIZE];
     nvdp__statement_computed(&v->facts, sizeof computed, computed);
@@ -702,7 +724,7 @@ static void check_statement(struct verify *v, bool known) {
               "not compared, because another version of this program wrote it");
     else
         check(v, verdict_of(statement_fits(v, text)), what, "compared word for word%s",
-              has(v, "divergence_texts") ? " except for the measurements" : "");
+              has(v, "divergence_texts") ? " except for the share of named samples" : "");
 }
 
 /* --- the signature --- */
