@@ -22,6 +22,12 @@
 
 enum { NAME_SIZE = 64 };
 
+/* A row of a split, or of an input file (split 0). */
+struct place {
+    int64_t id;
+    int32_t split;
+};
+
 struct verify {
     struct nvdp_context *ctx;
     struct nvdp__release release;
@@ -31,6 +37,8 @@ struct verify {
     double number[NVDP_CHECKS];
     double epsilon; /* of all samples of a text that the file counts */
     size_t texts;
+    struct place *place; /* [places] rows of splits, sorted; free() it */
+    size_t places;
     double largest, square; /* of z: max |z|, sum of squares */
     nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
     /* from the attributes */
@@ -304,16 +312,13 @@ static void check_weights(struct verify *v) {
 
 /* --- counts --- */
 
-struct place {
-    int64_t id;
-    int32_t split;
-};
-
 static int by_place(const void *a, const void *b) {
     const struct place *p = a, *q = b;
     if (p->split != q->split) return p->split < q->split ? -1 : 1;
     return p->id < q->id ? -1 : p->id > q->id;
 }
+
+static const char no_row_twice[] = "no row number of the texts' file occurs twice";
 
 /* Checks that no row number occurs twice: such a row was released twice as often as the file states.  Two rows may
  * have the same text. */
@@ -321,8 +326,7 @@ static nvdp_status check_ids(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     struct place *place = NULL;
     if (held->id == NULL) {
-        check(v, NVDP_VERDICT_OPEN, "no row number of the texts' file occurs twice",
-              "the file has no row numbers");
+        check(v, NVDP_VERDICT_OPEN, no_row_twice, "the file has no row numbers");
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(v->ctx, place, held->shape.texts));
@@ -336,8 +340,13 @@ static nvdp_status check_ids(struct verify *v) {
         holds = place[i].id >= 0 && (i == 0 || by_place(&place[i - 1], &place[i]) != 0);
         twice = place[i].id;
     }
-    free(place);
-    check(v, verdict_of(holds), "no row number of the texts' file occurs twice",
+    if (held->split != NULL) {
+        v->place = place;
+        v->places = held->shape.texts;
+    } else {
+        free(place);
+    }
+    check(v, verdict_of(holds), no_row_twice,
           holds ? "all row numbers differ" : "row number %" PRId64 " is negative or occurs twice",
           twice);
     return NVDP_OK;
@@ -863,19 +872,21 @@ static void merge_checks(struct verify *all, const char *name, const struct veri
  * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file.
  * So does a text with samples in several files, which only a ledger knows of. The statement also begins with a larger
  * epsilon per person of another file. */
-static void take_weakest(struct verify *all, const char *name, size_t files,
+static void take_weakest(struct verify *all, const char *name, size_t files, bool counted,
                          const struct verify *weakest) {
     struct nvdp_verification *to = &all->found;
     const struct nvdp_verification *of = &weakest->found;
-    char name_of[64], first[384] = "", bound[NVDP__BOUND_TEXT];
+    char name_of[64], first[448] = "", bound[NVDP__BOUND_TEXT];
     struct nvdp__writer writer = {first, sizeof first, 0};
     const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon,
                persons = of->person.persons > 0 &&
                          (to->person.persons == 0 || to->person.epsilon > of->person.epsilon);
     nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
-    if (files > 1 && isnan(to->spent_epsilon))
-        nvdp__append(&writer, "No ledger counts all of these files: the samples of a text that is "
-                              "in several of them add up. ");
+    if (files > 1 && !counted)
+        nvdp__append(&writer,
+                     "No ledger counts all of these files%s: the samples of a text that is in "
+                     "several of them add up. ",
+                     isnan(to->spent_epsilon) ? "" : ", unless they are of different data");
     if (words && isinf(to->word_mu))
         nvdp__append(&writer, "Per word nothing is proven of some of the files. ");
     else if (words)
@@ -925,16 +936,50 @@ static void take_sums(struct nvdp_verification *to, const struct nvdp_verificati
     }
 }
 
+/* Checks the rows of splits of all files.  Returns false if a row has more samples than the ledger counts of a text: then
+ * the files are of different data, or more than one ledger counts them. */
+static bool check_rows(struct verify *all, size_t samples, size_t places, struct place *place) {
+    size_t same = 0, most = 0, at = 0;
+    if (places > 1) qsort(place, places, sizeof *place, by_place);
+    for (size_t i = 0; i < places; i++) {
+        same = i > 0 && by_place(&place[i - 1], &place[i]) == 0 ? same + 1 : 1;
+        if (same > most) at = i;
+        most = nvdp__max(most, same);
+    }
+    if (isnan(all->found.spent_epsilon)) return false;
+    if (most * samples <= all->found.spent_samples) return true;
+    for (size_t k = 0; k < all->found.checks; k++)
+        if (strcmp(all->found.check[k].what, no_row_twice) == 0 &&
+            all->found.check[k].verdict == NVDP_VERDICT_YES) {
+            all->found.check[k].verdict = NVDP_VERDICT_OPEN;
+            nvdp__snprintf(all->found.check[k].found, sizeof all->found.check[k].found,
+                           "row %" PRId64
+                           " of split %d is in %zu files, and the ledger counts %" PRIu64
+                           " samples of a text at most: the files are of different data, or "
+                           "of several ledgers",
+                           place[at].id, (int)place[at].split, most, all->found.spent_samples);
+        }
+    return false;
+}
+
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
                                  const unsigned char *wanted) {
     static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
+    nvdp_status status = NVDP_OK;
     struct verify one = {0}, weakest = {0};
+    struct place *place = NULL;
+    size_t places = 0, room = 0;
     size_t at = 0, most = sizeof training / sizeof *training - 1;
     check(all, NVDP_VERDICT_YES, "all files are of one run and one mechanism",
           "%zu files, which agree in every attribute of the mechanism", shards->count);
     all->found.is_signed = all->found.is_known = true;
     for (size_t i = 0; i < shards->count; i++) {
-        NVDP_RETURN_IF_FAILED(verify_file(all->ctx, shards->path[i], wanted, &one));
+        NVDP_TRY(verify_file(all->ctx, shards->path[i], wanted, &one));
+        NVDP_TRY(nvdp__reserve(all->ctx, &place, &room, places + one.places, sizeof *place));
+        if (one.places > 0) memcpy(place + places, one.place, one.places * sizeof *place);
+        places += one.places;
+        free(one.place);
+        one.place = NULL;
         const struct nvdp_verification *found = &one.found;
         merge_checks(all, nvdp__shard_name(shards->path[i]), &one);
         all->found.is_signed = all->found.is_signed && found->is_signed;
@@ -953,8 +998,12 @@ static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *
     memcpy(all->found.public_key, one.found.public_key, sizeof one.found.public_key);
     nvdp__snprintf(all->found.training_texts, sizeof all->found.training_texts, "%s",
                    training[most]);
-    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, &weakest);
-    return NVDP_OK;
+    const bool counted = check_rows(all, weakest.found.samples, places, place);
+    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, counted, &weakest);
+cleanup:
+    free(one.place);
+    free(place);
+    return status;
 }
 
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
@@ -976,6 +1025,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     }
     NVDP__GIVE(out, &v.found);
 cleanup:
+    free(v.place);
     nvdp__shards_close(&shards);
     return status;
 }

@@ -616,6 +616,41 @@ Test(ledger, lists_only_the_files_that_it_counts) {
     bench_close(&bench);
 }
 
+/* A row of a split in two files has the samples of both: if one ledger does not count them, the guarantee says so. */
+Test(ledger, a_folder_of_several_ledgers_is_noticed) {
+    static const char says[] = "No ledger counts all of these files, unless they are of different "
+                               "data: the samples of a text that is in several of them add up. ";
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    const char *folder = support_keep(strdup(support_scratch_path("rows")));
+    cr_assert_eq(nvdp__make_directory(ctx, folder), NVDP_OK);
+    support_set(ctx, bench.config, "model-id", "0123456789abcdef0123456789abcdef");
+    support_set(ctx, bench.config, "input", NULL);
+    support_set(ctx, bench.config, "split", "dev");
+    support_set(ctx, bench.config, "limit", "1"); /* others are equal */
+    support_set(ctx, bench.config, "budget-samples", "9");
+    support_set(ctx, bench.config, "overwrite", "true");
+    cr_assert_eq(export_to(&bench, "rows/a.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    for (int other = 0; other < 2; other++) {
+        support_set(ctx, bench.config, "ledger",
+                    other ? support_scratch_path("another") : bench.book.path);
+        support_set(ctx, bench.config, "ledger-key",
+                    other ? support_scratch_path("another.key") : bench.book.key);
+        cr_assert_eq(export_to(&bench, "rows/b.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK);
+        cr_expect(found.holds);
+        cr_expect_eq(strncmp(found.guarantee, says, strlen(says)) == 0, other, "%s",
+                     found.guarantee);
+        size_t open = 0;
+        for (size_t i = 0; i < found.checks; i++)
+            open += found.check[i].verdict == NVDP_VERDICT_OPEN &&
+                    strstr(found.check[i].found, " is in 2 files") != NULL;
+        cr_expect_eq(open, (size_t)other);
+    }
+    bench_close(&bench);
+}
+
 /* Gives a run with learned weights bounds under which certificate (b) holds. */
 static void bound_weights(const char *run) {
     char path[1024];
