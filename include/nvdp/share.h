@@ -183,7 +183,8 @@ struct nvdp_verification {
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
  * (nvdp_export_config_create()). Statement and guarantee are those of the file with the weakest guarantee over all
  * texts. Before them stand the largest epsilon of all files, over all texts, per word or (in the statement alone) per
- * person, if it is another file's, and a warning if no ledger counts all of them. The checks:
+ * person, if it is another file's, and a warning if no ledger counts all of them, or if a row of a split has more samples
+ * than the ledger counts. The checks:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;
@@ -212,7 +213,8 @@ struct nvdp_verification {
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 
-/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
+/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples, and
+ * with sums that are not below those that the file states.
  * No text may have exceeded the budget over all releases so far. If these are more than the file states, the guarantee
  * begins with their epsilon. O(records of the ledger), which is read
  * completely.

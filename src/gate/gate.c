@@ -235,26 +235,36 @@ static nvdp_status take_larger(const struct gate *gate, const json_t *other, jso
     return NVDP_OK;
 }
 
-/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too. */
+/* Returns the path of the run's ledger; free() it.  NULL: out of memory. */
+static char *ledger_of(const struct gate *gate) {
+    return gate->options.ledger != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger)
+                                        : nvdp__join(gate->ctx, gate->options.target, "ledger");
+}
+
+/* Takes the ledger's sums if they exceed the certificate's, because it counts samples of other mechanisms, too.  Both are
+ * of the policy's delta: which mechanism proves less depends on it. */
 static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model *model,
-                               json_t **mine) {
+                               const struct nvdp_certificate *own, json_t **mine) {
     nvdp_status status = NVDP_OK;
-    const double room = 1 + 1e-9, spent = gate->ledger.epsilon;
-    struct nvdp_certificate at = NVDP_RESULT(struct nvdp_certificate);
+    const double room = 1 + 1e-9;
+    struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
     double epsilon;
     json_t *stated = NULL;
-    NVDP_TRY(certify(gate, model, NVDP__LEDGER_DELTA, &at));
-    NVDP_TRY(counted_epsilon(gate, model, &at, &epsilon));
-    const bool more = !(spent <= epsilon * room);
+    char *path = ledger_of(gate);
+    NVDP_TRY(NVDP__MADE(path));
+    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, path, gate->options.ledger_key, gate->policy.delta,
+                                    &sums));
+    NVDP_TRY(counted_epsilon(gate, model, own, &epsilon));
+    const bool more = !(sums.epsilon <= epsilon * room);
     const bool more_words = json_is_object(json_object_get(*mine, "word")) &&
-                            !(gate->ledger.word_epsilon <= at.word.epsilon * room);
-    if (!more && !more_words) return NVDP_OK;
-    NVDP_TRY(check_delta(gate, NVDP__LEDGER_DELTA));
-    NVDP_TRY(make_stated(gate, more ? spent : 0, NVDP__LEDGER_DELTA, NAN, gate->ledger.word_epsilon,
+                            !(sums.word_epsilon <= own->word.epsilon * room);
+    if (!more && !more_words) goto cleanup;
+    NVDP_TRY(make_stated(gate, more ? sums.epsilon : 0, gate->policy.delta, NAN, sums.word_epsilon,
                          &stated));
     NVDP_TRY(take_larger(gate, stated, mine));
 cleanup:
     json_decref(stated);
+    free(path);
     return status;
 }
 
@@ -271,7 +281,7 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
     NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
     NVDP_TRY(parse(gate, text, &found));
-    if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &found));
+    if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &certificate, &found));
     *out = json_incref(found);
 cleanup:
     nvdp_model_free(model);
@@ -388,12 +398,6 @@ static void guess_persons(const struct gate *gate, struct nvdp_persons *person) 
                                 nvdp_guess_bound(gate->policy.baseline[i], person->mu / 2, 1, 0)};
 }
 
-/* Returns the path of the run's ledger; free() it.  NULL: out of memory. */
-static char *ledger_of(const struct gate *gate) {
-    return gate->options.ledger != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger)
-                                        : nvdp__join(gate->ctx, gate->options.target, "ledger");
-}
-
 /* Returns the path of the shared file; NULL: there is none. */
 static const char *file_of(const struct gate *gate) {
     return gate->is_run ? gate->options.shared : gate->options.target;
@@ -422,21 +426,27 @@ static nvdp_status read_ledger(struct gate *gate) {
     return NVDP_OK;
 }
 
-/* Fails if the file beside the run states more than this ledger counts: another one counts the file, or none. */
-static nvdp_status check_counted(const struct gate *gate, const struct nvdp_ledger_summary *of,
-                                 const char *path) {
-    const struct nvdp_verification *file = &gate->file;
-    const double room = 1 + 1e-6, word = fmin(file->word_epsilon, file->spent_epsilon);
+/* Names the first check that fails. */
+static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
+    for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
+        if (found->check[i].verdict == NVDP_VERDICT_NO)
+            nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails: %s: %s", found->check[i].what,
+                           found->check[i].found);
+    if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
+}
+
+/* Fails if the ledger does not count the file beside the run: another one does, or none. */
+static nvdp_status check_counted(const struct gate *gate, const char *path) {
+    struct nvdp_verification found = {.struct_size = sizeof found, .holds = true};
+    char fault[NVDP__REASON] = "";
     if (file_of(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
-    if (isnan(file->spent_epsilon)) return uncounted(gate);
-    if (file->spent_samples <= of->samples && file->spent_epsilon <= of->epsilon * room &&
-        word <= of->word_epsilon * room &&
-        (file->person.persons == 0 || file->person.epsilon <= of->person.epsilon * room))
-        return NVDP_OK;
+    if (isnan(gate->file.spent_epsilon)) return uncounted(gate);
+    NVDP_RETURN_IF_FAILED(
+        nvdp_verify_ledger(gate->ctx, file_of(gate), path, gate->options.ledger_key, &found));
+    find_fault(&found, fault);
+    if (fault[0] == '\0') return NVDP_OK;
     return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
-                      "%s: counts less than the file states; name the ledger that counts the file "
-                      "with {ledger}",
-                      path);
+                      "%s: %s; name the ledger that counts the file with {ledger}", path, fault);
 }
 
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
@@ -449,7 +459,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                             "%s: expected the ledger of the releases, found none", path));
-    NVDP_TRY(check_counted(gate, &found, path));
+    NVDP_TRY(check_counted(gate, path));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
@@ -461,15 +471,6 @@ cleanup:
 }
 
 /* --- a shared file --- */
-
-/* Names the first check of the file that fails. */
-static void find_fault(const struct nvdp_verification *found, char fault[NVDP__REASON]) {
-    for (size_t i = 0; i < found->checks && !found->holds && fault[0] == '\0'; i++)
-        if (found->check[i].verdict == NVDP_VERDICT_NO)
-            nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails: %s: %s", found->check[i].what,
-                           found->check[i].found);
-    if (!found->holds && fault[0] == '\0') nvdp__snprintf(fault, NVDP__REASON, "nvdp verify fails");
-}
 
 /* Returns what the file states of all samples of a text, or NULL with an error: of those in the file, or of more if the policy
  * wants more.  Other files of the sender's ledger count too: they can only raise epsilon. */
@@ -698,6 +699,13 @@ static size_t texts_needed(const struct gate *gate, const struct nvdp__gate_chec
     return own > 0 ? nvdp__min(own, gate->policy.min_texts) : gate->policy.min_texts;
 }
 
+/* Returns the number of texts that a person's number may lack: those that no release gives to a person. */
+static size_t lacking(const struct gate *gate, const struct nvdp__gate_check *check) {
+    const bool person = strncmp(check->path, "person.", 7) == 0 ||
+                        strcmp(check->path, "receiver_person_epsilon") == 0;
+    return strcmp(check->source, "ledger") == 0 && person ? gate->ledger.unnamed_texts : 0;
+}
+
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
                              struct nvdp_gate_check *out) {
     const struct measured *measured = NULL;
@@ -729,6 +737,11 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", gate->fault);
     else if (measured->fault[0] != '\0')
         nvdp__snprintf(out->reason, sizeof out->reason, "%s", measured->fault);
+    else if (lacking(gate, check) > 0)
+        nvdp__snprintf(out->reason, sizeof out->reason,
+                       "%zu of the ledger's texts have no person: the sum of the person who wrote "
+                       "one lacks its samples",
+                       lacking(gate, check));
     else if (out->texts > 0 && out->texts < needed)
         nvdp__snprintf(out->reason, sizeof out->reason,
                        "expected at least %zu texts, as min_texts of the policy, found %zu", needed,

@@ -168,7 +168,6 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     const struct nvdp_bdp_column *published = measured ? report->published : &no_column;
     bool own_noise = method->own_noise; /* the noise has a scale that no other attribute implies */
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
-    double infinite = pairs->pairs > 0 ? (double)pairs->infinite / (double)pairs->pairs : 0;
     static const struct nvdp__query_map no_query;
     const struct nvdp__query_map *query = facts->query != NULL ? facts->query : &no_query;
     char statement[NVDP_STATEMENT_SIZE];

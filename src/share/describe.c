@@ -527,9 +527,10 @@ static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path
 
 /* Takes what a file states of its ledger: of several files the largest sums. A file without one leaves it unknown. */
 static void take_sums(json_t *to, const struct nvdp__attributes *from, bool first) {
-    static const char *const names[] = {
-        "ledger_samples",        "ledger_epsilon",        "ledger_word_mu",  "ledger_person_texts",
-        "ledger_person_samples", "ledger_person_epsilon", "ledger_person_mu"};
+    static const char *const names[] = {"ledger_samples",        "ledger_epsilon",
+                                        "ledger_delta",          "ledger_word_mu",
+                                        "ledger_person_texts",   "ledger_person_samples",
+                                        "ledger_person_epsilon", "ledger_person_mu"};
     const char *ledger = nvdp__attributes_text(from, "ledger"),
                *named = nvdp__attributes_text(from, "named_share");
     const json_t *before = json_object_get(to, "ledger");

@@ -579,11 +579,18 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
             nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name_of(export, i), export->person[i]));
     NVDP_RETURN_IF_FAILED(
         nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
+    if (options->receiver != NULL && sodium_is_zero(export->receiver, sizeof export->receiver))
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "receiver: expected a name, found an empty one");
     const struct nvdp__ledger_names names = {
         .person = (const nvdp__text_hash *)export->person,
         .receiver = options->receiver != NULL ? export->receiver : NULL,
         .person_epsilon = options->person_epsilon,
-        .word_mu = nvdp__word_sample_mu(&export->facts)};
+        .word_mu = nvdp__word_sample_mu(&export->facts),
+        .distance = export->facts.certified && export->form.weights
+                        ? nvdp__release_weights_distance(&export->facts) /
+                              (double)export->facts.samples * (1 + 0x1p-50)
+                        : 0};
     nvdp__ledger_set_names(ledger, &names);
     return NVDP_OK;
 }
@@ -619,14 +626,14 @@ cleanup:
 }
 
 struct spelling {
-    nvdp__text_hash any_case, name;
+    nvdp__text_hash look, name;
 };
 
 static int by_spelling(const void *a, const void *b) {
     return memcmp(a, b, sizeof(struct spelling));
 }
 
-/* Warns of names of persons that differ only by case. */
+/* Warns of names of persons that look alike. */
 static nvdp_status check_spelling(const struct export *export, const struct nvdp__ledger *ledger) {
     nvdp_status status = NVDP_OK;
     const size_t texts = export->person != NULL ? export->texts : 0;
@@ -635,17 +642,16 @@ static nvdp_status check_spelling(const struct export *export, const struct nvdp
     NVDP_TRY(NVDP__NEW(export->ctx, of, texts));
     for (size_t i = 0; i < texts; i++) {
         memcpy(of[i].name, export->person[i], sizeof of[i].name);
-        NVDP_TRY(
-            nvdp__ledger_name(ledger, NVDP__LEDGER_ANY_CASE, name_of(export, i), of[i].any_case));
+        NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name_of(export, i), of[i].look));
     }
     if (texts > 1) qsort(of, texts, sizeof *of, by_spelling);
     for (size_t i = 1; i < texts; i++)
-        alike += memcmp(of[i].any_case, of[i - 1].any_case, sizeof of->any_case) == 0 &&
+        alike += memcmp(of[i].look, of[i - 1].look, sizeof of->look) == 0 &&
                  memcmp(of[i].name, of[i - 1].name, sizeof of->name) != 0;
     if (alike > 0)
         nvdp__log(export->ctx, NVDP_LOG_WARNING,
-                  "%zu of the names in column '%s' differ only by case from another one; they "
-                  "count as other persons",
+                  "%zu of the names in column '%s' differ only by case, spaces or width from "
+                  "another one; they count as other persons",
                   alike, export->options->person);
 cleanup:
     free(of);

@@ -186,9 +186,6 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {no-ledger} excludes {person} and {receiver}, because nothing is "
                           "counted");
-    if (options->receiver != NULL &&
-        strspn(options->receiver, " \t\r\n") == strlen(options->receiver))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "receiver: expected a name, found an empty one");
     if (!(options->person_epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "person-epsilon: expected a number of at least 0, found %g",

@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 /* --- the file --- */
 
@@ -26,8 +27,8 @@ static const char key_words[] = "nvdp-ledger-key/1 ";
  * MAC and the bytes between them.
  *
  * A record of 0 samples with the id of the record before it has that record's names: a hash per person in place of the
- * texts (or none), the hash of the receiver in the first two divergences, mu per word in the third (0: none), and the
- * budget of a person in mu.  A program that does not know names counts 0 samples for it. */
+ * texts (or none), the hash of the receiver in the first two divergences, mu per word in the third (0: none), the
+ * distance of the weights in the fourth, and the budget of a person in mu.  A program that does not know names counts 0 samples for it. */
 struct head {
     char kind[16];
     unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the max. length */
@@ -142,8 +143,8 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     return NVDP_OK;
 }
 
-/* Place of mu per word in a record of names. */
-enum { WORD = NVDP__LEDGER_HASH / sizeof(double) };
+/* Places of mu per word and of the weights' distance in a record of names. */
+enum { WORD = NVDP__LEDGER_HASH / sizeof(double), DISTANCE };
 
 static const nvdp__text_hash nobody = {0};
 
@@ -165,6 +166,7 @@ static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_re
     to->receiver = is_nobody(receiver) ? NULL : receiver;
     to->person_epsilon = from->mu;
     to->word_mu = from->divergence[WORD];
+    to->distance = from->divergence[DISTANCE];
     return true;
 }
 
@@ -357,7 +359,23 @@ void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_
     sodium_memzero(&state, sizeof state);
 }
 
-/* Writes a name without white space around it, in lower case if `fold` is set, in NFC.  Bytes that are not UTF-8 stay. */
+/* True for white space and for characters without a glyph, such as zero-width spaces. */
+static bool is_blank(int32_t rune) {
+    return nvdp__is_white_space(rune) || nvdp__has_category(rune, NVDP__IN(CC) | NVDP__IN(CF));
+}
+
+/* Removes blanks around a name, or all blanks if `within` is set. */
+static void drop_blanks(struct nvdp__runes *runes, bool within) {
+    size_t kept = 0, end = runes->count;
+    while (end > 0 && is_blank(runes->at[end - 1]))
+        end--;
+    for (size_t i = 0; i < end; i++)
+        if (!is_blank(runes->at[i]) || (kept > 0 && !within)) runes->at[kept++] = runes->at[i];
+    runes->count = kept;
+}
+
+/* Writes a name in NFC without blanks around it.  `fold`: in NFKC, in lower case, without any blanks.  Bytes that are not
+ * UTF-8 stay. */
 static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bool fold,
                                   struct nvdp__normalized *out) {
     static const struct nvdp__normalization lower = {.lower_case = true};
@@ -370,7 +388,8 @@ static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bo
     out->size = size;
     if (!nvdp__is_utf8(name, size)) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, name, size, &out->run));
-    NVDP_RETURN_IF_FAILED(nvdp__normal_form(ctx, &out->run, false, true, &out->folded));
+    NVDP_RETURN_IF_FAILED(nvdp__normal_form(ctx, &out->run, fold, true, &out->folded));
+    drop_blanks(&out->folded, fold);
     if (!fold) return nvdp__runes_write(ctx, &out->folded, out);
     NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, &lower, &out->folded, &out->run));
     return nvdp__runes_write(ctx, &out->run, out);
@@ -384,7 +403,7 @@ nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledg
     struct nvdp__normalized normal = {0};
     memset(hash, 0, NVDP__LEDGER_HASH);
     if (name == NULL) return NVDP_OK;
-    NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_ANY_CASE, &normal));
+    NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_LOOK, &normal));
     if (normal.size == 0) goto cleanup;
     crypto_generichash_init(&state, text_key(ledger), KEY, NVDP__LEDGER_HASH);
     crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);
@@ -484,8 +503,11 @@ static bool keeps_promise(const struct nvdp__account *account, uint64_t samples,
 /* Returns the records, and the next one or NULL. */
 static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
                                        const struct nvdp__ledger_record *next) {
-    return (struct nvdp__records){
-        .ctx = ledger->ctx, .record = ledger->record, .count = ledger->count, .next = next};
+    return (struct nvdp__records){.ctx = ledger->ctx,
+                                  .record = ledger->record,
+                                  .count = ledger->count,
+                                  .next = next,
+                                  .delta = NVDP__LEDGER_DELTA};
 }
 
 struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger) {
@@ -539,8 +561,9 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .person = names->person,
         .receiver = names->receiver,
         .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
-                 names->word_mu > 0,
+                 names->word_mu > 0 || names->distance > 0,
         .word_mu = names->word_mu,
+        .distance = names->distance,
         .person_epsilon = names->person_epsilon > 0
                               ? names->person_epsilon
                               : nvdp__person_budget(ledger->record, ledger->count)};
@@ -598,7 +621,21 @@ static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *re
     memcpy(names.id, record->release->id, sizeof names.id);
     if (record->receiver != NULL) memcpy(names.divergence, record->receiver, NVDP__LEDGER_HASH);
     names.divergence[WORD] = record->word_mu;
+    names.divergence[DISTANCE] = record->distance;
     return names;
+}
+
+/* Fails if another file, or none, is at the ledger's path now, such as a copy that was put back: the next export would
+ * not find a record in this one. */
+static nvdp_status check_place(const struct nvdp__ledger *ledger) {
+    struct stat opened, there;
+    if (fstat(ledger->fd, &opened) == 0 && stat(ledger->path, &there) == 0 &&
+        opened.st_ino == there.st_ino && opened.st_dev == there.st_dev)
+        return NVDP_OK;
+    return FAIL(ledger, STATE,
+                "expected the ledger that this export opened, found %s: it was replaced "
+                "meanwhile. Nothing was drawn; export again",
+                "another file or none");
 }
 
 /* Writes the record, and its names if it has any, after the last whole record, all at once, and syncs it to disk.  If a
@@ -624,6 +661,7 @@ static nvdp_status write_record(struct nvdp__ledger *ledger,
     }
     status = append(ledger, ledger->whole, one + more, bytes);
     if (status == NVDP_OK && fsync(ledger->fd) != 0) status = io_error(ledger, "write");
+    if (status == NVDP_OK) status = check_place(ledger);
     if (status != NVDP_OK) (void)!ftruncate(ledger->fd, (off_t)ledger->whole);
 cleanup:
     free(bytes);
@@ -678,13 +716,25 @@ static const struct nvdp__ledger_record *find_record(const struct nvdp__ledger *
     return record;
 }
 
+static bool is_like(const struct nvdp__ledger_release *one,
+                    const struct nvdp__ledger_release *other) {
+    return memcmp(one->id, other->id, NVDP__LEDGER_ID) == 0 && one->texts == other->texts &&
+           one->samples == other->samples;
+}
+
+size_t nvdp__ledger_alike(const struct nvdp__ledger *ledger,
+                          const struct nvdp__ledger_release *of) {
+    size_t alike = 0;
+    for (size_t r = 0; r < ledger->count; r++)
+        alike += is_like(ledger->record[r].release, of);
+    return alike;
+}
+
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of) {
     for (const struct nvdp__ledger_record *record = find_record(ledger, of);
          record-- > ledger->record;)
-        if (memcmp(record->release->id, of->id, NVDP__LEDGER_ID) == 0 &&
-            record->release->texts == of->texts && record->release->samples == of->samples)
-            return record->release;
+        if (is_like(record->release, of)) return record->release;
     return NULL;
 }
 

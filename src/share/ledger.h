@@ -69,7 +69,8 @@ struct nvdp__ledger_names {
     const nvdp__text_hash *person; /* [texts] zeros: a text without a person; NULL: no names */
     const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
     double person_epsilon;         /* budget of a person; 0: that of earlier releases */
-    double word_mu; /* of one sample, for one word in place of another; 0: mu of the release */
+    double word_mu;  /* of one sample, for one word in place of another; 0: mu of the release */
+    double distance; /* of the weights of one sample from a Dirichlet's, in total variation */
 };
 
 /* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
@@ -86,8 +87,8 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash);
 /* Computes the keyed hash of a person's or a receiver's name in Unicode's normal form NFC, without white space around it.
- * Zeros for an empty name or NULL.  ANY_CASE: of a person's name in lower case; no record holds it. */
-enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_ANY_CASE };
+ * Zeros for an empty name or NULL.  LOOK: the same for persons' names that look alike; no record holds it. */
+enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_LOOK };
 nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
                               const char *name, nvdp__text_hash hash);
 /* Sets the names of the next release.  Its arrays must live until the ledger is closed. */
@@ -112,15 +113,23 @@ size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
                                                      const char *id, const char *file,
                                                      uint64_t texts, uint64_t samples);
-/* Returns the last record before `of` with its id and as many texts and samples, or NULL. */
+/* Returns the number of records with the id of `of` and as many texts and samples. */
+size_t nvdp__ledger_alike(const struct nvdp__ledger *ledger, const struct nvdp__ledger_release *of);
+/* Returns the last such record before `of`, or NULL. */
 const struct nvdp__ledger_release *nvdp__ledger_like(const struct nvdp__ledger *ledger,
                                                      const struct nvdp__ledger_release *of);
+/* True if the distance from exact weights adds at most a thousandth of delta to it. */
+bool nvdp__distance_negligible(double epsilon, double distance, double delta);
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent);
 /* Adds up the releases so far of the texts in `release`.  Sets *budget to the budget of the last record that has one
  * of the texts, and worst->person_budget to the budget of a person in force. */
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);
+/* Does nvdp_ledger_summarize() at another delta of all epsilons. */
+struct nvdp_ledger_summary;
+nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
+                                   double delta, struct nvdp_ledger_summary *out);
 /* Returns epsilon for one word in place of another. It is never above the epsilon of any two texts. */
 double nvdp__spent_word_epsilon(const struct nvdp__spent *spent);
 /* Writes "epsilon 12.3 at delta 1e-05", with " (per word 2)" if less is proven per word, and returns the text. */

@@ -50,8 +50,8 @@ void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *o
             baselines[i], nvdp_guess_bound(baselines[i], spent->person_mu / 2, 1, 0)};
 }
 
-nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
-                                  struct nvdp_ledger_summary *out) {
+nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
+                                   double delta, struct nvdp_ledger_summary *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     struct nvdp__account account = {0};
@@ -68,7 +68,8 @@ nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, co
         NVDP_TRY(NVDP__MADE(beside));
     }
     NVDP_TRY(nvdp__ledger_open(ctx, path, key != NULL ? key : beside, NULL, &ledger));
-    const struct nvdp__records records = nvdp__ledger_records(ledger);
+    struct nvdp__records records = nvdp__ledger_records(ledger);
+    records.delta = delta;
     NVDP_TRY(join(&records, &release, &record, &text, &person));
     NVDP_TRY(nvdp__account_open(&records, &record, &account));
     nvdp__account_close(&account);
@@ -82,19 +83,22 @@ nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, co
         .texts = account.count,
         .samples = spent->samples,
         .epsilon = spent->epsilon,
-        .delta = NVDP__LEDGER_DELTA,
+        .delta = delta,
         .budget_epsilon =
             records.count > 0 ? records.record[records.count - 1].release->budget.epsilon : 0,
         .person_budget = nvdp__person_budget(records.record, records.count),
         .receivers = (size_t)spent->receivers,
         .receiver_samples = spent->receiver_samples,
-        .word_epsilon = nvdp__spent_word_epsilon(spent),
+        .word_epsilon = isfinite(spent->word_mu)
+                            ? fmin(nvdp_gdp_epsilon(spent->word_mu, delta), spent->epsilon)
+                            : spent->epsilon,
         .receiver_epsilon = spent->receivers > 0 ? spent->receiver_epsilon : NAN,
         .receiver_person_epsilon =
             spent->receivers > 0 && spent->persons > 0 ? spent->receiver_person_epsilon : NAN,
         .unnamed_texts = record.person != NULL ? spent->unnamed : 0,
     };
     nvdp__spent_persons(spent, &made.person);
+    if (made.person.persons > 0) made.person.delta = delta;
     NVDP__GIVE(out, &made);
 cleanup:
     nvdp__ledger_close(ledger);
@@ -103,4 +107,9 @@ cleanup:
     free(person);
     free(beside);
     return status;
+}
+
+nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
+                                  struct nvdp_ledger_summary *out) {
+    return nvdp__ledger_summarize(ctx, path, key, NVDP__LEDGER_DELTA, out);
 }

@@ -24,22 +24,26 @@ static void spend(struct nvdp__spending *to, const struct nvdp__ledger_record *r
     to->word_square += samples * word_mu(record) * word_mu(record);
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         to->divergence[k] += samples * release->divergence[k];
+    to->distance += samples * record->distance;
+}
+
+bool nvdp__distance_negligible(double epsilon, double distance, double delta) {
+    return distance == 0 || (1 + exp(epsilon)) * distance <= delta / 1000;
 }
 
 /* Returns the epsilon of all releases together.  Gaussian mechanisms compose exactly into one.  Other mechanisms
  * compose by the divergences of each order, which add up (van Erven & Harremoes 2014); the order with the smallest
- * epsilon counts. */
-static double epsilon_of(const struct nvdp__spending *spending) {
+ * epsilon counts.  Nothing is proven if the samplers of the weights add more than a negligible part to delta. */
+static double epsilon_of(const struct nvdp__spending *spending, double delta) {
     double smallest = isfinite(spending->mu_square)
-                          ? nvdp_gdp_epsilon(sqrt(spending->mu_square), NVDP__LEDGER_DELTA)
+                          ? nvdp_gdp_epsilon(sqrt(spending->mu_square), delta)
                           : INFINITY;
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS && !isfinite(spending->mu_square); k++) {
         if (isfinite(spending->divergence[k]))
-            smallest =
-                fmin(smallest, nvdp_renyi_epsilon(nvdp__ledger_orders[k], spending->divergence[k],
-                                                  NVDP__LEDGER_DELTA));
+            smallest = fmin(smallest, nvdp_renyi_epsilon(nvdp__ledger_orders[k],
+                                                         spending->divergence[k], delta));
     }
-    return smallest;
+    return nvdp__distance_negligible(smallest, spending->distance, delta) ? smallest : INFINITY;
 }
 
 static int by_hash(const void *a, const void *b) {
@@ -58,7 +62,7 @@ static int by_spending(const void *a, const void *b) {
     if (order == 0) order = by_number(one->word_square, two->word_square);
     for (size_t k = 0; order == 0 && k < NVDP__LEDGER_ORDERS; k++)
         order = by_number(one->divergence[k], two->divergence[k]);
-    return order;
+    return order != 0 ? order : by_number(one->distance, two->distance);
 }
 
 /* Sorts items that begin with a hash, and keeps one of each.  Returns their number. */
@@ -154,6 +158,7 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
     const size_t texts = (size_t)of->release->texts;
     nvdp__text_hash *text = NULL;
     size_t files = 0;
+    account->delta = records->delta;
     NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
     memcpy(text, of->text, texts * sizeof *text);
     account->count = distinct(text, texts, sizeof *text, by_hash);
@@ -179,7 +184,7 @@ void nvdp__account_close(struct nvdp__account *account) {
         worst->unnamed += !sum->named;
         if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
         if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
-        worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending));
+        worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending, account->delta));
         worst->word_mu = fmax(worst->word_mu, sqrt(sum->spending.word_square));
     }
 }
@@ -318,13 +323,13 @@ static void add_record(const struct nvdp__ledger_record *record, const struct li
 }
 
 /* Finds the largest sums.  Sorts the sums, so that equal ones are neighbors, whose epsilon is computed once. */
-static void find_worst(struct nvdp__sum *sum, size_t sums, double budget, struct nvdp__spent *spent,
-                       size_t *over) {
+static void find_worst(struct nvdp__sum *sum, size_t sums, double delta, double budget,
+                       struct nvdp__spent *spent, size_t *over) {
     double epsilon = 0, square = 0;
     if (sums > 1) qsort(sum, sums, sizeof *sum, by_spending);
     for (size_t i = 0; i < sums; i++) {
         if (i == 0 || by_spending(&sum[i - 1], &sum[i]) != 0)
-            epsilon = epsilon_of(&sum[i].spending);
+            epsilon = epsilon_of(&sum[i].spending, delta);
         *over += budget > 0 && epsilon > budget;
         spent->person_texts = nvdp__max(spent->person_texts, sum[i].texts);
         spent->person_samples = nvdp__max(spent->person_samples, sum[i].spending.samples);
@@ -355,7 +360,7 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
     for (size_t r = 0; r < all_of(records); r++)
         if (counts(records, record_at(records, r)))
             add_record(record_at(records, r), &pairs, sum, persons.count);
-    find_worst(sum, persons.count, budget, spent, over);
+    find_worst(sum, persons.count, records->delta, budget, spent, over);
 cleanup:
     free(own.pair);
     free(persons.hash);

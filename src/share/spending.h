@@ -20,6 +20,7 @@ struct nvdp__ledger_record {
     bool named;            /* a record with names belongs to it */
     double person_epsilon; /* budget of a person from this record on; 0: as before */
     double word_mu;        /* of one sample, per word; 0: that of the release */
+    double distance;       /* of one sample's weights, as in struct nvdp__ledger_names */
 };
 
 /* The records so far, and the next one or NULL. */
@@ -29,6 +30,7 @@ struct nvdp__records {
     size_t count;
     const struct nvdp__ledger_record *next;
     const unsigned char *receiver; /* only records for this receiver count; NULL: all */
+    double delta;                  /* of the epsilons */
 };
 
 /* Returns the records of a ledger. */
@@ -39,10 +41,10 @@ double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t coun
 /* True if a record names persons. */
 bool nvdp__name_persons(const struct nvdp__records *records);
 
-/* A sum of releases: samples, mu^2 and the divergences of each order add up. */
+/* A sum of releases: samples, mu^2, the divergences of each order and the distances of the weights add up. */
 struct nvdp__spending {
     uint64_t samples;
-    double mu_square, word_square, divergence[NVDP__LEDGER_ORDERS];
+    double mu_square, word_square, divergence[NVDP__LEDGER_ORDERS], distance;
 };
 
 /* A text of the release, or a person, and the sum of its releases. */
@@ -58,6 +60,7 @@ struct nvdp__account {
     struct nvdp__sum *sum; /* [count] sorted by text */
     size_t count;
     struct nvdp__spent spent;
+    double delta;                            /* of the epsilons */
     const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
 };
 

@@ -143,7 +143,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     else if (isinf(epsilon))
         nvdp__snprintf(
             line, NVDP_GUARANTEE_SIZE, "No guarantee over all texts: nothing is proven of %s%s.",
-            facts->certified ? "other samples of these texts that the sender's ledger counts"
+            facts->certified ? "the samples of a text together that the sender's ledger counts"
                              : "these samples",
             named);
     else
@@ -231,10 +231,13 @@ static const char *public_numbers(const struct nvdp__query_map *query) {
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__release_facts *facts) {
     const struct nvdp__nvib_config *nvib = &facts->info->nvib;
     const struct nvdp__method *method = nvdp__method_row(facts->info->method);
-    nvdp__append(writer,
-                 "Contents: %zu random sample%s of each of %zu texts, drawn by mechanism %s. ",
+    nvdp__append(writer, "Contents: %zu random sample%s of each of %zu %s, drawn by mechanism %s. ",
                  facts->samples, facts->samples == 1 ? "" : "s", facts->texts,
+                 facts->info->task.pair ? "pairs of texts" : "texts",
                  nvdp_method_name(facts->info->method));
+    if (facts->info->task.pair)
+        nvdp__append(writer, "All numbers here are about a pair as one text: the samples of all "
+                             "pairs in which a text occurs add up. ");
     if (facts->form.single)
         nvdp__append(
             writer, "A sample is one vector, whatever the length of the text%s.\n",
@@ -252,8 +255,9 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(writer, "Lengths are public.\n");
     nvdp__append(writer,
                  "Public, and covered by no number here: the number and order of the texts, their "
-                 "row numbers and splits%s%s%s.\n",
+                 "row numbers and splits%s%s%s%s.\n",
                  facts->labels ? ", and their exact labels" : "",
+                 facts->counted ? "; also whether some are equal or were shared before" : "",
                  facts->spent.persons > 0
                      ? "; also the number of persons, and how many texts and samples one has"
                      : "",
@@ -399,44 +403,60 @@ void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t si
     append_noise(&writer, facts);
 }
 
+const char nvdp__measured_words[] = "Measured on these texts, not proven for others: s";
+
+double nvdp__public_infinite_share(const struct nvdp_pairs_summary *pairs) {
+    return pairs->pairs > 0 ? nvdp__public_number((double)pairs->infinite / (double)pairs->pairs)
+                            : 0;
+}
+
 static const char *shared_parts(const struct nvdp__form *form) {
     if (form->weights) return "weights and vectors together";
     return form->single ? "its vector" : "all vectors together";
 }
 
-void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
+void nvdp__statement_divergences(const struct nvdp__release_facts *facts, double infinite_share,
+                                 size_t size, char *out) {
     struct nvdp__writer made = {.out = out, .size = size}, *writer = &made;
     const struct nvdp_privacy_report *report = &facts->privacy;
     const struct nvdp_pairs_summary *pairs = report->pairs;
-    char a[32], b[32], sentence[NVDP_LINKAGE_SENTENCE];
+    const double max = nvdp__public_number(pairs->sum.max);
+    char a[32], b[32];
     out[0] = '\0';
-    if (!facts->measured || !facts->publish) {
-        nvdp__append(writer, facts->measured
-                                 ? "What was measured on these texts is not published: numbers "
-                                   "that are computed without noise help to identify the texts."
-                                 : "Nothing was measured on these texts.");
-        return;
-    }
-    nvdp_linkage_sentence(report->linkage, sentence);
     nvdp__append(
         writer,
-        "Measured on these texts, not proven for others: s%s The Renyi divergence of order "
-        "%g between two of %zu texts (one sample, %s) is at most %s and on average %s "
-        "nats",
-        sentence + 1, pairs->order, pairs->texts, shared_parts(&facts->form),
-        number(pairs->sum.max, a), number(pairs->sum.mean, b));
-    if (pairs->infinite > 0)
-        nvdp__append(writer, " (%s%% of the pairs infinite)",
-                     number(100 * (double)pairs->infinite / (double)pairs->pairs, a));
+        " The Renyi divergence of order %g between two of %zu texts (one sample, %s) is at "
+        "most %s and on average %s nats",
+        pairs->order, pairs->texts, shared_parts(&facts->form), number(max, a),
+        number(pairs->sum.mean, b));
+    if (infinite_share > 0)
+        nvdp__append(writer, " (%.3g%% of the pairs infinite)", 100 * infinite_share);
     if (facts->samples > 1)
         nvdp__append(writer, "; of %zu samples at most %s", facts->samples,
-                     number((double)facts->samples * pairs->sum.max, a));
+                     number((double)facts->samples * max, a));
     nvdp__append(writer,
                  ". Bayesian DP of the worst text: epsilon %s at delta %g%s. These numbers are "
                  "rounded up and have no noise: to a reader who knows some of the texts they help "
                  "to identify the others.",
                  number(report->best->worst.epsilon, a), facts->delta,
                  report->small_population ? " (too few texts to trust)" : "");
+}
+
+void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out) {
+    struct nvdp__writer writer = {.out = out, .size = size};
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    out[0] = '\0';
+    if (!facts->measured || !facts->publish) {
+        nvdp__append(&writer, facts->measured
+                                  ? "What was measured on these texts is not published: numbers "
+                                    "that are computed without noise help to identify the texts."
+                                  : "Nothing was measured on these texts.");
+        return;
+    }
+    nvdp_linkage_sentence(facts->privacy.linkage, sentence);
+    nvdp__append(&writer, "%s%s", nvdp__measured_words, sentence + 1);
+    nvdp__statement_divergences(facts, nvdp__public_infinite_share(facts->privacy.pairs),
+                                size - writer.used, out + writer.used);
 }
 
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out) {
@@ -454,19 +474,19 @@ static void write_guesses(const void *certificate, FILE *to) {
 }
 
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
-    static const double delta = 1e-5;
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
     char *text = NULL;
-    options.bdp.delta = delta;
+    options.bdp.delta = NVDP__LEDGER_DELTA;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
     if (facts->grids == NULL || facts->insecure_seed) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &nvdp__remedies, &made));
     facts->certificate = made;
     if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
-    if (facts->form.weights && /* the addition of their sampler to delta must be negligible */
-        !((1 + exp(made.epsilon)) * nvdp__release_weights_distance(facts) <= delta / 1000))
+    if (facts->form.weights &&
+        !nvdp__distance_negligible(made.epsilon, nvdp__release_weights_distance(facts),
+                                   NVDP__LEDGER_DELTA))
         return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);

@@ -80,10 +80,17 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* Returns the divergence of order `bound_order` that no two texts exceed in one sample, under a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only its own version. */
-enum { NVDP__STATEMENT_WORDS = 11 };
+enum { NVDP__STATEMENT_WORDS = 12 };
 /* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);
+/* The line of published measurements begins with these words.  A sentence about linkage follows, then the divergences,
+ * which follow from the numbers of facts->privacy that the file has as attributes. */
+extern const char nvdp__measured_words[];
+void nvdp__statement_divergences(const struct nvdp__release_facts *facts, double infinite_share,
+                                 size_t size, char *out);
+/* Returns the share of infinite pairs, rounded up. */
+double nvdp__public_infinite_share(const struct nvdp_pairs_summary *pairs);
 /* Writes the statement in plain English, cut to `size` bytes: at most ten lines, of which the first one is the
  * guarantee.  The file's attributes hold the numbers behind it. */
 void nvdp__statement(const struct nvdp__release_facts *facts, size_t size, char *out);

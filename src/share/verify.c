@@ -22,6 +22,12 @@
 
 enum { NAME_SIZE = 64 };
 
+/* A row of a split, or of an input file (split 0). */
+struct place {
+    int64_t id;
+    int32_t split;
+};
+
 struct verify {
     struct nvdp_context *ctx;
     struct nvdp__release release;
@@ -31,6 +37,8 @@ struct verify {
     double number[NVDP_CHECKS];
     double epsilon; /* of all samples of a text that the file counts */
     size_t texts;
+    struct place *place; /* [places] rows of splits, sorted; free() it */
+    size_t places;
     double largest, square; /* of z: max |z|, sum of squares */
     nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
     /* from the attributes */
@@ -304,16 +312,13 @@ static void check_weights(struct verify *v) {
 
 /* --- counts --- */
 
-struct place {
-    int64_t id;
-    int32_t split;
-};
-
 static int by_place(const void *a, const void *b) {
     const struct place *p = a, *q = b;
     if (p->split != q->split) return p->split < q->split ? -1 : 1;
     return p->id < q->id ? -1 : p->id > q->id;
 }
+
+static const char no_row_twice[] = "no row number of the texts' file occurs twice";
 
 /* Checks that no row number occurs twice: such a row was released twice as often as the file states.  Two rows may
  * have the same text. */
@@ -321,8 +326,7 @@ static nvdp_status check_ids(struct verify *v) {
     const struct nvdp__embeddings *held = v->held;
     struct place *place = NULL;
     if (held->id == NULL) {
-        check(v, NVDP_VERDICT_OPEN, "no row number of the texts' file occurs twice",
-              "the file has no row numbers");
+        check(v, NVDP_VERDICT_OPEN, no_row_twice, "the file has no row numbers");
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(NVDP__NEW(v->ctx, place, held->shape.texts));
@@ -336,8 +340,13 @@ static nvdp_status check_ids(struct verify *v) {
         holds = place[i].id >= 0 && (i == 0 || by_place(&place[i - 1], &place[i]) != 0);
         twice = place[i].id;
     }
-    free(place);
-    check(v, verdict_of(holds), "no row number of the texts' file occurs twice",
+    if (held->split != NULL) {
+        v->place = place;
+        v->places = held->shape.texts;
+    } else {
+        free(place);
+    }
+    check(v, verdict_of(holds), no_row_twice,
           holds ? "all row numbers differ" : "row number %" PRId64 " is negative or occurs twice",
           twice);
     return NVDP_OK;
@@ -442,6 +451,7 @@ static bool take_mechanism(struct verify *v) {
     take_parameters(v, single);
     nvdp__snprintf(v->task, sizeof v->task, "%s", held->task);
     v->info.task.name = v->task;
+    v->info.task.pair = text_is(v, "text_unit", "pair");
     v->facts.info = &v->info;
     v->facts.form = nvdp__form_of(nvib, shape->weights, single);
     v->facts.limits = nvdp__method_limits(v->info.method, nvib);
@@ -500,6 +510,10 @@ static void check_count(struct verify *v) {
     const struct nvdp_word_claim *word = &facts->certificate.word;
     const bool words = !facts->certified || !word->holds || !has(v, "ledger_word_mu") ||
                        spent->word_mu >= word->mu * (1 - 1e-6);
+    const bool sampled =
+        !facts->certified || !facts->form.weights || isinf(spent->epsilon) ||
+        nvdp__distance_negligible(spent->epsilon, nvdp__release_weights_distance(facts),
+                                  NVDP__LEDGER_DELTA);
     if (!has(v, "ledger"))
         check(v, NVDP_VERDICT_OPEN, what, "the file does not state whether a ledger counts them");
     else if (!facts->counted)
@@ -507,7 +521,7 @@ static void check_count(struct verify *v) {
     else
         check(v,
               verdict_of(spent->samples >= facts->samples && spent->epsilon >= least * (1 - 1e-6) &&
-                         words && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
+                         words && sampled && real_of(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
               what, "up to %" PRIu64 " samples of a text, %zu of them in this file; %s",
               spent->samples, facts->samples,
               nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
@@ -657,10 +671,32 @@ static nvdp_status check_certificate(struct verify *v) {
 
 /* --- the statement --- */
 
-/* Checks the line of what was measured: word for word if nothing is published, else by its beginning. */
+/* Checks the line of published measurements, except for its sentence about linkage. */
+static bool published_fits(struct verify *v, const char *line) {
+    struct nvdp_pairs_summary pairs = {.order = real_of(v, "divergence_order", NAN),
+                                       .texts = (size_t)whole_of(v, "divergence_texts", 0),
+                                       .sum = {.max = real_of(v, "divergence_sum_max", NAN),
+                                               .mean = real_of(v, "divergence_sum_mean", NAN)}};
+    struct nvdp_bdp_column best = {.worst.epsilon = real_of(v, "bdp_epsilon", NAN)};
+    struct nvdp__release_facts facts = v->facts;
+    facts.privacy = (struct nvdp_privacy_report){.pairs = &pairs, .best = &best};
+    facts.delta = real_of(v, "bdp_delta", NAN);
+    if (strncmp(line, nvdp__measured_words, strlen(nvdp__measured_words)) != 0 ||
+        strchr(line, '\n') != NULL)
+        return false;
+    for (int few = 0; few < 2; few++) {
+        char end[NVDP_STATEMENT_SIZE];
+        facts.privacy.small_population = few == 1;
+        nvdp__statement_divergences(&facts, real_of(v, "divergence_infinite_share", NAN),
+                                    sizeof end, end);
+        if (nvdp__ends_with(line, end)) return true;
+    }
+    return false;
+}
+
+/* Checks the line of what was measured. */
 static bool measured_fits(struct verify *v, const char *line) {
-    static const char measured[] = "Measured on these texts, not proven for others: ";
-    if (has(v, "divergence_texts")) return strncmp(line, measured, strlen(measured)) == 0;
+    if (has(v, "divergence_texts")) return published_fits(v, line);
     for (int i = 0; i < 2; i++) {
         char whole[NVDP_STATEMENT_SIZE];
         struct nvdp__release_facts facts = v->facts;
@@ -672,7 +708,7 @@ static bool measured_fits(struct verify *v, const char *line) {
     return false;
 }
 
-/* Compares word by word, except for the measurements. */
+/* Compares word by word. */
 static bool statement_fits(struct verify *v, const char *text) {
     char computed[NVDP_STATEMENT_SIZE];
     nvdp__statement_computed(&v->facts, sizeof computed, computed);
@@ -697,7 +733,7 @@ static void check_statement(struct verify *v, bool known) {
               "not compared, because another version of this program wrote it");
     else
         check(v, verdict_of(statement_fits(v, text)), what, "compared word for word%s",
-              has(v, "divergence_texts") ? " except for the measurements" : "");
+              has(v, "divergence_texts") ? " except for the share of named samples" : "");
 }
 
 /* --- the signature --- */
@@ -836,19 +872,21 @@ static void merge_checks(struct verify *all, const char *name, const struct veri
  * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file.
  * So does a text with samples in several files, which only a ledger knows of. The statement also begins with a larger
  * epsilon per person of another file. */
-static void take_weakest(struct verify *all, const char *name, size_t files,
+static void take_weakest(struct verify *all, const char *name, size_t files, bool counted,
                          const struct verify *weakest) {
     struct nvdp_verification *to = &all->found;
     const struct nvdp_verification *of = &weakest->found;
-    char name_of[64], first[384] = "", bound[NVDP__BOUND_TEXT];
+    char name_of[64], first[448] = "", bound[NVDP__BOUND_TEXT];
     struct nvdp__writer writer = {first, sizeof first, 0};
     const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon,
                persons = of->person.persons > 0 &&
                          (to->person.persons == 0 || to->person.epsilon > of->person.epsilon);
     nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
-    if (files > 1 && isnan(to->spent_epsilon))
-        nvdp__append(&writer, "No ledger counts all of these files: the samples of a text that is "
-                              "in several of them add up. ");
+    if (files > 1 && !counted)
+        nvdp__append(&writer,
+                     "No ledger counts all of these files%s: the samples of a text that is in "
+                     "several of them add up. ",
+                     isnan(to->spent_epsilon) ? "" : ", unless they are of different data");
     if (words && isinf(to->word_mu))
         nvdp__append(&writer, "Per word nothing is proven of some of the files. ");
     else if (words)
@@ -898,16 +936,50 @@ static void take_sums(struct nvdp_verification *to, const struct nvdp_verificati
     }
 }
 
+/* Checks the rows of splits of all files.  Returns false if a row has more samples than the ledger counts of a text: then
+ * the files are of different data, or more than one ledger counts them. */
+static bool check_rows(struct verify *all, size_t samples, size_t places, struct place *place) {
+    size_t same = 0, most = 0, at = 0;
+    if (places > 1) qsort(place, places, sizeof *place, by_place);
+    for (size_t i = 0; i < places; i++) {
+        same = i > 0 && by_place(&place[i - 1], &place[i]) == 0 ? same + 1 : 1;
+        if (same > most) at = i;
+        most = nvdp__max(most, same);
+    }
+    if (isnan(all->found.spent_epsilon)) return false;
+    if (most * samples <= all->found.spent_samples) return true;
+    for (size_t k = 0; k < all->found.checks; k++)
+        if (strcmp(all->found.check[k].what, no_row_twice) == 0 &&
+            all->found.check[k].verdict == NVDP_VERDICT_YES) {
+            all->found.check[k].verdict = NVDP_VERDICT_OPEN;
+            nvdp__snprintf(all->found.check[k].found, sizeof all->found.check[k].found,
+                           "row %" PRId64
+                           " of split %d is in %zu files, and the ledger counts %" PRIu64
+                           " samples of a text at most: the files are of different data, or "
+                           "of several ledgers",
+                           place[at].id, (int)place[at].split, most, all->found.spent_samples);
+        }
+    return false;
+}
+
 static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *shards,
                                  const unsigned char *wanted) {
     static const char *const training[] = {"all", "some", "maybe", ""}; /* the most first */
+    nvdp_status status = NVDP_OK;
     struct verify one = {0}, weakest = {0};
+    struct place *place = NULL;
+    size_t places = 0, room = 0;
     size_t at = 0, most = sizeof training / sizeof *training - 1;
     check(all, NVDP_VERDICT_YES, "all files are of one run and one mechanism",
           "%zu files, which agree in every attribute of the mechanism", shards->count);
     all->found.is_signed = all->found.is_known = true;
     for (size_t i = 0; i < shards->count; i++) {
-        NVDP_RETURN_IF_FAILED(verify_file(all->ctx, shards->path[i], wanted, &one));
+        NVDP_TRY(verify_file(all->ctx, shards->path[i], wanted, &one));
+        NVDP_TRY(nvdp__reserve(all->ctx, &place, &room, places + one.places, sizeof *place));
+        if (one.places > 0) memcpy(place + places, one.place, one.places * sizeof *place);
+        places += one.places;
+        free(one.place);
+        one.place = NULL;
         const struct nvdp_verification *found = &one.found;
         merge_checks(all, nvdp__shard_name(shards->path[i]), &one);
         all->found.is_signed = all->found.is_signed && found->is_signed;
@@ -926,8 +998,12 @@ static nvdp_status verify_folder(struct verify *all, const struct nvdp__shards *
     memcpy(all->found.public_key, one.found.public_key, sizeof one.found.public_key);
     nvdp__snprintf(all->found.training_texts, sizeof all->found.training_texts, "%s",
                    training[most]);
-    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, &weakest);
-    return NVDP_OK;
+    const bool counted = check_rows(all, weakest.found.samples, places, place);
+    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, counted, &weakest);
+cleanup:
+    free(one.place);
+    free(place);
+    return status;
 }
 
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
@@ -949,6 +1025,7 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     }
     NVDP__GIVE(out, &v.found);
 cleanup:
+    free(v.place);
     nvdp__shards_close(&shards);
     return status;
 }
@@ -1018,6 +1095,16 @@ static void begin_with_ledger(struct verify *v) {
     to->useful = to->useful && now->epsilon <= NVDP_USEFUL_EPSILON;
 }
 
+/* Adds the checks and takes the sums. */
+static void append_checks(struct verify *to, const struct verify *from) {
+    to->facts.spent = from->facts.spent;
+    for (size_t i = 0; i < from->found.checks; i++) {
+        check(to, from->found.check[i].verdict, from->found.check[i].what, "%s",
+              from->found.check[i].found);
+        weigh(to, from->number[i]);
+    }
+}
+
 /* Adds the checks and the sums of one release. */
 static void merge_spent(struct verify *all, const char *path, const struct verify *of) {
     struct nvdp__spent *to = &all->facts.spent;
@@ -1026,6 +1113,9 @@ static void merge_spent(struct verify *all, const char *path, const struct verif
     to->samples = nvdp__max(to->samples, from->samples);
     to->epsilon = fmax(to->epsilon, from->epsilon);
     to->word_mu = fmax(to->word_mu, from->word_mu);
+    to->persons = nvdp__max(to->persons, from->persons);
+    to->person_samples = nvdp__max(to->person_samples, from->person_samples);
+    to->person_epsilon = fmax(to->person_epsilon, from->person_epsilon);
 }
 
 /* Checks the sums of the release, and those of similar ones of the same id if the file's name does not tell them apart. */
@@ -1041,30 +1131,71 @@ static nvdp_status check_similar(struct verify *v, const struct nvdp__ledger *le
     return NVDP_OK;
 }
 
-/* Checks one file's release. */
+/* Writes what the file states and the ledger does not count, or "": another ledger counts it, or records are missing. */
+static void find_uncounted(struct verify *v, const struct nvdp__spent *now, size_t size,
+                           char *text) {
+    const double room = 1 + 1e-6;
+    const struct nvdp__spent *stated = &v->facts.spent;
+    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
+    text[0] = '\0';
+    take_counted(v);
+    const bool more = stated->samples > now->samples || stated->epsilon > now->epsilon * room ||
+                      (has(v, "ledger_word_mu") && stated->word_mu > now->word_mu * room),
+               persons =
+                   stated->persons > 0 && (stated->person_samples > now->person_samples ||
+                                           stated->person_epsilon > now->person_epsilon * room);
+    if (has(v, "ledger") && !v->facts.counted)
+        nvdp__snprintf(text, size, "the file states that no ledger counts it");
+    else if (v->facts.counted && (more || persons))
+        nvdp__snprintf(text, size,
+                       "it counts %" PRIu64 " samples of a %s, epsilon %s; the file states %" PRIu64
+                       ", epsilon %s: another ledger counts the file, or records are missing",
+                       more ? now->samples : now->person_samples, more ? "text" : "person",
+                       nvdp__bound(a, more ? now->epsilon : now->person_epsilon),
+                       more ? stated->samples : stated->person_samples,
+                       nvdp__bound(b, more ? stated->epsilon : stated->person_epsilon));
+}
+
+/* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set theirs. */
 static nvdp_status check_listed(struct verify *v, const struct nvdp__ledger *ledger,
-                                const char *path) {
+                                const char *path, size_t i, int64_t *texts) {
+    static const char what[] = "the ledger lists the file's release";
     nvdp_status status = NVDP_OK;
-    char id[NAME_SIZE];
-    int64_t texts = 0, samples = 0;
+    struct verify sums = {.ctx = v->ctx, .found = nothing_found()};
+    char id[NAME_SIZE], uncounted[sizeof v->found.check->found];
+    int64_t samples = 0;
+    size_t before = 0;
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     text_of(v, "model_id", sizeof id, id);
-    was_read(v, nvdp__release_whole(&v->release, "texts", &texts));
+    was_read(v, nvdp__release_whole(&v->release, "texts", &texts[i]));
     was_read(v, nvdp__release_whole(&v->release, "releases", &samples));
     const struct nvdp__ledger_release *release =
-        nvdp__ledger_find(ledger, id, path, (uint64_t)texts, (uint64_t)samples);
-    if (release == NULL)
-        check(v, NVDP_VERDICT_NO, "the ledger lists the file's release",
-              "none of its %zu releases has model_id '%s'", nvdp__ledger_count(ledger), id);
+        nvdp__ledger_find(ledger, id, path, (uint64_t)texts[i], (uint64_t)samples);
+    if (release == NULL) {
+        check(v, NVDP_VERDICT_NO, what, "none of its %zu releases has model_id '%s'",
+              nvdp__ledger_count(ledger), id);
+        goto cleanup;
+    }
+    NVDP_TRY(check_similar(&sums, ledger, release, path));
+    find_uncounted(v, &sums.facts.spent, sizeof uncounted, uncounted);
+    for (size_t k = 0; k < i; k++)
+        before += texts[k] == texts[i];
+    const size_t alike = nvdp__ledger_alike(ledger, release);
+    if ((uint64_t)texts[i] != release->texts || (uint64_t)samples != release->samples)
+        check(v, NVDP_VERDICT_NO, what,
+              "the ledger lists %" PRIu64 " texts with %" PRIu64
+              " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
+              release->texts, release->samples, texts[i], samples);
+    else if (before >= alike)
+        check(v, NVDP_VERDICT_NO, what,
+              "the folder has %zu files of %" PRId64 " texts, and the ledger lists %zu", before + 1,
+              texts[i], alike);
+    else if (uncounted[0] != '\0')
+        check(v, NVDP_VERDICT_NO, what, "%s", uncounted);
     else
-        check(
-            v,
-            verdict_of((uint64_t)texts == release->texts && (uint64_t)samples == release->samples),
-            "the ledger lists the file's release",
-            "the ledger lists %" PRIu64 " texts with %" PRIu64
-            " samples each; the file states %" PRId64 " texts with %" PRId64 " samples each",
-            release->texts, release->samples, texts, samples);
-    if (release != NULL) NVDP_TRY(check_similar(v, ledger, release, path));
+        check(v, NVDP_VERDICT_YES, what, "%" PRIu64 " texts with %" PRIu64 " sample%s each",
+              release->texts, release->samples, release->samples == 1 ? "" : "s");
+    append_checks(v, &sums);
     NVDP_TRY(v->status);
 cleanup:
     nvdp__release_close(&v->release);
@@ -1078,6 +1209,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     struct nvdp__shards shards = {0};
     struct verify v = {.ctx = ctx};
     char *key_path = NULL;
+    int64_t *texts = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -1090,10 +1222,11 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     memcpy(&v.found, out, out->struct_size < sizeof v.found ? out->struct_size : sizeof v.found);
     NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
     NVDP_TRY(nvdp__ledger_open(ctx, ledger_path, key, NULL, &ledger));
-    if (!nvdp__is_directory(path)) NVDP_TRY(check_listed(&v, ledger, path));
+    NVDP_TRY(NVDP__NEW(ctx, texts, shards.count));
+    if (!nvdp__is_directory(path)) NVDP_TRY(check_listed(&v, ledger, path, 0, texts));
     for (size_t i = 0; i < shards.count && nvdp__is_directory(path); i++) {
         struct verify one = {.ctx = ctx, .found = nothing_found()};
-        NVDP_TRY(check_listed(&one, ledger, shards.path[i]));
+        NVDP_TRY(check_listed(&one, ledger, shards.path[i], i, texts));
         merge_spent(&v, shards.path[i], &one);
     }
     check_words(&v);
@@ -1101,6 +1234,7 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(key_path);
+    free(texts);
     nvdp__ledger_close(ledger);
     nvdp__shards_close(&shards);
     return status;

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "gate/gate.h"
 #include "options/schema.h"
+#include "share/ledger.h"
 #include "tiny_task.h"
 #include "toy_corpus.h"
 #include <criterion/criterion.h>
@@ -448,13 +449,87 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
             support_keep(strdup(support_scratch_path(i == 0 ? "2.h5" : "named.h5")));
         export_file(ctx, run, input, shared, i == 0 ? wanted : named);
         result = gated_with(ctx, policy, run, shared);
-        is(&result, 1, false, NAN, "counts less than the file states");
+        is(&result, 1, false, NAN, "the ledger lists the file's release");
         nvdp_gate_result_free(&result);
         const char *const more[] = {"shared", shared, "ledger", other, NULL};
         result = gated_more(ctx, policy, run, more);
         is(&result, 1, true, nvdp_gdp_epsilon(sqrt((double)(2 + i)), 1e-5), "");
         nvdp_gate_result_free(&result);
     }
+    /* a ledger with larger sums does not count a file either, unless it lists the file */
+    const char *const once[] = {"ledger", support_keep(strdup(support_scratch_path("third"))),
+                                NULL};
+    const char *const larger[] = {"shared", support_keep(strdup(support_scratch_path("once.h5"))),
+                                  "ledger", other, NULL};
+    export_file(ctx, run, input, larger[1], once);
+    result = gated_more(ctx, policy, run, larger);
+    is(&result, 1, false, NAN, "the ledger lists the file's release");
+    nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}
+
+/* A text that a release without persons gives to nobody is missing in the sum of the person who wrote it. */
+Test(gate, shows_no_number_of_a_person_that_lacks_texts) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const char policy[] = "{\"checks\": [{\"measure\": \"text_epsilon\", \"at_most\": 9},\n"
+                                 "{\"measure\": \"person_epsilon\", \"at_most\": 9}]}";
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
+               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    for (int more = 0; more < 2; more++) {
+        support_write_text(input, more ? "sentence\tlabel\nred cat\t1\n"
+                                       : "sentence\tlabel\tauthor\ngood cat\t1\tann\n");
+        export_file(ctx, run, input, support_scratch_path(more ? "2.h5" : "1.h5"),
+                    more ? NULL : (const char *const[]){"person", "author", NULL});
+        struct nvdp_gate_result result = gated(ctx, policy, run);
+        is(&result, 0, true, NAN, "");
+        is(&result, 1, !more, NAN, more ? "1 of the ledger's texts have no person" : "");
+        nvdp_gate_result_free(&result);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Writes a ledger with one sample of one text, of a mechanism with this divergence at order 4. */
+static const char *ledger_with(struct nvdp_context *ctx, double divergence) {
+    const char *path = support_keep(strdup(support_scratch_path("mixed"))),
+               *key = support_keep(strdup(support_scratch_path("mixed.key")));
+    const nvdp__text_hash text = {1};
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = INFINITY};
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
+        release.divergence[k] = nvdp__ledger_orders[k] == 4 ? divergence : INFINITY;
+    memset(release.id, 'a', sizeof release.id);
+    cr_assert_eq(nvdp__ledger_open(ctx, path, key, "words", &ledger), NVDP_OK);
+    cr_assert_eq(nvdp__ledger_add(ledger, &release, &text, 1, &spent), NVDP_OK);
+    nvdp__ledger_close(ledger);
+    return path;
+}
+
+/* A mechanism that proves more than another one at delta 1e-5 can prove less at a smaller delta: a ledger's sums are
+ * compared with the certificate at the policy's. */
+Test(gate, compares_a_ledger_at_the_delta_of_the_policy) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL)));
+    const double own = nvdp_gdp_epsilon(1, 1e-5);
+    const double divergence = .99 * own - nvdp_renyi_epsilon(4, 0, 1e-5);
+    const char *const more[] = {"ledger", ledger_with(ctx, divergence), NULL};
+    cr_assert_gt(divergence, 0);
+    for (double delta = 1e-5; delta > 1e-10; delta /= 1e4) {
+        char policy[128];
+        snprintf(
+            policy, sizeof policy,
+            "{\"delta\": %g, \"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 50}]}",
+            delta);
+        struct nvdp_gate_result result = gated_more(ctx, policy, run, more);
+        is(&result, 0, true,
+           fmax(nvdp_gdp_epsilon(1, delta), nvdp_renyi_epsilon(4, divergence, delta)), "");
+        nvdp_gate_result_free(&result);
+    }
+    cr_assert_lt(nvdp_gdp_epsilon(1, 1e-9), nvdp_renyi_epsilon(4, divergence, 1e-9));
     nvdp_context_free(ctx);
 }
 

@@ -944,7 +944,22 @@ Test(statement, begins_with_the_guarantee) {
     first_line(&facts, true,
                "Proven: epsilon 16.01 at delta 1e-05, one sample, any two texts. Not covered: the "
                "texts that the encoder was trained on.");
-    facts.counted = true;
+    for (int pair = 0; pair < 2; pair++) {
+        char text[NVDP_STATEMENT_SIZE];
+        info.task.pair = pair;
+        nvdp__statement(&facts, sizeof text, text);
+        cr_expect_eq(strstr(text, " pairs of texts, drawn by") != NULL, pair);
+        cr_expect_eq(strstr(text, "the samples of all pairs in which a text occurs add up") != NULL,
+                     pair);
+    }
+    for (int counted = 0; counted < 2; counted++) { /* the ledger's sums have no noise */
+        char text[NVDP_STATEMENT_SIZE];
+        facts.counted = counted;
+        nvdp__statement(&facts, sizeof text, text);
+        cr_expect_eq(strstr(text, "covered by no number here: ") != NULL, true);
+        cr_expect_eq(strstr(text, "; also whether some are equal or were shared before.\n") != NULL,
+                     counted);
+    }
     facts.spent = (struct nvdp__spent){.samples = 2, .epsilon = 25.2812};
     for (; facts.spent.seen_before < 2; facts.spent.seen_before++) /* 0: two rows have one text */
         first_line(
@@ -959,7 +974,7 @@ Test(statement, begins_with_the_guarantee) {
     facts.spent.epsilon = INFINITY;
     first_line(
         &facts, false,
-        "No guarantee over all texts: nothing is proven of other samples of these texts that "
+        "No guarantee over all texts: nothing is proven of the samples of a text together that "
         "the sender's ledger counts.");
     facts.counted = false;
     facts.named = true;

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <math.h>
@@ -135,6 +136,53 @@ Test(ledger, composes_other_mechanisms_by_renyi_divergences) {
     id[0] = 'e';
     cr_assert_null(nvdp__ledger_find(ledger, id, "", 1, 3));
     nvdp__ledger_close(ledger);
+    nvdp_context_free(book.ctx);
+}
+
+/* The distance of the weights from a Dirichlet's adds (1 + e^epsilon) times itself to delta: with the epsilon of all
+ * samples, not with that of a file. */
+Test(ledger, counts_the_distance_of_the_weights_of_all_samples) {
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = INFINITY};
+    const nvdp__text_hash hash = {1};
+    memset(release.id, 'f', sizeof release.id);
+    for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
+        release.divergence[k] = 4 * nvdp__ledger_orders[k];
+    for (uint64_t count = 1; count <= 4; count++) { /* every record is read again */
+        const double exact = nvdp_gdp_epsilon(sqrt(8 * (double)count), 1e-5);
+        const bool negligible = (1 + exp(exact)) * (double)count * 1e-20 < 1e-8;
+        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+        nvdp__ledger_set_names(ledger, &(struct nvdp__ledger_names){.distance = 1e-20});
+        cr_assert_eq(nvdp__ledger_add(ledger, &release, &hash, 9, &spent), NVDP_OK);
+        nvdp__ledger_close(ledger);
+        cr_expect_eq(isfinite(spent.epsilon), negligible, "%g", spent.epsilon);
+        cr_expect_eq(negligible, count < 3);
+    }
+    nvdp_context_free(book.ctx);
+}
+
+/* A record in a file that is no longer at the ledger's path would be lost, and its samples drawn. */
+Test(ledger, notices_that_its_file_was_replaced) {
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__spent spent;
+    struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = 1};
+    const nvdp__text_hash hash = {1};
+    char *bytes = NULL;
+    size_t size = 0;
+    added(&book, 1, (int32_t[]){1}, 1, 1, any);
+    cr_assert_eq(nvdp__read_file(book.ctx, book.path, 1 << 20, &bytes, &size), NVDP_OK);
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+    cr_assert_eq(unlink(book.path), 0);
+    for (int copy = 0; copy < 2; copy++) {
+        if (copy) support_write(book.path, bytes, size);
+        refused(&book, NVDP_ERR_STATE, nvdp__ledger_add(ledger, &release, &hash, 9, &spent),
+                "it was replaced meanwhile");
+    }
+    nvdp__ledger_close(ledger);
+    free(bytes);
     nvdp_context_free(book.ctx);
 }
 
@@ -525,6 +573,124 @@ Test(ledger, exports_are_counted_and_verified) {
     support_set(ctx, bench.config, "ledger-key", NULL);
     refused(&bench.book, NVDP_ERR_ARGUMENT, export_to(&bench, "d.h5", NULL),
             "option --no-ledger excludes a budget");
+    bench_close(&bench);
+}
+
+/* A ledger that an older copy replaced does not list a file that was counted since, even if a file before has the same
+ * model_id and counts, nor one that no ledger counts, nor the second of two such files. */
+Test(ledger, lists_only_the_files_that_it_counts) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    char *before = NULL, *after = NULL, folder[512];
+    size_t size = 0, more = 0;
+    snprintf(folder, sizeof folder, "%s", support_scratch_path("folder"));
+    cr_assert_eq(nvdp__make_directory(ctx, folder), NVDP_OK);
+    support_set(ctx, bench.config, "model-id", "0123456789abcdef0123456789abcdef");
+    cr_assert_eq(export_to(&bench, "folder/a.h5", &result), NVDP_OK);
+    cr_assert_eq(nvdp__read_file(ctx, bench.book.path, 1 << 20, &before, &size), NVDP_OK);
+    support_set(ctx, bench.config, "budget-samples", "2");
+    cr_assert_eq(export_to(&bench, "folder/b.h5", &result), NVDP_OK);
+    cr_assert_eq(nvdp__read_file(ctx, bench.book.path, 1 << 20, &after, &more), NVDP_OK);
+    for (int old = 0; old < 2; old++) {
+        if (old) support_write(bench.book.path, before, size);
+        const enum nvdp_verdict there = old ? NVDP_VERDICT_NO : NVDP_VERDICT_YES;
+        verdicts(&bench, "folder/a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
+        verdicts(&bench, "folder/b.h5", 2, there, NVDP_VERDICT_YES);
+        verdicts(&bench, "folder", 2, there, NVDP_VERDICT_YES);
+    }
+    support_write(bench.book.path, after, more);
+    support_set(ctx, bench.config, "budget-samples", NULL);
+    support_set(ctx, bench.config, "ledger", support_scratch_path("another"));
+    support_set(ctx, bench.config, "ledger-key", support_scratch_path("another.key"));
+    support_set(ctx, bench.config, "input", texts("other.tsv", 40, 40));
+    cr_assert_eq(export_to(&bench, "folder/c.h5", &result), NVDP_OK);
+    verdicts(&bench, "folder", 2, NVDP_VERDICT_NO, NVDP_VERDICT_YES); /* the third of two */
+    support_set(ctx, bench.config, "ledger", NULL);
+    support_set(ctx, bench.config, "ledger-key", NULL);
+    support_set(ctx, bench.config, "no-ledger", "true");
+    cr_assert_eq(export_to(&bench, "none.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    verdicts(&bench, "none.h5", 2, NVDP_VERDICT_NO, NVDP_VERDICT_YES);
+    free(before);
+    free(after);
+    bench_close(&bench);
+}
+
+/* A row of a split in two files has the samples of both: if one ledger does not count them, the guarantee says so. */
+Test(ledger, a_folder_of_several_ledgers_is_noticed) {
+    static const char says[] = "No ledger counts all of these files, unless they are of different "
+                               "data: the samples of a text that is in several of them add up. ";
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    const char *folder = support_keep(strdup(support_scratch_path("rows")));
+    cr_assert_eq(nvdp__make_directory(ctx, folder), NVDP_OK);
+    support_set(ctx, bench.config, "model-id", "0123456789abcdef0123456789abcdef");
+    support_set(ctx, bench.config, "input", NULL);
+    support_set(ctx, bench.config, "split", "dev");
+    support_set(ctx, bench.config, "limit", "1"); /* others are equal */
+    support_set(ctx, bench.config, "budget-samples", "9");
+    support_set(ctx, bench.config, "overwrite", "true");
+    cr_assert_eq(export_to(&bench, "rows/a.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    for (int other = 0; other < 2; other++) {
+        support_set(ctx, bench.config, "ledger",
+                    other ? support_scratch_path("another") : bench.book.path);
+        support_set(ctx, bench.config, "ledger-key",
+                    other ? support_scratch_path("another.key") : bench.book.key);
+        cr_assert_eq(export_to(&bench, "rows/b.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(nvdp_verify(ctx, folder, NULL, &found), NVDP_OK);
+        cr_expect(found.holds);
+        cr_expect_eq(strncmp(found.guarantee, says, strlen(says)) == 0, other, "%s",
+                     found.guarantee);
+        size_t open = 0;
+        for (size_t i = 0; i < found.checks; i++)
+            open += found.check[i].verdict == NVDP_VERDICT_OPEN &&
+                    strstr(found.check[i].found, " is in 2 files") != NULL;
+        cr_expect_eq(open, (size_t)other);
+    }
+    bench_close(&bench);
+}
+
+/* Gives a run with learned weights bounds under which certificate (b) holds. */
+static void bound_weights(const char *run) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/model/config.json", run);
+    json_t *config = json_load_file(path, 0, NULL);
+    json_t *nvib = json_object_get(json_object_get(config, "nvdp"), "nvib");
+    const double pad = 1 / (1 + json_number_value(json_object_get(nvib, "length")));
+    cr_assert(pad > 0 && pad < 1);
+    json_object_set_new(nvib, "stdev_tau", json_real(1));
+    json_object_set_new(nvib, "clip_sequence", json_real(1.3));
+    json_object_set_new(nvib, "clip_alpha_min", json_real(pad * 0.999));
+    json_object_set_new(nvib, "clip_alpha_max", json_real(pad * 1.001));
+    cr_assert_eq(json_dump_file(config, path, 0), 0);
+    json_decref(config);
+}
+
+/* One file of so many samples has no certificate, because of the sampler of the weights.  Neither have several files. */
+Test(ledger, exports_count_the_distance_of_the_weights) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    static const struct run_choice weighted = {.method = NVDP_METHOD_NVDP, .kappa = 1, .epochs = 1};
+    const char *run = task_run(ctx, "weighted", &weighted, NULL);
+    bound_weights(run);
+    support_set(ctx, bench.config, "run", run);
+    support_set(ctx, bench.config, "budget-samples", "100");
+    support_set(ctx, bench.config, "samples", "8");
+    cr_assert_eq(export_to(&bench, "eight.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_assert_not(result.useful);
+    cr_assert_eq(unlink(bench.book.path) + unlink(bench.book.key), 0);
+    support_set(ctx, bench.config, "samples", "1");
+    for (size_t count = 1; count <= 8; count++) {
+        char name[16];
+        snprintf(name, sizeof name, "one%zu.h5", count);
+        cr_assert_eq(export_to(&bench, name, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_expect_eq(result.useful, result.spent_epsilon < 35, "%zu samples: %s", count,
+                     result.guarantee);
+        if (count == 1) cr_assert(result.useful);
+    }
+    cr_assert_eq(result.spent_epsilon, INFINITY);
     bench_close(&bench);
 }
 

@@ -278,21 +278,27 @@ Test(persons, writers_share_a_budget) {
     nvdp_context_free(book.ctx);
 }
 
-/* Equal are names that differ by white space around them or by Unicode's normal form; case counts. */
+/* Names that differ only by blanks around them or by Unicode's normal form are equal; case counts. */
 Test(persons, names_are_compared_in_nfc) {
     static const struct {
         enum nvdp__ledger_naming kind[2];
         const char *name[2];
         bool same;
-    } pair[] = {{{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {" S\r\n", "S"}, true},
-                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER}, {"S", "S"}, false},
-                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Ann", "ann"}, false},
-                {{NVDP__LEDGER_ANY_CASE, NVDP__LEDGER_ANY_CASE}, {"ANN", " ann"}, true},
-                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Jos\u00e9", "Jose\u0301"}, true},
-                {{NVDP__LEDGER_RECEIVER, NVDP__LEDGER_RECEIVER}, {"\u00c5", "\u212b"}, true},
-                {{NVDP__LEDGER_ANY_CASE, NVDP__LEDGER_ANY_CASE}, {"JOS\u00c9", "Jose\u0301"}, true},
-                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Jos\u00e9", "Jose"}, false},
-                {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"J\xe9", "J\xe8"}, false}};
+    } pair[] = {
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {" S\r\n", "S"}, true},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER}, {"S", "S"}, false},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Ann", "ann"}, false},
+        {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"ANN", " ann"}, true},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Jos\u00e9", "Jose\u0301"}, true},
+        {{NVDP__LEDGER_RECEIVER, NVDP__LEDGER_RECEIVER}, {"\u00c5", "\u212b"}, true},
+        {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"JOS\u00c9", "Jose\u0301"}, true},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Jos\u00e9", "Jose"}, false},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"J\xe9", "J\xe8"}, false},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"\u00a0\u200bAnn\v\u3000", "Ann"}, true},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"\u00a0\u200b", ""}, true},
+        {{NVDP__LEDGER_PERSON, NVDP__LEDGER_PERSON}, {"Ann Lee", "Ann  Lee"}, false},
+        {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"Ann\u00a0Lee", "\uff21nn\u200b  lee"}, true},
+        {{NVDP__LEDGER_LOOK, NVDP__LEDGER_LOOK}, {"Jos\u00e9", "Jose"}, false}};
     const struct book book = book_open();
     struct nvdp__ledger *ledger = NULL;
     added(&book, (struct release){"a", "A", .mu = 1});
@@ -377,14 +383,21 @@ Test(persons, exports_say_what_the_ledger_lacks) {
     heard = heard_of(ctx, config, "good cat\t1\tBob\nbad cat\t0\tann\nred sea\t0\tbob\n", "author");
     support_contains(heard, "1 text was shared before under another person's name; all samples of "
                             "a text count for both persons\n");
-    support_contains(heard, "1 of the names in column 'author' differ only by case from another "
-                            "one; they count as other persons\n");
+    support_contains(heard,
+                     "1 of the names in column 'author' differ only by case, spaces or width "
+                     "from another one; they count as other persons\n");
     support_lacks(heard, "new ledger");
     heard = heard_of(ctx, config, "good cat\t1\tann\nred cat\t1\tann\n", NULL);
     support_contains(heard, "earlier exports name persons, but 1 of these texts has none: the sum "
                             "of the person who wrote it lacks these samples; name the column with "
                             "--person\n");
     support_lacks(heard, "another person");
+    for (int blank = 0; blank < 3; blank++) {
+        support_set(ctx, config, "receiver",
+                    ((const char *const[]){"", " \t", "\u00a0\u200b"})[blank]);
+        cr_expect_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT);
+        support_contains(nvdp_context_error(ctx), "receiver: expected a name, found an empty one");
+    }
     nvdp_config_free(config);
     nvdp_context_free(ctx);
 }

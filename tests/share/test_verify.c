@@ -386,6 +386,41 @@ Test(verify, sees_what_contradicts_itself) {
     nvdp_context_free(bench.ctx);
 }
 
+/* Replaces words of the statement by words of the same length. */
+static void change_words(const char *path, const char *from, const char *to) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t attribute = H5Aopen(file, "statement", H5P_DEFAULT), type = H5Aget_type(attribute);
+    char value[NVDP_STATEMENT_SIZE] = {0};
+    cr_assert_geq(H5Aread(attribute, type, value), 0);
+    char *at = strstr(value, from);
+    cr_assert(at != NULL && strlen(from) == strlen(to), "%s", value);
+    memcpy(at, to, strlen(to));
+    cr_assert_geq(H5Awrite(attribute, type, value), 0);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    H5Fclose(file);
+}
+
+/* Published measurements follow from their attributes, and nothing can be said after them. */
+Test(verify, compares_what_was_measured) {
+    const struct choice choice = {clipped.run, {{"publish-measured", "true"}, {"samples", "2"}}};
+    struct bench bench = bench_open(&choice);
+    static const char *const words[][2] = {
+        {"two of ", "all of "}, {"rounded up", "proven all"}, {" The Renyi", "\nThe Renyi"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        change_words(bench.file, words[i][0], words[i][1]);
+        struct nvdp_verification found = verified(&bench, NULL);
+        cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_NO, "%zu", i);
+        change_words(bench.file, words[i][1], words[i][0]);
+        found = verified(&bench, NULL);
+        cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_YES);
+    }
+    change_real(bench.file, "divergence_sum_max", 0.001);
+    struct nvdp_verification found = verified(&bench, NULL);
+    cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_NO);
+    nvdp_context_free(bench.ctx);
+}
+
 /* Statements with another wording are not compared: this program knows only its own. */
 Test(verify, compares_no_statement_of_other_words) {
     struct bench bench = bench_open(&hidden);
