@@ -300,7 +300,7 @@ Test(gate, compares_a_run_and_its_file) {
     is(&result, 5, false, NAN, "no number 'maxx'; did you mean 'max'?");
     is(&result, 6, false, NAN, "");
     is(&result, 7, false, NAN, "expected the ledger of the releases, found none");
-    is(&result, 8, false, NAN, "not measured: public: expected a file");
+    is(&result, 8, false, NAN, "not measured: --public: expected a file");
     cr_expect_not(result.passed);
     cr_expect_eq(result.failed, 5);
     cr_assert_eq(nvdp_gate_text(ctx, &result, &text), NVDP_OK);

@@ -518,7 +518,7 @@ Test(dp, what_tells_the_texts_otherwise_is_refused) {
     struct nvdp__pretrain_options config = toy_config(text, support_scratch_path("refused"));
     config.dp = (struct nvdp__dp_options){.sample_rate = 0.2, .clip = 1, .noise = 1};
     config.vocab = NULL;
-    refused(ctx, &config, "private training needs init, vocab or vocab_dp_epsilon");
+    refused(ctx, &config, "private training needs --init, --vocab or --vocab-dp-epsilon");
     config.vocab = toy_vocabulary();
     config.objective = NVDP__OBJECTIVE_VANILLA;
     config.init = "model";

@@ -428,7 +428,7 @@ Test(privatize, bad_configurations_are_refused) {
          "init: privatize needs"},
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT, NVDP__OBJECTIVE_PROB, 0), "needs a finite"},
         {adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1),
-         "sensitive_from"},
+         "--sensitive-from"},
     };
     FREED(nvdp_pretrain_result_free)
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);

@@ -174,7 +174,7 @@ Test(sentence, options) {
     config.clip.sequence = 3;
     config.latent_dim = WIDTH + 1;
     cr_expect_eq(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "latent_dim");
+    support_contains(nvdp_context_error(ctx), "--latent-dim");
     config.latent_dim = 0;
     cr_assert_eq(mechanism->resolve(mechanism, ctx, &bert, &config), NVDP_OK);
     cr_expect_eq(config.latent_dim, WIDTH);

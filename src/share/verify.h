@@ -1,0 +1,93 @@
+/* Parts of nvdp verify, which checks that a shared file is consistent with itself and with what its attributes claim:
+ * verify.c has the checks of one file, verify_content.c those of its names, values and counts, verify_folder.c merges those
+ * of several files, verify_ledger.c compares files with the owner's ledger. */
+#ifndef NVDP_SRC_SHARE_VERIFY_H
+#define NVDP_SRC_SHARE_VERIFY_H
+
+#include "model/model.h"
+#include "share/ledger.h"
+#include "share/release.h"
+#include "share/shards.h"
+#include "share/statement.h"
+
+enum { NVDP__VERIFY_NAME = 64 }; /* size of a short text attribute */
+
+/* A row of a split, or of an input file (split 0). */
+struct nvdp__verify_place {
+    int64_t id;
+    int32_t split;
+};
+
+struct nvdp__verify {
+    struct nvdp_context *ctx;
+    struct nvdp__release release;
+    struct nvdp__embeddings *held;
+    struct nvdp_verification found;
+    /* of each check the epsilon that it shows, else 0: of several files the largest counts */
+    double number[NVDP_CHECKS];
+    double epsilon; /* of all samples of a text that the file counts */
+    size_t texts;
+    struct nvdp__verify_place *place; /* [places] rows of splits, sorted; free() it */
+    size_t places;
+    double largest, square; /* of z: max |z|, sum of squares */
+    nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
+    /* from the attributes */
+    struct nvdp__model_info info;
+    struct nvdp__release_facts facts;
+    struct nvdp__release_grids grids;
+    char task[16];
+};
+
+/* Returns whether the values are whole numbers of steps of a grid. */
+static inline bool nvdp__verify_is_whole(const struct nvdp__verify *v) {
+    return v->held->shape.grid != NVDP__H5_F16;
+}
+
+/* --- verify.c: checks --- */
+
+struct nvdp_verification nvdp__nothing_found(void);
+/* Replaces what a terminal could obey, except `kept` (0: nothing). */
+void nvdp__make_printable(char *text, char kept);
+/* Adds a check. */
+void nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict, const char *what,
+                        const char *found, ...) __attribute__((format(printf, 4, 5)));
+/* Sets the number of the last check. */
+void nvdp__verify_weigh(struct nvdp__verify *v, double number);
+enum nvdp_verdict nvdp__verdict(bool holds);
+
+/* --- verify.c: attributes; `fallback` if missing or of another type --- */
+
+/* Returns whether a read was successful, and notes if memory was short. */
+bool nvdp__verify_read(struct nvdp__verify *v, nvdp_status status);
+bool nvdp__verify_has(const struct nvdp__verify *v, const char *name);
+double nvdp__verify_real(struct nvdp__verify *v, const char *name, double fallback);
+int64_t nvdp__verify_whole(struct nvdp__verify *v, const char *name, int64_t fallback);
+bool nvdp__verify_text(struct nvdp__verify *v, const char *name, size_t size, char *out);
+bool nvdp__verify_text_is(struct nvdp__verify *v, const char *name, const char *word);
+/* Takes the sums of a ledger that the file states. */
+void nvdp__verify_take_counted(struct nvdp__verify *v);
+
+/* Runs all checks of one file. */
+nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
+                              const unsigned char *wanted, struct nvdp__verify *v);
+
+/* --- verify_content.c --- */
+
+/* Checks that the file has nothing but what the format defines. */
+nvdp_status nvdp__verify_names(struct nvdp__verify *v);
+/* Adds values of z to the sums while the file is read. */
+void nvdp__verify_sum(size_t count, const float *values, void *verify);
+/* Checks values, weights, numbers of texts and rows, and the source of the noise. */
+nvdp_status nvdp__verify_content(struct nvdp__verify *v);
+int nvdp__by_place(const void *a, const void *b);
+extern const char nvdp__no_row_twice[];
+
+/* --- verify_folder.c --- */
+
+/* Adds the checks of the file `name`: of the same check of several files, the one that fails, or else is open, or else has
+ * the largest number, or else the first one counts. */
+void nvdp__verify_merge(struct nvdp__verify *all, const char *name, const struct nvdp__verify *of);
+nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__shards *shards,
+                                const unsigned char *wanted);
+
+#endif
