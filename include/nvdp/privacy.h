@@ -269,7 +269,8 @@ struct nvdp_privacy_report {
     /** Upper bound of the divergence of any two texts, seen or not, at this order (nvdp_renyi_sequence_bound()).
      * +inf without a sequence clip, and for shared weights, which that bound does not cover. */
     double bound;
-    struct nvdp_epsilon_summary *epsilon; /**< epsilon at bdp_delta, converted from divergences; at most a sequence clip's */
+    /** Epsilon at bdp_delta, converted from divergences; at most a sequence clip's. */
+    struct nvdp_epsilon_summary *epsilon;
     /** Upper bound of the divergence at every order, so of every log density ratio; +inf for Gaussians. */
     double bound_loss;
     struct nvdp_exact_summary *exact; /**< NULL unless the option exact is true */

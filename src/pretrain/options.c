@@ -271,8 +271,9 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             ctx, NVDP_ERR_ARGUMENT,
             "init and vocab exclude each other, because a model has its own vocabulary");
     if (c->freeze_layers > 0 && c->init == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "{init}: {freeze-layers} needs a model whose weights it keeps, found none");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{init}: {freeze-layers} needs a model whose weights it keeps, found none");
     if (c->resume != NULL && c->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     if (c->words.epsilon != 0 && (c->init != NULL || c->vocab != NULL))
