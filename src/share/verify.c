@@ -251,8 +251,8 @@ static void check_count(struct nvdp__verify *v) {
             nvdp__verdict(spent->samples >= facts->samples &&
                           spent->epsilon >= least * (1 - 1e-6) && words && sampled &&
                           nvdp__verify_real(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
-            what, "up to %" PRIu64 " samples of a text, %zu of them in this file; %s",
-            spent->samples, facts->samples,
+            what, "up to %" PRIu64 " sample%s of a text, %zu of them in this file; %s",
+            spent->samples, spent->samples == 1 ? "" : "s", facts->samples,
             nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
     nvdp__verify_weigh(v, facts->counted ? spent->epsilon : 0);
 }
