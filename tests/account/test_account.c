@@ -212,6 +212,9 @@ Test(account, phases) {
     cr_expect(three.pld_epsilon > one.pld_epsilon && three.pld_epsilon < three.rdp_epsilon);
     cr_expect_lt(three.pld_epsilon,
                  one.pld_epsilon + steps_account(.8, .002, 500, 1e-6).pld_epsilon);
+    /* order 128, with 80 digits: .17286663845947633268 */
+    struct nvdp_account whole = steps_account(454.0924079256672, .9999999240960967, 238, 1e-8);
+    cr_expect_geq(whole.rdp_epsilon, .17286663845947635);
     struct nvdp_account none = account(&(struct nvdp_dp_run){phase, 0, NULL, 0}, 1e-6);
     cr_expect(none.pld_epsilon == 0 && none.rdp_epsilon == 0 && isnan(none.rdp_order));
 }
