@@ -1,6 +1,7 @@
 /* Bayesian differential privacy: the moments accountant over the data distribution instead of
  * the worst case. */
 #include "rdp/pairs.h"
+#include <float.h>
 #include <stdlib.h>
 
 double nvdp__bdp_epsilon(const struct nvdp__bdp_options *options, double moment, int calls,
@@ -52,7 +53,10 @@ double nvdp__epsilon_more(double s, double delta) {
 
 double nvdp_renyi_epsilon(double order, double divergence, double delta) {
     if (!(order > 1 && divergence >= 0 && delta > 0 && delta < 1)) return NAN;
-    return isinf(order) ? divergence : fmax(divergence + nvdp__epsilon_more(order - 1, delta), 0);
+    if (isinf(order)) return divergence;
+    const double s = order - 1, parts = log1p(1 / s) + (log1p(s) - log(delta)) / s;
+    const double rounding = 4 * DBL_EPSILON * (divergence + parts);
+    return fmax(divergence + nvdp__epsilon_more(s, delta) + rounding, 0);
 }
 
 static nvdp_status check_statement(struct nvdp_context *ctx,

@@ -8,6 +8,7 @@
 #include "rdp/pairs.h"
 #include "rdp/report.h"
 #include "rdp/word.h"
+#include <float.h>
 #include <gsl/gsl_cdf.h>
 #include <nvdp/certificate.h>
 #include <stdarg.h>
@@ -187,14 +188,26 @@ double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_th
     return made.vectors + made.weights;
 }
 
+/* The divergence of all samples, above the rounding of its parts. */
+static double all_samples(const struct at_order *at, int releases) {
+    return releases * (at->vectors + at->weights) * (1 + 1e-14);
+}
+
 static double epsilon_at(const struct at_order *at, int releases, double delta) {
-    return nvdp_renyi_epsilon(at->order, releases * (at->vectors + at->weights), delta);
+    return nvdp_renyi_epsilon(at->order, all_samples(at, releases), delta);
+}
+
+/* Rounds delta up: by the error of its logarithm, and to a positive number. */
+static double safe_delta(double delta, double error) {
+    return fmin(fmax(delta * (1 + error), DBL_TRUE_MIN), 1);
 }
 
 /* The same bound solved for delta: log delta = s (S D + log(s/l) - eps) - log l. */
 static double delta_at(const struct at_order *at, int releases, double epsilon) {
-    const double s = at->order - 1, all = releases * (at->vectors + at->weights);
-    return exp(s * (all + log(s / at->order) - epsilon) - log(at->order));
+    const double s = at->order - 1, all = all_samples(at, releases);
+    const double step = log(s / at->order), last = log(at->order);
+    const double size = s * (all + fabs(step) + fabs(epsilon)) + last;
+    return exp(s * (all + step - epsilon) - last + 8 * DBL_EPSILON * (1 + size));
 }
 
 enum { ORDERS = 56 };
@@ -245,10 +258,11 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
     const bool exact = theorem == NVDP_THEOREM_SEQUENCE;
     const double radius = theorem != NVDP_THEOREM_CLIP_SET ? radius_of(limits) : NAN;
     const double mu = exact ? 2 * radius * sqrt(to->releases) : NAN;
+    const double up = mu * (1 + 8 * DBL_EPSILON); /* above the rounding of mu */
     if (!exact) all_orders(limits, theorem, at);
     if (!exact) best = best_order(limits, theorem, at, to->releases, to->delta);
     const double epsilon =
-        exact ? nvdp_gdp_epsilon(mu, to->delta) : epsilon_at(&best, to->releases, to->delta);
+        exact ? nvdp_gdp_epsilon(up, to->delta) : epsilon_at(&best, to->releases, to->delta);
     to->claim[theorem].epsilon = isnan(epsilon) ? INFINITY : epsilon; /* no order is left */
     if (!(epsilon < to->epsilon)) return;
     to->theorem = theorem;
@@ -259,12 +273,13 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
     to->vectors = best.vectors;
     to->weights = best.weights;
     to->weights_found = best.found;
-    to->right = exact ? gsl_cdf_ugaussian_P(mu / 2) : 1;
+    to->right = exact ? gsl_cdf_ugaussian_P(up / 2) : 1;
     for (size_t i = 0; i < to->points; i++) {
         const double here = to->curve[i].epsilon;
-        double delta = exact ? nvdp_gdp_delta(mu, here) : 1;
+        double delta = exact ? nvdp_gdp_delta(up, here) : 1;
         for (size_t k = 0; k < ORDERS && !exact; k++)
             delta = fmin(delta, delta_at(&at[k], to->releases, here));
+        delta = mu == 0 ? delta : safe_delta(delta, 1e-12);
         to->curve[i].delta = delta;
         /* half of 1 + total variation, which is at most (e^eps - 1 + 2 delta)/(e^eps + 1) */
         if (!exact && here >= 0)
@@ -273,6 +288,7 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
     if (!exact)
         to->right =
             fmin(to->right, (1 + tanh(epsilon / 2) + 2 * to->delta / (exp(epsilon) + 1)) / 2);
+    to->right = fmin(to->right * (1 + 8 * DBL_EPSILON), 1);
 }
 
 /* ---- guesses, and the average information of a sample ---- */
@@ -281,12 +297,12 @@ static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
  * within the bounds. The means are half as far apart as those of two texts. The divergence of
  * two texts' weights bounds that of the weights. */
 static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
-                                double order) {
+                                double order, int releases) {
     struct nvdp_limits half = *limits;
     half.clip_sequence /= 2;
     half.clip_mu /= 2;
     const struct at_order made = divergence(&half, theorem, order);
-    return made.vectors + made.weights;
+    return all_samples(&made, releases);
 }
 
 /* Sets the guess bounds of the theorem that proved the epsilon; see nvdp_certify(). */
@@ -307,7 +323,7 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
     }
     all_orders(limits, theorem, at);
     for (size_t k = 0; k < ORDERS; k++) {
-        const double all = to->releases * center_divergence(limits, theorem, at[k].order);
+        const double all = center_divergence(limits, theorem, at[k].order, to->releases);
         to->information = fmin(to->information, all); /* divergences grow with the order */
         for (size_t i = 0; i < to->guesses && isfinite(all); i++)
             to->guess[i].bound =

@@ -82,7 +82,7 @@ static double safe_log(double delta) {
 double nvdp_gdp_mu(double epsilon, double delta) {
     if (!(epsilon >= 0) || isinf(epsilon) || !(delta > 0 && delta < 1)) return NAN;
     /* the lower end of its last interval */
-    return nvdp__gdp_of(epsilon, safe_log(delta)) * (1 - 2e-14);
+    return nextafter(nvdp__gdp_of(epsilon, safe_log(delta)) * (1 - 2e-14), 0);
 }
 
 double nvdp_gdp_epsilon(double mu, double delta) {

@@ -76,8 +76,14 @@ static double ncx2_inverse(double b, double d, double lambda) {
 
 /* ---- the four forms, R = C sqrt(S) ---- */
 
+/* Rounds up a value with a relative rounding error of at most `error`. */
+static double raised(double value, double error) {
+    return value * (1 + error);
+}
+
 static double normal_form(double b, double r) {
-    return gsl_cdf_ugaussian_P(gsl_cdf_ugaussian_Pinv(b) + r);
+    const double at = gsl_cdf_ugaussian_Pinv(b);
+    return raised(gsl_cdf_ugaussian_P(at + r), 4e-15 + 1e-15 * at * at);
 }
 
 static double ball_at(double b, double r, double d, double log_k) {
@@ -143,7 +149,7 @@ static const double MANY = 65536;
 double nvdp_guess_information(double clip, int releases, size_t dim) {
     const double power = clip * clip * releases, d = (double)dim;
     if (!(clip >= 0) || releases < 1) return NAN;
-    return dim == 0 || isinf(power) ? power / 2 : d / 2 * log1p(power / d);
+    return raised(dim == 0 || isinf(power) ? power / 2 : d / 2 * log1p(power / d), 2e-15);
 }
 
 double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) {
@@ -155,10 +161,11 @@ double nvdp_guess_bound(double baseline, double clip, int releases, size_t dim) 
     if (dim > 0 && d <= MANY && b > 1e-280 && r < 50) {
         best = fmin(
             best, nvdp_renyi_probability_bound(1, nvdp_guess_information(clip, releases, dim), b));
-        best = fmin(best, exp(fmin(log(b) + log_leakage(r, d), 0)));
-        best = fmin(best, ball_form(b, r, d));
+        const double leaked = exp(fmin(log(b) + log_leakage(r, d), 0));
+        /* the log-gamma terms of both are as large as d log d */
+        best = fmin(best, raised(fmin(leaked, ball_form(b, r, d)), 1e-11 + 1e-14 * d));
     }
-    return fmax(best, b);
+    return fmin(fmax(best, b), 1);
 }
 
 /* The best test of two hypotheses N(+-R) with priors p and 1-p compares the projection with a threshold.
@@ -168,7 +175,8 @@ double nvdp_guess_attribute(double prior, double clip, int releases) {
     if (!(p >= 0 && p <= 1) || !(clip >= 0) || releases < 1) return NAN;
     if (p == 0 || p == 1 || r == 0) return fmax(p, 1 - p);
     const double h = (log(p) - log1p(-p)) / (2 * r);
-    return p * gsl_cdf_ugaussian_P(r + h) + (1 - p) * gsl_cdf_ugaussian_P(r - h);
+    const double both = p * gsl_cdf_ugaussian_P(r + h) + (1 - p) * gsl_cdf_ugaussian_P(r - h);
+    return fmin(fmax(raised(both, 2e-15), fmax(p, 1 - p)), 1);
 }
 
 /* success  =  E_x E_{P_x} phi_x  <=  lambda b + E_x delta_x(log lambda) for every lambda =
@@ -178,7 +186,7 @@ double nvdp_guess_from_curve(double baseline, size_t n, const double *epsilon,
     double best = 1;
     if (!(baseline >= 0 && baseline <= 1)) return NAN;
     for (size_t i = 0; i < n; i++)
-        best = fmin(best, exp(epsilon[i]) * baseline + delta[i]);
+        best = fmin(best, raised(exp(epsilon[i]) * baseline + delta[i], 1e-15));
     return fmax(best, baseline);
 }
 
@@ -186,13 +194,15 @@ double nvdp_guess_clip(double baseline, double target, int releases, size_t dim)
     const double b = baseline;
     if (!(b > 0 && b < 1) || !(target >= b && target < 1) || releases < 1) return NAN;
     const double normal =
-        (gsl_cdf_ugaussian_Pinv(target) - gsl_cdf_ugaussian_Pinv(b)) * (1 - 1e-14) / sqrt(releases);
-    if (dim == 0 || !(normal > 0)) return fmax(normal, 0);
-    double low = normal, high = 2 * normal;
+        (gsl_cdf_ugaussian_Pinv(target) - gsl_cdf_ugaussian_Pinv(b)) / sqrt(releases);
+    const double precision = dim == 0 ? 1e-15 : 1e-9, smallest = 1e-9 * normal;
+    double low = 0, high = normal;
+    if (!(normal > 0)) return 0;
     while (nvdp_guess_bound(b, high, releases, dim) <= target)
         low = high, high *= 2;
-    while (high - low > 1e-9 * high) {
+    while (high - low > precision * high && high > smallest) {
         const double middle = (low + high) / 2;
+        if (middle <= low || middle >= high) break;
         *(nvdp_guess_bound(b, middle, releases, dim) <= target ? &low : &high) = middle;
     }
     return low;

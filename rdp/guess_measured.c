@@ -89,7 +89,8 @@ static double joint(double order, size_t n, const double *d, double releases) {
     if (isinf(largest)) return INFINITY;
     for (size_t i = 0; i < n; i++)
         sum += order > 1 ? exp((order - 1) * (releases * d[i] - largest)) : releases * d[i];
-    return order > 1 ? largest + log(sum / (double)n) / (order - 1) : sum / (double)n;
+    const double mean = order > 1 ? largest + log(sum / (double)n) / (order - 1) : sum / (double)n;
+    return mean * (1 + 1e-12);
 }
 
 /* d[o N + i]: D_l(P_i || Q) at order o.  pair: [threads]. */

@@ -23,8 +23,9 @@ double nvdp__word_mu(const struct nvdp__word_clip *clip, size_t before, size_t a
     return sqrt((double)releases) * fmin(moved, 2 * clip->text) * UP;
 }
 
-/* |M - M_0| <= min(c (2r + K), C), K = words: M_0 lacks the windows centered on the K words or on one of the r words on
- * either side, and no others; each adds at most c. The arithmetic moves M alone: half the slack of two texts. */
+/* |M - M_0| <= min(c (2r + K), C), K = words. M_0 is 0 for C. Else M_0 lacks the windows centered on the K words or on
+ * one of the r words on either side, and no others; each adds at most c. The arithmetic moves M alone: half the slack
+ * of two texts. */
 double nvdp__word_radius(const struct nvdp__word_clip *clip, size_t words) {
     const double windows = 2 * clip->window + (double)words;
     return fmin((windows * clip->word + slack(clip) / 2) * UP, clip->text);

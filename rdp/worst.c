@@ -34,6 +34,7 @@
 #include "rdp/divergence.h"
 #include "rdp/pairs.h"
 
+#include <float.h>
 #include <gsl/gsl_sf_psi.h>
 
 enum { CELLS = 1024, DEEPEST = 48 };
@@ -44,13 +45,13 @@ double nvdp__worst_order(double low, double high) {
 }
 
 double nvdp__worst_gaussian(double order, size_t dim, double radius, double low, double high) {
-    const double s = order - 1, v = low - s * (high - low);
+    const double s = order - 1, v = low - s * (high - low) - 4 * DBL_EPSILON * low;
     if (!(v > 0)) return INFINITY;
-    const double up = high / low, down = low / high;
+    const double up = (high - low) / low, down = (high - low) / high;
     /* P is the wider one */
-    const double wide = nvdp__log_second_difference(s, 1 - up, up, v / low);
-    const double narrow = nvdp__log_second_difference(s, 1 - down, down, 1 + s * (1 - down));
-    return 2 * order * radius * radius / v + (double)dim * fmax(wide, narrow) / 2;
+    const double wide = nvdp__log_second_difference(s, -up, high / low, v / low);
+    const double narrow = nvdp__log_second_difference(s, down, low / high, 1 + s * down);
+    return (2 * order * radius * radius / v + (double)dim * fmax(wide, narrow) / 2) * (1 + 1e-13);
 }
 
 struct box {

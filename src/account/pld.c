@@ -36,6 +36,7 @@ static const double ALIASES = 14;         /* -log of the share outside the windo
 static const double MAX_WORK = 2e8;       /* atoms times nodes: a quarter of a second */
 static const double NEGLIGIBLE = 1e-15;   /* relative to the moment */
 static const double MIN_LOG = -690;       /* log of the smallest delta */
+static const double ROUNDING = 1e-13;     /* relative error of closed forms, of moments */
 
 /* ---- a run's losses in one direction ---- */
 
@@ -79,6 +80,11 @@ static double log_finite(const struct nvdp_dp_run *run) {
     return sum;
 }
 
+/* Upper bound of the probability that one of them has an infinite loss. */
+static double infinite_beside(const struct nvdp_dp_run *run) {
+    return fmin(-expm1(log_finite(run)) * (1 + ROUNDING), 1);
+}
+
 /* Prepares the losses for a delta of about e^log_delta. */
 static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                  enum nvdp__direction direction, double log_delta,
@@ -86,7 +92,7 @@ static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_
     nvdp_status status = NVDP_OK;
     struct losses made = {.run = run, .direction = direction};
     made.log_finite = log_finite(run);
-    made.infinite = -expm1(made.log_finite);
+    made.infinite = infinite_beside(run);
     size_t sampled = 0;
     for (size_t i = 0; i < run->phases; i++)
         sampled += run->phase[i].rate < 1 && steps_like(run, i) > 0;
@@ -139,9 +145,10 @@ enum goal { SADDLE, BOUND_DELTA, BOUND_EPSILON };
 static double objective(const struct losses *losses, enum goal goal, double x, double k) {
     const double moment = log_moment(losses, k);
     const double conversion = -k * log1p(1 / k) - log1p(k);
+    const double above = moment + conversion + ROUNDING * (1 + fabs(moment));
     if (goal == SADDLE) return moment - k * x - log(k) - log1p(k);
-    if (goal == BOUND_DELTA) return moment - k * x + conversion;
-    return (moment - x + conversion) / k;
+    if (goal == BOUND_DELTA) return above - k * x * (1 - ROUNDING);
+    return (above - x * (1 + ROUNDING)) / k;
 }
 
 /* The minimum of an objective over k, by golden section search in log k; each objective has a
@@ -361,7 +368,7 @@ static double variation(const struct nvdp_dp_run *run) {
                erf(1 / (2 * M_SQRT2 * run->phase[i].noise));
     for (size_t i = 0; i < run->besides; i++)
         sum += run->beside[i].delta + tanh(run->beside[i].epsilon / 2);
-    return sum;
+    return fmin(sum * (1 + ROUNDING), 1);
 }
 
 enum { MAX_PASSES = 8 };
@@ -416,8 +423,8 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
     }
     for (int direction = NVDP__PRESENT; direction >= NVDP__ABSENT; direction--) {
         struct losses losses = {0};
-        const double rest = delta + expm1(log_finite(run));
-        if (!(rest > 0)) {
+        const double rest = delta - infinite_beside(run);
+        if (!(log(rest) > MIN_LOG)) { /* the shares of smaller ones would underflow */
             found = INFINITY;
             break;
         }
@@ -444,7 +451,7 @@ static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run 
     struct losses losses = {0};
     struct contour contour = {0};
     struct nvdp__local local = {.epsilon = epsilon};
-    double log_delta = MIN_LOG, best = fmin(variation(run), 1);
+    double log_delta = MIN_LOG, best = variation(run);
     for (int pass = 0; pass < 3 * MAX_PASSES; pass++) {
         double k;
         bool done = false;
@@ -470,7 +477,7 @@ static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run 
         losses_free(&losses);
         losses = (struct losses){0};
     }
-    *delta = best;
+    *delta = best > 0 || variation(run) == 0 ? best : DBL_TRUE_MIN;
 cleanup:
     losses_free(&losses);
     contour_free(&contour);
@@ -480,7 +487,7 @@ cleanup:
 nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              double epsilon, double delta[2]) {
     if (isinf(epsilon)) {
-        delta[NVDP__ABSENT] = delta[NVDP__PRESENT] = -expm1(log_finite(run));
+        delta[NVDP__ABSENT] = delta[NVDP__PRESENT] = infinite_beside(run);
         return NVDP_OK;
     }
     for (int direction = NVDP__ABSENT; direction <= NVDP__PRESENT; direction++)

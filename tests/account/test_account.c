@@ -4,6 +4,7 @@
 #include <math.h>
 #include <nvdp/account.h>
 #include <nvdp/privacy.h>
+#include <nvdp/rdp.h>
 
 static struct nvdp_account account(const struct nvdp_dp_run *run, double delta) {
     struct nvdp_context *ctx = support_context();
@@ -185,6 +186,17 @@ Test(account, small_delta) {
     double delta;
     cr_assert_eq(nvdp_account_delta(ctx, &run, 30, &delta), NVDP_OK);
     cr_expect(delta > 5.6593e-109 && delta < 6.5e-109, "%g", delta);
+    cr_assert_eq(nvdp_account_delta(ctx, &run, 1e4, &delta), NVDP_OK);
+    cr_expect(delta > 0 && delta < 1e-300, "%g", delta);
+    /* the delta at 0 of one step, rounded up */
+    const struct nvdp_dp_steps single = {917.6995525465824, 1, 1};
+    cr_assert_eq(nvdp_account_delta(ctx, &(struct nvdp_dp_run){&single, 1, NULL, 0}, 0, &delta),
+                 NVDP_OK);
+    cr_expect_geq(delta, 0.00043471990321519407);
+    /* the Gaussian mechanism: never below its exact epsilon */
+    for (double tiny = 5e-324; tiny < 1e-290; tiny *= 1e3)
+        cr_expect_geq(steps_account(2, 1, 7, tiny).pld_epsilon,
+                      nvdp_gdp_epsilon(sqrt(7) / 2, tiny) * (1 - 1e-12), "%g", tiny);
     nvdp_context_free(ctx);
 }
 
@@ -200,6 +212,9 @@ Test(account, phases) {
     cr_expect(three.pld_epsilon > one.pld_epsilon && three.pld_epsilon < three.rdp_epsilon);
     cr_expect_lt(three.pld_epsilon,
                  one.pld_epsilon + steps_account(.8, .002, 500, 1e-6).pld_epsilon);
+    /* order 128, with 80 digits: .17286663845947633268 */
+    struct nvdp_account whole = steps_account(454.0924079256672, .9999999240960967, 238, 1e-8);
+    cr_expect_geq(whole.rdp_epsilon, .17286663845947635);
     struct nvdp_account none = account(&(struct nvdp_dp_run){phase, 0, NULL, 0}, 1e-6);
     cr_expect(none.pld_epsilon == 0 && none.rdp_epsilon == 0 && isnan(none.rdp_order));
 }

@@ -161,6 +161,21 @@ Test(certificate, sequence_is_exact) {
     nvdp_context_free(ctx);
 }
 
+/* A certificate that is not exactly private has no delta of 0. */
+Test(certificate, no_delta_is_zero) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_limits limits = sequence();
+    limits.clip_sequence = 1e-3;
+    for (int same = 0; same < 2; same++) {
+        limits.same_noise = same;
+        const struct nvdp_certificate made = certify(ctx, &limits, "1");
+        cr_assert_neq(made.theorem, NVDP_THEOREM_NONE);
+        for (size_t i = 0; i < made.points; i++)
+            cr_expect_gt(made.curve[i].delta, 0, "epsilon %g", made.curve[i].epsilon);
+    }
+    nvdp_context_free(ctx);
+}
+
 /* C is in standard deviations: a norm of R with noise sigma becomes R/sigma, times sqrt(rows)
  * and sqrt(kappa). */
 Test(certificate, radius_in_units_of_the_noise) {
@@ -205,6 +220,21 @@ Test(certificate, worst_gaussians_by_brute_force) {
         }
         cr_expect_lt(support_relative(proven, largest, 0), 1e-12,
                      "order %g in [%g, %g]: %.17g, %.17g", order, low, high, proven, largest);
+    }
+}
+
+/* Close variances, and orders near the last finite one, in long double. */
+Test(certificate, worst_gaussians_close_by) {
+    static const double wide[] = {1e-7, 1e-2, 1e3}, share[] = {1e-9, .5, 1 - 1e-6, 1 - 1e-9};
+    for (size_t k = 0; k < 12; k++) {
+        const double low = .7, high = low * (1 + wide[k / 4]);
+        const double order = fmin(1 + share[k % 4] * low / (high - low), 1e4);
+        const long double s = order - 1, up = ((long double)high - low) / low;
+        const long double wider = -(log1pl(-s * up) / s + log1pl(up)) / 2;
+        const double means = (double)(2 * order / (low * (1 - s * up)));
+        cr_expect_geq(nvdp__worst_gaussian(order, 1, 0, low, high), (double)(wider * (1 - 1e-9L)),
+                      "%g wider, order %.17g", wide[k / 4], order);
+        cr_expect_geq(nvdp__worst_gaussian(order, 1, 1, low, high), means);
     }
 }
 

@@ -141,7 +141,12 @@ static void compare(const struct made_texts *made, size_t count) {
 /* Checks values by hand. For the Gaussian mechanism, D_l = l r, the minimum over l is near r + 2
  * sqrt(r log 1/delta), and below it (Bun & Steinke 2016, Proposition 1.3). */
 Test(measure, epsilon_of_divergences) {
-    cr_expect_float_eq(nvdp_renyi_epsilon(2, 1, 1e-5), 1 - log(2) - log(2e-5), 1e-14);
+    cr_expect_float_eq(nvdp_renyi_epsilon(2, 1, 1e-5), 1 - log(2) - log(2e-5), 1e-13);
+    for (double order = 1.001; order < 1e6; order *= 1.1) {
+        const long double s = order - 1, moved = logl(1e-5) + log1pl(s);
+        cr_expect_geq((long double)nvdp_renyi_epsilon(order, 1, 1e-5),
+                      fmaxl(1 - log1pl(1 / s) - moved / s, 0), "order %g", order);
+    }
     cr_expect_eq(nvdp_renyi_epsilon(3, 0, .5), 0);
     cr_expect_eq(nvdp_renyi_epsilon(3, INFINITY, .5), INFINITY);
     cr_expect_eq(nvdp_renyi_epsilon(INFINITY, 4, .5), 4);
