@@ -289,7 +289,7 @@ Test(usage, short_help_is_true_alone) {
         program_release(&help);
     }
     struct outcome help = program_expect(0, "attack --help");
-    support_contains(help.out, "membership (default exposure)");
+    support_contains(help.out, "bag attribute invert membership");
     program_release(&help);
     help = program_expect(0, "train --help");
     support_contains(help.out, "word (a proof");
