@@ -185,8 +185,9 @@ class TrainingOptions(Options):
     RUN/base, then train the bottleneck with all layers frozen (or freeze_layers layers); 0: train everything at once from model; ignored
     with from_base and in private training [epochs]. From 0 to 10000. Default: 0."""
     preset: Optional[Union[str, PathLike[str]]] = _row()
-    """Set of values for options that are not given: certified (a proof over all texts), per-nat (a price per nat of divergence, no proof),
-    pooled-gaussian, matrix-gaussian, or the path of a file in the format of config; an unknown name lists the presets."""
+    """Set of values for options that are not given: certified (a proof over all texts), word (a proof per word), per-nat (a price per nat
+    of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a file in the format of config; an unknown name lists the
+    presets."""
     method: Optional[Literal["base", "reg", "vib-fixed", "vib-learned", "vtdp", "nvdp", "word", "sentence"]] = _row(default_value="nvdp")
     """One of base reg vib-fixed vib-learned vtdp nvdp word sentence. Default: nvdp."""
     encoder: Optional[Literal["bert", "bilstm"]] = _row(default_value="bert")

@@ -24,14 +24,15 @@ static const struct nvdp_option options[] = {
      .choices = nvdp__attack_names, .group = "Attack:", .after = "model",
      .traits = NVDP_TRAIT_BASIC},
     {"posteriors", NVDP_OPTION_TEXT, "FILE.h5",
-     "file of posteriors to attack in place of a run; "
+     "kinds pair, reidentify, invert: file of posteriors to attack in place of a run; "
      "kind invert: also vectors in FILE.npy, or an encoder's directory, whose vectors have no "
      "noise",
-     NULL, AT(posteriors), .group = "Kinds pair, reidentify, invert:", .after = "run",
+     NULL, AT(posteriors), .group = "All kinds except exposure:", .after = "run",
      .traits = NVDP_TRAIT_BASIC},
     {"claimed", NVDP_OPTION_REAL, "E",
      "epsilon claimed at --delta; default: the epsilon of the run's certificate", NULL, AT(claimed),
-     .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats"},
+     .group = "Kind pair:", .after = "samples", .max = 1e9, .unit = "nats",
+     .traits = NVDP_TRAIT_NO_DEFAULT},
     {0},
 };
 static const struct nvdp__section section = {.row = options};

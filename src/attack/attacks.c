@@ -27,7 +27,10 @@ const char *const nvdp__attack_helps[] = {
     NULL};
 #undef ATTACK
 
+#define ATTACK(name, before, help) " " #name
+const char nvdp__attack_kind_help[] = "one of"
+#include ATTACKS
+#undef ATTACK
 #define ATTACK(name, before, help) before #name " (" help ")"
-const char nvdp__attack_kind_help[] =
 #include ATTACKS
     ;

@@ -19,10 +19,11 @@
      "of the model's training, or 1e-5 without private training",                                  \
      "0",                                                                                          \
      AT(delta),                                                                                    \
-     .max = 0.999},                                                                                \
+     .max = 0.999,                                                                                 \
+     .group = "Kinds exposure, pair, membership:"},                                                \
     {                                                                                              \
         "confidence", NVDP_OPTION_REAL, "X", "confidence at which all lower bounds hold together", \
-            "0.95", AT(confidence), .min = 0.5, .max = 0.999999                                    \
+            "0.95", AT(confidence), .min = 0.5, .max = 0.999999, .group = "Kinds exposure, pair:"  \
     }
 
 #define AT(member) NVDP_OPTION_AT(struct nvdp__exposure_options, member)
@@ -30,6 +31,7 @@
 static const struct nvdp_option options[] = {
     {"model", NVDP_OPTION_TEXT, "DIR", "model to attack", NULL, AT(model),
      .traits = NVDP_TRAIT_POSITIONAL},
+    NVDP__SEED_ROW(AT(seed)),
     {"secrets", NVDP_OPTION_TEXT, "FILE",
      "list of what was planted: planted.json of nvdp pretrain --plant; default: the file beside "
      "the model",
@@ -37,7 +39,6 @@ static const struct nvdp_option options[] = {
     {"candidates", NVDP_OPTION_INTEGER, "N",
      "rank each secret among itself and N - 1 randomly drawn words; 0: among all whole words", "0",
      AT(candidates), .unit = "pieces", .max = 1 << 24},
-    NVDP__SEED_ROW(AT(seed)),
     {"reference", NVDP_OPTION_TEXT, "DIR",
      "for canaries: score by how much more likely they are under the attacked model than under "
      "this one, such as the model that training started from",
@@ -128,7 +129,7 @@ static const struct nvdp_option text_options[] = {
      .unit = "texts", .max = 1e9},
     {"seeds", NVDP_OPTION_INTEGER, "N",
      "how often noise is drawn again for the attacker to learn from", "3", AT(seeds), .min = 1,
-     .max = 1000},
+     .max = 1000, .group = "Kinds nearest, token, language, informed, bag, attribute, invert:"},
     {"prior", NVDP_OPTION_TEXT, "DIR",
      "masked language model that knows which texts are likely, such as models/compact or one of "
      "nvdp pretrain; default: only the word frequencies of the public texts",

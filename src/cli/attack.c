@@ -41,7 +41,10 @@ static int check(struct cli *cli, const struct nvdp_attack_info *info) {
     if (info->target == NVDP_ATTACK_POSTERIORS)
         return cli_check_source(cli, nvdp_config_get(cli->config, "posteriors"));
     if (cli->args > 0) return CLI_SUCCESS;
-    return cli_usage(cli, "expected %s", info->target == NVDP_ATTACK_MODEL ? "MODEL" : "RUN");
+    return cli_usage(cli, "expected %s",
+                     info->target != NVDP_ATTACK_MODEL ? "RUN"
+                     : cli_given(cli, "kind")          ? "MODEL"
+                                                       : "MODEL, or --kind and RUN");
 }
 
 static int show(struct cli *cli, const struct nvdp_attack_result *result) {

@@ -71,8 +71,8 @@ const struct cli_command cli_command_export = {
                 "  nvdp export run --split train,dev --with-labels --out shared.h5 \\\n"
                 "    --model-out shared-model\n"
                 "  nvdp export run --input texts.tsv --out again.h5 --budget-samples 2\n"
-                "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
-                "    --input texts.tsv --out shared.h5\n",
+                "  nvdp export --model models/minilm --center public.txt \\\n"
+                "    --certified-epsilon 92 --input texts.tsv --out shared.h5\n",
     .create = nvdp_export_config_create,
     .takes_precision = true,
     .run = run,

@@ -62,8 +62,9 @@ const struct cli_command cli_command_gate = {
         "number of an attack. A measured number is compared by the ends of its interval. Proofs "
         "cover "
         "all samples of a text that the run's ledger counts. --limit needs min_texts in the "
-        "policy. Two policies come with the program, certified and attacks. Of a shared file alone "
-        "only its own statements can be checked. Exit status 1: a check fails; 3: the "
+        "policy. Two policies come with the program: certified, which expects persons (nvdp export "
+        "--person), and attacks. Of a shared file alone only its own statements can be checked. "
+        "Exit status 1: a check fails; 3: the "
         "policy is wrong.",
     .examples = "Examples:\n"
                 "  nvdp gate certified runs/certified\n"

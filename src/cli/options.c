@@ -132,10 +132,15 @@ static void guess(const struct cli *cli, const char *option) {
     if (meant.text[0] != '\0') fprintf(stderr, "%s: %s\n", cli->name, meant.text + 2);
 }
 
+/* Writes the first `length` bytes of the help text and the default, unless only the rest explains it ("; 0: none"). */
 static char *help_text(const struct nvdp_option *option, size_t length) {
-    char *help = NULL;
+    char *help = NULL, meaning[64];
     bool shown = option->default_value != NULL && option->type != NVDP_OPTION_FLAG &&
                  (option->traits & NVDP_TRAIT_NO_DEFAULT) == 0 && option->sets == NULL;
+    if (shown) {
+        snprintf(meaning, sizeof meaning, "; %s: ", option->default_value);
+        shown = strstr(option->help + length, meaning) == NULL;
+    }
     if (asprintf(&help, "%.*s%s%s%s", (int)length, option->help, shown ? " (default " : "",
                  shown ? option->default_value : "", shown ? ")" : "") < 0)
         return NULL;

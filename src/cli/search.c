@@ -205,8 +205,8 @@ const struct cli_command cli_command_search = {
         "guesses "
         "a text can check the guess by a search, as far as the noise allows.",
     .examples = "Examples:\n"
-                "  nvdp export --model models/minilm --center public.txt --clip-sequence 5 \\\n"
-                "    --input texts.tsv --out shared.h5\n"
+                "  nvdp export --model models/minilm --center public.txt \\\n"
+                "    --certified-epsilon 92 --input texts.tsv --out shared.h5\n"
                 "  nvdp search shared.h5 --query 'how do I learn to swim?'\n"
                 "  nvdp search shared.h5 --queries questions.txt --top 100 --json\n",
     .options = options,

@@ -458,7 +458,9 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
-                            "%s: expected the ledger of the releases, found none", path));
+                            "%s: expected the ledger of the releases, found none; export first, or "
+                            "name the ledger with {ledger}",
+                            path));
     NVDP_TRY(check_counted(gate, path));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
@@ -699,11 +701,15 @@ static size_t texts_needed(const struct gate *gate, const struct nvdp__gate_chec
     return own > 0 ? nvdp__min(own, gate->policy.min_texts) : gate->policy.min_texts;
 }
 
+static bool is_of_person(const struct nvdp__gate_check *check) {
+    return strcmp(check->source, "ledger") == 0 &&
+           (strncmp(check->path, "person.", 7) == 0 ||
+            strcmp(check->path, "receiver_person_epsilon") == 0);
+}
+
 /* Returns the number of texts that a person's number may lack: those that no release gives to a person. */
 static size_t lacking(const struct gate *gate, const struct nvdp__gate_check *check) {
-    const bool person = strncmp(check->path, "person.", 7) == 0 ||
-                        strcmp(check->path, "receiver_person_epsilon") == 0;
-    return strcmp(check->source, "ledger") == 0 && person ? gate->ledger.unnamed_texts : 0;
+    return is_of_person(check) ? gate->ledger.unnamed_texts : 0;
 }
 
 static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *check,
@@ -742,6 +748,10 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
                        "%zu of the ledger's texts have no person: the sum of the person who wrote "
                        "one lacks its samples",
                        lacking(gate, check));
+    else if (is_of_person(check) && gate->is_run && gate->ledger.person.persons == 0)
+        nvdp__snprintf(out->reason, sizeof out->reason,
+                       "the ledger counts no persons: export with the option person, or leave this "
+                       "check out of the policy");
     else if (out->texts > 0 && out->texts < needed)
         nvdp__snprintf(out->reason, sizeof out->reason,
                        "expected at least %zu texts, as min_texts of the policy, found %zu", needed,

@@ -24,8 +24,8 @@ struct nvdp__adamw_options {
 #define NVDP__WEIGHT_DECAY_ROW(...)                                                                \
     {"weight-decay", NVDP_OPTION_REAL, "X", "decoupled weight decay", "0.01", .max = 10, __VA_ARGS__}
 /* All rows of a struct that has the options as the member `adamw`. */
-#define NVDP__ADAMW_ROWS(type, lr_, warmup_, eps_)                                                 \
-    NVDP__LR_ROW("maximum learning rate", lr_, NVDP_OPTION_AT(type, adamw.lr)),                    \
+#define NVDP__ADAMW_ROWS(type, lr_help_, lr_, warmup_, eps_)                                       \
+    NVDP__LR_ROW(lr_help_, lr_, NVDP_OPTION_AT(type, adamw.lr)),                                   \
     NVDP__WARMUP_ROW(warmup_, NVDP_OPTION_AT(type, adamw.warmup)),                                 \
     NVDP__WEIGHT_DECAY_ROW(NVDP_OPTION_AT(type, adamw.weight_decay)),                              \
     {"clip-norm", NVDP_OPTION_REAL, "X", "maximum norm of the gradient; 0: no clipping", "1",      \

@@ -134,9 +134,9 @@ static const struct nvdp_option pretrain_options[] = {
         AT(freeze_layers)),
 
     {"objective", NVDP_OPTION_CHOICE, "O",
-     "training objective: mlm (masked tokens); with --privatize vanilla-mlm (the privatized "
-     "token), prob-mlm (the distribution of 10 draws) or denoising-mlm (the original token); each "
-     "also with next-sentence prediction, as mlm+nsp",
+     "mlm (masked tokens) or mlm+nsp (also next-sentence prediction); with --privatize "
+     "vanilla-mlm (the privatized token), prob-mlm (the distribution of 10 draws) or "
+     "denoising-mlm (the original token), each also with +nsp",
      "mlm", AT(objective), .group = "Objective:", .choices = nvdp__objective_names,
      .traits = NVDP_TRAIT_BASIC},
     LENGTH_ROW(.min = 4, .max = LONGEST, .traits = NVDP_TRAIT_BASIC),
@@ -158,7 +158,8 @@ static const struct nvdp_option pretrain_options[] = {
      "adamw, sgd, or muon (orthogonal updates for weight matrices, AdamW for the rest); with --lr "
      "0 the learning rate is 3e-3 for muon, 5e-4 for adamw, 0.1 for sgd",
      "muon", AT(optimizer), .choices = nvdp__optimizer_names},
-    NVDP__ADAMW_ROWS(struct nvdp__pretrain_options, "0", "0.05", "1e-06"),
+    NVDP__ADAMW_ROWS(struct nvdp__pretrain_options, "maximum learning rate; 0: chosen by optimizer",
+                     "0", "0.05", "1e-06"),
     NVDP__MOMENTUM_ROW("momentum of muon or sgd; sgd implies 0", "0.95", AT(momentum)),
     NVDP__SEED_ROW(AT(seed)),
 

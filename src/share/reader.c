@@ -505,8 +505,12 @@ nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
     } else {
         path = embeddings_path;
         if (embeddings->label == NULL)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: dataset 'label' is missing; give the labels in a file", path));
+            NVDP_TRY(nvdp__fail(
+                ctx, NVDP_ERR_INPUT,
+                like == NULL
+                    ? "%s: dataset 'label' is missing; name a file of labels with {labels}"
+                    : "%s: dataset 'label' is missing; name a file of labels with {eval-labels}",
+                path));
         memcpy(labels.value, embeddings->label, texts * sizeof *labels.value);
     }
     if (!regression && !words) NVDP_TRY(count_classes(ctx, path, like, &labels));

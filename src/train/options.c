@@ -118,8 +118,9 @@ static const struct nvdp_option model_options[] = {
      "with --from-base and in private training",
      "0", AT(base_epochs), .unit = "epochs", .max = 10000, .traits = NVDP_TRAIT_BOTTLENECK},
     {"preset", NVDP_OPTION_TEXT, "NAME",
-     "set of values for options that are not given: certified (a proof over all texts), per-nat (a "
-     "price per nat of divergence, no proof), pooled-gaussian, matrix-gaussian, or the path of a "
+     "set of values for options that are not given: certified (a proof over all texts), word (a "
+     "proof per word), per-nat (a price per nat of divergence, no proof), pooled-gaussian, "
+     "matrix-gaussian, or the path of a "
      "file in the format of --config; an unknown name lists the presets",
      NULL, AT(preset), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_PRESET},
     {"method", NVDP_OPTION_CHOICE, "M", nvdp__method_help, "nvdp", AT(method),
@@ -238,7 +239,7 @@ static const struct nvdp_option optimizer_options[] = {
      AT(optimizer), .choices = optimizers},
     NVDP__MOMENTUM_ROW("sgd: momentum, the share of the last update in the next one", "0",
                        AT(momentum)),
-    NVDP__ADAMW_ROWS(struct nvdp__train_options, "2e-05", "0.1", "1e-08"),
+    NVDP__ADAMW_ROWS(struct nvdp__train_options, "maximum learning rate", "2e-05", "0.1", "1e-08"),
     {"lr-bottleneck", NVDP_OPTION_REAL, "X",
      "maximum learning rate of the bottleneck; negative: --lr, the rate of the encoder", "-1",
      AT(lr_bottleneck), .max = 10, .traits = NVDP_TRAIT_BOTTLENECK | NVDP_TRAIT_NEGATIVE},

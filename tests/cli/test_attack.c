@@ -95,7 +95,7 @@ Test(attack, a_broken_promise_fails) {
 
 Test(attack, bad_usage) {
     struct outcome o = program_expect(2, "attack");
-    support_contains(o.err, "expected MODEL");
+    support_contains(o.err, "expected MODEL, or --kind and RUN");
     program_release(&o);
     o = program_expect(2, "attack model --kind guess");
     support_contains(o.err, "kind");

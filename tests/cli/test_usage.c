@@ -281,6 +281,21 @@ Test(usage, short_help_has_the_options_that_most_runs_need) {
     program_release(&wrong);
 }
 
+/* A default whose meaning only the full help states is left out; kinds and presets are all named. */
+Test(usage, short_help_is_true_alone) {
+    for (int i = 0; i < COMMANDS; i++) {
+        struct outcome help = program_expect(0, "%s --help", commands[i]);
+        if (strstr(help.out, "shows all") != NULL) cr_expect_null(strstr(help.out, "(default 0)"));
+        program_release(&help);
+    }
+    struct outcome help = program_expect(0, "attack --help");
+    support_contains(help.out, "bag attribute invert membership");
+    program_release(&help);
+    help = program_expect(0, "train --help");
+    support_contains(help.out, "word (a proof");
+    program_release(&help);
+}
+
 Test(usage, help_states_defaults_and_choices) {
     struct outcome help = program_expect(0, "train --help=all");
     support_contains(help.out, "--lambda-g=X");
@@ -321,6 +336,37 @@ Test(usage, options_stand_under_their_headings) {
     stands_under("privacy", "vectors", "Text privatization:");
     stands_under("export", "precision", "Common options:");
     stands_under("attack", "precision", "Common options:");
+}
+
+/* The headings of attack's options name the kinds that take them; `posteriors` names its kinds itself. */
+Test(usage, headings_of_attack_name_the_kinds) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp_config *config = NULL;
+    struct nvdp_attack_info info = NVDP_RESULT(struct nvdp_attack_info);
+    const char *heading = "";
+    cr_assert_eq(nvdp_attacks_config_create(ctx, &config), NVDP_OK);
+    for (size_t i = 0; i < nvdp_config_count(config); i++) {
+        const struct nvdp_option *option = nvdp_config_option(config, i);
+        if ((option->traits & (NVDP_TRAIT_POSITIONAL | NVDP_TRAIT_HIDDEN)) != 0) continue;
+        if (option->group != NULL) heading = option->group;
+        if (strcmp(heading, "Attack:") == 0 || strcmp(heading, "Common options:") == 0) continue;
+        for (size_t k = 0; k == 0 || k < info.attacks; k++) {
+            char listed[64], last[64];
+            bool takes = false;
+            cr_assert_eq(nvdp_attack_describe(ctx, k, &info), NVDP_OK);
+            for (const char *const *name = info.options; *name != NULL; name++)
+                takes = takes || strcmp(*name, option->name) == 0;
+            snprintf(listed, sizeof listed, " %s,", info.name);
+            snprintf(last, sizeof last, " %s:", info.name);
+            bool named = strstr(heading, listed) != NULL || strstr(heading, last) != NULL;
+            if (strstr(heading, "except") != NULL) named = !named;
+            if (strcmp(option->name, "posteriors") != 0)
+                cr_expect_eq(takes, named, "%s: --%s stands under '%s'", info.name, option->name,
+                             heading);
+        }
+    }
+    nvdp_config_free(config);
+    nvdp_context_free(ctx);
 }
 
 Test(usage, no_heading_is_there_twice) {

@@ -299,7 +299,7 @@ Test(gate, compares_a_run_and_its_file) {
     is(&result, 4, true, NAN, "");
     is(&result, 5, false, NAN, "no number 'maxx'; did you mean 'max'?");
     is(&result, 6, false, NAN, "");
-    is(&result, 7, false, NAN, "expected the ledger of the releases, found none");
+    is(&result, 7, false, NAN, "expected the ledger of the releases, found none; export first");
     is(&result, 8, false, NAN, "not measured: --public: expected a file");
     cr_expect_not(result.passed);
     cr_expect_eq(result.failed, 5);
@@ -464,6 +464,22 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
     export_file(ctx, run, input, larger[1], once);
     result = gated_more(ctx, policy, run, larger);
     is(&result, 1, false, NAN, "the ledger lists the file's release");
+    nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}
+
+/* A ledger without persons shows no number of a person: the reason names the option. */
+Test(gate, says_how_a_ledger_counts_persons) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
+               *input = support_keep(strdup(support_scratch_path("texts.tsv")));
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
+    export_file(ctx, run, input, support_scratch_path("shared.h5"), NULL);
+    struct nvdp_gate_result result =
+        gated(ctx, "{\"checks\": [{\"measure\": \"person_epsilon\", \"at_most\": 9}]}", run);
+    is(&result, 0, false, NAN, "the ledger counts no persons: export with the option person");
     nvdp_gate_result_free(&result);
     nvdp_context_free(ctx);
 }

@@ -55,7 +55,7 @@ static const struct {
     {"insecure-seed", 2, "private training has 0 for the operating system, to which it returns"},
     {"length", 3, "rows of a sample; windows, whose range a finished model limits"},
     {"limit", 2, "texts, or windows"},
-    {"lr", 2, "a reader's default follows from its width"},
+    {"lr", 3, "a reader's default follows from its width, pretraining's from the optimizer"},
     {"max-length", 2, "an encoder's default is its own, and a line can have another"},
     {"model", 6,
      "a start, an attacked one, one to score, an encoder, a released one, a table of word "

@@ -240,7 +240,7 @@ Test(reuse, takes_labels_from_a_text_file) {
     struct made_embeddings file = made_embeddings_default();
     file.labels = false;
     struct bench bench = bench_open(&file);
-    refused(&bench, NVDP_ERR_INPUT, "'label' is missing");
+    refused(&bench, NVDP_ERR_INPUT, "'label' is missing; name a file of labels with --labels");
     set(&bench, "labels", label_file("words.txt", file.texts, words, 2));
     cr_assert_gt(must_reuse(&bench).scores->mean[0], 0.9);
     set(&bench, "labels", label_file("numbers.txt", file.texts, numbers, 2));
