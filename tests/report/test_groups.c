@@ -134,7 +134,7 @@ Test(groups, settings) {
     cr_expect_eq(report->group[3].quantity[REPORT_CERTIFIED].mean, nvdp_gdp_epsilon(3, 1e-5));
     cr_expect_eq(report->group[5].quantity[REPORT_CERTIFIED].n, 0);
     cr_expect_eq(report->group[3].quantity[REPORT_GUESS].mean, nvdp_guess_bound(.001, 1.5, 1, 0));
-    cr_expect_eq(report->group[3].quantity[REPORT_BITS].mean, 1.5 * 1.5 / 2 / M_LN2);
+    cr_expect_float_eq(report->group[3].quantity[REPORT_BITS].mean, 1.5 * 1.5 / 2 / M_LN2, 1e-14);
     cr_expect_eq(report->group[5].quantity[REPORT_GUESS].n, 0);
     cr_expect_str_eq(report_say_point(text, &report->group[0]), "1");
     cr_expect_str_eq(report_say_point(text, &report->group[2]), "C 3");
