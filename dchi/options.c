@@ -84,8 +84,7 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
             ctx, NVDP_ERR_ARGUMENT,
             "{sensitive-from}: mechanism %s needs exactly one source of sensitive tokens, found %d "
             "sources; use {sensitive-from} FILE (a public text), {sensitive-list} FILE, or, for "
-            "files "
-            "that are sanitized, {sensitive-from-data} (not private)",
+            "files that are sanitized, {sensitive-from-data} (not private)",
             nvdp__text_noise_names[mechanism], sources);
     return NVDP_OK;
 }

@@ -93,7 +93,7 @@ static nvdp_status named_without_noise(struct nvdp_context *ctx, const struct nv
 }
 
 double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int releases) {
-    if (!(set->clip_sequence > 0) || set->alpha != NULL) return NAN;
+    if (!nvdp__clip_proves(set)) return NAN;
     return nvdp_guess_bound(baseline, set->clip_sequence, releases,
                             nvdp__release_rows(set, 0) * set->dim);
 }

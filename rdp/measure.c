@@ -21,8 +21,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "{exact}: expected every pair of texts to be measured ({max-pairs} 0), found a sample "
-            "of "
-            "the pairs of %zu texts; set {max-pairs} 0, or measure a sample of the texts",
+            "of the pairs of %zu texts; set {max-pairs} 0, or measure a sample of the texts",
             posteriors->texts);
     if (*sampled && matrix != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -336,7 +335,7 @@ static void summarize_epsilon(const struct measure *work, struct nvdp_epsilon_su
     *out = (struct nvdp_epsilon_summary){
         .delta = bdp->delta, .releases = bdp->releases, .texts = work->set->texts};
     const struct nvdp_posteriors *set = work->set;
-    if (set->clip_sequence > 0 && set->alpha == NULL) {
+    if (nvdp__clip_proves(set)) {
         const double proven =
             nvdp_gdp_epsilon(2 * set->clip_sequence * sqrt(bdp->releases), bdp->delta);
         for (size_t i = 0; i < set->texts * set->texts; i++)
@@ -359,7 +358,7 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
     report->policy = set->policy;
     memcpy(report->method, set->method, sizeof report->method);
     report->clip_sequence = set->clip_sequence;
-    report->bound = set->clip_sequence > 0 && set->alpha == NULL
+    report->bound = nvdp__clip_proves(set)
                         ? nvdp_renyi_sequence_bound(work->options->pairs.order, set->clip_sequence)
                         : INFINITY;
     report->bound_loss = INFINITY;

@@ -297,6 +297,11 @@ nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_poster
 
 /* --- posteriors.c --- */
 
+/* Returns whether a sequence clip bounds any two texts: no weights add to the vectors. */
+static inline bool nvdp__clip_proves(const struct nvdp_posteriors *set) {
+    return set->clip_sequence > 0 && set->alpha == NULL;
+}
+
 /* Rows of text i's sample: (1 + L) kappa or (1 + tokens) kappa with weights; L or tokens without
  * weights. */
 size_t nvdp__release_rows(const struct nvdp_posteriors *posteriors, size_t i);

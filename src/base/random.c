@@ -234,10 +234,10 @@ void nvdp__release_key_wipe(struct nvdp__release_key *key) {
 }
 
 void nvdp__warn_insecure_seed(struct nvdp_context *ctx) {
-    nvdp__log(ctx, NVDP_LOG_WARNING,
-              "{insecure-seed}: the noise comes from a seed, so everyone who knows the seed can "
-              "remove it; "
-              "use this for tests and experiments only, never for data that you give away");
+    nvdp__log(
+        ctx, NVDP_LOG_WARNING,
+        "{insecure-seed}: the noise comes from a seed, so everyone who knows the seed can "
+        "remove it; use this for tests and experiments only, never for data that you give away");
 }
 
 void nvdp__warn_seeded_draws(struct nvdp_context *ctx, const char *folder) {

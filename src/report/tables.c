@@ -399,8 +399,7 @@ static void note_privacy(struct report_table *table, const struct report *report
         report_table_note(
             table, "exact eps: exact epsilon of (epsilon, delta)-indistinguishability at the delta "
                    "of BDP, for the worst of all pairs and on average over drawn pairs, mean over "
-                   "seeds; of "
-                   "privatized texts an upper bound.");
+                   "seeds; of privatized texts an upper bound.");
     if (any(report, REPORT_CERTIFIED))
         report_table_note(table, "certified eps: proven epsilon at delta 1e-5 for one sample of "
                                  "any two texts, measured or not. The texts that the encoder was "

@@ -107,8 +107,13 @@ double nvdp__sanitized_epsilon(const struct nvdp__sanitized *done) {
     return partial(done) ? INFINITY : done->info.eta * done->geometry.diameter_bound;
 }
 
+/* Returns the epsilon of the longest row from that of one token, which may be infinite. */
+static double of_row(const struct nvdp__sanitized *done, double epsilon) {
+    return done->longest > 0 ? (double)done->longest * epsilon : 0;
+}
+
 double nvdp__sanitized_row_epsilon(const struct nvdp__sanitized *done) {
-    return done->longest > 0 ? (double)done->longest * nvdp__sanitized_epsilon(done) : 0;
+    return of_row(done, nvdp__sanitized_epsilon(done));
 }
 
 /* A word without a vector is drawn uniformly: P(y) = 1/V.  For santext, P(y|x) = C_x e^(-eta/2 d_y) with 0 <= d_y <=
@@ -211,7 +216,7 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
     const struct nvdp_sanitizer_info *info = &done->info;
     const struct nvdp__token_row *row = row_of(done);
     const double worst = info->eta * done->geometry.diameter_bound;
-    const double longest = done->longest > 0 ? (double)done->longest * worst : 0;
+    const double longest = of_row(done, worst);
     const char *which = partial(done) ? "sensitive " : "";
     char upper[2][NVDP__BOUND_TEXT];
     if (!row->uses_eta) {

@@ -442,6 +442,7 @@ static nvdp_status has_own_texts(struct nvdp_context *ctx, const struct nvdp__ru
                                  const char *data, const char *path, bool *own) {
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
     struct nvdp__layout layout;
+    if (path == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
     for (int s = 0; s <= NVDP_SPLIT_TEST_MISMATCHED; s++) {
         char *split = NULL;
