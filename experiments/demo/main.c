@@ -331,7 +331,7 @@ static int tell_story(const char *runs) {
 }
 
 int main(int argc, char **argv) {
-    const char *command = argc > 2 ? argv[1] : "";
+    const char *command = argc > 2 && argv[2][0] != '-' ? argv[1] : "";
     if (argc <= 5 && strcmp(command, "data") == 0) {
         long seed = argc > 3 ? atol(argv[3]) : 1;
         size_t texts = argc > 4 ? (size_t)atol(argv[4]) : TRAIN_TEXTS;

@@ -119,7 +119,7 @@ class PrivateEncoder:
             "dev", no cache of texts is written either. Keyed digests of the training's texts stay in the run (seen_texts.bin), by which
             a later training knows what the model has seen: who has the run can test guesses.
         """
-        given: dict[str, Any] = {"model": self._model, **options}
+        given: dict[str, Any] = {"model": self._model, "threads": self._threads, **options}
         if given["model"] is None and "from_base" not in given:
             raise NvdpValueError("model: expected the directory of a public encoder, found none; give it to PrivateEncoder or from_pretrained")
         if keep_texts not in (True, False, "dev"):
@@ -130,7 +130,7 @@ class PrivateEncoder:
         try:
             run = train(texts, labels, pairs=pairs, out=out if kept is None else os.path.join(kept.path, "run"), preset=preset, dev=dev,
                         text_column=text_column, label_column=label_column, pair_column=pair_column, regression=regression,
-                        progress=progress, threads=self._threads, **given)  # fmt: skip
+                        progress=progress, **given)  # fmt: skip
         except KeyboardInterrupt:
             if kept is None:
                 raise

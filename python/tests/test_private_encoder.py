@@ -49,7 +49,7 @@ def test_fit(compact, tmp_path):
     assert encoder.evaluate().scores.n == 4 and encoder.privacy().n == 4 and encoder.labels == ["neg", "pos"]
     with pytest.raises(nvdp.NvdpError):
         encoder.evaluate("train")
-    encoder.fit(*rows, keep_texts=False, **same)
+    encoder.fit(*rows, keep_texts=False, threads=1, **same)
     assert not folder.exists() and not (encoder.run.path.parent / "run.data").exists()
     folder = encoder.run.path.parent
     del encoder, use, caught

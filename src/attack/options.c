@@ -58,7 +58,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__exposure_options *o = values;
     if (o->model == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "model: expected the directory of a model, found none");
+                          "{model}: expected the directory of a model, found none");
     if (o->candidates != 1) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{candidates}: expected 0 or at least 2, found 1");
 }

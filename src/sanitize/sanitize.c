@@ -88,7 +88,7 @@ nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source) {
     if ((source->task == NULL) == (source->text == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "task or text: expected exactly one of these options, found %s",
+                          "{task} or {text}: expected exactly one of these options, found %s",
                           source->task == NULL ? "neither" : "both");
     if (source->task != NULL && source->data == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -112,7 +112,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             nvdp__token_mechanism_names[mechanism], nvdp__dchi_name(row->nearest));
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "model or vectors: expected exactly one of these options, found %s",
+                          "{model} or {vectors}: expected exactly one of these options, found %s",
                           options->model == NULL ? "neither" : "both");
     NVDP_RETURN_IF_FAILED(nvdp__sanitize_source_check(ctx, &options->source));
     if (options->source.task != NULL && options->out == NULL)

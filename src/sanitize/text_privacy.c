@@ -91,7 +91,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return NVDP_OK; /* for a run, or not yet read from the folder */
     if ((options->model == NULL) == (options->sanitizer.vectors == NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "model or vectors: expected exactly one of these options, found %s",
+                          "{model} or {vectors}: expected exactly one of these options, found %s",
                           options->model == NULL ? "neither" : "both");
     NVDP_RETURN_IF_FAILED(check_texts(ctx, &options->texts));
     return nvdp__sanitizer_check(ctx, &options->sanitizer);

@@ -206,11 +206,11 @@ static nvdp_status open_run(struct export *export) {
     if (model->info.nvib.query == NVDP__QUERY_CLEAN)
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "%s: a model with query clean reads un-noised states, so a sample alone "
-                          "is not enough; train with query sampled",
+                          "is not enough; train with {query} sampled",
                           export->options->run);
     if (export->options->grid == NVDP__GRID_FLOAT16 && nvdp__clips_sequence(&model->info.nvib.clip))
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "grid: expected fixed for a model with clip_sequence %g, whose bound "
+                          "{grid}: expected fixed for a model with {clip-sequence} %g, whose bound "
                           "requires exact noise, found float16",
                           model->info.nvib.clip.sequence);
     return NVDP_OK;
@@ -258,7 +258,7 @@ static nvdp_status load_texts(struct export *export) {
         }
         if (export->parts == 0)
             NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                                "splits: expected at least one split, found none"));
+                                "{splits}: expected at least one split, found none"));
     }
     bool labeled = false;
     for (size_t i = 0; i < export->parts; i++) {
@@ -581,7 +581,7 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
         nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
     if (options->receiver != NULL && sodium_is_zero(export->receiver, sizeof export->receiver))
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                          "receiver: expected a name, found an empty one");
+                          "{receiver}: expected a name, found an empty one");
     const struct nvdp__ledger_names names = {
         .person = (const nvdp__text_hash *)export->person,
         .receiver = options->receiver != NULL ? export->receiver : NULL,

@@ -161,8 +161,9 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__export_options *options = values;
     NVDP_RETURN_IF_FAILED(check_model(ctx, options));
     if (options->input == NULL && options->splits == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "input or splits: expected exactly one of these options, found neither");
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "{input} or {splits}: expected exactly one of these options, found neither");
     const char *id = options->model_id;
     if (id != NULL && (strlen(id) != NVDP__MODEL_ID_DIGITS ||
                        strspn(id, "0123456789abcdef") != NVDP__MODEL_ID_DIGITS))
@@ -171,11 +172,11 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "'%.64s'",
                           NVDP__MODEL_ID_DIGITS, id);
     if (!(options->order > 0))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number above 0, found %g",
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{order}: expected a number above 0, found %g",
                           options->order);
     if (!(options->delta > 0 && options->delta < 1))
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "delta: expected a number from 0 to 1, found %g",
-                          options->delta);
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{delta}: expected a number from 0 to 1, found %g", options->delta);
     if (options->no_ledger && (options->ledger != NULL || options->ledger_key != NULL))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {no-ledger} excludes {ledger} and {ledger-key}");
@@ -188,7 +189,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           "counted");
     if (!(options->person_epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "person-epsilon: expected a number of at least 0, found %g",
+                          "{person-epsilon}: expected a number of at least 0, found %g",
                           options->person_epsilon);
     if (options->person_epsilon > 0 && options->person == NULL)
         return nvdp__fail(
@@ -197,7 +198,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             "of each text");
     if (!(options->budget.epsilon >= 0))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                          "budget-epsilon: expected a number of at least 0, found %g",
+                          "{budget-epsilon}: expected a number of at least 0, found %g",
                           options->budget.epsilon);
     return NVDP_OK;
 }

@@ -108,7 +108,7 @@ static const struct nvdp_option option_rows[] = {
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct options *options = values;
     if (options->eval_labels != NULL && options->eval_file == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "eval_labels: needs eval_file");
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{eval-labels}: needs {eval-file}");
     return NVDP_OK;
 }
 

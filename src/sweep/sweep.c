@@ -46,6 +46,11 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "%s: expected the directory of a sweep or a new directory, found a run",
                             config->out));
+    if (config->grid == NULL && !nvdp__exists(kept))
+        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                            "{out}: expected the directory of a sweep, found %s without grid.json; "
+                            "a new sweep needs a file GRID.json",
+                            config->out));
     const char *path = config->grid != NULL ? config->grid : kept;
     NVDP_TRY(sweep_grid_read(ctx, path, &read));
     NVDP_TRY(sweep_grid_check_files(ctx, path, &read));

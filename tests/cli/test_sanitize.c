@@ -653,7 +653,7 @@ Test(sanitize, bad_input) {
     refused(2, "options --epsilon and --eta set the same option; keep one of them",
             "--task sst2 --data %s --vectors %s --mechanism santext --epsilon 2 --eta 2", task,
             words);
-    refused(2, "model or vectors: expected exactly one of these options, found both",
+    refused(2, "--model or --vectors: expected exactly one of these options, found both",
             "--task sst2 --data %s --vectors %s --model x " FAITHFUL, task, words);
     struct outcome outcome =
         program_expect(2, "sanitize --task sst2 --data %s --vectors %s %s --overwrite --out %s/.",
@@ -832,7 +832,7 @@ Test(sanitize, privacy_of_the_texts) {
     outcome =
         program_expect(2, "privacy --sanitizer santext --epsilon 1 --task sst2 --data %s", data);
     support_contains(outcome.err,
-                     "model or vectors: expected exactly one of these options, found neither");
+                     "--model or --vectors: expected exactly one of these options, found neither");
     program_release(&outcome);
 }
 

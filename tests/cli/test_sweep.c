@@ -57,6 +57,13 @@ Test(sweep, dry_run_prints_the_runs_and_writes_nothing) {
     program_release(&outcome);
 }
 
+Test(sweep, a_new_sweep_needs_a_grid) {
+    const char *out = support_scratch_path("new");
+    struct outcome outcome = program_expect(2, "sweep --out %s", out);
+    support_contains(outcome.err, "a new sweep needs a file GRID.json");
+    program_release(&outcome);
+}
+
 /* A notice that applies to every run is printed once. */
 Test(sweep, tells_a_note_once) {
     static const char of_train[] = "160 of 160 texts (100.0 %) are cut to 4 tokens";

@@ -616,7 +616,7 @@ Test(export, refuses_inexact_noise_where_a_bound_is_claimed) {
         .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 2, .epochs = 1};
     struct bench bench = bench_open(&clipped);
     set(&bench, "grid", "float16");
-    refused(&bench, NVDP_ERR_ARGUMENT, "grid: expected fixed for a model with clip_sequence 2");
+    refused(&bench, NVDP_ERR_ARGUMENT, "--grid: expected fixed for a model with --clip-sequence 2");
     cr_assert_not(nvdp__exists(bench.out));
     bench_close(&bench);
 }
@@ -630,7 +630,7 @@ Test(export, refuses_wrong_options) {
     set(&bench, "split", ",");
     refused(&bench, NVDP_ERR_ARGUMENT, "expected at least one");
     set(&bench, "split", NULL);
-    refused(&bench, NVDP_ERR_ARGUMENT, "input or splits");
+    refused(&bench, NVDP_ERR_ARGUMENT, "--input or --splits");
     set(&bench, "split", "test");
     set(&bench, "with-labels", "true");
     refused(&bench, NVDP_ERR_INPUT, "these texts have none");

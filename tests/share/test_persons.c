@@ -396,7 +396,8 @@ Test(persons, exports_say_what_the_ledger_lacks) {
         support_set(ctx, config, "receiver",
                     ((const char *const[]){"", " \t", "\u00a0\u200b"})[blank]);
         cr_expect_eq(nvdp_export(ctx, config, NULL), NVDP_ERR_ARGUMENT);
-        support_contains(nvdp_context_error(ctx), "receiver: expected a name, found an empty one");
+        support_contains(nvdp_context_error(ctx),
+                         "--receiver: expected a name, found an empty one");
     }
     nvdp_config_free(config);
     nvdp_context_free(ctx);
