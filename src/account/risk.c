@@ -324,8 +324,9 @@ static void write_all(const void *statement, FILE *to) {
     fputs(
         "Not covered: what the starting model knew of the examples; other models made from them "
         "(folds, seeds, a sweep), whose epsilons add up; choices made by looking at them "
-        "(settings, an epoch, a vocabulary); other people's texts with the same facts; timing and "
-        "memory; the texts that the finished model is given.",
+        "(settings, an epoch, a vocabulary); copies of an example, or several examples of one "
+        "person, which are a group of a larger epsilon; other people's texts with the same facts; "
+        "timing and memory; the texts that the finished model is given.",
         to);
 }
 

@@ -90,7 +90,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
     nvdp__snprintf(example, sizeof example,
                    nvdp__next_sentence(t->config.objective)
                        ? "one pair of neighboring parts of one document, with at most %zu tokens, "
-                         "in either order%s (no text is in two pairs; a document of k pairs is "
+                         "in either order%s (no part is in two pairs; a document of k pairs is "
                          "protected as a group of k examples)"
                        : "one window of at most %zu tokens of one document%s (a document of k "
                          "windows is protected as a group of k examples)",

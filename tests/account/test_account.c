@@ -501,6 +501,7 @@ Test(account, statement) {
                                         "zero-out",
                                         "order 19",
                                         "4 workers",
+                                        "copies of an example, or several examples of one person",
                                         ("If any of these follows from the number of "
                                          "examples N, then N is public")};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
