@@ -382,6 +382,25 @@ bool nvdp__same_file(const char *p, const char *q) {
            a.st_ino == b.st_ino;
 }
 
+bool nvdp__same_content(const char *p, const char *q) {
+    struct stat a, b;
+    char from_p[BUFSIZ], from_q[BUFSIZ];
+    if (nvdp__same_file(p, q)) return true;
+    if (p == NULL || q == NULL || stat(p, &a) != 0 || stat(q, &b) != 0 || !S_ISREG(a.st_mode) ||
+        !S_ISREG(b.st_mode) || a.st_size != b.st_size)
+        return false;
+    FILE *of_p = fopen(p, "rb"), *of_q = fopen(q, "rb");
+    bool same = of_p != NULL && of_q != NULL;
+    size_t read = 1;
+    while (same && read > 0) {
+        read = fread(from_p, 1, sizeof from_p, of_p);
+        same = fread(from_q, 1, sizeof from_q, of_q) == read && memcmp(from_p, from_q, read) == 0;
+    }
+    if (of_p != NULL) fclose(of_p);
+    if (of_q != NULL) fclose(of_q);
+    return same;
+}
+
 nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,
                               const char *in) {
     struct stat info;

@@ -86,6 +86,8 @@ bool nvdp__exists(const char *path);
 bool nvdp__is_directory(const char *path);
 /* True if both exist and are the same file or folder, whatever their names; NULL: no file. */
 bool nvdp__same_file(const char *p, const char *q);
+/* True also if one file is a copy of the other. Reads both if their sizes are equal. */
+bool nvdp__same_content(const char *p, const char *q);
 /* Fails with NVDP_ERR_ARGUMENT, naming the option of `out`, if writing `out` would replace its
  * own input; NULL: no file. */
 nvdp_status nvdp__refuse_same(struct nvdp_context *ctx, const char *option, const char *out,

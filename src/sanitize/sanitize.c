@@ -776,11 +776,11 @@ static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_s
                       task != NULL ? task : "but these texts belong to none");
 }
 
-/* Returns true if the file whose words are the vocabulary is one of those that are privatized. */
+/* Returns true if the file is one of those that are privatized, or a copy. */
 static bool is_own_file(const struct sanitize *work, const char *path) {
     bool own = false;
     for (size_t i = 0; i < SPLITS; i++)
-        own = own || nvdp__same_file(work->part[i].path, path);
+        own = own || nvdp__same_content(work->part[i].path, path);
     return own;
 }
 

@@ -437,7 +437,7 @@ cleanup:
     return status;
 }
 
-/* Sets *own to whether the file at `path` has the texts of a split. */
+/* Sets *own to whether the file at `path` has the texts of a split, also as a copy. */
 static nvdp_status has_own_texts(struct nvdp_context *ctx, const struct nvdp__run *run,
                                  const char *data, const char *path, bool *own) {
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
@@ -447,7 +447,7 @@ static nvdp_status has_own_texts(struct nvdp_context *ctx, const struct nvdp__ru
     for (int s = 0; s <= NVDP_SPLIT_TEST_MISMATCHED; s++) {
         char *split = NULL;
         if (nvdp__task_find(NULL, &layout, config.directory, (enum nvdp_split)s, &split) == NVDP_OK)
-            *own = *own || nvdp__same_file(split, path);
+            *own = *own || nvdp__same_content(split, path);
         free(split);
     }
     return NVDP_OK;

@@ -351,16 +351,23 @@ Test(sanitize, plus_says_what_it_gives_up) {
                      " and which of them are sensitive, even if they were made from these texts");
     json_decref(object);
     program_release(&outcome);
-    /* the private file in place of a public one */
-    const char *text = support_scratch_path("plus.txt");
+    /* the private file, or a copy, in place of a public one; another file of the same size */
+    const char *text = support_scratch_path("plus.txt"), *from[] = {text, "copy.txt", "other.txt"};
     support_write_text(text, "the film\nthe plot\n");
-    outcome = program_expect(0,
-                             "sanitize --text %s --vectors %s --mechanism santext-plus --eta "
-                             "1.2345612 --sensitive 0.5 --sensitive-from %s --out %s",
-                             text, table(), text, support_scratch_path("plus.out"));
-    support_contains(outcome.out, "counted on the private texts: that choice is not private.");
-    support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
-    program_release(&outcome);
+    for (int i = 0; i < 3; i++) {
+        if (i > 0) from[i] = support_scratch_path(from[i]);
+        if (i > 0)
+            support_write_text(from[i], i == 1 ? "the film\nthe plot\n" : "the plot\nthe film\n");
+        outcome =
+            program_expect(0,
+                           "sanitize --text %s --vectors %s --mechanism santext-plus --eta "
+                           "1.2345612 --sensitive 0.5 --sensitive-from %s --overwrite --out %s",
+                           text, table(), from[i], support_scratch_path("plus.out"));
+        (i < 2 ? support_contains : support_lacks)(
+            outcome.out, "counted on the private texts: that choice is not private.");
+        support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
+        program_release(&outcome);
+    }
     /* nothing is given up if all tokens are sensitive */
     outcome = program_expect(0,
                              "sanitize --text %s --vectors %s --mechanism santext-plus --eta 1 "
