@@ -22,8 +22,7 @@ study = Study(__file__, "Privacy-preserving BERT (Qu et al. 2021), table by tabl
     "pairs": (10000, "training pairs of QQP"),
     "seeds": (1, "seeds of the training"),
     "steps": (100, "pretraining steps of 32 windows of 64 tokens"),
-    "adapted": ("7,14,20,27,32,38", "etas of Table 6 that are run, separated by commas"),
-    "adapted_text": ("7,20,27,38", "etas of Table 7 that are run, separated by commas"),
+    "adapted": ("7,14,20,27,32,38", "etas of Tables 6 and 7 that are run, separated by commas"),
 })
 ETAS = {7: 50, 14: 75, 20: 100, 27: 125, 32: 150, 38: 175}  # ours: published
 SENTENCE = "the harbor was quiet and the fishermen told a sad story about winter"
@@ -260,9 +259,9 @@ PAPER7 = {"sst2": {50: (.4920, .5218, .5310, .5092), 75: (.5906, .5963, .5734, .
                   125: (.8274, .8346, .8362, .8351), 150: (.8759, .8790, .8801, .8791), 175: (.8976, .8997, .8994, .8990)}}
 
 
-def adapted(noise, task, paper, wanted, note=""):
-    """Makes Table 6 or 7: the encoder as it is and pretrained with each objective, at the etas `wanted`."""
-    wanted = [int(eta) for eta in wanted.split(",")]
+def adapted(noise, task, paper, note=""):
+    """Makes Table 6 or 7: the encoder as it is and pretrained with each objective."""
+    wanted = [int(eta) for eta in study.options.adapted.split(",")]
     if not set(wanted) <= set(ETAS):
         raise SystemExit("run.py: etas %s: expected some of %s" % (wanted, list(ETAS)))
     paper, training = paper[task], hours_of("bert", task)
@@ -322,25 +321,25 @@ def pretrained_longer():
 @study.table
 def table6(study):
     """Table 6: privacy-adaptive pretraining, token representation, SST-2"""
-    return adapted("laplace", "sst2", PAPER6, study.options.adapted, pretrained_longer())
+    return adapted("laplace", "sst2", PAPER6, pretrained_longer())
 
 
 @study.table
 def table7(study):
     """Table 7: privacy-adaptive pretraining, text-to-text, SST-2"""
-    return adapted("laplace-nearest", "sst2", PAPER7, study.options.adapted_text, "Published gains at text-to-text are .002 to .023 where anything is learned.")
+    return adapted("laplace-nearest", "sst2", PAPER7, "Published gains at text-to-text are .002 to .023 where anything is learned.")
 
 
 @study.table
 def table6_qqp(study):
     """Table 6: privacy-adaptive pretraining, token representation, QQP"""
-    return adapted("laplace", "qqp", PAPER6, study.options.adapted)
+    return adapted("laplace", "qqp", PAPER6)
 
 
 @study.table
 def table7_qqp(study):
     """Table 7: privacy-adaptive pretraining, text-to-text, QQP"""
-    return adapted("laplace-nearest", "qqp", PAPER7, study.options.adapted_text)
+    return adapted("laplace-nearest", "qqp", PAPER7)
 
 
 def geometry():
