@@ -306,7 +306,7 @@ struct nvdp_text_attack {
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,
- * seeds, prior, beam, releases (for nearest, language and informed), shared; tokens, steps, attacked,
+ * seeds, prior, beam, releases (not for token and invert), shared; tokens, steps, attacked,
  * public-posteriors, encoder, surrogate, aligned (for invert); members, shadows, shadow-runs (for membership).
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
