@@ -275,8 +275,6 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     json_t *found = NULL;
     char *folder = nvdp__join(gate->ctx, gate->options.target, "model"), *text = NULL;
     NVDP_TRY(NVDP__MADE(folder));
-    if (gate->uncounted[0] != '\0')
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
     NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
     NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
     NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
@@ -454,8 +452,6 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     struct nvdp_ledger_summary found = gate->ledger;
     char *path = ledger_of(gate);
     NVDP_TRY(NVDP__MADE(path));
-    if (gate->uncounted[0] != '\0')
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                             "%s: expected the ledger of the releases, found none; export first, or "
@@ -652,6 +648,8 @@ static nvdp_status measure_source(const struct gate *gate, const struct nvdp__ga
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "a shared file alone cannot show it: name the run, and the file with "
                           "{shared}");
+    if (gate->uncounted[0] != '\0') /* an unknown number of samples */
+        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted);
     if (strcmp(source, "attack") == 0) return measure_attack(gate, check, to);
     if (strcmp(source, "privacy") == 0)
         return measure_privacy(gate, needs_exact(gate), &to->result);
