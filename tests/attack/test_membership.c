@@ -156,6 +156,33 @@ Test(membership, of_no_information_is_chance) {
     nvdp_context_free(ctx);
 }
 
+/* The interval of a TPR holds at exactly its FPR: each end fails in at most 1 of 40 cases, 24 of 300 by chance. Scores
+ * are normal, and 1.5 apart. */
+Test(membership, of_a_rate_covers_the_threshold) {
+    struct nvdp_context *ctx = support_context();
+    enum { DRAWS = 300, N = 1000 };
+    const struct nvdp__noise noise = {.seed = 5};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    double in[N], out[N];
+    const double want = phi(-2.3263478740408408 + 1.5);
+    size_t below = 0, above = 0;
+    for (int draw = 0; draw < DRAWS; draw++) {
+        for (size_t i = 0; i < N; i++) {
+            in[i] = 1.5 + nvdp__stream_normal(&stream);
+            out[i] = nvdp__stream_normal(&stream);
+        }
+        struct nvdp__text_attack a = compare(ctx, N, in, N, out, NULL);
+        const struct nvdp_text_score *tpr =
+            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_TPR_PERCENT);
+        below += tpr->interval.high < want;
+        above += tpr->interval.low > want;
+        cr_expect(tpr->interval.low > 0 && tpr->interval.high < .5);
+        free(a.score);
+    }
+    cr_expect(below <= 24 && above <= 24, "%zu and %zu", below, above);
+    nvdp_context_free(ctx);
+}
+
 /* Ties count half; without an error the interval is that of a share. */
 Test(membership, of_perfect_and_equal_scores) {
     struct nvdp_context *ctx = support_context();
