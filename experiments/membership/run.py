@@ -5,7 +5,7 @@ Is a text in a shared file, or in the training set of a model? SST-2, one seed; 
 public texts, and none of the other texts of the file. Its score of a text compares how likely the samples are if one of them is of this text, and if all
 are of public texts. TPR: the share of the texts in the file that the attacker finds, at the threshold that a share FPR of the compared scores exceeds.
 *Release* compares the texts of the file with other texts. *Replaced* compares each text of the file with itself, scored on the file that has a sample of a
-public text in its place. Intervals are over texts: 95 % for AUC and balanced accuracy, 97.5 % for a TPR, because its FPR is estimated as well. Proven: no
+public text in its place. Intervals are over texts: 95 % for AUC and balanced accuracy, 97.5 % for a TPR at its threshold, whose FPR is estimated as well. Proven: no
 attacker exceeds this for a text against another text in its place, as in *replaced*. It is no bound for lists of other texts. The bound beside a measured
 TPR uses the upper limit of the FPR's interval. Proven bounds are rounded up. *Without noise* shows only that texts have different posteriors."""
 import math

@@ -270,7 +270,8 @@ struct nvdp_text_score {
     char observed[16];
     enum nvdp_text_metric metric; /**< kind of score */
     double value;                 /**< over all texts and seeds; NaN: there was nothing to guess */
-    /** 95 % interval over texts and seeds; with one seed, over texts only. 97.5 % for rates of membership. */
+    /** 95 % interval over texts and seeds; with one seed, over texts only. For rates of membership it covers the choice
+     * of the threshold, so its ends can be 0 and 1. */
     struct nvdp_interval interval;
     /** Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and
      * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length and each
@@ -306,7 +307,7 @@ struct nvdp_text_attack {
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,
- * seeds, prior, beam, releases (for nearest, language and informed), shared; tokens, steps, attacked,
+ * seeds, prior, beam, releases (not for token and invert), shared; tokens, steps, attacked,
  * public-posteriors, encoder, surrogate, aligned (for invert); members, shadows, shadow-runs (for membership).
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()

@@ -105,7 +105,7 @@ static void head(const struct nvdp__attacked *attacked, const void *of, FILE *to
         nvdp__print_row(
             to, "proven", "TPR at most %s at FPR 1 %%, %s at FPR 0.1 %%: %s",
             nvdp__share_bound(text[0], found->tpr[0]), nvdp__share_bound(text[1], found->tpr[1]),
-            training       ? "a text in the training set, or nothing in its place"
+            training       ? "a text in the training set, or any other text in its place"
             : file != NULL ? "a text in the file, or any other text in its place; this file alone"
                            : "a text in the file, or any other text in its place");
     if (!training)

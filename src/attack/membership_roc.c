@@ -150,22 +150,51 @@ static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed
     return NVDP_OK;
 }
 
-/* With n other texts, the threshold is the score of which k = rate n of them are above.  Its true FPR is at most the
- * upper limit of Clopper & Pearson for k of n (it is a quantile of Beta(k + 1, n - k)); the bound is the TPR that is
- * proven at this limit.  Both limits, of the TPR and of the FPR, are ends of 97.5 % intervals: one of them fails in at
- * most 1 of 40 cases, as the lower end of one 95 % interval.  If rate n < 1, the rate cannot be measured. */
+/* Returns the number of members whose scores are above that of the k-th other text from the top, or at least it. */
+static size_t members_above(const size_t count[2], const double *in, const double *sorted, size_t k,
+                            bool equal) {
+    const double score = sorted[count[0] - k];
+    size_t found = 0;
+    for (size_t i = 0; i < count[1]; i++)
+        found += equal ? in[i] >= score : in[i] > score;
+    return found;
+}
+
+/* Sets the interval of the TPR at exactly this FPR.  The FPR of a threshold is known by Clopper & Pearson's limits
+ * alone, as a quantile of Beta: the ends are those of the TPR at the thresholds whose FPR is surely at most, and at
+ * least, the rate.  All limits are of 97.5 % intervals, so each end fails in at most 1 of 40 cases. */
+static void cover_rate(struct nvdp__text_attack *a, double rate, const size_t count[2],
+                       const double *in, const double *sorted) {
+    struct nvdp_interval *out = &a->score[a->scores - 1].interval;
+    size_t few = 0, many = 1;
+    *out = (struct nvdp_interval){0, 1};
+    while (few < count[0] && nvdp__interval_share(OF_TWO, count[0], few).high <= rate)
+        few++;
+    while (many <= count[0] && nvdp__interval_share(OF_TWO, count[0], many).low < rate)
+        many++;
+    if (few > 0)
+        out->low =
+            nvdp__interval_share(OF_TWO, count[1], members_above(count, in, sorted, few, false))
+                .low;
+    if (many <= count[0])
+        out->high =
+            nvdp__interval_share(OF_TWO, count[1], members_above(count, in, sorted, many, true))
+                .high;
+}
+
+/* With n other texts, the threshold is the score of which k = rate n of them are above.  The bound is the TPR that is
+ * proven at the upper limit of its FPR, which is more than the interval needs.  If rate n < 1, the rate cannot be
+ * measured. */
 static nvdp_status add_rate(struct nvdp__text_attack *a, enum nvdp__observed observed, double rate,
                             enum nvdp_text_metric metric, const size_t count[2],
                             const double *const score[2], const double *sorted,
                             const struct nvdp__tradeoff *proven) {
     const size_t k = (size_t)(rate * (double)count[0] * (1 + 1e-12));
     if (k < 1) return nvdp__add_value(a, observed, metric, NAN, NAN, 0);
-    const double threshold = sorted[count[0] - 1 - k];
-    const size_t hits = count_above(count[1], score[1], 0, 1, threshold);
-    const struct nvdp_interval interval = nvdp__interval_share(OF_TWO, count[1], hits);
+    const size_t hits = members_above(count, score[1], sorted, k + 1, false);
     NVDP_RETURN_IF_FAILED(
         nvdp__add_value(a, observed, metric, (double)hits / (double)count[1], 0, 0));
-    set_interval(a, interval.low, interval.high);
+    cover_rate(a, rate, count, score[1], sorted);
     if (proven == NULL) return NVDP_OK;
     const double most = nvdp__interval_share(OF_TWO, count[0], k).high;
     nvdp__bound_score(a, most, nvdp__tradeoff_tpr(proven, most));

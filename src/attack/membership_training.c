@@ -406,18 +406,19 @@ cleanup:
 
 /* --- what is proven --- */
 
-/* For a text that is in the training set, or nothing in its place: the accountant's epsilon at its delta.  Its mu is
- * numerical, so it proves nothing. */
+/* A held-out text was not left out: another text has its place in training. So the epsilon is that of replacing an
+ * example, not of leaving it out (zero-out), and nothing is proven for noise from a seed, which attackers may know. The
+ * accountant's mu is numerical, so it proves nothing. */
 static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
     *proven = (struct nvdp__tradeoff){.mu = INFINITY};
     nvdp__membership_proven(proven, INFINITY, NAN, out);
     NVDP_RETURN_IF_FAILED(nvdp_training_privacy(t->ctx, t->name, &training, NULL));
-    if (training.account != NULL) {
-        nvdp__tradeoff_add(proven, training.account->pld_epsilon, training.account->delta);
-        nvdp__membership_proven(proven, training.account->pld_epsilon, training.account->delta,
-                                out);
+    if (training.account != NULL && !training.seeded) {
+        const double epsilon = training.risk->replaced_epsilon, delta = training.risk->delta;
+        nvdp__tradeoff_add(proven, epsilon, delta);
+        nvdp__membership_proven(proven, epsilon, delta, out);
     }
     nvdp_training_privacy_free(&training);
     return NVDP_OK;

@@ -90,27 +90,32 @@ static nvdp_status reserve(struct reader *r) {
     return NVDP__NEW(a->ctx, r->z, nvdp__max_rows(a) * (set->dim + 1));
 }
 
-/* Computes x [texts, width] for the first texts of a corpus.  The last column is 1. */
+/* Computes x [texts, width] for the first texts of a corpus: the mean over all releases of a text.  The last column is
+ * 1. */
 static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__observed observed,
                  uint64_t seed, uint32_t draw, size_t texts, double *x) {
     const struct nvdp_posteriors *set = corpus->set;
     const size_t p = set->dim, kappa = (size_t)set->kappa, prior = set->alpha != NULL ? kappa : 0;
+    const uint32_t releases =
+        observed == NVDP__OBSERVED_RELEASE ? (uint32_t)r->attack->options->releases : 1;
     for (size_t i = 0; i < texts; i++) {
         const size_t rows = nvdp__release_rows(set, i);
         double *to = x + i * r->width, *log_pi = r->z + rows * p, own = 0;
         memset(to, 0, r->width * sizeof *to);
         to[r->width - 1] = 1;
-        nvdp__observe(corpus, observed, seed, draw, i, rows, r->z, log_pi);
         for (size_t k = 0; k < rows; k++)
             own += r->own[k];
-        for (size_t k = 0; k < rows; k++) {
-            const double weight = own > 0 ? r->own[k] / own : 0;
-            const double share = set->alpha != NULL ? exp(log_pi[k]) : 0;
-            const bool first = k >= prior && k < prior + kappa;
-            for (size_t d = 0; d < p; d++) {
-                to[d] += weight * r->z[k * p + d];
-                if (first) to[p + d] += r->z[k * p + d] / (double)kappa;
-                if (set->alpha != NULL) to[2 * p + d] += share * r->z[k * p + d];
+        for (uint32_t n = 0; n < releases; n++) {
+            nvdp__observe(corpus, observed, seed, draw * releases + n, i, rows, r->z, log_pi);
+            for (size_t k = 0; k < rows; k++) {
+                const double weight = own > 0 ? r->own[k] / own / releases : 0;
+                const double share = set->alpha != NULL ? exp(log_pi[k]) / releases : 0;
+                const bool first = k >= prior && k < prior + kappa;
+                for (size_t d = 0; d < p; d++) {
+                    to[d] += weight * r->z[k * p + d];
+                    if (first) to[p + d] += r->z[k * p + d] / (double)kappa / releases;
+                    if (set->alpha != NULL) to[2 * p + d] += share * r->z[k * p + d];
+                }
             }
         }
     }
@@ -465,12 +470,12 @@ cleanup:
     return status;
 }
 
-const struct nvdp__attack nvdp__attack_row_bag = {.learn = attack_bag,
-                                                  .attacker = NVDP_ATTACKER_BAG,
-                                                  .options = nvdp__learner_options,
-                                                  NVDP__LEARNER};
+static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", NULL};
+
+const struct nvdp__attack nvdp__attack_row_bag = {
+    .learn = attack_bag, .attacker = NVDP_ATTACKER_BAG, .options = options, NVDP__LEARNER};
 
 const struct nvdp__attack nvdp__attack_row_attribute = {.learn = attack_attribute,
                                                         .attacker = NVDP_ATTACKER_ATTRIBUTE,
-                                                        .options = nvdp__learner_options,
+                                                        .options = options,
                                                         NVDP__LEARNER};

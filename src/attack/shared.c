@@ -224,6 +224,11 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
             ctx, NVDP_ERR_ARGUMENT,
             "%s: expected at least 2 texts and 1 to %zu releases, found %zu texts and %zu releases",
             s->path, shape->samples, set->texts, s->releases);
+    if (s->releases < shape->samples)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%s: each guess reads %zu of the file's %zu samples of a text; an attacker who "
+                  "reads all of them can find more (%s)",
+                  s->path, s->releases, shape->samples, nvdp__as_option(ctx, "releases").text);
     return check_samples(ctx, set, s);
 }
 

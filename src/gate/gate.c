@@ -275,8 +275,6 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     json_t *found = NULL;
     char *folder = nvdp__join(gate->ctx, gate->options.target, "model"), *text = NULL;
     NVDP_TRY(NVDP__MADE(folder));
-    if (gate->uncounted[0] != '\0')
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
     NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
     NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
     NVDP_TRY(nvdp_certificate_json(gate->ctx, &certificate, &text));
@@ -454,8 +452,6 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     struct nvdp_ledger_summary found = gate->ledger;
     char *path = ledger_of(gate);
     NVDP_TRY(NVDP__MADE(path));
-    if (gate->uncounted[0] != '\0')
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted));
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                             "%s: expected the ledger of the releases, found none; export first, or "
@@ -537,6 +533,23 @@ static nvdp_status set_taken(struct nvdp_config *config, const struct nvdp_attac
     return nvdp__gate_takes(attack, name) ? set(config, name, value) : NVDP_OK;
 }
 
+/* Returns the number of samples of a text that an attack reads together: those that its own options set, those of
+ * the file or of the gate, or one if it cannot read more. SIZE_MAX: it attacks training, not samples. */
+static size_t samples_read(const struct gate *gate, const struct nvdp__gate_check *check) {
+    const struct nvdp_attack_info *attack = &check->attack;
+    const json_t *own = json_object_get(check->options, "releases");
+    const char *members = json_string_value(json_object_get(check->options, "members"));
+    char text[NVDP__REASON];
+    if (attack->target == NVDP_ATTACK_MODEL ||
+        (members != NULL && strcmp(members, "training") == 0))
+        return SIZE_MAX;
+    if (own != NULL && nvdp__gate_option(own, sizeof text, text)) return strtoul(text, NULL, 10);
+    if (!nvdp__gate_takes(attack, "releases")) return 1;
+    return gate->options.shared != NULL && nvdp__gate_takes(attack, "shared")
+               ? nvdp__max(gate->file.samples, (size_t)1)
+               : gate->releases;
+}
+
 static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
                                  struct nvdp_config **out) {
     nvdp_status status = NVDP_OK;
@@ -556,8 +569,9 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     if (nvdp__gate_takes(attack, "limit"))
         NVDP_TRY(set_number(config, "limit", (double)options->limit));
     if (nvdp__gate_takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
-    if (nvdp__gate_takes(attack, "releases") && options->shared == NULL)
-        NVDP_TRY(set_number(config, "releases", (double)gate->releases));
+    const size_t samples = samples_read(gate, check);
+    if (nvdp__gate_takes(attack, "releases") && samples != SIZE_MAX)
+        NVDP_TRY(set_number(config, "releases", (double)samples));
     json_object_foreach((json_t *)check->options, key, value) {
         char text[NVDP__REASON];
         nvdp__gate_option(value, sizeof text, text);
@@ -575,6 +589,11 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
     struct nvdp_config *config = NULL;
     struct nvdp_attack_result *result = NULL;
     char *text = NULL, *verdict = NULL;
+    const size_t samples = samples_read(gate, check);
+    if (samples < gate->releases)
+        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                            "the attack reads %zu of the %zu samples of a text that count", samples,
+                            gate->releases));
     NVDP_TRY(attack_config(gate, check, &config));
     NVDP_TRY(nvdp_attack(gate->ctx, config, &result));
     NVDP_TRY(nvdp_attack_json(gate->ctx, result, &text));
@@ -629,6 +648,8 @@ static nvdp_status measure_source(const struct gate *gate, const struct nvdp__ga
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "a shared file alone cannot show it: name the run, and the file with "
                           "{shared}");
+    if (gate->uncounted[0] != '\0') /* an unknown number of samples */
+        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->uncounted);
     if (strcmp(source, "attack") == 0) return measure_attack(gate, check, to);
     if (strcmp(source, "privacy") == 0)
         return measure_privacy(gate, needs_exact(gate), &to->result);

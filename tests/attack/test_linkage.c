@@ -398,6 +398,12 @@ Test(pair, texts_that_lengths_tell_apart_are_refused) {
     nvdp_context_free(ctx);
 }
 
+/* Counts the warnings about samples that are not read. */
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    *(int *)user += level == NVDP_LOG_WARNING &&
+                    strstr(message, "each guess reads 2 of the file's 10 samples") != NULL;
+}
+
 /* Samples of a file give the same results as drawn ones: the intervals overlap (at double width, each misses in one
  * of 10^5).  A file without some of the texts is refused. */
 Test(linkage, of_a_shared_file) {
@@ -406,7 +412,9 @@ Test(linkage, of_a_shared_file) {
         {.method = NVDP_METHOD_NVDP, .policy = NVDP_LENGTH_PUBLIC, .epochs = 1}};
     for (size_t c = 0; c < 2; c++) {
         const bool float16 = c == 1;
+        int warned = 0;
         struct nvdp_context *ctx = support_context();
+        nvdp_context_set_log(ctx, hear, &warned);
         const char *run = task_run(ctx, "run", &choices[c], NULL);
         const char *file = support_scratch_path("shared.h5");
         struct nvdp_config *config = NULL;
@@ -439,6 +447,7 @@ Test(linkage, of_a_shared_file) {
         /* some of the file's texts; one that is missing; selection by ids alone */
         set->texts--;
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);
+        cr_expect_eq(warned, 1);
         cr_expect_eq(shared.trials, TASK_DEV - 1);
         set->id[3] = 1000; /* a missing text is left out */
         cr_expect_eq(nvdp_attack_shared(ctx, set, file, 10, &shared), NVDP_OK);

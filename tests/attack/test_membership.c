@@ -156,6 +156,33 @@ Test(membership, of_no_information_is_chance) {
     nvdp_context_free(ctx);
 }
 
+/* The interval of a TPR holds at exactly its FPR: each end fails in at most 1 of 40 cases, 24 of 300 by chance. Scores
+ * are normal, and 1.5 apart. */
+Test(membership, of_a_rate_covers_the_threshold) {
+    struct nvdp_context *ctx = support_context();
+    enum { DRAWS = 300, N = 1000 };
+    const struct nvdp__noise noise = {.seed = 5};
+    struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+    double in[N], out[N];
+    const double want = phi(-2.3263478740408408 + 1.5);
+    size_t below = 0, above = 0;
+    for (int draw = 0; draw < DRAWS; draw++) {
+        for (size_t i = 0; i < N; i++) {
+            in[i] = 1.5 + nvdp__stream_normal(&stream);
+            out[i] = nvdp__stream_normal(&stream);
+        }
+        struct nvdp__text_attack a = compare(ctx, N, in, N, out, NULL);
+        const struct nvdp_text_score *tpr =
+            score_of(a.score, a.scores, "release", NVDP_TEXT_METRIC_TPR_PERCENT);
+        below += tpr->interval.high < want;
+        above += tpr->interval.low > want;
+        cr_expect(tpr->interval.low > 0 && tpr->interval.high < .5);
+        free(a.score);
+    }
+    cr_expect(below <= 24 && above <= 24, "%zu and %zu", below, above);
+    nvdp_context_free(ctx);
+}
+
 /* Ties count half; without an error the interval is that of a share. */
 Test(membership, of_perfect_and_equal_scores) {
     struct nvdp_context *ctx = support_context();
@@ -413,7 +440,7 @@ enum { MEMORIZED = 120 };
 
 /* Trains on different texts whose labels are random, or (`learnable`) name their last word. */
 static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable, double lr,
-                      double dp_noise, enum nvdp_protocol protocol) {
+                      double dp_noise, uint64_t seed, enum nvdp_protocol protocol) {
     struct task task = task_make(ctx);
     const struct nvdp__noise noise = {.seed = 3};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
@@ -450,7 +477,7 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
     if (dp_noise > 0) {
         config.dp.noise = dp_noise;
         config.dp.batch = 8;
-        config.dp.insecure_seed = 5;
+        config.dp.insecure_seed = seed;
     }
     task_train(ctx, &config);
     return run;
@@ -459,7 +486,7 @@ static char *train_on(struct nvdp_context *ctx, const char *name, bool learnable
 /* Memorized labels are found by loss, and by shadow runs, which a second attack uses again.  Nothing is proven. */
 Test(membership, of_memorized_texts) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "overfit", false, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
+    char *run = train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
     json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "4"}};
     cr_assert_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_OK, "%s",
@@ -489,15 +516,15 @@ Test(membership, of_memorized_texts) {
     json_decref(report);
 
     /* a folder of other runs: the run was trained again with another option; options that do not fit */
-    train_on(ctx, "overfit", false, 4e-3, 0, NVDP_PROTOCOL_HOLDOUT);
+    train_on(ctx, "overfit", false, 4e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
     cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), ".shadows/1: expected shadow run of");
     support_contains(nvdp_context_error(ctx), "with --lr 0.004, found 0.005; remove the folder");
-    train_on(ctx, "overfit", false, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT);
+    train_on(ctx, "overfit", false, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
     static const char *const one[][2] = {{"members", "training"}, {"shadows", "1"}};
     cr_expect_eq(attack(ctx, run, one, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shadows: expected 0 or at least 2, found 1");
-    char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, NVDP_PROTOCOL_HOLDOUT);
+    char *other = train_on(ctx, "overfit.shadows/2", true, 5e-3, 0, 0, NVDP_PROTOCOL_HOLDOUT);
     cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "2: expected shadow run of");
     static const char *const shared[][2] = {{"members", "training"}, {"shared", "x.h5"}};
@@ -509,7 +536,7 @@ Test(membership, of_memorized_texts) {
     static const char *const delta[][2] = {{"members", "training"}, {"delta", "1e-6"}};
     cr_expect_eq(attack(ctx, other, delta, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "delta: expected none");
-    char *dev = train_on(ctx, "dev", true, 5e-3, 0, NVDP_PROTOCOL_DEV);
+    char *dev = train_on(ctx, "dev", true, 5e-3, 0, 0, NVDP_PROTOCOL_DEV);
     cr_expect_eq(attack(ctx, dev, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(ctx), "shadows: expected a run whose train file");
     nvdp_context_free(ctx);
@@ -519,7 +546,7 @@ Test(membership, of_memorized_texts) {
 Test(membership, of_texts_that_generalize) {
     struct nvdp_context *ctx = support_context();
     for (int dev = 0; dev < 2; dev++) {
-        char *verdict = NULL, *run = train_on(ctx, "general", true, 5e-3, 0,
+        char *verdict = NULL, *run = train_on(ctx, "general", true, 5e-3, 0, 0,
                                               dev ? NVDP_PROTOCOL_DEV : NVDP_PROTOCOL_HOLDOUT);
         json_t *report = NULL;
         static const char *const option[][2] = {{"members", "training"}, {"limit", "22"}};
@@ -535,29 +562,40 @@ Test(membership, of_texts_that_generalize) {
     nvdp_context_free(ctx);
 }
 
-/* Private training: the accountant's epsilon bounds the score, and is not exceeded.  Its held-out texts are those of a
- * shadow run too, so there are none. */
+/* Private training: the accountant's epsilon for one text in place of another bounds the score, and is not exceeded; noise
+ * from a seed proves nothing. Its held-out texts are those of a shadow run too, so there are none. */
 Test(membership, of_private_training) {
     struct nvdp_context *ctx = support_context();
-    char *run = train_on(ctx, "private", false, 5e-3, 4, NVDP_PROTOCOL_HOLDOUT), *verdict = NULL;
-    json_t *report = NULL;
     static const char *const option[][2] = {{"members", "training"}, {"shadows", "2"}};
-    cr_assert_eq(attack(ctx, run, option, 1, &report, &verdict), NVDP_OK, "%s",
-                 nvdp_context_error(ctx));
-    cr_expect_str_empty(verdict, "%s", verdict);
-    const double epsilon = json_number_value(json_object_get(report, "epsilon")),
-                 delta = json_number_value(json_object_get(report, "delta")),
-                 bound = number(report, "loss", "AUC", "bound");
-    cr_expect_gt(epsilon, 0);
-    cr_expect(!json_is_real(json_object_get(report, "mu")), "numerical, not proven");
-    cr_expect(bound > .5 && bound < 1, "%g", bound);
-    cr_expect_leq(number(report, "loss", "AUC", "interval"), bound);
-    struct nvdp__tradeoff proven = {.mu = INFINITY};
-    nvdp__tradeoff_add(&proven, epsilon, delta);
-    cr_expect_float_eq(bound, nvdp__tradeoff_auc(&proven), 1e-9);
-    free(verdict);
-    json_decref(report);
-    cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
-    support_contains(nvdp_context_error(ctx), "shadows: expected a run without private training");
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        char *run = train_on(ctx, "private", false, 5e-3, 4, seed, NVDP_PROTOCOL_HOLDOUT),
+             *verdict = NULL;
+        json_t *report = NULL;
+        struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+        cr_assert_eq(attack(ctx, run, option, 1, &report, &verdict), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_str_empty(verdict, "%s", verdict);
+        const double epsilon = json_number_value(json_object_get(report, "epsilon")),
+                     delta = json_number_value(json_object_get(report, "delta")),
+                     bound = number(report, "loss", "AUC", "bound");
+        cr_expect_eq(json_is_number(json_object_get(report, "epsilon")), seed == 0);
+        cr_expect(!json_is_real(json_object_get(report, "mu")), "numerical, not proven");
+        if (seed == 0) {
+            struct nvdp__tradeoff proven = {.mu = INFINITY};
+            cr_assert_eq(nvdp_training_privacy(ctx, run, &training, NULL), NVDP_OK);
+            cr_expect_eq(epsilon, training.risk->replaced_epsilon);
+            cr_expect_gt(epsilon, 1.9 * training.account->pld_epsilon);
+            cr_expect(bound > .5 && bound < 1, "%g", bound);
+            cr_expect_leq(number(report, "loss", "AUC", "interval"), bound);
+            nvdp__tradeoff_add(&proven, epsilon, delta);
+            cr_expect_float_eq(bound, nvdp__tradeoff_auc(&proven), 1e-9);
+            nvdp_training_privacy_free(&training);
+        }
+        free(verdict);
+        json_decref(report);
+        cr_expect_eq(attack(ctx, run, option, 2, &report, &verdict), NVDP_ERR_ARGUMENT);
+        support_contains(nvdp_context_error(ctx),
+                         "shadows: expected a run without private training");
+    }
     nvdp_context_free(ctx);
 }

@@ -340,7 +340,7 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
     make_posteriors(ctx, 0, .3, false, &a.attacked);
     for (size_t c = 0; c < 4; c++) {
         struct nvdp__shared_texts shared;
-        options.releases = c < 2 ? 2 : 1;
+        options.releases = c < 3 ? 2 : 1;
         options.seeds = c == 3 ? 1 : 2;
         share_made(ctx, &a, &shared);
         cr_assert_eq(by[c](&a), NVDP_OK, "%s", nvdp_context_error(ctx));
@@ -365,6 +365,26 @@ static void name_shared_tokens(struct nvdp_context *ctx, const char *run) {
         a.scores = 0;
         nvdp__shared_release(&shared);
     }
+    release_made(&a);
+}
+
+/* The bag of words is read better from many samples of a text than from one. */
+static void read_many_samples(struct nvdp_context *ctx, const char *run) {
+    struct nvdp__text_attack_options options = {.seed = 1, .seeds = 1};
+    struct nvdp__text_attack a = {
+        .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
+    double f1[2];
+    open_made(ctx, run, false, &a);
+    make_posteriors(ctx, 0, 4, false, &a.known);
+    make_posteriors(ctx, 0, 4, false, &a.attacked);
+    for (int many = 0; many < 2; many++) {
+        options.releases = many ? 100 : 1;
+        cr_assert_eq(nvdp__attack_row_bag.learn(&a), NVDP_OK, "%s", nvdp_context_error(ctx));
+        const struct nvdp_text_attack found = {.scores = a.scores, .score = a.score};
+        f1[many] = score(&found, "release", "F1", false);
+        a.scores = 0;
+    }
+    cr_expect_gt(f1[1], f1[0] + .1, "%g and %g", f1[0], f1[1]);
     release_made(&a);
 }
 
@@ -526,6 +546,7 @@ Test(texts, of_tokens_that_are_shared) {
     name_chains(ctx, run);
     guess_made_labels(ctx, run);
     name_shared_tokens(ctx, run);
+    read_many_samples(ctx, run);
     cr_assert_eq(attack(ctx, NVDP_ATTACKER_TOKEN, run, known, &found), NVDP_OK, "%s",
                  nvdp_context_error(ctx));
     cr_expect_str_eq(found.attacker, "token");

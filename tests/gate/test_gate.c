@@ -808,8 +808,6 @@ Test(gate, attacks_that_are_weak_fail) {
     nvdp_context_free(ctx);
 }
 
-/* --- what a pass is about --- */
-
 /* Writes n texts as the dev split of a new folder; returns the folder. */
 static const char *make_split(const char *name, size_t n) {
     const char *folder = support_keep(strdup(support_scratch_path(name)));
@@ -819,6 +817,50 @@ static const char *make_split(const char *name, size_t n) {
     write_different(path, 0, n, true);
     return folder;
 }
+
+/* An attack that reads fewer samples of a text than count is no measurement of them. With a file, attacks read all of
+ * its samples. */
+Test(gate, attacks_read_all_samples_that_count) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .kappa = 1, .clip_sequence = 0.5, .epochs = 1};
+    static const char policy[] =
+        "{\"releases\": %d, \"checks\": [{\"attack\": \"token\", \"number\": \"first\", "
+        "\"at_most\": 0.999, \"options\": {\"seeds\": 1, \"limit\": 20}},\n"
+        "{\"attack\": \"reidentify\", \"number\": \"releases\", \"at_most\": 1e6},\n"
+        "{\"attack\": \"bag\", \"number\": \"releases\", \"at_most\": 1e6},\n"
+        "{\"attack\": \"reidentify\", \"number\": \"first\", \"at_most\": 0.9999,"
+        " \"options\": {\"releases\": 1}}]}";
+    struct nvdp_context *ctx = support_context();
+    const char *run = support_keep(strdup(task_run(ctx, "run", &choice, NULL))),
+               *data = make_split("few", 60),
+               *known = write_different("public.tsv", 2000, 30, true),
+               *shared = support_keep(strdup(support_scratch_path("three.h5")));
+    export_file(ctx, run, support_scratch_path("few/dev.tsv"), shared,
+                (const char *const[]){"samples", "3", "no-ledger", "true", NULL});
+    static const int count[] = {2, 2, 4};
+    for (size_t i = 0; i < 3; i++) {
+        const char *const more[] = {"data", data, "public", known, "shared", i == 0 ? NULL : shared,
+                                    NULL};
+        char text[1024], few[2][80];
+        snprintf(text, sizeof text, policy, count[i]);
+        struct nvdp_gate_result result = gated_more(ctx, text, run, more);
+        const int counted = i == 1 ? 3 : count[i], read = i == 0 ? 2 : 3;
+        snprintf(few[0], sizeof few[0], "not measured: the attack reads 1 of the %d samples",
+                 counted);
+        snprintf(few[1], sizeof few[1], "not measured: the attack reads 3 of the %d samples",
+                 counted);
+        cr_expect_eq(result.releases, (size_t)counted);
+        for (size_t k = 0; k < 4; k++) {
+            const int reads = k == 0 || k == 3 ? 1 : read;
+            const bool all = reads == counted;
+            is(&result, k, all, all && (k == 1 || k == 2) ? reads : NAN, all ? "" : few[reads > 1]);
+        }
+        nvdp_gate_result_free(&result);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* --- what a pass is about --- */
 
 /* Measures a run's texts as nvdp privacy --exact, and keeps the record with an epsilon of 0.25, which no text has. */
 static void keep_record(struct nvdp_context *ctx, const char *run, const char *data) {
@@ -937,8 +979,13 @@ Test(gate, counts_the_samples_that_are_released) {
     /* a ledger that cannot be read hides samples */
     snprintf(ledger, sizeof ledger, "%s/ledger.key", run);
     cr_assert_eq(remove(ledger), 0);
-    result = gated(ctx, one, run);
-    is(&result, 0, false, NAN, "not measured: ");
+    result = gated(ctx,
+                   "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 100},\n"
+                   "{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
+                   "{\"attack\": \"reidentify\", \"number\": \"releases\", \"at_most\": 9}]}",
+                   run);
+    for (size_t i = 0; i < 3; i++)
+        is(&result, i, false, NAN, "not measured: ");
     nvdp_gate_result_free(&result);
     nvdp_config_free(second);
     nvdp_config_free(config);
