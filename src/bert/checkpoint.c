@@ -189,12 +189,10 @@ static nvdp_status fail_missing(const struct loading *loading, const char *name,
         return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
                           "%s: tensor '%s': expected shape %s, found none", loading->path, name,
                           expected);
-    return nvdp__fail(
-        loading->params->ctx, NVDP_ERR_INPUT,
-        "%s: tensor '%s': expected shape %s, found none of this name, but '%.200s'; %s",
-        loading->path, name, expected, other,
-        row_of(other) != NULL ? "is 'model_type' of config.json right?"
-                              : "rename the tensors: they have another prefix");
+    return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
+                      "%s: tensor '%s': expected shape %s, found none of this name, but '%.200s'; "
+                      "rename the tensors, or correct 'model_type' of config.json",
+                      loading->path, name, expected, other);
 }
 
 /* True for a tensor of a layer beyond those that were declared: layer 0 has the same tensor. */

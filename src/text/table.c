@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NUMBER_SIZE = 64, POOL_BLOCK = 1 << 18 };
 
@@ -56,9 +57,10 @@ static size_t unpacked_size(const char *path) {
            (nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz") ? strlen(".gz") : 0);
 }
 
+/* Upper case counts too: Windows has .CSV and .TSV. */
 static bool has_end(const char *path, const char *end) {
     const size_t size = unpacked_size(path), n = strlen(end);
-    return size > n && memcmp(path + size - n, end, n) == 0;
+    return size > n && strncasecmp(path + size - n, end, n) == 0;
 }
 
 enum nvdp__table_format nvdp__table_format_of(const char *path) {
@@ -499,6 +501,10 @@ static const char *hint(const struct nvdp__tsv *tsv) {
     const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
     if (nvdp__conll_recognize(tsv->ctx, tsv->path))
         return "; it looks like words with tags: " NVDP__CONLL_HINT;
+    for (size_t i = 0; i < tsv->fields; i++)
+        if (tsv->field[i].size > 0 && memchr(tsv->field[i].text, '\r', tsv->field[i].size) != NULL)
+            return "; expected lines that end in LF or CR LF, found CR alone: tr '\\r' '\\n' "
+                   "converts the file";
     if (tsv->fields != 1 || first.size == 0) return "";
     const bool comma = memchr(first.text, ',', first.size) != NULL;
     if (tsv->format == NVDP__TABLE_TSV && first.text[0] == '{')

@@ -66,6 +66,12 @@ Test(table, csv) {
     refuse(NVDP__TABLE_CSV, "a,b\nc,\"d\n", "f:2: column 2: expected a closing quote");
 }
 
+Test(table, endings_in_upper_case) {
+    cr_expect_eq(nvdp__table_format_of("a/TRAIN.CSV"), NVDP__TABLE_CSV);
+    cr_expect_eq(nvdp__table_format_of("a.Json.gz"), NVDP__TABLE_JSONL);
+    cr_expect(nvdp__is_table("a.TSV"));
+}
+
 Test(table, json_lines) {
     expect(NVDP__TABLE_JSONL,
            "{\"t\": \"a\\n\\u00e9\", \"y\": 1}\r\n\n{\"y\": 2.5, \"z\": 3, \"t\": true}\n{\"y\": "
@@ -322,6 +328,7 @@ Test(table, other_formats_are_told) {
         {"train.tsv", "t,y\na,b\n", "found commas: CSV files are named .csv"},
         {"train.csv", "t\ty\na\tb\n", "found tabs: such files are named .tsv"},
         {"train.csv", "t;y\na;b\n", "found semicolons"},
+        {"train.csv", "t,y\ra,b\r", "found CR alone: tr"},
         {"train.tsv", "{\"t\": \"a\"}\n", "whose files are named .jsonl"},
         {"train.jsonl", "{\"t\": \"a\", \"y\": \"no\"}\n{\"t\": \"b\"}\n",
          "train.jsonl:2: 'y': expected text or a number, found none"}};
