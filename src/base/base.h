@@ -90,6 +90,9 @@ int nvdp__vsnprintf(char *text, size_t size, const char *format, va_list args)
 int nvdp__fprintf(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int nvdp__vfprintf(FILE *to, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+/* Formats a number with the fewest of 15 to 17 digits that read back as the same number. Returns `text`. */
+enum { NVDP__NUMBER_TEXT = 32, NVDP__REAL_DIGITS = 17 };
+const char *nvdp__real_text(double value, char text[NVDP__NUMBER_TEXT]);
 /* Computes a * b; false on overflow. */
 bool nvdp__mul(size_t a, size_t b, size_t *out);
 /* Allows bf16 on processors without its instructions, computed slowly without them: for tests of

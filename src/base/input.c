@@ -213,6 +213,9 @@ static nvdp_status read_unpacked(struct nvdp__input *input, size_t size, uint8_t
 
 /* --- what the bytes are --- */
 
+#define READ_ARROW                                                                                 \
+    "Python turns it into JSON lines: import datasets; "                                           \
+    "datasets.Dataset.from_file('F.arrow').to_json('F.jsonl')"
 static const struct kind {
     size_t at;
     const char *bytes;
@@ -227,6 +230,9 @@ static const struct kind {
      "unpack them first with xz -d"},
     {257, "ustar", 5, "a tar archive", "unpack it first with tar -xf"},
     {0, "PAR1", 4, "a Parquet file", "Python turns it into JSON lines: " NVDP__READ_PARQUET},
+    {0, "ARROW1", 6, "an Arrow file", READ_ARROW},
+    {0, "\xFF\xFF\xFF\xFF", 4, "an Arrow stream", READ_ARROW},
+    {0, "\x93NUMPY", 6, "a NumPy array", "write its texts to a file, one per line"},
     {0, "%PDF-", 5, "a PDF file", "extract its text first, such as with pdftotext"},
     {0, "\x89HDF\r\n", MAGIC_BYTES, "an HDF5 file", "nvdp info describes it"},
     {0, "SQLite format 3", 15, "an SQLite database", "export the table as CSV first"},

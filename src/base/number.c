@@ -44,6 +44,14 @@ int nvdp__snprintf(char *text, size_t size, const char *format, ...) {
     return length;
 }
 
+const char *nvdp__real_text(double value, char text[NVDP__NUMBER_TEXT]) {
+    for (int digits = NVDP__REAL_DIGITS - 2; digits <= NVDP__REAL_DIGITS; digits++) {
+        nvdp__snprintf(text, NVDP__NUMBER_TEXT, "%.*g", digits, value);
+        if (nvdp__strtod(text, NULL) == value) break;
+    }
+    return text;
+}
+
 int nvdp__vfprintf(FILE *to, const char *format, va_list args) {
     const locale_t before = uselocale(c_locale());
     const int length = vfprintf(to, format, args);

@@ -174,6 +174,44 @@ static bool replaceable(const struct nvdp__param *param) {
     return (param->flags & NVDP__PARAM_OPTIONAL) != 0 && bare_name(param->name) == param->name;
 }
 
+/* Fails because the file lacks a tensor. If the file has the name with another prefix, names that tensor. */
+static nvdp_status fail_missing(const struct loading *loading, const char *name,
+                                const char *expected) {
+    const char *bare = bare_name(name), *other = NULL;
+    const size_t length = strlen(bare);
+    for (size_t i = 0; other == NULL && i < nvdp__weights_count(loading->file); i++) {
+        const char *have = nvdp__weights_at(loading->file, i)->info.name;
+        const size_t size = strlen(have);
+        if (size > length && have[size - length - 1] == '.' && nvdp__ends_with(have, bare))
+            other = have;
+    }
+    if (other == NULL)
+        return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
+                          "%s: tensor '%s': expected shape %s, found none", loading->path, name,
+                          expected);
+    return nvdp__fail(loading->params->ctx, NVDP_ERR_INPUT,
+                      "%s: tensor '%s': expected shape %s, found none of this name, but '%.200s'; "
+                      "rename the tensors, or correct 'model_type' of config.json",
+                      loading->path, name, expected, other);
+}
+
+/* True for a tensor of a layer beyond those that were declared: layer 0 has the same tensor. */
+static bool is_deeper(const struct nvdp__params *params, const char *name) {
+    char first[NAME_SIZE];
+    const char *at = name;
+    while (*at != '\0' && (*at != '.' || at[1] < '0' || at[1] > '9'))
+        at++;
+    if (*at == '\0') return false;
+    nvdp__snprintf(first, sizeof first, "%.*s0%s",
+                   (int)nvdp__min((size_t)(at + 1 - name), NAME_SIZE), name,
+                   at + 1 + strspn(at + 1, "0123456789"));
+    for (size_t i = 0; i < params->count; i++) {
+        const char *own = params->entry[i].name;
+        if (strcmp(own, first) == 0 || strcmp(bare_name(own), first) == 0) return true;
+    }
+    return false;
+}
+
 static nvdp_status match(struct loading *loading, size_t index) {
     struct nvdp_context *ctx = loading->params->ctx;
     const struct nvdp__param *param = &loading->params->entry[index];
@@ -185,9 +223,7 @@ static nvdp_status match(struct loading *loading, size_t index) {
         list_add(&loading->missing, param->name);
         return NVDP_OK;
     }
-    if (weight == NULL)
-        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: tensor '%s': expected shape %s, found none",
-                          loading->path, param->name, expected);
+    if (weight == NULL) return fail_missing(loading, param->name, expected);
     const struct nvdp_tensor_info *found = &weight->info;
     loading->used[weight - nvdp__weights_at(loading->file, 0)] = true;
     bool fits = found->rank == param->rank &&
@@ -233,6 +269,7 @@ static nvdp_status load_all(struct loading *loading) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = loading->params->ctx;
     float *chunk = nvdp__calloc(ctx, CHUNK, sizeof *chunk);
+    const char *deeper = NULL;
     if (chunk == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < loading->params->count; i++) {
         NVDP_TRY(match(loading, i)); /* check all tensors before changing any value */
@@ -243,11 +280,18 @@ static nvdp_status load_all(struct loading *loading) {
     }
     for (size_t i = 0; i < nvdp__weights_count(loading->file); i++) {
         const char *name = nvdp__weights_at(loading->file, i)->info.name;
-        if (!loading->used[i] && !is_positions(name)) list_add(&loading->unknown, name);
+        if (loading->used[i] || is_positions(name)) continue;
+        list_add(&loading->unknown, name);
+        if (deeper == NULL && is_deeper(loading->params, name)) deeper = name;
     }
     if (loading->quiet) goto cleanup;
     list_notice(ctx, &loading->missing, loading->path, "missing, initialized");
     list_notice(ctx, &loading->unknown, loading->path, "not used");
+    if (deeper != NULL)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%s: tensor '%s': the file has more layers than config.json states, and they are "
+                  "not used",
+                  loading->path, deeper);
 cleanup:
     free(chunk);
     return status;

@@ -247,6 +247,7 @@ static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
         for (size_t i = 0; i < rows->count; i++)
             NVDP_TRY(encode_text(reader, rows->row[i].text, rows->row[i].pair, limits->max_length));
     } while (rows->count > 0);
+    nvdp__table_log_texts(reader->ctx, reader->path, rows->not_utf8, 0, 0);
 cleanup:
     nvdp__row_chunks_close(chunks);
     return status;

@@ -133,11 +133,7 @@ const char *nvdp__option_format(const struct nvdp_option *row, const union nvdp_
     case NVDP_OPTION_CHOICE:
         return row->choices[value->whole];
     case NVDP_OPTION_REAL:
-        for (int digits = NVDP__REAL_DIGITS - 2; digits <= NVDP__REAL_DIGITS; digits++) {
-            nvdp__snprintf(text, NVDP__NUMBER_SIZE, "%.*g", digits, value->real);
-            if (nvdp__strtod(text, NULL) == value->real) break;
-        }
-        return text;
+        return nvdp__real_text(value->real, text);
     case NVDP_OPTION_TEXT:
     case NVDP_OPTION_LIST:
         return value->text;

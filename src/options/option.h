@@ -5,7 +5,7 @@
 
 #include "options/schema.h"
 
-enum { NVDP__NUMBER_SIZE = 32, NVDP__EXPECTED_SIZE = 512, NVDP__REAL_DIGITS = 17 };
+enum { NVDP__NUMBER_SIZE = NVDP__NUMBER_TEXT, NVDP__EXPECTED_SIZE = 512 };
 
 /* A value of any type. */
 union nvdp__value {

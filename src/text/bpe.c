@@ -12,6 +12,26 @@ enum { NO_SYMBOL = -1, NO_PIECE = -1 };
 
 enum rune_kind { SPACE, LETTER, NUMBER, OTHER };
 
+/* The kind of a character of Unicode 15.1 and 16, which utf8proc may lack. */
+static enum rune_kind newer_kind(int32_t rune) {
+    static const struct {
+        int32_t first, last;
+        enum rune_kind kind;
+    } rows[] = {
+        {0x1C89, 0x1C8A, LETTER},   {0xA7CB, 0xA7CD, LETTER},   {0xA7DA, 0xA7DC, LETTER},
+        {0x105C0, 0x105F3, LETTER}, {0x10D40, 0x10D49, NUMBER}, {0x10D4A, 0x10D65, LETTER},
+        {0x10D6F, 0x10D85, LETTER}, {0x10EC2, 0x10EC4, LETTER}, {0x11380, 0x113B7, LETTER},
+        {0x113D1, 0x113D1, LETTER}, {0x113D3, 0x113D3, LETTER}, {0x116D0, 0x116E3, NUMBER},
+        {0x11BC0, 0x11BE0, LETTER}, {0x11BF0, 0x11BF9, NUMBER}, {0x13460, 0x143FA, LETTER},
+        {0x16100, 0x1611D, LETTER}, {0x16130, 0x16139, NUMBER}, {0x16D40, 0x16D6C, LETTER},
+        {0x16D70, 0x16D79, NUMBER}, {0x18CFF, 0x18CFF, LETTER}, {0x1CCF0, 0x1CCF9, NUMBER},
+        {0x1E5D0, 0x1E5F0, LETTER}, {0x1E5F1, 0x1E5FA, NUMBER}, {0x2EBF0, 0x2EE5D, LETTER},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && rune >= rows[i].first; i++)
+        if (rune <= rows[i].last) return rows[i].kind;
+    return OTHER;
+}
+
 /* The kind of the character at text[0..size), size > 0, and its bytes. Invalid UTF-8 counts as
  * U+FFFD, which is OTHER. */
 static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
@@ -27,7 +47,7 @@ static enum rune_kind kind_at(const char *text, size_t size, size_t *bytes) {
     if (rune < 0) return OTHER;
     if (nvdp__has_category(rune, NVDP__LETTERS)) return LETTER;
     if (nvdp__has_category(rune, NVDP__IN(ND) | NVDP__IN(NL) | NVDP__IN(NO))) return NUMBER;
-    return nvdp__is_white_space(rune) ? SPACE : OTHER;
+    return nvdp__is_white_space(rune) ? SPACE : newer_kind(rune);
 }
 
 /* End of the characters of this kind from `at` on; *last is the start of the last character. */

@@ -21,7 +21,7 @@
  *     u32  tokens per text; u32 of these of type 0; u8 truncated; i64 row in the file
  *     f32  label (if labeled); i32 token ids; names and ids, each ending with a NUL */
 static const char kind[] = "tokens";
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 struct head {
     uint64_t texts, tokens, labeled, names, name_bytes, id_bytes;

@@ -145,7 +145,7 @@ static nvdp_status end_file(struct nvdp__plain_text *plain) {
         return nvdp__fail(plain->ctx, NVDP_ERR_INPUT, "%s: expected lines of text, found none",
                           path);
     if (plain->in.bad_lines > 0)
-        nvdp__log(plain->ctx, NVDP_LOG_NOTICE,
+        nvdp__log(plain->ctx, NVDP_LOG_WARNING,
                   "%s:%zu: bytes that are not UTF-8 are dropped, here and on %zu more lines", path,
                   plain->in.first_bad, plain->in.bad_lines - 1);
     return NVDP_OK;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NUMBER_SIZE = 64, POOL_BLOCK = 1 << 18 };
 
@@ -56,9 +57,10 @@ static size_t unpacked_size(const char *path) {
            (nvdp__ends_with(path, ".gz") || nvdp__ends_with(path, ".xz") ? strlen(".gz") : 0);
 }
 
+/* Upper case counts too: Windows has .CSV and .TSV. */
 static bool has_end(const char *path, const char *end) {
     const size_t size = unpacked_size(path), n = strlen(end);
-    return size > n && memcmp(path + size - n, end, n) == 0;
+    return size > n && strncasecmp(path + size - n, end, n) == 0;
 }
 
 enum nvdp__table_format nvdp__table_format_of(const char *path) {
@@ -95,9 +97,10 @@ void nvdp__table_log_lines(struct nvdp_context *ctx, const char *path, size_t te
 void nvdp__table_log_texts(struct nvdp_context *ctx, const char *path, size_t not_utf8,
                            size_t empty, size_t rows) {
     if (not_utf8 > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s: %zu of its rows are not UTF-8; their odd bytes are left out", path,
-                  not_utf8);
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%s: %zu of its rows are not UTF-8; their odd bytes are left out: convert the "
+                  "file first, such as with iconv -f WINDOWS-1252 -t UTF-8",
+                  path, not_utf8);
     if (empty > 0)
         nvdp__log(ctx, NVDP_LOG_NOTICE, "%s: %zu of %zu texts are empty", path, empty, rows);
 }
@@ -201,11 +204,10 @@ static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t 
 /* Starts after an opening quote and moves *at behind the closing one. False if there is none
  * within the limit. */
 static bool find_close(struct nvdp__tsv *tsv, const char **at, size_t *doubled) {
-    const char *start = *at, separator = nvdp__separator(tsv->format);
+    const char *start = *at;
     *doubled = 0;
     for (const char *c = start; c < tsv->end && c - start <= NVDP__LINE_LIMIT; c++) {
         tsv->more_lines += *c == '\n';
-        tsv->needs_quotes |= *c == '\n' || *c == separator;
         if (*c != '"') continue;
         if (c + 1 < tsv->end && c[1] == '"') {
             ++*doubled;
@@ -273,6 +275,22 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
                       tsv->path, tsv->line, tsv->fields + 1, NVDP__LINE_LIMIT);
 }
 
+bool nvdp__tsv_needs_quotes(const char *row, size_t size, size_t columns) {
+    const char *const end = row + size;
+    size_t lines = 0;
+    for (const char *at = row, *stop; at < end; at = stop + 1) {
+        stop = memchr(at, '\n', (size_t)(end - at));
+        if (stop == NULL) stop = end;
+        size_t fields = 1;
+        for (const char *c = at; c < stop; c++)
+            fields += *c == '\t';
+        if (stop == at || (stop == at + 1 && *at == '\r')) continue;
+        if (fields != columns || (columns == 1 && lines > 0)) return true;
+        lines++;
+    }
+    return false;
+}
+
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     struct nvdp__tsv tsv;
     bool sound = true, names_quoted = false;
@@ -281,8 +299,10 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
     nvdp__tsv_open(NULL, "", bytes, count, &tsv);
     tsv.format = NVDP__TABLE_QUOTED_TSV;
     for (size_t row = 0; sound && nvdp__tsv_more(&tsv); row++) {
+        const char *const start = tsv.at;
         sound = nvdp__tsv_next(&tsv) == NVDP_OK && (row == 0 || tsv.fields == columns);
         columns = tsv.fields;
+        tsv.needs_quotes |= nvdp__tsv_needs_quotes(start, (size_t)(tsv.at - start), columns);
         if (row == 0) names_quoted = tsv.quoted; /* the names are quoted */
     }
     sound = sound && (names_quoted || tsv.needs_quotes);
@@ -308,11 +328,11 @@ static nvdp_status add_value(struct nvdp__tsv *tsv, const json_t *value) {
     if (json_is_boolean(value))
         return add_field(tsv, json_is_true(value) ? "true" : "false", json_is_true(value) ? 4 : 5);
     if (!json_is_number(value)) return add_field(tsv, NULL, 0);
-    const int n =
-        json_is_integer(value)
-            ? nvdp__snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value))
-            : nvdp__snprintf(number, sizeof number, "%.17g", json_real_value(value));
-    return add_copy(tsv, number, (size_t)n);
+    if (json_is_integer(value))
+        nvdp__snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+    else
+        nvdp__real_text(json_real_value(value), number);
+    return add_copy(tsv, number, strlen(number));
 }
 
 /* Takes the next element of an array and moves the cursor behind the comma or bracket that follows it. */
@@ -481,6 +501,10 @@ static const char *hint(const struct nvdp__tsv *tsv) {
     const struct nvdp__field first = tsv->fields > 0 ? tsv->field[0] : (struct nvdp__field){"", 0};
     if (nvdp__conll_recognize(tsv->ctx, tsv->path))
         return "; it looks like words with tags: " NVDP__CONLL_HINT;
+    for (size_t i = 0; i < tsv->fields; i++)
+        if (tsv->field[i].size > 0 && memchr(tsv->field[i].text, '\r', tsv->field[i].size) != NULL)
+            return "; expected lines that end in LF or CR LF, found CR alone: tr '\\r' '\\n' "
+                   "converts the file";
     if (tsv->fields != 1 || first.size == 0) return "";
     const bool comma = memchr(first.text, ',', first.size) != NULL;
     if (tsv->format == NVDP__TABLE_TSV && first.text[0] == '{')

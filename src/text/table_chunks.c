@@ -115,7 +115,7 @@ nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row
 static nvdp_status find_quotes(struct nvdp_context *ctx, const char *path, bool *quoted) {
     nvdp_status status = NVDP_OK;
     struct nvdp__table_chunks chunks = {0};
-    const struct nvdp__tsv *tsv = &chunks.tsv;
+    struct nvdp__tsv *tsv = &chunks.tsv;
     bool more = true, row, names_quoted = false, sound = true;
     size_t columns = 0;
     NVDP_TRY(nvdp__table_chunks_open(ctx, path, NVDP__TABLE_QUOTED_TSV, &chunks));
@@ -130,6 +130,7 @@ static nvdp_status find_quotes(struct nvdp_context *ctx, const char *path, bool 
             if (!row || !sound) continue;
             if (columns == 0) names_quoted = tsv->quoted;
             columns = tsv->fields;
+            tsv->needs_quotes |= nvdp__tsv_needs_quotes(chunks.row.text, chunks.row.size, columns);
         }
     }
     *quoted = sound && (names_quoted || tsv->needs_quotes);

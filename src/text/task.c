@@ -155,22 +155,20 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
     return NVDP_OK;
 }
 
-/* Refuses Parquet, as a single file or in a folder, and suggests how to read it. */
-static nvdp_status check_folder(struct nvdp_context *ctx, const struct nvdp__layout *layout,
-                                const char *directory) {
-    const bool parquet = nvdp__ends_with(directory, ".parquet");
-    char *train = nvdp__join(ctx, directory, "train.parquet");
-    if (train == NULL) return NVDP_ERR_MEMORY;
-    const bool inside = layout->task.id == NVDP_TASK_TSV && nvdp__exists(train);
-    free(train);
-    if (!inside && (nvdp__is_directory(directory) || !nvdp__exists(directory))) return NVDP_OK;
-    return nvdp__fail(
-        ctx, NVDP_ERR_INPUT, "%s: expected a folder with the task's files, found %s%s", directory,
-        inside ? "train.parquet" : "a file",
-        inside || parquet
-            ? ": scripts/from_datasets.py writes Parquet as JSON lines, and nvdp.train() of the "
-              "Python package reads it; or one line of Python: " NVDP__READ_PARQUET
-            : "; {data} takes the folder");
+#define READ_PARQUET                                                                               \
+    ": scripts/from_datasets.py writes Parquet as JSON lines, and nvdp.train() of the Python "     \
+    "package reads it; or one line of Python: " NVDP__READ_PARQUET
+
+#define FILE_FOUND "%s: expected a folder with the task's files, found a file"
+
+/* Refuses a file in place of a folder. */
+static nvdp_status check_folder(struct nvdp_context *ctx, const char *directory) {
+    if (nvdp__is_directory(directory) || !nvdp__exists(directory)) return NVDP_OK;
+    return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                      nvdp__ends_with(directory, ".parquet") ? FILE_FOUND READ_PARQUET
+                                                             : FILE_FOUND
+                          "; {data} takes the folder",
+                      directory);
 }
 
 /* The ending that the name of a split's file has in the table, with its stem before it. */
@@ -189,7 +187,7 @@ nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout 
     const char *name = NULL;
     char *found = NULL, *path = NULL;
     NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
-    NVDP_RETURN_IF_FAILED(check_folder(ctx, layout, directory));
+    NVDP_RETURN_IF_FAILED(check_folder(ctx, directory));
     for (size_t i = 0; i < ends; i++) {
         path = nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name,
                             nvdp__table_ends[i]);
@@ -220,7 +218,9 @@ nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, 
     struct nvdp__name_list list = {0};
     struct dirent **entry = NULL;
     const int entries = scandir(directory, &entry, NULL, alphasort);
+    bool parquet = false;
     for (int i = 0; i < entries; i++) {
+        parquet = parquet || nvdp__ends_with(entry[i]->d_name, ".parquet");
         if (entry[i]->d_name[0] != '.') nvdp__name_list_add(&list, MAX_LISTED, entry[i]->d_name);
         free(entry[i]);
     }
@@ -228,9 +228,9 @@ nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, 
     if (entries < 0)
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s/%s: cannot read: %s: there is no such folder",
                           directory, name, strerror(ENOENT));
-    return nvdp__fail(ctx, NVDP_ERR_IO, "%s/%s: cannot read: %s; expected %s; the folder has %s",
+    return nvdp__fail(ctx, NVDP_ERR_IO, "%s/%s: cannot read: %s; expected %s; the folder has %s%s",
                       directory, name, strerror(ENOENT), expected,
-                      list.used > 0 ? list.text : "no files");
+                      list.used > 0 ? list.text : "no files", parquet ? READ_PARQUET : "");
 }
 
 nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout *layout,

@@ -109,7 +109,7 @@ struct nvdp__tsv {
         blank_rows; /* empty lines are rows: set it after opening; so it is in a TSV file of one column */
     bool header_is_row;     /* the line that gave the names is also the first row */
     bool quoted;            /* a quoted field was found */
-    bool needs_quotes;      /* a quoted field was found that would differ without quotes */
+    bool needs_quotes;      /* a field was found that can only be written in quotes */
     struct nvdp__pool pool; /* memory of fields that differ from the file's bytes */
 };
 
@@ -124,6 +124,9 @@ nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv);
 void nvdp__tsv_release(struct nvdp__tsv *tsv);
 /* True if the next JSON object is in an array: its end is not a line's. */
 bool nvdp__tsv_in_array(const struct nvdp__tsv *tsv);
+/* True if the lines of a row that was read with quotes do not all have `columns` fields without them. Else the quotes
+ * may be part of the texts: a quotation can begin in one row and end in a later one. */
+bool nvdp__tsv_needs_quotes(const char *row, size_t size, size_t columns);
 /* True if a tab-separated file uses quotes: every row is valid and as wide as the header when
  * read with quotes, and quotes surround the names or a field that needs them. */
 bool nvdp__tsv_is_quoted(const char *bytes, size_t count);

@@ -84,6 +84,12 @@ static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file fi
     nvdp_status status = NVDP_OK;
     if (token.normalized) {
         status = nvdp__tokenizer_normalize(m->ctx, m->made, token.name, token.size, &normal);
+        if (status == NVDP_OK && normal.size == 0)
+            status =
+                nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
+                           "%s: added token %s: expected a text of which the normalizer leaves "
+                           "something, found one that becomes empty",
+                           nvdp__path_of(m, file), nvdp__quote_field(name).text);
         token.name = normal.text;
         token.size = normal.size;
     }

@@ -181,6 +181,8 @@ Test(input, other_data_are_named) {
         {"BZh91AY", 7, "found bzip2 data; unpack them first with bzip2 -d"},
         {"PK\3\4....", 8, "found a zip archive; unpack it first with unzip"},
         {"PAR1....", 8, "found a Parquet file; Python turns it into JSON lines: import pandas"},
+        {"\xFF\xFF\xFF\xFF\x10\0\0\0", 8, "found an Arrow stream; Python turns it into JSON lines"},
+        {"\x93NUMPY\1\0", 8, "found a NumPy array"},
         {"\x80\4\x95....", 7, "found a Python pickle"},
         {"\xBA\x16\x4F\x2F..", 6, "found a binary model of fastText; use the .vec file"},
         {"version https://git-lfs.github.com/spec/v1\n", 43,

@@ -12,7 +12,7 @@
 /* Keeps a context's notices, one per line. */
 static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
     char *notices = user;
-    if (level != NVDP_LOG_NOTICE) return;
+    if (level != NVDP_LOG_NOTICE && level != NVDP_LOG_WARNING) return;
     strcat(notices, message);
     strcat(notices, "\n");
 }
@@ -62,6 +62,12 @@ static void write_as(struct encoder *encoder, const char *path, enum nvdp_dtype 
 static const char *same_name(const char *name, char *room) {
     (void)room;
     return name;
+}
+
+/* As torch.nn.DataParallel wraps a model. */
+static const char *wrapped_name(const char *name, char *room) {
+    snprintf(room, 160, "module.%s", name);
+    return room;
 }
 
 /* Returns the name in older files of an encoder without heads. */
@@ -154,6 +160,16 @@ Test(checkpoint, missing_heads_are_noticed_and_unknown_tensors_listed) {
     nvdp_context_set_log(plain->ctx, keep_notice, notices);
     cr_assert_eq(nvdp__checkpoint_load_file(&plain->dev, path, &plain->params), NVDP_OK);
     cr_expect_not_null(strstr(notices, "2 tensors not used: classifier."), "%s", notices);
+    cr_expect_null(strstr(notices, "more layers"), "%s", notices);
+    encoder_free(plain);
+    struct nvdp_bert_config shallow = encoder_config();
+    shallow.num_hidden_layers = 1;
+    plain = encoder_create(&shallow, 3, false, false);
+    notices[0] = '\0';
+    nvdp_context_set_log(plain->ctx, keep_notice, notices);
+    cr_assert_eq(nvdp__checkpoint_load_file(&plain->dev, path, &plain->params), NVDP_OK);
+    support_contains(notices, "'bert.encoder.layer.1.attention.self.query.weight': the file has "
+                              "more layers than config.json states");
     encoder_free(plain);
     encoder_free(larger);
     encoder_free(encoder);
@@ -211,6 +227,10 @@ Test(checkpoint, missing_misshapen_and_infinite_tensors_are_refused) {
     expect_refused(back, path,
                    "tensor 'bert.encoder.layer.1.output.dense.weight': expected shape [12, 20], "
                    "found none");
+    write_as(encoder, path, NVDP_DTYPE_F32, wrapped_name, NULL);
+    expect_refused(back, path,
+                   "found none of this name, but 'module.bert.embeddings.word_embeddings.weight'; "
+                   "rename the tensors");
     struct encoder *four = blank_rig(4); /* other heads are replaced, unless nothing is optional */
     char notices[NOTICES] = "";
     write_as(encoder, path, NVDP_DTYPE_F32, same_name, NULL);

@@ -602,6 +602,10 @@ static void keep_notice(enum nvdp_log_level level, const char *message, void *us
     if (level == NVDP_LOG_NOTICE) snprintf(user, 256, "%s", message);
 }
 
+static void keep_warning(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_WARNING) snprintf(user, 256, "%s", message);
+}
+
 /* Writes a text to a new FIFO in another process, or to a file. */
 static void offer(const char *path, const char *text, bool piped) {
     remove(path);
@@ -661,6 +665,15 @@ Test(encode_input, lines_and_tables_by_their_first_line, .timeout = 60) {
         cr_expect_eq(strcmp(notice, want) == 0, cases[i].lines, "%zu: %s", n, notice);
         nvdp__encode_input_release(&input);
     }
+    struct nvdp__encode_input odd = {0};
+    const char *latin = support_scratch_path("latin.txt");
+    notice[0] = '\0';
+    nvdp_context_set_log(ctx, keep_warning, notice);
+    limits.text_column = NULL;
+    offer(latin, "red\nsk\xFF\n", false);
+    cr_expect_eq(nvdp__encode_input_read(ctx, latin, &limits, &odd), NVDP_OK);
+    support_contains(notice, "latin.txt: 1 of its rows are not UTF-8");
+    nvdp__encode_input_release(&odd);
     /* objects with other keys, by name and by their first byte */
     const char *const named[] = {"x.jsonl", "x.txt"};
     limits.text_column = NULL;

@@ -138,7 +138,8 @@ Test(bpe, words) {
     expect_words("abc|123|!?|x| 4|.| -|5");
     expect_words("\u00E9a|\u0301|x"); /* a mark is not a letter */
     expect_words("\u00BD\u2167| \u4E2D\u6587|\u3000|x");
-    expect_words("a|\xFF\xFE|b"); /* invalid UTF-8 counts as U+FFFD */
+    expect_words("a\U0002EBF0\uA7CBa|1\U000116D0"); /* of Unicode 15.1 and 16 */
+    expect_words("a|\xFF\xFE|b");                   /* invalid UTF-8 counts as U+FFFD */
 }
 
 Test(bpe, bytes_that_are_no_text) {

@@ -155,14 +155,14 @@ Test(plain_text, bad_files_are_refused) {
     refused(support_scratch_path("nowhere.txt"), NVDP_ERR_IO, "No such file");
 }
 
-static void keep_notice(enum nvdp_log_level level, const char *message, void *user) {
-    if (level == NVDP_LOG_NOTICE) snprintf(user, 1024, "%s", message);
+static void keep_warning(enum nvdp_log_level level, const char *message, void *user) {
+    if (level == NVDP_LOG_WARNING) snprintf(user, 1024, "%s", message);
 }
 
-Test(plain_text, bytes_that_are_not_utf8_are_passed_on_with_a_notice) {
+Test(plain_text, bytes_that_are_not_utf8_are_passed_on_with_a_warning) {
     struct nvdp_context *ctx = support_context();
     char notice[1024] = "";
-    nvdp_context_set_log(ctx, keep_notice, notice);
+    nvdp_context_set_log(ctx, keep_warning, notice);
     const char *path = text_file("latin1.txt", "fine\ncaf\xE9\nfine\n\xFF\n");
     char *found = read_files(ctx, &path, 1, NVDP_OK);
     cr_assert_str_eq(found, "| fine\n- caf\xE9\n- fine\n- \xFF\n");

@@ -66,11 +66,18 @@ Test(table, csv) {
     refuse(NVDP__TABLE_CSV, "a,b\nc,\"d\n", "f:2: column 2: expected a closing quote");
 }
 
+Test(table, endings_in_upper_case) {
+    cr_expect_eq(nvdp__table_format_of("a/TRAIN.CSV"), NVDP__TABLE_CSV);
+    cr_expect_eq(nvdp__table_format_of("a.Json.gz"), NVDP__TABLE_JSONL);
+    cr_expect(nvdp__is_table("a.TSV"));
+}
+
 Test(table, json_lines) {
     expect(NVDP__TABLE_JSONL,
            "{\"t\": \"a\\n\\u00e9\", \"y\": 1}\r\n\n{\"y\": 2.5, \"z\": 3, \"t\": true}\n{\"y\": "
+           "0.1, \"t\": 1e-7}\n{\"y\": "
            "null}\n",
-           "<t><y>1\n<a\n\xC3\xA9><1>1\n<true><2.5>3\n<-><->4\n");
+           "<t><y>1\n<a\n\xC3\xA9><1>1\n<true><2.5>3\n<1e-07><0.1>4\n<-><->5\n");
     refuse(NVDP__TABLE_JSONL, "[1]\n", "f:1: expected a JSON object, found another value");
     refuse(NVDP__TABLE_JSONL, "{\"a\": 1}\n{\"a\"\n", "f:2: expected a JSON object, found none");
     refuse(NVDP__TABLE_JSONL, "{\"a\": 1, \"a\": 2}\n", "duplicate");
@@ -116,10 +123,24 @@ Test(table, quotes_are_recognized) {
         {"a\tb\n1\t\"two\nlines\"\n", true},
         {"a\tb\n1\t\"open \"\"quote\n", false},
         {"a\tb\n1\t\"x\"\"\"\n1\n", false}, /* no row of two fields */
+        {"a\tb\n\"x\t1\ny\"\t2\n", false},  /* a quotation of two rows */
+        {"a\tb\r\n1\t\"x\r\n\r\n2\ty\"\r\n", false},
+        {"a\tb\n\"x\t1\ny\"\t2\n1\t\"z\n\nz\"\n", true}, /* one row needs them */
+        {"a\tb\n\"x\ty\"\t2\n", true},
+        {"a\n\"x\ny\"\n", true},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+    struct nvdp_context *ctx = support_context();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        enum nvdp__table_format format;
         cr_expect_eq(nvdp__tsv_is_quoted(cases[i].text, strlen(cases[i].text)), cases[i].quoted,
                      "%s", cases[i].text);
+        text_file("quotes.tsv", cases[i].text);
+        cr_assert_eq(nvdp__table_chunks_format(ctx, nvdp__task_layout(NVDP_TASK_TSV),
+                                               support_scratch_path("quotes.tsv"), &format),
+                     NVDP_OK);
+        cr_expect_eq(format == NVDP__TABLE_QUOTED_TSV, cases[i].quoted, "%s", cases[i].text);
+    }
+    nvdp_context_free(ctx);
 }
 
 static void same_row(const struct nvdp__tsv *a, const struct nvdp__tsv *b) {
@@ -235,8 +256,8 @@ struct heard {
 
 static void hear(enum nvdp_log_level level, const char *message, void *user) {
     struct heard *heard = user;
-    (void)level;
-    strncat(heard->text, message, sizeof heard->text - strlen(heard->text) - 2);
+    if (level == NVDP_LOG_WARNING) strcat(heard->text, "warning: ");
+    strncat(heard->text, message, sizeof heard->text - strlen(heard->text) - sizeof "\nwarning: ");
     strcat(heard->text, "\n");
 }
 
@@ -291,11 +312,23 @@ Test(table, formats_agree) {
     nvdp_context_free(ctx);
 }
 
+/* Parquet, under the names that Hugging Face gives, is named with the ways to convert it. */
+Test(table, parquet_is_told) {
+    struct nvdp_context *ctx = support_context();
+    text_file("train-00000-of-00001.parquet", "PAR1");
+    (void)load(ctx, "x.txt", "", NVDP_ERR_IO);
+    support_contains(nvdp_context_error(ctx), "train.tsv: cannot read");
+    support_contains(nvdp_context_error(ctx), "00001.parquet, x.txt: scripts/from_datasets.py");
+    remove(support_scratch_path("train-00000-of-00001.parquet"));
+    nvdp_context_free(ctx);
+}
+
 Test(table, other_formats_are_told) {
     static const char *const cases[][3] = {
         {"train.tsv", "t,y\na,b\n", "found commas: CSV files are named .csv"},
         {"train.csv", "t\ty\na\tb\n", "found tabs: such files are named .tsv"},
         {"train.csv", "t;y\na;b\n", "found semicolons"},
+        {"train.csv", "t,y\ra,b\r", "found CR alone: tr"},
         {"train.tsv", "{\"t\": \"a\"}\n", "whose files are named .jsonl"},
         {"train.jsonl", "{\"t\": \"a\", \"y\": \"no\"}\n{\"t\": \"b\"}\n",
          "train.jsonl:2: 'y': expected text or a number, found none"}};
@@ -318,6 +351,8 @@ Test(table, odd_texts_are_counted) {
                            "the\n",
                            NVDP_OK));
     cr_expect(strstr(heard.text, "1 of its rows are not UTF-8") != NULL, "%s", heard.text);
+    cr_expect(strncmp(heard.text, "warning: ", 9) == 0, "%s", heard.text);
+    cr_expect(strstr(heard.text, "iconv -f WINDOWS-1252 -t UTF-8") != NULL, "%s", heard.text);
     cr_expect(strstr(heard.text, "1 of 4 texts are empty") != NULL, "%s", heard.text);
     cr_expect(strstr(heard.text, "1 of 4 texts (25.0 %) are cut to 8 tokens") != NULL, "%s",
               heard.text);

@@ -139,6 +139,14 @@ Test(tokenizer_files, added_tokens) {
            "[X] dograt [MASK]", 15, 9, 10, 4);
 }
 
+/* The tokenizers library would find such a token between all letters. */
+Test(tokenizer_files, added_token_that_becomes_empty) {
+    static const char added[] = JSON(ADDED(15, "\\u200d", ",\"normalized\":true"), FRAME);
+    refuse(
+        FOLDER({"config.json", BERT}, {"tokenizer.json", added}, {"tokenizer_config.json", FAST}),
+        NVDP_ERR_UNSUPPORTED, "found one that becomes empty");
+}
+
 Test(tokenizer_files, added_tokens_beside_vocab_txt) {
     const struct file config = {"config.json", BERT}, vocab = {"vocab.txt", PIECES "\n\n"};
     EXPECT(FOLDER(config, vocab, {"tokenizer_config.json", "{\"bos_token\": \"[B]\"}"}), "[B] cat",
