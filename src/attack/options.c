@@ -136,8 +136,7 @@ static const struct nvdp_option text_options[] = {
      NULL, AT(prior), .group = "Kinds language, informed, invert:", .traits = NVDP_TRAIT_BASIC},
     {"beam", NVDP_OPTION_INTEGER, "N", "candidate texts that the search keeps", "4", AT(beam),
      .unit = "texts", .min = 1, .max = 64, .group = "Kinds language, invert:"},
-    RELEASES_ROW(
-        "Kinds pair, reidentify, nearest, language, informed, bag, attribute, membership:"),
+    RELEASES_ROW("All kinds except exposure, token, invert:"),
     {"shared", NVDP_OPTION_TEXT, "FILE.h5",
      "attack the samples in this shared file (also FILE.safetensors, FILE.parquet) instead of "
      "newly drawn ones",

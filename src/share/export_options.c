@@ -144,7 +144,7 @@ static nvdp_status check_model(struct nvdp_context *ctx,
                           "option {model} needs exactly one of {clip-sequence} and "
                           "{certified-epsilon}, above 0; found %g and %g",
                           options->clip, options->epsilon);
-    if (options->input != NULL && nvdp__same_content(options->center, options->input))
+    if (options->input != NULL && nvdp__same_file(options->center, options->input))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {center}: expected public texts, found the file of {input}, %s; "
                           "the shared file states the mean of the center's embeddings, which no "

@@ -89,7 +89,9 @@ Test(noise, a_choice_by_the_texts_is_said) {
         snprintf(path, sizeof path, "%s/train.tsv", program_task());
         char *text = support_read(path);
         if (own == 0) snprintf(path, sizeof path, "%s", support_scratch_path("public.txt"));
-        if (own == 0) support_write_text(path, text);
+        char *other = nvdp__format(NULL, "%sgood film\t1\n", text); /* a copy would be theirs */
+        if (own == 0) support_write_text(path, other);
+        free(other);
         free(text);
         struct outcome outcome = program_expect(
             0,
