@@ -18,7 +18,7 @@ study = SweepStudy(__file__, "The training budget of a certified release", {
     "glue": ("glue", "folder of GLUE's tasks"),
     "model": ("models/minilm", "encoder"),
     "layers": (6, "layers of the encoder"),
-    "seeds": (1, "number of training seeds"),
+    "seeds": (3, "number of training seeds"),
     "jobs": (1, "runs at a time"),
 })
 
@@ -68,7 +68,7 @@ def points(gap):
 
 def table(study, cases, sentence):
     rows, gaps = zip(*(row(study, *case) for case in cases))
-    scale = "%s, SST-2, seeds: %d, five draws of noise on %d dev texts. Gap: points below the ceiling." % (study.options.model, study.options.seeds, TEXTS)
+    scale = "%s, SST-2, mean ± standard deviation of %d seeds, five draws of noise on %d dev texts. Gap: points below the ceiling." % (study.options.model, study.options.seeds, TEXTS)
     known = [(gap, row) for gap, row in zip(gaps, rows) if gap is not None]
     if len(known) < 2:
         return Table(scale, HEADER, rows, unknown("some runs are missing."))
@@ -96,7 +96,7 @@ def rows(study):
 def mechanism_rows(study):
     "Do more training rows for the mechanism alone close the gap?"
     return table(study, [(ROWS[-1], n) for n in ROWS], lambda gaps, rows, error: verdict(gaps[0], gaps[-1], error) + (
-        "the mean gap is %s points at %s rows of the mechanism, from one encoder.%s" % (
+        "the mean gap is %s points at %s rows of the mechanism, from the same encoders.%s" % (
             ", ".join(map(points, gaps)), ", ".join(row[1] for row in rows),
             " %s rows train it as well within the error; the others serve the encoder." % rows[0][1] if abs(gaps[0]) <= error else "")))
 
