@@ -217,12 +217,25 @@ static bool proves_less(const json_t *other, const json_t *mine, const char *pat
              nvdp__gate_number(mine, path, false, reason).value);
 }
 
-/* Takes the larger epsilon of two certificates, and the larger one per word: they can be of different certificates. */
+/* Takes the larger bound of each guess: a smaller epsilon does not bound all guesses better. */
+static void take_guesses(const json_t *other, json_t *mine) {
+    size_t i;
+    json_t *guess;
+    json_array_foreach(json_object_get(mine, "guess"), i, guess) {
+        json_t *bound =
+            json_object_get(json_array_get(json_object_get(other, "guess"), i), "bound");
+        if (json_number_value(bound) > json_number_value(json_object_get(guess, "bound")))
+            json_object_set(guess, "bound", bound);
+    }
+}
+
+/* Takes the larger epsilon of two certificates, the larger one per word and the larger bounds of guesses: they can be of
+ * different certificates. */
 static nvdp_status take_larger(const struct gate *gate, const json_t *other, json_t **mine) {
     const bool word =
         json_is_object(json_object_get(*mine, "word")) && proves_less(other, *mine, "word.epsilon");
     json_t *per_word = json_object_get(word ? other : *mine, "word"),
-           *made = json_copy((json_t *)(proves_less(other, *mine, "epsilon") ? other : *mine));
+           *made = json_deep_copy((json_t *)(proves_less(other, *mine, "epsilon") ? other : *mine));
     const int failed = made == NULL       ? -1
                        : per_word != NULL ? json_object_set(made, "word", per_word)
                                           : (json_object_del(made, "word"), 0);
@@ -230,6 +243,8 @@ static nvdp_status take_larger(const struct gate *gate, const json_t *other, jso
         json_decref(made);
         return nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
     }
+    take_guesses(other, made);
+    take_guesses(*mine, made);
     json_decref(*mine);
     *mine = made;
     return NVDP_OK;

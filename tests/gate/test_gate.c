@@ -622,6 +622,41 @@ Test(gate, takes_the_larger_epsilon_of_each_kind) {
     nvdp_context_free(ctx);
 }
 
+/* What a ledger adds up proves a guess less well than the curve of a larger epsilon: the larger bound counts. */
+Test(gate, takes_the_larger_bound_of_each_guess) {
+    static const struct run_choice
+        small = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1, .clip_sequence = 0.5},
+        large = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1, .clip_sequence = 0.9};
+    static const char policy[] =
+        "{\"checks\": [{\"measure\": \"certified_epsilon\", \"at_most\": 30},\n"
+        "{\"measure\": \"guess_bound\", \"baseline\": 0.5, \"at_most\": 0.9}]}";
+    struct nvdp_context *ctx = support_context();
+    char run[512], shared[512];
+    snprintf(run, sizeof run, "%s", task_run(ctx, "small", &small, NULL));
+    const char *input = support_scratch_path("texts.tsv");
+    support_write_text(input, "sentence\tlabel\ngood cat\t1\n");
+    for (int i = 0; i < 2; i++) {
+        snprintf(shared, sizeof shared, "%s", support_scratch_path(i == 0 ? "a.h5" : "b.h5"));
+        export_file(ctx, run, input, shared, (const char *const[]){"budget-samples", "2", NULL});
+    }
+    struct nvdp_gate_result result = gated(ctx, policy, shared);
+    const double least = result.check[0].found, bound = result.check[1].found;
+    nvdp_gate_result_free(&result);
+    snprintf(run, sizeof run, "%s", task_run(ctx, "large", &large, NULL));
+    result = gated(ctx, policy, run);
+    const double most = result.check[0].found;
+    is(&result, 1, true, NAN, "");
+    cr_expect_lt(least, most);
+    cr_expect_gt(bound, 0.9);
+    nvdp_gate_result_free(&result);
+    result = gated_with(ctx, policy, run, shared);
+    is(&result, 0, true, NAN, "");
+    cr_expect_gt(result.check[0].found, most); /* two samples count */
+    is(&result, 1, false, bound, "expected at most 0.9");
+    nvdp_gate_result_free(&result);
+    nvdp_context_free(ctx);
+}
+
 /* A number that is not finite fails, and so does everything of a run without noise. */
 Test(gate, what_is_not_proven_fails) {
     static const struct run_choice choice = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1};
