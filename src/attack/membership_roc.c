@@ -165,21 +165,19 @@ static size_t members_above(const size_t count[2], const double *in, const doubl
  * least, the rate.  All limits are of 97.5 % intervals, so each end fails in at most 1 of 40 cases. */
 static void cover_rate(struct nvdp__text_attack *a, double rate, const size_t count[2],
                        const double *in, const double *sorted) {
-    struct nvdp_interval *out = &a->score[a->scores - 1].interval;
+    double low = 0, high = 1;
     size_t few = 0, many = 1;
-    *out = (struct nvdp_interval){0, 1};
     while (few < count[0] && nvdp__interval_share(OF_TWO, count[0], few).high <= rate)
         few++;
     while (many <= count[0] && nvdp__interval_share(OF_TWO, count[0], many).low < rate)
         many++;
     if (few > 0)
-        out->low =
-            nvdp__interval_share(OF_TWO, count[1], members_above(count, in, sorted, few, false))
-                .low;
+        low = nvdp__interval_share(OF_TWO, count[1], members_above(count, in, sorted, few, false))
+                  .low;
     if (many <= count[0])
-        out->high =
-            nvdp__interval_share(OF_TWO, count[1], members_above(count, in, sorted, many, true))
-                .high;
+        high = nvdp__interval_share(OF_TWO, count[1], members_above(count, in, sorted, many, true))
+                   .high;
+    set_interval(a, low, high);
 }
 
 /* With n other texts, the threshold is the score of which k = rate n of them are above.  The bound is the TPR that is

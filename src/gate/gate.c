@@ -232,10 +232,11 @@ static void take_guesses(const json_t *other, json_t *mine) {
 /* Takes the larger epsilon of two certificates, the larger one per word and the larger bounds of guesses: they can be of
  * different certificates. */
 static nvdp_status take_larger(const struct gate *gate, const json_t *other, json_t **mine) {
+    const bool less = proves_less(other, *mine, "epsilon");
     const bool word =
         json_is_object(json_object_get(*mine, "word")) && proves_less(other, *mine, "word.epsilon");
     json_t *per_word = json_object_get(word ? other : *mine, "word"),
-           *made = json_deep_copy((json_t *)(proves_less(other, *mine, "epsilon") ? other : *mine));
+           *made = json_deep_copy(less ? other : *mine);
     const int failed = made == NULL       ? -1
                        : per_word != NULL ? json_object_set(made, "word", per_word)
                                           : (json_object_del(made, "word"), 0);
@@ -243,8 +244,7 @@ static nvdp_status take_larger(const struct gate *gate, const json_t *other, jso
         json_decref(made);
         return nvdp__fail(gate->ctx, NVDP_ERR_MEMORY, "gate: out of memory");
     }
-    take_guesses(other, made);
-    take_guesses(*mine, made);
+    take_guesses(less ? *mine : other, made);
     json_decref(*mine);
     *mine = made;
     return NVDP_OK;
@@ -565,8 +565,9 @@ static size_t samples_read(const struct gate *gate, const struct nvdp__gate_chec
                : gate->releases;
 }
 
+/* `samples`: from samples_read(). */
 static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
-                                 struct nvdp_config **out) {
+                                 size_t samples, struct nvdp_config **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_config *config = NULL;
     const struct options *options = &gate->options;
@@ -584,7 +585,6 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
     if (nvdp__gate_takes(attack, "limit"))
         NVDP_TRY(set_number(config, "limit", (double)options->limit));
     if (nvdp__gate_takes(attack, "seed")) NVDP_TRY(set_seed(config, options->seed));
-    const size_t samples = samples_read(gate, check);
     if (nvdp__gate_takes(attack, "releases") && samples != SIZE_MAX)
         NVDP_TRY(set_number(config, "releases", (double)samples));
     json_object_foreach((json_t *)check->options, key, value) {
@@ -609,7 +609,7 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                             "the attack reads %zu of the %zu samples of a text that count", samples,
                             gate->releases));
-    NVDP_TRY(attack_config(gate, check, &config));
+    NVDP_TRY(attack_config(gate, check, samples, &config));
     NVDP_TRY(nvdp_attack(gate->ctx, config, &result));
     NVDP_TRY(nvdp_attack_json(gate->ctx, result, &text));
     NVDP_TRY(parse(gate, text, &to->result));

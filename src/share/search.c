@@ -114,7 +114,7 @@ nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared 
     if (!(of->clip_sequence > 0 && of->clip_sequence < 1e6) || shape->weights ||
         shape->rows != shape->texts * shape->samples)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
-                          "search: expected one vector per sample and a {clip-sequence} above 0, "
+                          "search: expected one vector per sample and a clip_sequence above 0, "
                           "found %zu vectors for %zu samples and clip_sequence %g",
                           shape->rows, shape->texts * shape->samples, of->clip_sequence);
     NVDP_TRY(NVDP__NEW(ctx, search, 1));

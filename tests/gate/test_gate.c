@@ -622,7 +622,7 @@ Test(gate, takes_the_larger_epsilon_of_each_kind) {
     nvdp_context_free(ctx);
 }
 
-/* What a ledger adds up proves a guess less well than the curve of a larger epsilon: the larger bound counts. */
+/* The certificate with the smaller epsilon can have the larger bound of a guess. The larger bound counts. */
 Test(gate, takes_the_larger_bound_of_each_guess) {
     static const struct run_choice
         small = {.method = NVDP_METHOD_VTDP, .kappa = 1, .epochs = 1, .clip_sequence = 0.5},

@@ -156,8 +156,9 @@ def lead():
                 "%s (%s)" % (number_or_none(epsilon), names(some)) for epsilon, some in sorted(begins.items(), key=lambda item: item[0] or math.inf)),
             "**Does the published claim hold (within 1 point of base, and private)?**%s" % ("".join("\n  - " + found for found in claims) or " Not measured."),
             "**Does the bound on naming a sample's text hold?** %s." % ("Yes, at all %d settings that have it" % len(checks) if all(checks) else "No")]
-    if others(tasks):
-        said.append("**And the other mechanisms, which prove nothing either?**" + others(tasks))
+    rest = others(tasks)
+    if rest:
+        said.append("**And the other mechanisms, which prove nothing either?**" + rest)
     missing = [task for task in TASKS if task not in tasks]
     return "\n".join("- " + one for one in said + ["Not measured: %s." % names(missing)] * bool(missing))
 
@@ -165,14 +166,13 @@ def lead():
 def others(tasks):
     """Says what the best lambda of each other mechanism costs, and how often its samples' texts are named, over the tasks; "" if none is measured."""
     made = ""
+    measured = {task: of for task in tasks if not isinstance(of := published(study, task)["other-methods"], Missing)}
     for method in ("vib-fixed", "vib-learned", "vtdp"):
         changes, shares = [], []
-        for task in tasks:
-            of = published(study, task)["other-methods"]
-            if not isinstance(of, Missing):
-                best = max((setting for setting in of if setting["label"] == method), key=mean_of)
-                changes.append(mean_of(best) - mean_of(base(study, task)[0]))
-                shares.append(100 * best["numbers"]["linked"][2])
+        for task, of in measured.items():
+            best = max((setting for setting in of if setting["label"] == method), key=mean_of)
+            changes.append(mean_of(best) - mean_of(base(study, task)[0]))
+            shares.append(100 * best["numbers"]["linked"][2])
         if changes:
             made += "\n  - %s: %+.1f to %+.1f points against base with the better of two lambdas on %d tasks; a sample's text is named in %s to %s %% of the cases." % (
                 method, min(changes), max(changes), len(changes), number(min(shares), 1), at_most(max(shares), 1, 100))
