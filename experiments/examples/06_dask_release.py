@@ -2,7 +2,8 @@
 
 usage: 06_dask_release.py RUN TEXTS.parquet FOLDER [SCHEDULER]      TEXTS has a column `text`
 SCHEDULER is the address of a cluster, whose workers reach the three paths; without it, two workers start here. A partition whose
-worker dies is counted again, at most once. With Ray Data, read_parquet(TEXTS).map_batches(release, batch_size=10_000) does the same.
+worker dies is counted again, at most once. With Ray Data, read_parquet(TEXTS).map_batches(release, batch_size=10_000) does the same, if
+release_function(..., row=COLUMN) has a column that names each row.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
     release = nvdp.release_function("runs/mine", "shards", text="review", label="stars")
     frame.map_partitions(release, meta=release.meta).compute()                     # Dask
+    release = nvdp.release_function("runs/mine", "more", text="review", row="id")   # Ray numbers no batches: a column names the rows
     ray.data.read_parquet("texts").map_batches(release, batch_size=10_000).take_all()
     print(release.verify().statement)                                               # of all shards
 
@@ -76,14 +77,15 @@ class ReleaseFunction:
     file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger had counted of one of
     its texts when the file was made; verify() has the maximum over all files. The samples of a partition are in the order of its rows.
 
-    A partition is known by its texts, and by its number if the engine gives one, so a repeated call finds its file, which is
-    complete or absent. It is counted in the ledger before anything is drawn. If a worker was killed between the two, the texts
+    A partition is known by its number if the engine gives one, and by the column `row`, never by its texts alone, so that equal
+    partitions have samples of their own. A repeated call finds the file of its partition, which is complete or absent. It is counted
+    in the ledger before anything is drawn. If a worker was killed between the two, the texts
     were counted for nothing: the next call counts them again if budget_samples allows it, and is refused (ERR_STATE) otherwise.
 
     run, out: the run, and the folder of the shards, which all workers reach under these paths. id: of the release, 32 digits.
     """
 
-    def __init__(self, run: Run, out: Path, id: str, key: str, columns: tuple[str, str | None, str | None, str | None], ledger: tuple[str, str],
+    def __init__(self, run: Run, out: Path, id: str, key: str, columns: tuple[str, str | None, str | None, str | None, str | None], ledger: tuple[str, str],
                  options: Mapping[str, Any]):  # fmt: skip
         self.run, self.out, self.id = run, out, id
         self._key, self._columns, self._ledger, self._options = key, columns, ledger, dict(options)
@@ -126,8 +128,11 @@ class ReleaseFunction:
         if partition_info is None or not len(texts):
             return self._table(kind, [])
         number = partition_info.get("number") if isinstance(partition_info, Mapping) else None
-        labels, pairs, persons = (None if name is None else _column(rows, name) for name in others)
-        shard = self.out / self._name(number, texts, pairs, labels, *([] if persons is None else [persons]))
+        labels, pairs, persons, names = (None if name is None else _column(rows, name) for name in others)
+        if number is None and (names is None or len(set(names)) < len(names)):
+            raise NvdpValueError("row: expected a column that names each row of the release, as the engine gives no number of the partition, found "
+                                 + ("none" if names is None else "equal names"))  # fmt: skip
+        shard = self.out / self._name(number, texts, pairs, labels, *(part for part in (persons, names) if part is not None))
         if not shard.exists():
             self._release(shard, texts, pairs, labels, persons)
         samples, epsilon, found = self._read(shard)
@@ -177,17 +182,18 @@ class ReleaseFunction:
 
 
 def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *, text: str = "text", label: str | None = None,
-                     pair: str | None = None, person: str | None = None, ledger: str | PathLike[str] | None = None, ledger_key: str | PathLike[str] | None = None,
-                     threads: int | None = None, **options: Any) -> ReleaseFunction:  # fmt: skip
+                     pair: str | None = None, person: str | None = None, row: str | None = None, ledger: str | PathLike[str] | None = None,
+                     ledger_key: str | PathLike[str] | None = None, threads: int | None = None, **options: Any) -> ReleaseFunction:  # fmt: skip
     """Returns a function of a partition of texts that releases it into a file of the folder `out`; ReleaseFunction says how.
 
     run: a finished run. out: the folder. All workers must reach both, and the ledger, under the same paths.
     text, label, pair, person: columns of the partitions; labels are written to the files if a column is named, and the ledger adds
         up all texts of a person, whose names are in no file.
+    row: column that names each row of the whole release, such as a number: needed if the engine gives no number of a partition (Ray).
     ledger, ledger_key: as of Run.export; one ledger for all partitions, RUN/ledger by default.
     threads: per worker; None: all processors of its machine.
-    options: of Run.export, for each partition: samples, budget_samples (samples per text, over all its rows and tries), sign,
-        measure_texts ...
+    options: of Run.export, for each partition: samples, budget_samples (samples per text, over all its rows and tries), duplicates,
+        sign, measure_texts ...
     """
     run = run if isinstance(run, Run) and threads is None else Run(run.path if isinstance(run, Run) else run, threads=threads)
     for name in options:
@@ -207,4 +213,4 @@ def release_function(run: Run | str | PathLike[str], out: str | PathLike[str], *
     key, model = _secret(beside, f"{secrets.token_hex(32)} {run.info.fingerprint}").split()
     if model != run.info.fingerprint:
         raise NvdpValueError(f"{folder}: expected a new folder or a release of the run {run.path}, found a release of another model")
-    return ReleaseFunction(run, folder, id, key, (text, label, pair, person), (str(book), secret), options)
+    return ReleaseFunction(run, folder, id, key, (text, label, pair, person, row), (str(book), secret), options)

@@ -21,12 +21,28 @@ def certified(compact, tmp_path_factory):
 
 
 def partition(first, n=6):
-    return {"text": np.array([f"good film number {i}" for i in range(first, first + n)]), "stars": np.array(["pos", "neg"] * (n // 2))}
+    rows = range(first, first + n)
+    return {"text": np.array([f"good film number {i}" for i in rows]), "stars": np.array(["pos", "neg"] * (n // 2)), "row": np.array(rows)}
 
 
 @pytest.fixture
 def release(certified, tmp_path):
-    return nvdp.release_function(certified, tmp_path / "shards", label="stars", ledger=tmp_path / "ledger", threads=1)
+    return nvdp.release_function(certified, tmp_path / "shards", label="stars", row="row", ledger=tmp_path / "ledger", threads=1)
+
+
+def test_equal_partitions_have_samples_of_their_own(certified, tmp_path):
+    """Partitions are known by number or rows: a file that is found by its texts would show that they are equal."""
+    release = nvdp.release_function(certified, tmp_path / "shards", row="row", ledger=tmp_path / "ledger", threads=1, budget_samples=3)
+    first = partition(0)
+    found = [release(first), release({**first, "row": first["row"] + 6}), release(first)]
+    assert [int(row["texts"][0]) for row in found] == [6] * 3 and found[0]["shard"] == found[2]["shard"]
+    assert len(release.shards) == 2 and not (nvdp.open(release.shards[0]).z == nvdp.open(release.shards[1]).z).all(axis=(1, 2, 3)).any()
+    assert "with this file a text has up to 2 samples" in release.verify().statement
+    numbered = nvdp.release_function(certified, tmp_path / "numbered", ledger=tmp_path / "second", threads=1, budget_samples=2)
+    assert numbered(first, {"number": 0})["shard"] != numbered(first, {"number": 1})["shard"] and len(numbered.shards) == 2
+    for wrong, message in (numbered, "found none"), (release, "found equal names"):
+        with pytest.raises(nvdp.NvdpValueError, match=f"^row: expected a column that names each row .*{message}"):
+            wrong({**first, "row": np.zeros(6)})
 
 
 def test_each_partition_once(release):
@@ -46,7 +62,7 @@ def test_each_partition_once(release):
     one = nvdp.open(release.shards[1])
     np.testing.assert_array_equal(shared.z[6:12], one.z)
     np.testing.assert_array_equal(shared.label[6:12], one.label)
-    assert release({"text": [], "stars": []})["shard"].size == 0 and len(release.shards) == 3
+    assert release({"text": [], "stars": [], "row": []})["shard"].size == 0 and len(release.shards) == 3
     assert "3 shards so far" in repr(release) and "epsilon" not in repr(release)  # a text may have more samples than the run promises
 
 
@@ -69,13 +85,13 @@ def test_persons_add_up_over_partitions(certified, tmp_path):
 
 def test_counted_but_not_written(certified, tmp_path):
     """A worker that was killed between the two: refused, or counted again within a budget."""
-    release = nvdp.release_function(certified, tmp_path / "shards", ledger=tmp_path / "ledger", threads=1)
+    release = nvdp.release_function(certified, tmp_path / "shards", row="row", ledger=tmp_path / "ledger", threads=1)
     release(partition(0))
     release.shards[0].unlink()
     with pytest.raises(nvdp.NvdpError, match="counted before, but their worker ended.*budget_samples") as caught:
         release(partition(0))
     assert caught.value.status == "ERR_STATE" and not release.shards
-    again = nvdp.release_function(certified, tmp_path / "shards", ledger=tmp_path / "ledger", threads=1, budget_samples=2)
+    again = nvdp.release_function(certified, tmp_path / "shards", row="row", ledger=tmp_path / "ledger", threads=1, budget_samples=2)
     assert again.id == release.id
     assert again(partition(0))["samples"].tolist() == [2]
     again(partition(6))
@@ -127,7 +143,7 @@ def test_reuse(release, tmp_path):
 
     for first in range(0, 48, 12):
         release(partition(first, 12))
-    held = nvdp.release_function(release.run, tmp_path / "held", label="stars", ledger=tmp_path / "ledger2", threads=1)
+    held = nvdp.release_function(release.run, tmp_path / "held", label="stars", row="row", ledger=tmp_path / "ledger2", threads=1)
     held(partition(100, 12)), held(partition(120, 12))
     context = Context()
     config = context.config(lib.nvdp_reuse_config_create, {"file": release.out, "eval-file": held.out, "epochs": 1})
@@ -233,8 +249,8 @@ def test_ray(certified, tmp_path):
     ray = pytest.importorskip("ray")
     ray.init(num_cpus=2, include_dashboard=False, configure_logging=False)
     try:
-        release = nvdp.release_function(certified, tmp_path / "shards", label="stars", ledger=tmp_path / "ledger", threads=1)
-        rows = [{"text": t, "stars": s} for first in range(0, 36, 6) for t, s in zip(*partition(first).values())]
+        release = nvdp.release_function(certified, tmp_path / "shards", label="stars", row="row", ledger=tmp_path / "ledger", threads=1)
+        rows = [{"text": t, "stars": s, "row": i} for first in range(0, 36, 6) for t, s, i in zip(*partition(first).values())]
         for batch_format in ("numpy", "pyarrow"):
             found = ray.data.from_items(rows).map_batches(release, batch_size=12, batch_format=batch_format).take_all()
             assert sum(row["texts"] for row in found) == 36 and release.verify().holds
