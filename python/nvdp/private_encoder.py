@@ -1,4 +1,4 @@
-"""An encoder that gives away random samples of texts, and never the vectors without noise."""
+"""An encoder that gives away random samples of texts, counts them, and refuses what exceeds a text's budget."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
-from ._lib import NvdpError, NvdpValueError, Record, absolute, as_asked, chunks, converted, log, stream, text_list, text_pairs
+from ._lib import NvdpError, NvdpValueError, Record, absolute, as_asked, chunks, converted, stream, text_list, text_pairs
 from ._progress import Progress, showing
 from .results import Evaluation
 from .runs import KeepTexts, Run, forget_texts, train
@@ -41,33 +41,11 @@ def _remove(folder: str, process: int) -> None:
 
 
 class _Folder:
-    """A temporary folder, which is removed with the last object that uses it, or at exit. Pickle keeps its content: the folder itself
-    serves as long as it is there, in this process and in its workers, and a new one with the content afterwards."""
+    """A temporary folder, which is removed with the last object that uses it, or at exit."""
 
-    alive: weakref.WeakValueDictionary[str, _Folder] = weakref.WeakValueDictionary()
-
-    def __init__(self, path: str | None = None):
-        self.path = path or tempfile.mkdtemp(prefix="nvdp-")  # only its owner can read it
-        if path is None:
-            self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
-        self.alive[self.path] = self
-
-    def __reduce__(self) -> Any:
-        content = io.BytesIO()
-        with tarfile.open(fileobj=content, mode="w") as archive:
-            archive.add(self.path, ".")
-        return _Folder._again, (self.path, content.getvalue())
-
-    @classmethod
-    def _again(cls, path: str, content: bytes) -> _Folder:
-        if path in cls.alive or os.path.isdir(path):
-            return cls.alive.get(path) or cls(path)
-        log.warning("%s is gone: the encoder's pickle has a copy of it, whose ledger counts on from when it was pickled", path)
-        made = cls()
-        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-            safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-            archive.extractall(made.path, **safe)
-        return made
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix="nvdp-")  # only its owner can read it
+        self.remove = weakref.finalize(self, _remove, self.path, os.getpid())
 
 
 class PrivateEncoder:
@@ -79,9 +57,12 @@ class PrivateEncoder:
         encoder.save_pretrained("mine")
 
     encode() and release() are releases. The ledger counts every sample of every text before it is drawn, and a text beyond its
-    budget (one sample, or `certified_releases`) is refused. There is no call that returns vectors without noise; for such vectors of
-    a public encoder there is nvdp.Encoder, and the owner of the texts finds the posteriors at `run`. predict() and predict_proba()
-    are for the owner too: their noise comes from a seed.
+    budget (one sample, or `certified_releases`) is refused with NvdpError, status ERR_STATE. The refusal is for the owner of the texts:
+    it tells that a text was shared before. The guarantee covers what encode() and release() return. All else here is for the owner:
+    predict() and predict_proba(), whose noise comes from a seed, and `run`, whose posteriors() are vectors without noise.
+
+    Whoever releases needs the ledger, which is in one folder. A copy of this object (pickle, joblib, copy) predicts and measures, and
+    refuses to release until attach(folder) names that folder. Forked processes share object and ledger, and release.
 
     model: directory of a public encoder, which fit() starts from. threads: number of threads; None: one per processor.
     """
@@ -91,6 +72,7 @@ class PrivateEncoder:
         self._threads = threads
         self._run: Run | None = None
         self._kept: _Folder | None = None
+        self._copy_of: Path | None = None  # the run whose ledger counts, if this object is a copy
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, threads: int | None = None) -> PrivateEncoder:
@@ -114,7 +96,7 @@ class PrivateEncoder:
 
         texts, labels, pairs, dev, text_column, label_column, pair_column, preset, regression, progress: as in nvdp.train.
         out: a new run directory, in which an interrupted training goes on (nvdp.resume). None: a temporary directory, which is
-            removed with this object: save_pretrained() keeps the encoder. pickle copies it, with what the ledger has counted by then.
+            removed with this object, and the ledger with it: save_pretrained() keeps the encoder.
         keep_texts: "dev": the texts held out, on which privacy() and evaluate() measure; True: all; False: none. With False and
             "dev", no cache of texts is written either. Keyed digests of the training's texts stay in the run (seen_texts.bin), by which
             a later training knows what the model has seen: who has the run can test guesses.
@@ -145,10 +127,31 @@ class PrivateEncoder:
         if kept is not None:
             shutil.rmtree(run.path / "base", ignore_errors=True)  # the way to the model
             (run.path / "state.ckpt").unlink(missing_ok=True)
-        self._run, self._kept = run, kept
+        self._run, self._kept, self._copy_of = run, kept, None
         return self
 
     # --- what leaves ---
+
+    @property
+    def can_release(self) -> bool:
+        """True if encode() and release() can work: the encoder is trained, its ledger is in its own folder, and this object is not a copy."""
+        return self._run is not None and self._copy_of is None and not _owner_of(self._run.path)
+
+    def attach(self, folder: str | PathLike[str]) -> PrivateEncoder:
+        """Uses the folder of this encoder that has the ledger (of save_pretrained(), or a run's directory), and returns this object, which
+        then releases. For a copy that pickle or joblib loaded: all that attach the folder are counted together, in any process."""
+        found = PrivateEncoder.from_pretrained(folder, threads=self._threads)
+        if found.run.info.fingerprint != self.run.info.fingerprint:
+            raise NvdpValueError(f"folder: expected the encoder of which this is a copy, found another one in {found.run.path}")
+        if not found.can_release:
+            raise NvdpError(f"{found.run.path}: expected a ledger, found that it is in {_owner_of(found.run.path)}; attach that folder", "ERR_STATE")
+        self._run, self._kept, self._copy_of = found.run, None, None
+        return self
+
+    def _check_copy(self, way_on: str) -> None:
+        if self._copy_of is not None:
+            raise NvdpError(f"expected the encoder with the ledger, found a copy, which does not count samples and releases none: {way_on}. "
+                            f"The ledger was in {self._copy_of}", "ERR_STATE")  # fmt: skip
 
     def release(self, texts: Iterable[str], out: str | PathLike[str] | None = None, *, pairs: Iterable[str] | None = None,
                 labels: Iterable[Any] | None = None, samples: int = 1, batch_size: int = 32, show_progress_bar: bool | None = None,
@@ -156,9 +159,11 @@ class PrivateEncoder:
         """Gives away `samples` random samples of each text: draws them, counts them in the ledger, and returns them as a shared file.
 
         out: the file: .h5, .safetensors or .parquet; None: a temporary one, which lasts as long as the result (Shared.save keeps it).
-        labels: written to the file if given. options: persons, budget_samples, sign, card, overwrite ... (Run.export).
-        Raises ERR_STATE, before anything is drawn, for a text without samples left in its budget.
+        labels: written to the file if given. options: persons, budget_samples, duplicates, sign, card, overwrite ... (Run.export).
+        Each occurrence of a text has samples of its own, which add up in the ledger.
+        Raises ERR_STATE, before anything is drawn, for a text without samples left in its budget, and in a copy.
         """
+        self._check_copy("attach(folder) names the folder that has it")
         kept = _Folder() if out is None else None
         path = absolute(out, "out") if out is not None else os.path.join(kept.path, "shared.h5") if kept else ""
         with showing(self.run._context, show_progress_bar):
@@ -174,7 +179,7 @@ class PrivateEncoder:
         ending: "h5", "safetensors" or "parquet". show_progress_bar: None: in a terminal or notebook.
 
         If a shard is refused, the shards before it are complete; `first_shard` is the number of the next, for the texts that are left.
-        options: samples, budget_samples, sign ... (release).
+        options: samples, budget_samples, duplicates, sign ... (release). A text that stands in several shards needs budget_samples.
         """
         parts = {name: part for name, part in (("labels", labels), ("pairs", pairs), ("persons", persons)) if part is not None}
         columns = [stream(texts, "texts", "str"), *(stream(part, name, "labels") for name, part in parts.items())]
@@ -194,19 +199,20 @@ class PrivateEncoder:
     def encode(self, sentences: str | Iterable[str], *, pairs: str | Iterable[str] | None = None, batch_size: int = 32,
                pooling: Optional[str] = "mean", normalize_embeddings: bool = False, convert_to_numpy: bool = True,
                convert_to_tensor: bool = False, dtype: Any = None, show_progress_bar: bool | None = None,
-               budget_samples: int = 0) -> Any:  # fmt: skip
-        """Gives away one random sample of each text, as a vector: [N, p] float32, or [p] for a str.
+               budget_samples: int = 0, duplicates: Optional[str] = None) -> Any:  # fmt: skip
+        """Gives away one random sample of each row, as a vector: [N, p] float32, or [p] for a str.
 
         The arguments are those of sentence-transformers, the result is not: it is noisy, differs in every call, and each call is another
         release, which the ledger counts. A text that was given away before is refused (ERR_STATE) unless budget_samples allows it: keep
-        the result. Equal texts in one call have one sample, and the same vector. The sample's guarantee covers everything that is
-        computed from it, such as this vector.
+        the result. Equal texts have samples of their own, and the ledger counts each: that they are equal shows only as far as the noise
+        allows. The sample's guarantee covers everything that is computed from it, such as this vector.
 
         pooling: "mean", the mean of the sample's vectors by their weights; None: the vectors themselves, one [M, p] array per text,
             and all that a reader can learn (release() has the weights too).
         normalize_embeddings: vectors of length 1. batch_size: texts of one pass of the encoder.
         convert_to_tensor: a torch tensor; dtype: "float32", "float16", "float64", "bfloat16" (tensors only) or a dtype.
         budget_samples: samples per text that this call allows in all, counted over all releases; 0: as the run promised.
+        duplicates: what to do about a text that stands in several rows of the call, as `nvdp export --duplicates`.
         """
         if pooling not in ("mean", None):
             raise NvdpValueError(f"pooling: expected 'mean' or None, found {pooling!r}")
@@ -215,21 +221,16 @@ class PrivateEncoder:
         texts, second = text_pairs(text_list([sentences] if one else sentences, "sentences"), [pairs] if isinstance(pairs, str) and one else pairs)
         if not texts:
             return converted(np.zeros((0, self.dim), np.float32), convert_to_tensor, dtype) if pooling else []
-        shared, of = self._release_distinct(texts, second, batch_size=batch_size, show_progress_bar=show_progress_bar, budget_samples=budget_samples)
+        shared = self.release(texts, pairs=second, batch_size=batch_size, show_progress_bar=show_progress_bar, budget_samples=budget_samples,
+                              duplicates=duplicates)  # fmt: skip
         if pooling is None:
-            found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in of]
+            found: Any = [converted(shared.sample(i)[0].copy(), convert_to_tensor, dtype) for i in range(len(shared))]
             return found[0] if one else found
-        return as_asked(shared.mean()[of, 0], one, normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype)
-
-    def _release_distinct(self, texts: list[str], pairs: list[str] | None = None, **options: Any) -> tuple[Shared, list[int]]:
-        """Releases each distinct text once. Returns the samples, and the number of the sample of each text."""
-        rows = list(zip(texts, pairs)) if pairs is not None else [(text,) for text in texts]
-        distinct = {row: i for i, row in enumerate(dict.fromkeys(rows))}
-        first, *others = map(list, zip(*distinct))
-        return self.release(first, pairs=others[0] if others else None, **options), [distinct[row] for row in rows]
+        return as_asked(shared.mean()[:, 0], one, normalize_embeddings, convert_to_numpy, convert_to_tensor, dtype)
 
     def encode_iter(self, sentences: Iterable[str], *, chunk_size: int = 16384, **options: Any) -> Iterator[Any]:
-        """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode()."""
+        """Yields encode()'s vector of each text of any iterable, a generator too. Memory: one chunk of texts. options: as of encode().
+        Each chunk is a release: a text that stands in several chunks needs budget_samples."""
         for (chunk,) in chunks([stream(sentences, "sentences", "str")], chunk_size, "chunk_size"):
             yield from self.encode(chunk, **options)
 
@@ -296,6 +297,8 @@ class PrivateEncoder:
         keep_texts: copy the texts that fit() kept, for measures; False: none.
         """
         source, target = self.run.path, Path(absolute(folder, "folder"))
+        if can_release:
+            self._check_copy("save that one, attach(folder) first, or use can_release=False")
         if target == source or target in source.parents or source in target.parents:
             raise NvdpValueError(f"folder: expected a folder apart from the run {source}, found {target}")
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
@@ -323,7 +326,9 @@ class PrivateEncoder:
 
     def __reduce__(self) -> Any:
         run = None if self._run is None else self._run.path
-        return _opened, (self._kept, run if self._kept is None else None, self._model, self._threads)
+        content = None if self._kept is None else _without_ledger(self._kept.path)
+        source = self._copy_of or (None if run is None else Path(_owner_of(run) or run))
+        return _copied, (content, run, source, self._model, self._threads)
 
     def __repr__(self) -> str:
         if self._run is None:
@@ -334,12 +339,30 @@ class PrivateEncoder:
                 f"{info.method}. {self.guarantee}")  # fmt: skip
 
 
-def _opened(kept: Optional[_Folder], run: Optional[Path], model: Optional[str], threads: Optional[int]) -> PrivateEncoder:
+# --- copies, which do not release ---
+
+
+def _without_ledger(folder: str) -> bytes:
+    """Returns an archive of a folder with a run, without what save_pretrained() does not copy either."""
+    left, content = {f"./run/{name}" for name in _NOT_SAVED}, io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        archive.add(folder, ".", filter=lambda one: None if one.name in left else one)
+    return content.getvalue()
+
+
+def _copied(content: Optional[bytes], run: Optional[Path], source: Optional[Path], model: Optional[str], threads: Optional[int]) -> PrivateEncoder:
     made = PrivateEncoder(model, threads=threads)
-    made._kept = kept
-    place = run if kept is None else os.path.join(kept.path, "run")
-    if place is not None:
-        made._run = Run(place, threads=threads)
+    if run is None or source is None:
+        return made
+    made._copy_of = source
+    if content is not None:
+        made._kept = _Folder()
+        run = Path(made._kept.path, "run")
+        with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+            safe: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+            archive.extractall(made._kept.path, **safe)
+        (run / "ledger").write_bytes(_mark_of(source))
+    made._run = Run(run, threads=threads)
     return made
 
 
@@ -349,6 +372,15 @@ def _opened(kept: Optional[_Folder], run: Optional[Path], model: Optional[str], 
 def _mark_of(owner: Path) -> bytes:
     """Returns the content of a file that says in which run the ledger is."""
     return _MOVED + os.fsencode(owner) + b"\n"
+
+
+def _owner_of(run: Path) -> str:
+    """Returns in which run the ledger is, "" for the given one."""
+    try:
+        content = (run / "ledger").read_bytes()
+    except FileNotFoundError:
+        return ""
+    return os.fsdecode(content[len(_MOVED) :]).strip() if content.startswith(_MOVED) else ""
 
 
 def _move_ledger(source: Path, target: Path) -> None:

@@ -34,9 +34,10 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     counts releases, and refuses a text beyond the number of samples that the run was certified for, which is one by default.
 
     model: directory of an encoder; preset, progress, threads: as in nvdp.train.
-    out: the run's directory; None: a temporary one, which is removed with the estimator, and at once if fit fails. A pickle has a copy.
+    out: the run's directory; None: a temporary one, which is removed with the estimator, and at once if fit fails.
     run: a finished run instead of training: fit then only opens it.
     budget_samples: maximum number of samples per text over all calls of transform; 0: as many as the run was certified for.
+    duplicates: what transform does about a text that stands in several rows, as `nvdp export --duplicates`.
     pooling: None: all vectors of a sample; "mean": their mean by their weights.
     keep_texts: False: no text outlives fit, in no file and no cache, only keyed digests in the run; "dev": the texts held out, for
         measures with `run_`; True: all.
@@ -46,12 +47,15 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     After fit: run_, encoder_ (nvdp.PrivateEncoder), classes_. After transform: statement_, the privacy statement of the last samples, which
     counts earlier samples of the same texts.
+
+    A copy that pickle, joblib or a Pipeline's `memory` loaded does not transform until encoder_.attach(folder) names the folder with the
+    ledger: `out`, `run`, or that of encoder_.save_pretrained(folder). clone gives an estimator without a run.
     """
 
     def __init__(self, model: str | PathLike[str] | None = None, *, preset: str | None = "auto",
                  out: str | PathLike[str] | None = None, options: dict[str, Any] | None = None,
-                 run: str | PathLike[str] | None = None, budget_samples: int = 0, pooling: Optional[str] = None,
-                 keep_texts: KeepTexts = False, random_state: Any = None, regression: Optional[bool] = None, progress: Progress = None,
+                 run: str | PathLike[str] | None = None, budget_samples: int = 0, duplicates: Optional[str] = None,
+                 pooling: Optional[str] = None, keep_texts: KeepTexts = False, random_state: Any = None, regression: Optional[bool] = None, progress: Progress = None,
                  threads: int | None = None, **more: Unpack[Arguments]):  # fmt: skip
         self.model = model
         self.preset = preset
@@ -59,6 +63,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.options = options
         self.run = run
         self.budget_samples = budget_samples
+        self.duplicates = duplicates
         self.pooling = pooling
         self.keep_texts = keep_texts
         self.random_state = random_state
@@ -100,17 +105,17 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.encoder_.run
 
     def transform(self, X: Sequence[str]) -> np.ndarray:
-        """Returns [N, F] float32, one sample per text: its vectors, concatenated; with weights, each vector is followed by its log weight.
-        Equal texts have one sample, and the same row. Lengths must be hidden, unless pooling is "mean": [N, p] then."""
+        """Returns [N, F] float32, one sample per row: its vectors, concatenated; with weights, each vector is followed by its log weight.
+        Equal texts have samples of their own, and the ledger counts each. Lengths must be hidden, unless pooling is "mean": [N, p] then."""
         self._check_lengths()
-        shared, of = self.encoder_._release_distinct(text_list(X, "X", some=True), budget_samples=self.budget_samples)
+        shared = self.encoder_.release(text_list(X, "X", some=True), budget_samples=self.budget_samples, duplicates=self.duplicates)
         self.statement_: str = shared.verify().statement
         if self.pooling == "mean":
-            return shared.mean()[of, 0]
+            return shared.mean()[:, 0]
         rows = shared.z[:, 0]
         if shared.log_pi is not None:
             rows = np.concatenate([rows, shared.log_pi.reshape(*rows.shape[:2], 1)], axis=2)
-        return rows.reshape(len(shared), -1)[of]
+        return rows.reshape(len(shared), -1)
 
     def _check_lengths(self) -> None:
         """Fails before anything is drawn."""

@@ -139,7 +139,11 @@ def test_fitted_estimators_pickle(run, tmp_path):
     fitted = NvdpTransformer(run=run.path, threads=1, budget_samples=9).fit(["a"], [1])
     joblib.dump(fitted, tmp_path / "fitted.joblib")
     again = joblib.load(tmp_path / "fitted.joblib")
-    assert again.transform(["an unseen text"]).shape == (1, 80) and again.classes_.tolist() == ["neg", "pos"]
+    assert again.classes_.tolist() == ["neg", "pos"] and again.encoder_.predict(["good film"]).shape == (1,)
+    with pytest.raises(nvdp.NvdpError, match="found a copy"):
+        again.transform(["an unseen text"])
+    again.encoder_.attach(run.path)
+    assert again.transform(["an unseen text"]).shape == (1, 80)
     for wrong in "good film", b"good", 5, ["a", 1]:
         with pytest.raises(TypeError, match="X.*expected"):
             fitted.transform(wrong)

@@ -1,5 +1,6 @@
 """PrivateEncoder: what leaves it is noisy and counted, wherever it is saved."""
 
+import copy
 import gc
 import os
 import pickle
@@ -84,9 +85,6 @@ def test_encode_is_a_release(fitted):
     one = fitted.encode(fresh(1)[0], normalize_embeddings=True)
     assert one.shape == (fitted.dim,) and np.linalg.norm(one) == pytest.approx(1, abs=1e-6)
     assert fitted.encode([]).shape == (0, fitted.dim) and fitted.encode([], pooling=None) == []
-    pair = fresh(2)
-    same = fitted.encode([pair[0], pair[1], pair[0]])  # one sample of each text
-    assert np.array_equal(same[0], same[2]) and not np.array_equal(same[0], same[1])
     sets = fitted.encode(fresh(2), pooling=None, dtype="float16", batch_size=1)
     assert [one.shape for one in sets] == [(10, fitted.dim)] * 2 and sets[0].dtype == np.float16
     kept = fresh(1)
@@ -100,6 +98,30 @@ def test_encode_is_a_release(fitted):
     for wrong in b"good", 5, {"a"}, {"a": 1}, ["a", None]:
         with pytest.raises(TypeError, match="expected"):
             fitted.encode(wrong)
+
+
+def test_each_occurrence_is_drawn_and_counted(fitted):
+    """Rows of equal texts do not show that they are equal, in one call, in parts of it, and with a second text."""
+    (text,) = fresh(1)
+    for n, draw in (60, lambda: fitted.encode([text] * 60)), (66, lambda: list(fitted.encode_iter([text] * 6, chunk_size=2, budget_samples=66))):
+        found = draw()
+        assert len(np.unique(found, axis=0)) == len(found)
+        with pytest.raises(nvdp.NvdpError, match=f"found {n + 1} including this export"):  # each was counted
+            fitted.encode(text, budget_samples=n)
+    one, two = fitted.encode(fresh(1) * 2, pooling=None)
+    assert one.shape == two.shape and not (one == two).all(axis=1).any()
+    with pytest.raises(nvdp.NvdpError, match="found 2 including this export"):
+        fitted.encode(fresh(1) * 2, budget_samples=1)
+
+
+def test_equal_texts_look_like_two_releases(fitted):
+    """Distances of samples of one text have the same distribution within a call as between two calls (Kolmogorov-Smirnov)."""
+    (text,) = fresh(1)
+    first, second = fitted.encode([text] * 300), fitted.encode([text] * 300, budget_samples=600)
+    within, between = np.linalg.norm(first[:150] - first[150:], axis=1), np.linalg.norm(first[:150] - second[150:], axis=1)
+    grid = np.sort(np.concatenate([within, between]))
+    gap = np.abs(np.searchsorted(np.sort(within), grid, "right") - np.searchsorted(np.sort(between), grid, "right")).max() / 150
+    assert gap < 2.28 * np.sqrt(2 / 150)  # false alarms: 2 exp(-2 * 2.28^2) = 6e-5; it is 1 if equal texts share a sample
 
 
 def test_tensors(fitted):
@@ -215,6 +237,99 @@ def test_no_failure_makes_two_ledgers(run, tmp_path, monkeypatch, released):
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
+def joblib_copy(encoder, folder):
+    joblib = pytest.importorskip("joblib")
+    joblib.dump(encoder, folder / "encoder.joblib")
+    return joblib.load(folder / "encoder.joblib")
+
+
+COPIES = {"pickle": lambda encoder, _: pickle.loads(pickle.dumps(encoder)), "deepcopy": lambda encoder, _: copy.deepcopy(encoder),
+          "copy": lambda encoder, _: copy.copy(encoder), "joblib": joblib_copy, "copy of a copy": lambda encoder, _: copy.copy(copy.copy(encoder))}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def temporary(compact):
+    """An encoder whose run is in a temporary folder."""
+    options = dict(preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=4, latent_dim=4)
+    return nvdp.PrivateEncoder(compact, threads=1).fit(*texts_of(np.random.default_rng(1), 24), **options)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["in a folder", "in a temporary folder"])
+@pytest.mark.parametrize("how", COPIES)
+def test_copies_predict_and_do_not_release(fitted, temporary, tmp_path, how, kept):
+    encoder = fitted if kept else temporary
+    twin, texts = COPIES[how](encoder, tmp_path), fresh(2)
+    assert encoder.can_release and not twin.can_release and (twin.run.path == encoder.run.path) == kept
+    for wrong in lambda: twin.encode(texts), lambda: twin.release(texts, tmp_path / "a.h5"), lambda: next(twin.encode_iter(texts)), \
+            lambda: twin.release_shards(texts, tmp_path / "shards"), lambda: twin.save_pretrained(tmp_path / "saved"):  # fmt: skip
+        with pytest.raises(nvdp.NvdpError, match=r"found a copy, which .*attach\(folder\)") as caught:
+            wrong()
+        assert caught.value.status == "ERR_STATE" and str(encoder.run.path) in str(caught.value)
+    assert not list(tmp_path.glob("*/*")) and not (tmp_path / "a.h5").exists() and not (tmp_path / "saved").exists()
+    np.testing.assert_array_equal(twin.predict_proba(texts), encoder.predict_proba(texts))
+    assert twin.privacy(texts).n == 2 and twin.guarantee == encoder.guarantee and twin.evaluate().scores.n == encoder.evaluate().scores.n
+    if not kept:
+        assert {one.name for one in twin.run.path.glob("ledger*")} == {"ledger"} and not twin.run.path.joinpath("ledger").stat().st_size > 500
+        with pytest.raises(nvdp.NvdpError, match="which alone releases"):  # not by way of its run either
+            twin.run.export(texts, tmp_path / "a.h5")
+        reader = twin.save_pretrained(tmp_path / "reader", can_release=False)
+        assert reader is twin and not nvdp.PrivateEncoder.from_pretrained(tmp_path / "reader").can_release
+    assert encoder.encode(texts).shape == (2, encoder.dim)  # and nothing was counted
+    assert twin.attach(encoder.run.path) is twin and twin.can_release
+    with pytest.raises(nvdp.NvdpError, match="shared before"):
+        twin.encode(texts)
+    more = fresh(1)
+    assert twin.encode(more).shape == (1, encoder.dim)
+    with pytest.raises(nvdp.NvdpError, match="shared before"):
+        encoder.encode(more)
+
+
+def test_attach_wants_the_ledger_of_the_same_encoder(fitted, temporary, compact, tmp_path):
+    twin = copy.copy(temporary)
+    with pytest.raises(nvdp.NvdpValueError, match="^folder: expected the encoder of which this is a copy"):
+        twin.attach(fitted.run.path)
+    temporary.save_pretrained(tmp_path / "reader", can_release=False)
+    with pytest.raises(nvdp.NvdpError, match="attach that folder") as caught:
+        twin.attach(tmp_path / "reader")
+    assert caught.value.status == "ERR_STATE" and not twin.can_release and not nvdp.PrivateEncoder(compact).can_release
+    again = pickle.loads(pickle.dumps(nvdp.PrivateEncoder(compact, threads=1)))  # not trained: what it is trained to is its own
+    again.fit(*texts_of(np.random.default_rng(1), 24), preset=None, method="vib-fixed", epochs=1, batch=8, max_length=8, freeze_layers=4)
+    assert again.can_release
+
+
+def test_processes_count_in_one_ledger(fitted, tmp_path):
+    """Two processes that load a pickle: neither releases before it attaches the folder, and then no text twice."""
+    program = """if True:
+        import nvdp, pickle, sys
+        encoder = pickle.load(open(sys.argv[1], "rb"))
+        print(encoder.can_release, encoder.predict(["good film"])[0])
+        for attach in False, True:
+            try:
+                print((encoder.attach(sys.argv[2]) if attach else encoder).encode([sys.argv[3]]).shape)
+            except nvdp.NvdpError as reason:
+                print(reason.status)
+    """
+    (tmp_path / "pickle").write_bytes(pickle.dumps(fitted))
+    command = [sys.executable, "-c", program, tmp_path / "pickle", fitted.run.path, *fresh(1)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    told = [process.communicate()[0].splitlines() for process in processes]
+    assert [lines[0].split()[0] for lines in told] == ["False"] * 2 and {lines[0].split()[1] for lines in told} <= {"neg", "pos"}
+    assert [lines[1] for lines in told] == ["ERR_STATE"] * 2 and sorted(lines[2] for lines in told) == sorted([f"(1, {fitted.dim})", "ERR_STATE"])
+
+
+def test_forked_processes_share_the_ledger(fitted):
+    texts = fresh(1)
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(fitted.encode(texts).shape[0])
+        finally:
+            os._exit(99)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    with pytest.raises(nvdp.NvdpError, match="shared before"):
+        fitted.encode(texts)
+
+
 def test_a_saved_encoder_counts_on(fitted, tmp_path):
     """The ledger moves: what was released stays counted, and no text can be released in two places."""
     encoder = nvdp.PrivateEncoder.from_pretrained(fitted.save_pretrained(tmp_path / "first").run.path.parent, threads=1)
@@ -246,6 +361,3 @@ def test_a_saved_encoder_counts_on(fitted, tmp_path):
     for wrong in tmp_path / "reader", tmp_path / "moved" / "run" / "inside":
         with pytest.raises(ValueError, match="^folder: "):
             opened.save_pretrained(wrong)
-    program = "import nvdp, pickle, sys; print(pickle.load(open(sys.argv[1], 'rb')).predict(['good film'])[0])"
-    (tmp_path / "pickle").write_bytes(pickle.dumps(opened))
-    assert subprocess.check_output([sys.executable, "-c", program, tmp_path / "pickle"], text=True).strip() in ("pos", "neg")

@@ -1,11 +1,9 @@
 """The scikit-learn transformer, as scikit-learn's users use it: parameters, searches, pickles, names of columns."""
 
+import copy
 import dataclasses
 import gc
-import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -106,8 +104,6 @@ def test_transform(run):
     assert first.shape == (3, 80) and first.dtype == np.float32
     assert len(transformer.get_feature_names_out()) == 80 and transformer.get_feature_names_out()[9] == "z1_1"
     mean = NvdpTransformer(run=run.path, budget_samples=9, threads=1, pooling="mean").fit(texts)
-    twice = mean.transform(["an odd end", "an odd man", "an odd end"])
-    assert twice.shape == (3, 8) and np.array_equal(twice[0], twice[2]) and not np.array_equal(twice[0], twice[1])
     assert mean.transform(["an odd way"]).shape == (1, 8) and mean.get_feature_names_out().tolist() == [f"z{i}" for i in range(8)]
     with pytest.raises(ValueError, match="pooling"):
         NvdpTransformer(run=run.path, pooling="max").fit(texts)
@@ -122,32 +118,42 @@ def test_frames(run):
     assert list(frame.columns) == [f"z{i}" for i in range(8)] and list(frame.index) == [5, 7]
 
 
-def test_pickles_have_the_run(compact, temporary):
-    """In this process and its workers the folder itself, with one ledger; afterwards a copy, which counts on."""
+def test_copies_do_not_transform(compact, run, temporary):
+    """A copy of a fitted estimator predicts; it transforms when it is attached to the folder with the ledger."""
     texts, labels = texts_of(np.random.default_rng(1), 24)
     fitted = NvdpTransformer(compact, **FAST).fit(texts, labels)
     fitted.transform(["good day"])
     kept, path = pickle.dumps(fitted), fitted.run_.path
+    for twin in pickle.loads(kept), copy.deepcopy(fitted), clone(fitted, safe=False).fit(texts, labels):
+        if twin.encoder_.can_release:  # of clone: another encoder
+            assert twin.run_.path != path and twin.transform(["good day"]).shape == (1, 4)
+            continue
+        assert twin.run_.path != path and twin.encoder_.predict(["good day"])[0] in ("neg", "pos")
+        with pytest.raises(nvdp.NvdpError, match="found a copy"):
+            twin.transform(["bad day"])
+    with pytest.raises(NotFittedError):
+        clone(fitted).transform(["bad day"])
+    fitted.encoder_.save_pretrained(temporary.parent / "mine")
     twin = pickle.loads(kept)
-    assert twin.run_.path == path
-    program = """if True:
-        import nvdp, pickle, sys
-        twin = pickle.load(open(sys.argv[1], "rb"))
-        print(twin.transform(["bad day"]).shape, twin.run_.path)
-        try:
-            twin.transform(["good day"])
-        except nvdp.NvdpError as reason:
-            print(reason.status)
-    """
-    file = temporary.parent / "pickle"
-    file.write_bytes(kept)
-    told = [subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, env=os.environ).stdout.splitlines()]
+    twin.encoder_.attach(temporary.parent / "mine")
     with pytest.raises(nvdp.NvdpError, match="shared before"):
-        fitted.transform(["bad day"])  # the worker's
+        twin.transform(["good day"])
+    assert twin.transform(["bad day"]).shape == (1, 4)
+    with pytest.raises(nvdp.NvdpError, match="shared before"):
+        fitted.transform(["bad day"])
     del fitted, twin
     gc.collect()
-    assert not path.exists()
-    told.append(subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, env=os.environ).stdout.splitlines())
-    assert len(told[0]) == len(told[1]) == 2, told
-    assert told[0] == [f"(1, 4) {path}", "ERR_STATE"] and told[1][0].startswith("(1, 4) ") and told[1][1] == "ERR_STATE"
-    assert str(path) not in told[1][0] and not any(temporary.iterdir())
+    assert not any(temporary.iterdir())
+
+
+def test_each_row_is_drawn_and_counted(run, compact, temporary):
+    """Equal texts have different rows, by transform, fit_transform and in a Pipeline."""
+    from sklearn.pipeline import make_pipeline
+
+    text, labels = ["one and the same film"], ["pos", "neg"] * 12
+    opened = NvdpTransformer(run=run.path, threads=1)
+    for found in (opened.fit_transform(text * 9), make_pipeline(NvdpTransformer(run=run.path, threads=1, budget_samples=18)).fit_transform(text * 9),
+                  NvdpTransformer(compact, **FAST, pooling="mean").fit_transform(text * 24, labels)):  # fmt: skip
+        assert len(np.unique(found, axis=0)) == len(found) in (9, 24)
+    with pytest.raises(nvdp.NvdpError, match="found 19 including this export"):
+        opened.set_params(budget_samples=18).transform(text)
