@@ -127,6 +127,9 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
  * @return NVDP_ERR_IO for files that cannot be read; NVDP_ERR_INPUT and NVDP_ERR_ARGUMENT if the model does not fit */
 nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config);
 
+/** Size of nvdp_train_plan.repeats. */
+#define NVDP_REPEATS_SIZE 400
+
 /** Size and time of a run. */
 struct nvdp_train_plan {
     size_t struct_size;       /**< NVDP_RESULT() sets it */
@@ -148,6 +151,14 @@ struct nvdp_train_plan {
     /** Duration of the base run that base-epochs adds; 0: no base run. The members above, except memory_bytes,
      * exclude the base run. */
     double base_seconds;
+    /** Largest number of rows of one text in the train and dev files together, for a run with certified-epsilon,
+     * certified-guess or word-epsilon; else 0. Texts are equal if their tokens are. */
+    size_t repeat_rows;
+    /** Epsilon of all these rows together, one sample each, at certified-delta, or at word-delta for one word if only
+     * word-epsilon bounds texts; NaN if `repeat_rows` is 0. */
+    double repeat_epsilon;
+    /** States how often texts repeat there, what that costs, and whether nvdp_export() refuses it; "" if no text repeats. */
+    char repeats[NVDP_REPEATS_SIZE];
 };
 
 /** Plans a run: reads data and checkpoint, and counts. Trains and writes nothing.

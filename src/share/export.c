@@ -1,6 +1,6 @@
 /* Implements nvdp export: draws the samples of every text once, rounds them and writes them to a file.
  *
- * The order of this file: run, texts, shape of the output, measurements, ledger, the output without its
+ * The order of this file: run, texts, shape of the output, measurements, ledger with duplicates, the output without its
  * samples, memory for one batch, samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
@@ -9,6 +9,7 @@
 #include "mechanism/method.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
+#include "share/duplicates.h"
 #include "share/export_options.h"
 #include "share/ledger.h"
 #include "share/reader.h"
@@ -518,6 +519,18 @@ cleanup:
 
 /* --- the ledger --- */
 
+/* Returns the number of samples per text that training promised. */
+static uint64_t promised_samples(const struct export *export) {
+    return export->run.config.certified_releases;
+}
+
+/* Returns true if the promise is for each row of a text. */
+static bool draws_each(const struct export *export) {
+    const struct nvdp__export_options *options = export->options;
+    return options->own_duplicates ? options->duplicates == NVDP__DUPLICATES_EACH
+                                   : !nvdp__has_budget(&export->run.config);
+}
+
 /* Fills in the guarantee of one sample. */
 static void state_proven(const struct nvdp__release_facts *facts,
                          struct nvdp__ledger_release *release) {
@@ -546,6 +559,18 @@ static struct nvdp__ledger_release record_of(const struct export *export) {
                    options->out + (length > room ? length - room : 0));
     state_proven(&export->facts, &release);
     return release;
+}
+
+/* Returns the numbers of the record that are not names. */
+static struct nvdp__ledger_names numbers_of(const struct export *export) {
+    const struct nvdp__release_facts *facts = &export->facts;
+    return (struct nvdp__ledger_names){.person_epsilon = export->options->person_epsilon,
+                                       .word_mu = nvdp__word_sample_mu(facts),
+                                       .distance = facts->certified && export->form.weights
+                                                       ? nvdp__release_weights_distance(facts) /
+                                                             (double)facts->samples * (1 + 0x1p-50)
+                                                       : 0,
+                                       .each = draws_each(export)};
 }
 
 /* Adds the alternatives to the message if the run's folder cannot be written. */
@@ -582,15 +607,9 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
     if (options->receiver != NULL && sodium_is_zero(export->receiver, sizeof export->receiver))
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "{receiver}: expected a name, found an empty one");
-    const struct nvdp__ledger_names names = {
-        .person = (const nvdp__text_hash *)export->person,
-        .receiver = options->receiver != NULL ? export->receiver : NULL,
-        .person_epsilon = options->person_epsilon,
-        .word_mu = nvdp__word_sample_mu(&export->facts),
-        .distance = export->facts.certified && export->form.weights
-                        ? nvdp__release_weights_distance(&export->facts) /
-                              (double)export->facts.samples * (1 + 0x1p-50)
-                        : 0};
+    struct nvdp__ledger_names names = numbers_of(export);
+    names.person = (const nvdp__text_hash *)export->person;
+    names.receiver = options->receiver != NULL ? export->receiver : NULL;
     nvdp__ledger_set_names(ledger, &names);
     return NVDP_OK;
 }
@@ -658,9 +677,17 @@ cleanup:
     return status;
 }
 
-/* Says what the ledger cannot know: samples of other ledgers, other names of a person, and missing names. */
+/* Says what a person's rows cost, and what the ledger cannot know: samples of other ledgers, other names of a person,
+ * and missing names. */
 static void note_limits(const struct export *export, const struct nvdp__ledger *ledger) {
     const struct nvdp__spent *spent = &export->facts.spent;
+    char bound[NVDP__BOUND_TEXT];
+    if (spent->persons > 0 && spent->person_samples > export->options->samples)
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "with this file, one person has up to %" PRIu64 " samples of %" PRIu64
+                  " text%s; all of them together have epsilon %s at delta %g",
+                  spent->person_samples, spent->person_texts, spent->person_texts == 1 ? "" : "s",
+                  nvdp__bound(bound, spent->person_epsilon), NVDP__LEDGER_DELTA);
     if (nvdp__ledger_count(ledger) == 0)
         nvdp__log(export->ctx, NVDP_LOG_NOTICE,
                   "new ledger %s: samples that other ledgers count are not included; if one counts "
@@ -680,9 +707,22 @@ static void note_limits(const struct export *export, const struct nvdp__ledger *
                   spent->unnamed == 1 ? "it" : "one");
 }
 
-/* Returns the number of samples per text that training promised. */
-static uint64_t promised_samples(const struct export *export) {
-    return export->run.config.certified_releases;
+/* Says what texts cost that stand several times, and refuses them beyond the promise of the run, unless the caller gives a
+ * budget, which the ledger keeps.  It needs no ledger. */
+static nvdp_status check_duplicates(const struct export *export) {
+    const struct nvdp__export_options *options = export->options;
+    const struct nvdp__ledger_release release = record_of(export);
+    const struct nvdp__ledger_names numbers = numbers_of(export);
+    const struct nvdp__ledger_record row = {
+        .release = &release, .word_mu = numbers.word_mu, .distance = numbers.distance};
+    const bool budget = options->budget.samples > 0 || options->budget.epsilon > 0;
+    const struct nvdp_dataset *part[SPLITS];
+    struct nvdp__repeats repeats;
+    for (size_t i = 0; i < export->parts; i++)
+        part[i] = export->part[i].data;
+    NVDP_RETURN_IF_FAILED(nvdp__repeats_count(export->ctx, export->parts, part, &repeats));
+    return nvdp__duplicates_check(export->ctx, &repeats, &row,
+                                  budget || numbers.each ? 0 : promised_samples(export));
 }
 
 /* Fails early if the ledger will refuse the export.  The lock is not held afterwards, so begin_file() checks again
@@ -705,12 +745,6 @@ static nvdp_status ask_ledger(struct export *export) {
             " of these texts were shared before, in %s; with this file, a text has up to %" PRIu64
             " samples",
             spent->seen_before, spent->files, spent->samples);
-    else if (spent->samples > release.samples)
-        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
-                  "a text occurs %" PRIu64
-                  " times in these texts, and each occurrence gets %" PRIu64 " sample%s",
-                  spent->samples / release.samples, release.samples,
-                  release.samples == 1 ? "" : "s");
 cleanup:
     nvdp__ledger_close(ledger);
     return status;
@@ -1029,6 +1063,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (options.insecure) nvdp__warn_insecure_seed(ctx);
     if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
     options.own_ledger = options.ledger != NULL;
+    options.own_duplicates = nvdp_config_is_set(config, "duplicates");
     NVDP_TRY(name_run(&export, &options));
     NVDP_TRY(find_ledger(&export, &options));
     NVDP_TRY(nvdp__export_check_outputs(ctx, &options));
@@ -1039,6 +1074,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (export.query.center != NULL) NVDP_TRY(check_center(&export));
     NVDP_TRY(plan(&export));
     NVDP_TRY(state_facts(&export));
+    NVDP_TRY(check_duplicates(&export));
     NVDP_TRY(ask_ledger(&export));
     NVDP_TRY(measure(&export));
     NVDP_TRY(warn(&export));

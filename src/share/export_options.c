@@ -10,6 +10,9 @@
 static const char *const grid_names[] = {
     [NVDP__GRID_FIXED] = "fixed", [NVDP__GRID_FLOAT16] = "float16", NULL};
 
+static const char *const duplicates_names[] = {
+    [NVDP__DUPLICATES_REFUSE] = "refuse", [NVDP__DUPLICATES_EACH] = "each", NULL};
+
 #define AT(member) NVDP_OPTION_AT(struct nvdp__export_options, member)
 
 static const struct nvdp_option option_rows[] = {
@@ -94,6 +97,13 @@ static const struct nvdp_option option_rows[] = {
      "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
      "0: the budget of the previous export",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
+    {"duplicates", NVDP_OPTION_CHOICE, "HOW",
+     "texts that stand several times: refuse the export if the rows of one text together exceed "
+     "the samples that the run was certified for, or draw each row and count it; default: refuse "
+     "for a run with certified-epsilon, certified-guess or word-epsilon, else each; a refusal "
+     "shows that texts repeat, so a service must not relay it",
+     "refuse", AT(duplicates), .choices = duplicates_names,
+     .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
     {"person", NVDP_OPTION_TEXT, "COLUMN",
      "column that names the person of each text, such as author or patient; the ledger adds up all "
      "texts of a person, and keeps no name; names count as written: Ann and ann are two persons; a "

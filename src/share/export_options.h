@@ -6,6 +6,7 @@
 
 enum { NVDP__MODEL_ID_DIGITS = 32 };
 enum { NVDP__GRID_FIXED, NVDP__GRID_FLOAT16 };
+enum { NVDP__DUPLICATES_REFUSE, NVDP__DUPLICATES_EACH };
 
 struct nvdp__export_options {
     const char *run;   /* owned by the export without a caller's RUN */
@@ -25,7 +26,9 @@ struct nvdp__export_options {
     struct {
         size_t samples;
         double epsilon;
-    } budget;              /* 0, 0: the promise of the run */
+    } budget;       /* 0, 0: the promise of the run */
+    int duplicates; /* only read if own_duplicates is set: the caller gave it */
+    bool own_duplicates;
     const char *person;    /* column; NULL: none */
     double person_epsilon; /* 0: the budget in force */
     const char *receiver;  /* NULL: not named */

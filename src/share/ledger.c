@@ -349,14 +349,7 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger) {
 
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash) {
-    const uint64_t count = n;
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, text_key(ledger), KEY, NVDP__LEDGER_HASH);
-    crypto_generichash_update(&state, (const unsigned char *)&count, sizeof count);
-    crypto_generichash_update(&state, (const unsigned char *)ids, n * sizeof *ids);
-    crypto_generichash_update(&state, (const unsigned char *)types, n * sizeof *types);
-    crypto_generichash_final(&state, hash, NVDP__LEDGER_HASH);
-    sodium_memzero(&state, sizeof state);
+    nvdp__text_digest(text_key(ledger), n, ids, types, hash);
 }
 
 /* True for white space and for characters without a glyph, such as zero-width spaces. */
@@ -490,12 +483,14 @@ static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
         format_earlier(account, sizeof earlier, earlier), allows);
 }
 
-/* Checks the promise of training, which holds per row: the earlier samples of a text and the samples of one row of
- * this release count. */
-static bool keeps_promise(const struct nvdp__account *account, uint64_t samples, uint64_t promise) {
+/* Checks the promise of training for every text of the release, whose record is in the account.  `each`: one row of a
+ * text counts, else all of them. */
+static bool keeps_promise(const struct nvdp__account *account, uint64_t samples, uint64_t promise,
+                          bool each) {
     for (size_t i = 0; i < account->count; i++) {
-        const uint64_t before = account->sum[i].spending.samples;
-        if (before > 0 && before + samples > promise) return false;
+        const struct nvdp__sum *sum = &account->sum[i];
+        const uint64_t drawn = each ? samples : sum->spending.samples - sum->before;
+        if (!nvdp__keeps_promise(sum->before, drawn, samples, promise)) return false;
     }
     return true;
 }
@@ -581,9 +576,10 @@ nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_
     if (budget->epsilon == 0 && ledger->count > 0)
         budget->epsilon = ledger->record[ledger->count - 1].release->budget.epsilon;
     NVDP_TRY(nvdp__account_open(&records, &record, &account));
-    const bool kept = !promised || keeps_promise(&account, release->samples, promise);
     nvdp__account_add(&account, &record);
     nvdp__account_close(&account);
+    const bool kept =
+        !promised || keeps_promise(&account, release->samples, promise, ledger->names.each);
     if (promised) budget->samples = kept ? nvdp__max(promise, account.spent.samples) : promise;
     if (budget->samples > 0 && account.spent.samples > budget->samples)
         NVDP_TRY(refuse_samples(ledger, budget, &account, promised));

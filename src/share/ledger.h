@@ -7,11 +7,12 @@
 #define NVDP_SRC_SHARE_LEDGER_H
 
 #include "base/base.h"
+#include "text/repeats.h"
 #include <nvdp/certificate.h>
 
 enum {
     NVDP__LEDGER_ID = 32,
-    NVDP__LEDGER_HASH = 16,
+    NVDP__LEDGER_HASH = NVDP__TEXT_DIGEST,
     NVDP__LEDGER_ORDERS = 16,
     NVDP__LEDGER_FILE = 128,
     NVDP__LEDGER_FILES = 320
@@ -71,6 +72,7 @@ struct nvdp__ledger_names {
     double person_epsilon;         /* budget of a person; 0: that of earlier releases */
     double word_mu;  /* of one sample, for one word in place of another; 0: mu of the release */
     double distance; /* of the weights of one sample from a Dirichlet's, in total variation */
+    bool each; /* the run's promise is for each row of a text, not for all of its rows together */
 };
 
 /* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
@@ -95,10 +97,9 @@ nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledg
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names);
 /* Adds up each text's releases and the next record, `release` of the texts `text`, and sets the budget in force.  A
  * samples budget of 0 means `promise` if no budget is given, else no limit.  An epsilon budget of 0 means that of
- * the previous record.  A promise holds per row: a row may have as many samples as promised, or, if it has none yet,
- * as the release has of it.  A given budget holds per text, which may be in several rows.  The budget of a person
- * stays in force until another one is given.  NVDP_ERR_STATE if the release exceeds the budget; the message names the files that have the texts, and the option that allows the
- * release. */
+ * the previous record.  The promise is kept as nvdp__keeps_promise() says.  A given budget holds for all rows of a text
+ * together.  The budget of a person stays in force until another one is given.  NVDP_ERR_STATE if the release exceeds
+ * the budget; the message names the files that have the texts, and the option that allows the release. */
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
                                struct nvdp__spent *spent);

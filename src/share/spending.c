@@ -46,6 +46,16 @@ static double epsilon_of(const struct nvdp__spending *spending, double delta) {
     return nvdp__distance_negligible(smallest, spending->distance, delta) ? smallest : INFINITY;
 }
 
+struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record, size_t rows,
+                                       double delta) {
+    struct nvdp__spending sum = {0};
+    for (size_t i = 0; i < rows; i++)
+        spend(&sum, record);
+    return (struct nvdp__spent){.samples = sum.samples,
+                                .epsilon = epsilon_of(&sum, delta),
+                                .word_mu = sqrt(sum.word_square)};
+}
+
 static int by_hash(const void *a, const void *b) {
     return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of its struct */
 }
@@ -169,8 +179,10 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
         if (files == 0) account->last = record->release;
         list_file(record, files++, account->spent.files);
     }
-    for (size_t i = 0; i < account->count; i++)
-        account->spent.seen_before += account->sum[i].spending.samples > 0;
+    for (size_t i = 0; i < account->count; i++) {
+        account->sum[i].before = account->sum[i].spending.samples;
+        account->spent.seen_before += account->sum[i].before > 0;
+    }
 cleanup:
     free(text);
     return status;

@@ -50,8 +50,9 @@ struct nvdp__spending {
 /* A text of the release, or a person, and the sum of its releases. */
 struct nvdp__sum {
     nvdp__text_hash of;
-    uint64_t texts; /* of a person */
-    bool named;     /* a record gives the text to a person */
+    uint64_t texts;  /* of a person */
+    uint64_t before; /* samples of a text that earlier releases drew */
+    bool named;      /* a record gives the text to a person */
     struct nvdp__spending spending;
 };
 
@@ -69,6 +70,9 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
                                const struct nvdp__ledger_record *of, struct nvdp__account *account);
 /* Adds a record.  Returns false if it has none of the texts.  A text that occurs twice in the record counts twice. */
 bool nvdp__account_add(struct nvdp__account *account, const struct nvdp__ledger_record *record);
+/* Returns the samples, epsilon and mu per word of a text that stands in `rows` rows of the record. */
+struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record, size_t rows,
+                                       double delta);
 /* Finds the largest samples and epsilon. */
 void nvdp__account_close(struct nvdp__account *account);
 

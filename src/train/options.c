@@ -464,6 +464,11 @@ nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_o
     return calibrate_word(ctx, config);
 }
 
+bool nvdp__has_budget(const struct nvdp__train_options *config) {
+    return config->certified_epsilon > 0 || config->certified_guess != NULL ||
+           config->word_epsilon > 0;
+}
+
 /* Checks a bottleneck's options as far as they do not depend on the model. */
 static nvdp_status check_bottleneck(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *options) {

@@ -107,6 +107,8 @@ struct nvdp__run_options {
 };
 extern const struct nvdp__schema nvdp__run_schema, nvdp__evaluate_schema, nvdp__predict_schema;
 
+/* Returns true if the run was trained to a budget for each text, all of its samples together. */
+bool nvdp__has_budget(const struct nvdp__train_options *config);
 /* nvdp_train() and nvdp_train_plan() for a plain struct. The plan resolves the struct. */
 nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                         struct nvdp_train_result *out);

@@ -2,9 +2,13 @@
  * it takes. The first part measures time on a few steps; plan(), at the end, collects
  * everything. */
 #include "text/dataset.h"
+#include "text/repeats.h"
 #include "train/trainer.h"
 
+#include "base/sentence.h"
+#include <inttypes.h>
 #include <math.h>
+#include <nvdp/rdp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -111,6 +115,39 @@ static nvdp_status measure(struct nvdp__trainer *t, bool kept, struct nvdp_train
     return NVDP_OK;
 }
 
+/* --- texts that stand several times --- */
+
+/* Says what an export of the train and dev files costs for the text that stands most often.  The clip is that of the
+ * budget: a row is a Gaussian mechanism with mu = 2C, per word with the mu of its share of word-epsilon, and the rows
+ * of a text together have mu sqrt(rows). */
+static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_train_plan *plan) {
+    const struct nvdp__train_options *config = &t->config;
+    const struct nvdp_dataset *const part[] = {t->all, t->test};
+    const double clip = config->nvib.clip.sequence, releases = (double)config->certified_releases;
+    const bool whole = config->certified_epsilon > 0 || config->certified_guess != NULL;
+    const double delta = whole ? config->certified_delta : config->word_delta;
+    struct nvdp__repeats repeats;
+    char all[NVDP__BOUND_TEXT], one[NVDP__BOUND_TEXT];
+    plan->repeat_epsilon = NAN;
+    if (!nvdp__has_budget(config)) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(nvdp__repeats_count(t->ctx, 2, part, &repeats));
+    const double mu = whole ? 2 * clip : nvdp_gdp_mu(config->word_epsilon, delta) / sqrt(releases);
+    plan->repeat_rows = repeats.most;
+    plan->repeat_epsilon = nvdp_gdp_epsilon(mu * sqrt((double)repeats.most), delta);
+    if (repeats.most < 2) return NVDP_OK;
+    const bool kept = nvdp__keeps_promise(0, repeats.most, 1, config->certified_releases);
+    nvdp__snprintf(
+        plan->repeats, sizeof plan->repeats,
+        "%s in train and dev: the %zu samples of the text that stands most often have epsilon %s "
+        "at delta %g%s together, one sample has %s%s",
+        repeats.text, repeats.most, nvdp__bound(all, plan->repeat_epsilon), delta,
+        whole ? "" : " per word", nvdp__bound(one, nvdp_gdp_epsilon(mu, delta)),
+        kept ? ""
+             : nvdp__with_options(t->ctx, "; nvdp export refuses them without {duplicates} each")
+                   .text);
+    return NVDP_OK;
+}
+
 /* --- the plan --- */
 
 static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
@@ -158,6 +195,7 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
         .prefix_seconds = NAN,
         .base_seconds = first.train_seconds + first.score_seconds,
     };
+    NVDP_TRY(count_repeats(&t, &made));
     if (made.memory_bytes < first.memory_bytes) made.memory_bytes = first.memory_bytes;
     const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     if (measured && (double)made.memory_bytes < memory)

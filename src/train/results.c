@@ -237,6 +237,11 @@ static void print_frozen(const void *result, struct nvdp_result_lines *to) {
                          ((const struct nvdp_train_plan *)result)->frozen_parameters);
 }
 
+static void print_repeats(const void *result, struct nvdp_result_lines *to) {
+    const char *repeats = ((const struct nvdp_train_plan *)result)->repeats;
+    if (repeats[0] != '\0') nvdp_result_line(to, "repeated texts", "%s", repeats);
+}
+
 const struct nvdp_result_table nvdp__result_train_plan = {
     .name = "train_plan",
     .help = "size and time of a run of nvdp train",
@@ -262,4 +267,11 @@ const struct nvdp_result_table nvdp__result_train_plan = {
         PLAN(score_seconds, "s", NVDP_SCOPE_RUN, -1, "time of validation and the final score"),
         PLAN(prefix_seconds, "s", NVDP_SCOPE_RUN, -1, "time of the frozen layers' states, once"),
         PLAN(base_seconds, "s", NVDP_SCOPE_RUN, -1, "time of the base run; 0: none"),
+        PLAN(repeat_rows, "rows", NVDP_SCOPE_FILE, -1,
+             "largest number of rows of one text in train and dev, of a run with a budget"),
+        PLAN(repeat_epsilon, "nats", NVDP_SCOPE_FILE, -1,
+             "epsilon of these rows together, one sample each"),
+        PLAN(repeats, NULL, NVDP_SCOPE_FILE, 0,
+             "how often texts repeat in train and dev, and what that costs",
+             .print = print_repeats),
         {0}}};

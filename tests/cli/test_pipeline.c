@@ -47,6 +47,53 @@ static const char *make_run(const char *method) {
     return run;
 }
 
+/* Before a run is trained to a budget, its plan says what texts cost that stand several times in train and dev. */
+Test(pipeline, dry_run_says_what_repeated_texts_cost) {
+    const char *data = support_keep(strdup(support_scratch_path("repeats")));
+    const char *const files[] = {"train.tsv", "dev.tsv"};
+    char path[600];
+    cr_assert_eq(mkdir(data, 0777), 0);
+    for (int i = 0; i < 2; i++) { /* one text is in both files, and one five times in train */
+        snprintf(path, sizeof path, "%s/%s", data, files[i]);
+        support_write_text(path, i == 0 ? "sentence\tlabel\ngood film\t1\nbad film\t0\n"
+                                          "film\t1\nfilm\t1\nfilm\t1\nfilm\t0\nfilm\t0\n"
+                                          "good bad\t1\nbad good\t0\nfilm film\t1\n"
+                                        : "sentence\tlabel\ngood good\t1\nbad film\t0\n");
+    }
+    static const struct {
+        const char *options, *says;
+        double rows, epsilon;
+    } of[] = {
+        {"--method vtdp --certified-epsilon 16",
+         "\nrepeated texts    1 text stands twice, 1 stands 5 times in train and dev: the 5 "
+         "samples "
+         "of the text that stands most often have epsilon 48.05 at delta 1e-05 together, one "
+         "sample "
+         "has 16; nvdp export refuses them without --duplicates each\n",
+         5, 48.046},
+        {"--method vtdp --certified-epsilon 16 --certified-releases 5",
+         " have epsilon 16 at delta 1e-05 together, one sample has 5.946\n", 5, 16},
+        {"--method vtdp --clip-sequence 1.4", NULL, 0, NAN}, /* no budget was asked for */
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        struct outcome outcome = program_expect(0, "train %s --data %s %s --dry-run",
+                                                program_train_options(), data, of[i].options);
+        if (of[i].says != NULL)
+            support_contains(outcome.out, of[i].says);
+        else
+            support_lacks(outcome.out, "repeated texts");
+        program_release(&outcome);
+        outcome = program_expect(0, "train %s --data %s %s --dry-run --json",
+                                 program_train_options(), data, of[i].options);
+        json_t *object = program_object(&outcome);
+        const json_t *plan = json_object_get(object, "plan");
+        cr_expect_eq(number(plan, "repeat_rows"), of[i].rows);
+        if (of[i].rows > 0) cr_expect_float_eq(number(plan, "repeat_epsilon"), of[i].epsilon, 1e-3);
+        json_decref(object);
+        program_release(&outcome);
+    }
+}
+
 Test(pipeline, dry_run_prints_sizes_and_writes_nothing) {
     const char *run = support_scratch_path("run");
     struct outcome outcome =

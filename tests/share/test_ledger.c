@@ -39,10 +39,10 @@ static struct book book_open(void) {
 
 enum { MAX_TEXTS = 8 };
 
-/* Adds a release of texts of one word each, by a run that promised `promise` samples. */
-static nvdp_status add_promised(const struct book *book, size_t texts, const int32_t *word,
-                                uint64_t samples, double mu, struct nvdp__budget budget,
-                                uint64_t promise, struct nvdp__spent *worst) {
+/* Adds a release of texts of one word each, by a run that promised `promise` samples, of each row if `each` is set. */
+static nvdp_status add_rows(const struct book *book, size_t texts, const int32_t *word,
+                            uint64_t samples, double mu, struct nvdp__budget budget,
+                            uint64_t promise, bool each, struct nvdp__spent *worst) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash hash[MAX_TEXTS];
@@ -58,10 +58,17 @@ static nvdp_status add_promised(const struct book *book, size_t texts, const int
     }
     memset(release.id, (char)('a' + nvdp__ledger_count(ledger)), sizeof release.id);
     snprintf(release.file, sizeof release.file, "%c.h5", 'a' + (int)nvdp__ledger_count(ledger));
+    nvdp__ledger_set_names(ledger, &(struct nvdp__ledger_names){.each = each});
     status = nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, promise, worst);
 cleanup:
     nvdp__ledger_close(ledger);
     return status;
+}
+
+static nvdp_status add_promised(const struct book *book, size_t texts, const int32_t *word,
+                                uint64_t samples, double mu, struct nvdp__budget budget,
+                                uint64_t promise, struct nvdp__spent *worst) {
+    return add_rows(book, texts, word, samples, mu, budget, promise, false, worst);
 }
 
 /* Adds a release by a run whose promise never limits it. */
@@ -224,14 +231,16 @@ Test(ledger, refuses_what_is_beyond_the_budget) {
     nvdp_context_free(book.ctx);
 }
 
-/* Without a budget a text has at most the promised samples.  A row that was never shared may have any number, and a
- * text in several rows has samples for each: both are counted. */
+/* Without a budget a text has at most the promised samples, all of its rows together unless each row is drawn on
+ * request.  A row that was never shared may have any number.  All samples are counted. */
 Test(ledger, keeps_what_the_run_promised) {
     const struct book book = book_open();
     struct nvdp__spent spent;
     const int32_t words[] = {1, 2, 3, 3};
     const struct nvdp__budget two = {.samples = 2};
-    cr_assert_eq(add_promised(&book, 4, words, 1, 0.5, any, 1, &spent), NVDP_OK);
+    refused(&book, NVDP_ERR_STATE, add_promised(&book, 4, words, 1, 0.5, any, 1, &spent),
+            "expected in total at most 1 sample of a text, which the run guarantees, found 2");
+    cr_assert_eq(add_rows(&book, 4, words, 1, 0.5, any, 1, true, &spent), NVDP_OK);
     cr_assert_eq(spent.samples, 2);
     cr_assert_eq(spent.seen_before, 0);
     for (size_t i = 0; i < 3; i++)
@@ -250,6 +259,15 @@ Test(ledger, keeps_what_the_run_promised) {
     cr_assert_eq(spent.samples, 5);
     refused(&book, NVDP_ERR_STATE, add_promised(&book, 1, (int32_t[]){4}, 5, 0.5, any, 1, &spent),
             "found 10");
+    /* rows and earlier samples add up: one sample and two rows are within 3, three rows are not, unless each counts */
+    const int32_t rows[] = {5, 5, 5};
+    cr_assert_eq(add_promised(&book, 1, rows, 1, 0.5, any, 3, &spent), NVDP_OK);
+    refused(&book, NVDP_ERR_STATE, add_promised(&book, 3, rows, 1, 0.5, any, 3, &spent), "found 4");
+    cr_assert_eq(add_promised(&book, 2, rows, 1, 0.5, any, 3, &spent), NVDP_OK);
+    cr_assert_eq(spent.samples, 3);
+    cr_assert_eq(add_promised(&book, 1, (int32_t[]){6}, 1, 0.5, any, 3, &spent), NVDP_OK);
+    cr_assert_eq(add_rows(&book, 3, (int32_t[]){6, 6, 6}, 1, 0.5, any, 3, true, &spent), NVDP_OK);
+    cr_assert_eq(spent.samples, 4);
     nvdp_context_free(book.ctx);
 }
 

@@ -1,0 +1,236 @@
+/* Tests texts that stand several times in an export: what they cost is said, and beyond the run's budget they are
+ * refused, before anything is drawn. */
+#include "base/base.h"
+#include "base/file.h"
+#include "tiny_task.h"
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <math.h>
+#include <nvdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bench {
+    struct nvdp_context *ctx;
+    struct nvdp_config *config;
+    char run[512], ledger[600], key[600], heard[8192];
+};
+
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    const size_t used = strlen(user);
+    if (level != NVDP_LOG_INFO) snprintf((char *)user + used, 8192 - used, "%s\n", message);
+}
+
+/* Sets an option of the run's record. */
+static void record(const struct bench *bench, const char *key, json_t *value) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/run.json", bench->run);
+    json_t *run = json_load_file(path, 0, NULL);
+    cr_assert_eq(json_object_set_new(json_object_get(run, "config"), key, value), 0);
+    cr_assert_eq(json_dump_file(run, path, 0), 0);
+    json_decref(run);
+}
+
+/* Opens a run with the clip of epsilon 16 at delta 1e-5, one sample. `budget`: as certified-epsilon asked for. */
+static void bench_open(struct bench *bench, bool budget) {
+    const struct run_choice choice = {.method = NVDP_METHOD_VTDP,
+                                      .kappa = 1,
+                                      .clip_sequence = nvdp_gdp_mu(16, 1e-5) / 2,
+                                      .epochs = 1};
+    *bench = (struct bench){.ctx = support_context()};
+    cr_assert_eq(nvdp_context_set_threads(bench->ctx, 1), NVDP_OK);
+    snprintf(bench->run, sizeof bench->run, "%s", task_run(bench->ctx, "run", &choice, NULL));
+    snprintf(bench->ledger, sizeof bench->ledger, "%s/ledger", bench->run);
+    snprintf(bench->key, sizeof bench->key, "%s/ledger.key", bench->run);
+    if (budget) record(bench, "certified_epsilon", json_real(16));
+    cr_assert_eq(nvdp_export_config_create(bench->ctx, &bench->config), NVDP_OK);
+    support_set(bench->ctx, bench->config, "run", bench->run);
+    support_set(bench->ctx, bench->config, "measure-texts", "0");
+    nvdp_context_set_log(bench->ctx, hear, bench->heard);
+}
+
+static void bench_close(struct bench *bench) {
+    nvdp_config_free(bench->config);
+    nvdp_context_free(bench->ctx);
+}
+
+static void set(struct bench *bench, const char *name, const char *value) {
+    support_set(bench->ctx, bench->config, name, value);
+}
+
+/* Sets texts as the input: three that stand once, and more. */
+static void input(struct bench *bench, const char *more) {
+    char text[2048];
+    const char *path = support_scratch_path("texts.tsv");
+    snprintf(text, sizeof text, "sentence\tlabel\nred cat\t1\nblue cat\t0\nred dog\t1\n%s", more);
+    support_write_text(path, text);
+    set(bench, "input", path);
+}
+
+static nvdp_status export_to(struct bench *bench, const char *name,
+                             struct nvdp_export_result *out) {
+    bench->heard[0] = '\0';
+    set(bench, "out", support_scratch_path(name));
+    const nvdp_status status = nvdp_export(bench->ctx, bench->config, out);
+    if (status == NVDP_OK) nvdp_export_result_free(out);
+    return status;
+}
+
+static void accepted(struct bench *bench, const char *name, struct nvdp_export_result *out) {
+    cr_assert_eq(export_to(bench, name, out), NVDP_OK, "%s", nvdp_context_error(bench->ctx));
+}
+
+/* Expects a refusal that leaves neither file nor ledger. */
+static void refused(struct bench *bench, const char *message) {
+    cr_assert_eq(export_to(bench, "refused.h5", NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(bench->ctx), message);
+    cr_assert_not(nvdp__exists(support_scratch_path("refused.h5")));
+    cr_assert_not(nvdp__exists(bench->ledger));
+    cr_assert_not(nvdp__exists(bench->key));
+    support_lacks(bench->heard, "every row is drawn");
+}
+
+static const char twice[] = "good sea\t1\nbad sun\t0\ngood sea\t1\n";
+
+/* mu of two rows is sqrt(2) times the mu of one: epsilon 25.29 in place of 16. */
+Test(duplicates, budget_refuses_before_anything_is_drawn) {
+    struct bench bench;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    bench_open(&bench, true);
+    input(&bench, twice);
+    refused(
+        &bench,
+        "1 text stands twice in these texts: expected at most 1 sample of a text, which the run "
+        "guarantees, found 2; the 2 samples of the text that stands most often have epsilon "
+        "25.29 at delta 1e-05 together, those of one row epsilon 16 at delta 1e-05. Nothing "
+        "was drawn; --duplicates each draws every row at this cost");
+    set(&bench, "duplicates", "refuse");
+    refused(&bench, "1 text stands twice in these texts");
+    set(&bench, "duplicates", NULL);
+    set(&bench, "no-ledger", "true");
+    refused(&bench, "1 text stands twice in these texts");
+    set(&bench, "insecure-seed", "1");
+    refused(&bench, "have no proven epsilon together"); /* for its noise, not for its texts */
+    set(&bench, "insecure-seed", NULL);
+    set(&bench, "no-ledger", NULL);
+    input(&bench, "good sea\t1\nbad sun\t0\n");
+    accepted(&bench, "once.h5", &result); /* the same texts, once each */
+    cr_expect_eq(strstr(bench.heard, "every row"), NULL);
+    cr_expect_eq(result.spent_samples, 1);
+    bench_close(&bench);
+}
+
+Test(duplicates, each_row_is_drawn_and_counted_on_request) {
+    struct bench bench;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    bench_open(&bench, true);
+    input(&bench, "good sea\t1\ngood sea\t0\ngood sea\t1\nbad sea\t1\nbad sea\t1\n"
+                  "good sea\t1\ngood sea\t0\ngood sea\t1\n");
+    set(&bench, "duplicates", "each");
+    accepted(&bench, "each.h5", &result);
+    support_contains(bench.heard,
+                     "1 text stands twice, 1 stands 6 times in these texts, and every row is "
+                     "drawn: the 6 samples of the text that stands most often have epsilon 54.9 at "
+                     "delta 1e-05 together, those of one row epsilon 16 at delta 1e-05\n");
+    cr_expect_eq(result.texts, 11);
+    cr_expect_eq(result.spent_samples, 6);
+    const double mu = nvdp_gdp_mu(16, 1e-5);
+    cr_expect_float_eq(result.spent_epsilon, nvdp_gdp_epsilon(mu * sqrt(6), 1e-5), 1e-6);
+    cr_expect_float_eq(nvdp_gdp_epsilon(mu * sqrt(2), 1e-5), 25.285, 0.005); /* rounded up: 25.29 */
+    bench_close(&bench);
+}
+
+/* Rows of other splits count.  A run without a budget draws each row unless its owner refuses. */
+Test(duplicates, splits_and_runs_without_a_budget) {
+    struct bench bench;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    char path[600];
+    bench_open(&bench, false);
+    snprintf(path, sizeof path, "%s", support_scratch_path("data/train.tsv"));
+    support_write_text(path, "sentence\tlabel\nred cat\t1\nblue cat\t0\n");
+    snprintf(path, sizeof path, "%s", support_scratch_path("data/dev.tsv"));
+    support_write_text(path, "sentence\tlabel\nred sea\t1\nred cat\t0\n");
+    set(&bench, "data", support_scratch_path("data"));
+    set(&bench, "split", "train,dev");
+    set(&bench, "duplicates", "refuse");
+    refused(&bench, "1 text stands twice in these texts");
+    set(&bench, "duplicates", NULL);
+    accepted(&bench, "both.h5", &result);
+    support_contains(bench.heard, "1 text stands twice in these texts, and every row is drawn");
+    support_contains(bench.heard, "epsilon 25.29 at delta 1e-05 together");
+    cr_expect_eq(result.spent_samples, 2);
+    record(&bench, "certified_guess", json_string("0.01:0.2"));
+    cr_assert_eq(export_to(&bench, "refused.h5", NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(bench.ctx), "1 text stands twice in these texts: expected");
+    bench_close(&bench);
+}
+
+/* A run that was certified for two samples keeps its budget with two rows.  The ledger goes on counting. */
+Test(duplicates, rows_count_against_the_certified_samples) {
+    struct bench bench;
+    struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    bench_open(&bench, true);
+    record(&bench, "certified_releases", json_integer(2));
+    input(&bench, twice);
+    accepted(&bench, "two.h5", &result);
+    support_contains(bench.heard, "1 text stands twice in these texts, and every row is drawn");
+    cr_expect_eq(result.spent_samples, 2);
+    input(&bench, "");
+    accepted(&bench, "more.h5", &result); /* the second sample of the other texts */
+    input(&bench, "good sea\t1\n");
+    cr_assert_eq(export_to(&bench, "refused.h5", NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(bench.ctx), "at most 2 samples of a text, which the run "
+                                                    "guarantees, found 3 including this export");
+    support_write_text(support_scratch_path("texts.tsv"), "sentence\tlabel\nsea sea\t1\n");
+    accepted(&bench, "first.h5", NULL);
+    support_write_text(support_scratch_path("texts.tsv"),
+                       "sentence\tlabel\nsea sea\t1\nsea sea\t1\n");
+    cr_assert_eq(export_to(&bench, "refused.h5", NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(bench.ctx), "found 3 including this export");
+    set(&bench, "budget-samples", "3"); /* a budget of the caller replaces that of the run */
+    accepted(&bench, "budget.h5", &result);
+    cr_expect_eq(result.spent_samples, 3);
+    bench_close(&bench);
+}
+
+/* The file does not record which option drew it. */
+Test(duplicates, files_do_not_show_the_option) {
+    struct bench bench;
+    char *bytes[2];
+    size_t size[2];
+    bench_open(&bench, true);
+    cr_assert_eq(setenv("SOURCE_DATE_EPOCH", "1", 1), 0); /* the same date in both files */
+    input(&bench, "good sea\t1\nbad sun\t0\n");
+    set(&bench, "insecure-seed", "7");
+    set(&bench, "overwrite", "true");
+    for (int each = 0; each < 2; each++) {
+        set(&bench, "duplicates", each ? "each" : "refuse");
+        set(&bench, "ledger", support_scratch_path(each ? "each" : "refuse"));
+        accepted(&bench, "file.safetensors", NULL);
+        cr_assert_eq(nvdp__read_file(bench.ctx, support_scratch_path("file.safetensors"), 1 << 20,
+                                     &bytes[each], &size[each]),
+                     NVDP_OK);
+        cr_expect_eq(memmem(bytes[each], size[each], "duplicates", 10), NULL);
+    }
+    cr_assert_eq(size[0], size[1]);
+    cr_expect_arr_eq(bytes[0], bytes[1], size[0]);
+    free(bytes[0]);
+    free(bytes[1]);
+    bench_close(&bench);
+}
+
+/* All rows of a person are added up before they are drawn, too. */
+Test(duplicates, rows_of_a_person_are_announced) {
+    struct bench bench;
+    const char *path = support_scratch_path("texts.tsv");
+    bench_open(&bench, true);
+    support_write_text(path, "sentence\tlabel\tauthor\nred cat\t1\tann\nred dog\t1\tann\n"
+                             "blue cat\t0\tbob\n");
+    set(&bench, "input", path);
+    set(&bench, "person", "author");
+    accepted(&bench, "persons.h5", NULL);
+    support_contains(bench.heard, "with this file, one person has up to 2 samples of 2 texts; all "
+                                  "of them together have epsilon 25.29 at delta 1e-05\n");
+    bench_close(&bench);
+}
