@@ -74,8 +74,8 @@ class ReleaseFunction:
     """A function that releases the texts of a partition into a file of a folder; made by nvdp.release_function, and pickled to workers.
 
     Called with a partition (a pandas DataFrame, an Arrow table or a mapping of arrays), it returns a table of one row: `shard`, the
-    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger had counted of one of
-    its texts when the file was made; verify() has the maximum over all files. The samples of a partition are in the order of its rows.
+    file; `texts`, their number; `samples` and `epsilon` (nats, at delta 1e-5), the maximum that the ledger counts of one of its
+    texts, for the owner; verify() has the maximum over all files. The samples of a partition are in the order of its rows.
 
     A partition is known by its number if the engine gives one, and by the column `row`, never by its texts alone, so that equal
     partitions have samples of their own. A repeated call finds the file of its partition, which is complete or absent. It is counted
@@ -169,11 +169,11 @@ class ReleaseFunction:
                 raise
 
     def _read(self, shard: Path) -> tuple[int, float, int]:
-        """Returns the counts that a complete file states."""
+        """Returns the largest counts of a text of a complete file, by the ledger, and the number of the texts."""
         context, out = Context(), ffi.new("char **")
         context.call(lib.nvdp_describe, c_text(str(shard), "shard"), lib.NVDP_DESCRIPTION_JSON, out)
-        found = from_json(owned_text(out[0])).attributes
-        return int(found.get("ledger_samples", 0)), float(found.get("ledger_epsilon", np.inf)), int(found.texts)
+        texts, found = from_json(owned_text(out[0])).attributes.texts, verify(shard, ledger=self._ledger[0], ledger_key=self._ledger[1])
+        return int(found.spent_samples), float(found.spent_epsilon), int(texts)
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks all shards, by themselves and in the ledger: `holds`, the single checks, and the `statement` and `guarantee` of the

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
 _MOVED = b"nvdp ledger moved\n"
 """The first line of a ledger's file if the ledger is elsewhere; the path follows. The library refuses to release by it."""
-_NOT_SAVED = {"ledger", "ledger.key", "base", "state.ckpt"}
+_BESIDE = ("ledger.key", "ledger.state")
+"""What belongs to the ledger and moves with it: its key, and what its readers compare it with."""
+_NOT_SAVED = {"ledger", *_BESIDE, "base", "state.ckpt"}
 """The parts of a run that are not copied: states on the way to the model, and the ledger, which is moved."""
 
 
@@ -386,14 +388,12 @@ def _owner_of(run: Path) -> str:
 def _move_ledger(source: Path, target: Path) -> None:
     """Replaces the mark in a copy of a run by the run's ledger, and the ledger in the run by a mark. Whoever waits for its lock finds
     the mark. A death before that leaves the source as it was; after it, from_pretrained() does the rest."""
-    parts = {"ledger.moved": source / "ledger", "ledger.key": source / "ledger.key"}
-    file = os.open(parts["ledger.moved"], os.O_RDWR | os.O_CREAT, 0o600)
+    file = os.open(source / "ledger", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         # of this open file alone: closing another one in this process does not end it
         fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack("hhqqi0q", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         content = {"ledger.moved": os.pread(file, os.fstat(file).st_size, 0)}
-        if parts["ledger.key"].exists():
-            content["ledger.key"] = parts["ledger.key"].read_bytes()
+        content.update({name: (source / name).read_bytes() for name in _BESIDE if (source / name).exists()})
         if content["ledger.moved"].startswith(_MOVED):
             where = os.fsdecode(content["ledger.moved"][len(_MOVED) :]).strip()
             raise NvdpError(f"{source}: the ledger is at {where}, which alone may release; save that one, or use can_release=False", "ERR_STATE")
@@ -407,7 +407,8 @@ def _move_ledger(source: Path, target: Path) -> None:
         os.fsync(file)
         os.replace(target / "ledger.moved", target / "ledger")
         os.ftruncate(file, len(mark))
-        parts["ledger.key"].unlink(missing_ok=True)
+        for name in _BESIDE:
+            (source / name).unlink(missing_ok=True)
     finally:
         os.close(file)
 

@@ -378,7 +378,8 @@ def test_training_privacy(compact, tmp_path):
     risk = run.training_privacy.risk
     assert [one.baseline for one in risk.guess] == [0.5, 0.001] and all(one.bound > one.baseline for one in risk.guess)
     own = nvdp.Accountant([tuple(run.training_privacy.steps.values())]).risk(risk.delta)
-    assert (own.mu, own.membership, own.guess) == pytest.approx((risk.mu, risk.membership, risk.guess))
+    assert (own.mu, own.membership) == pytest.approx((risk.mu, risk.membership))
+    assert [one.bound for one in own.guess] == pytest.approx([one.bound for one in risk.guess])
 
 
 def test_options_and_presets():
