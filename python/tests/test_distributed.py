@@ -256,3 +256,38 @@ def test_ray(certified, tmp_path):
             assert sum(row["texts"] for row in found) == 36 and release.verify().holds
     finally:
         ray.shutdown()
+
+
+def test_repeated_texts_need_duplicates_each(certified, tmp_path):
+    """A certified run refuses rows of one text beyond what it promised, before anything is drawn, unless each is to be drawn."""
+    encoder = nvdp.PrivateEncoder.from_pretrained(certified.path, threads=1)
+    uses = {"encode": encoder.encode, "iter": lambda texts, **options: np.array(list(encoder.encode_iter(texts, **options))),
+            "release": lambda texts, **options: encoder.release(texts, **options).mean()[:, 0],
+            "shards": lambda texts, **options: nvdp.open(encoder.release_shards(texts, tmp_path / "parts", **options)[0]).mean()[:, 0]}  # fmt: skip
+    for name, use in uses.items():
+        with pytest.raises(nvdp.NvdpError, match="Nothing was drawn; duplicates each") as caught:
+            use([f"a repeated {name}"] * 2)
+        assert caught.value.status == "ERR_STATE"
+        found = use([f"a repeated {name}"] * 2, duplicates="each")
+        assert found.shape[0] == 2 and (found[0] != found[1]).any()
+        with pytest.raises(nvdp.NvdpError, match="found 3 including this export"):  # each was counted
+            encoder.encode([f"a repeated {name}"], budget_samples=2)
+    with pytest.raises(nvdp.NvdpValueError, match="duplicates: expected"):
+        encoder.encode(["another"], duplicates="drop")
+    rows = {**partition(60), "text": np.array(["a repeated row"] * 6)}
+    release = nvdp.release_function(certified, tmp_path / "shards", ledger=tmp_path / "ledger", threads=1)
+    with pytest.raises(nvdp.NvdpError, match="duplicates each"):
+        release(rows, {"number": 0})
+    release = nvdp.release_function(certified, tmp_path / "shards", ledger=tmp_path / "ledger", threads=1, duplicates="each")
+    assert release(rows, {"number": 0})["samples"].tolist() == [6]
+    assert release(rows, {"number": 0})["samples"].tolist() == [6] and len(release.shards) == 1
+
+
+def test_repeated_rows_in_scikit_learn(certified):
+    pytest.importorskip("sklearn")
+    from nvdp.sklearn import NvdpTransformer
+
+    texts = ["a row that repeats"] * 3
+    with pytest.raises(nvdp.NvdpError, match="duplicates each"):
+        NvdpTransformer(run=certified.path, threads=1).fit_transform(texts)
+    assert len(np.unique(NvdpTransformer(run=certified.path, threads=1, duplicates="each").fit_transform(texts), axis=0)) == 3
