@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_RECORDED = 0 }; /* value of `windows`: any number */
+enum { NOT_RECORDED = 0 };             /* value of `windows`: any number */
+static const char WORDS[] = "word_dp"; /* key of a private vocabulary's guarantee */
 
 /* --- from records --- */
 
@@ -22,11 +23,19 @@ static void promise_of(json_t *entry, const json_t *dp) {
     struct nvdp_dp_guarantee of;
     if (!nvdp__dp_promise(dp, true, &of)) return;
     json_object_set_new(entry, "dp", json_pack("[f,f]", of.epsilon, of.delta));
+    if (json_is_array(json_object_get(dp, "own")))
+        json_object_set(entry, "own", json_object_get(dp, "own"));
     if (!nvdp__dp_promise(dp, false, &of)) json_object_set_new(entry, "seed", json_true());
 }
 
 static bool was_private(const json_t *entry) {
     return json_object_get(entry, "dp") != NULL;
+}
+
+/* Returns whether nothing is recorded of an entry's texts. */
+static bool is_unknown(const json_t *entry) {
+    const json_t *files = json_object_get(entry, "sha256");
+    return files != NULL && json_array_size(files) == 0;
 }
 
 /* Reads `learned_from` of a run's record, with the guarantee of the run's own training, and the
@@ -123,9 +132,21 @@ void nvdp__lineage_release(struct nvdp__lineage *lineage) {
 }
 
 void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage) {
-    for (size_t i = json_array_size(lineage->list); i-- > 0;)
-        if (!json_is_true(json_object_get(json_array_get(lineage->list, i), "vocabulary")))
+    for (size_t i = json_array_size(lineage->list); i-- > 0;) {
+        json_t *entry = json_array_get(lineage->list, i), *words = json_object_get(entry, WORDS);
+        if (json_is_true(json_object_get(entry, "vocabulary"))) continue;
+        if (words == NULL) {
             json_array_remove(lineage->list, i);
+            continue;
+        }
+        json_object_set(entry, "dp", words);
+        json_object_set_new(entry, "vocabulary", json_string("private"));
+        json_object_set_new(entry, "windows",
+                            json_integer(json_array_size(words) > 0 ? 1 : NOT_RECORDED));
+        json_object_del(entry, "own");
+        json_object_del(entry, "seed");
+        json_object_del(entry, "length");
+    }
 }
 
 /* --- adding a training --- */
@@ -157,6 +178,7 @@ nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *li
         json_array_append_new(digests, json_string(seen.sha256[i]));
     json_t *entry = json_pack("{s:s*,s:o}", "run", run, "sha256", digests);
     if (vocabulary) json_object_set_new(entry, "vocabulary", json_true());
+    if (lineage->counts_words) json_object_set_new(entry, "counts_words", json_true());
     if (json_array_append_new(lineage->list, entry) != 0)
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     for (size_t i = 0; i < seen.files && seen.path != NULL; i++) {
@@ -170,6 +192,12 @@ void nvdp__lineage_divides(struct nvdp__lineage *lineage, size_t windows, size_t
     json_t *own = json_array_get(lineage->list, json_array_size(lineage->list) - 1);
     json_object_set_new(own, "windows", json_integer((json_int_t)windows));
     if (length > 0) json_object_set_new(own, "length", json_integer((json_int_t)length));
+}
+
+void nvdp__lineage_words(struct nvdp__lineage *lineage, struct nvdp_dp_guarantee of) {
+    json_t *own = json_array_get(lineage->list, json_array_size(lineage->list) - 1);
+    json_object_set_new(
+        own, WORDS, isfinite(of.epsilon) ? json_pack("[f,f]", of.epsilon, of.delta) : json_array());
 }
 
 nvdp_status nvdp__lineage_write(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
@@ -229,7 +257,9 @@ static nvdp_status refuse(struct nvdp_context *ctx, const json_t *entry, struct 
         run != NULL ? run : "a pretraining that its config.json names", texts);
 }
 
-/* Returns whether the training of an entry saw the texts, or may have seen them. */
+/* Returns whether the training of an entry counts as one that saw the texts. A private training
+ * counts if it saw any of them, or if its texts cannot be compared one by one; if only a published
+ * config.json is left of it, its texts are as unknown as those of a model from elsewhere. */
 static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct nvdp__seen seen,
                 struct nvdp__overlap *overlap) {
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
@@ -238,9 +268,11 @@ static bool saw(const struct nvdp__lineage *lineage, const json_t *entry, struct
     *overlap = (struct nvdp__overlap){0};
     for (size_t i = 0; i < seen.files && !file; i++)
         file = has(files, seen.sha256[i]);
-    if (digests == NULL || seen.texts == NULL) return file;
+    if (digests == NULL || seen.texts == NULL)
+        return file || (was_private(entry) && !is_unknown(entry));
     *overlap = nvdp__seen_digests_compare(digests, seen.texts);
-    return file || nvdp__overlap_counts(overlap, seen.texts);
+    return file ||
+           (was_private(entry) ? overlap->rows > 0 : nvdp__overlap_refuses(overlap, seen.texts));
 }
 
 /* Returns the largest number of texts in an example: of those in a row, or of consecutive ones in
@@ -291,8 +323,53 @@ static struct nvdp_dp_guarantee of_group(const json_t *dp, double examples) {
     return (struct nvdp_dp_guarantee){examples * epsilon, delta > 0 ? fmin(times * delta, 1) : 0};
 }
 
-/* Adds up the entries. The guarantee of an entry includes those of earlier entries that saw its
- * texts, so an entry that saw all texts stands for the earlier ones too. */
+/* Tells the owner why an entry is counted, or which texts of a training without privacy are not. */
+static void tell(struct nvdp_context *ctx, const json_t *entry, struct nvdp__seen seen,
+                 const struct nvdp__overlap *overlap, const struct nvdp_dp_guarantee *of) {
+    const char *run = json_string_value(json_object_get(entry, "run"));
+    const char *name = run != NULL ? run : "a pretraining that its config.json names";
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
+    if (of == NULL)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "private training: the model to begin from has seen %zu short texts (fewer than "
+                  "%d words) in %s without privacy; what it knows of these is outside of the "
+                  "statement",
+                  overlap->rows, NVDP__SEEN_LONG, name);
+    else if (overlap->rows > 0)
+        nvdp__log(
+            ctx, NVDP_LOG_NOTICE,
+            "private training: %s saw %zu of these %zu texts (the first is text %zu; one text "
+            "of a pair is enough); its own epsilon %s at delta %s is counted (this notice is for "
+            "the "
+            "owner of the texts: the statement does not say which texts, nor how many)",
+            name, overlap->rows, seen.texts->rows, overlap->first + 1,
+            nvdp__bound(epsilon, of->epsilon), nvdp__bound(delta, of->delta));
+    else
+        nvdp__log(
+            ctx, NVDP_LOG_NOTICE,
+            "private training: %s saw the same file, or its texts cannot be compared; its own "
+            "epsilon %s at delta %s is counted",
+            name, nvdp__bound(epsilon, of->epsilon), nvdp__bound(delta, of->delta));
+}
+
+/* Returns whether the statement of this training, or of a later entry that saw all of the entry's
+ * files, counts the private vocabulary that an entry stands for. */
+static bool words_are_counted(const struct nvdp__lineage *lineage, size_t at) {
+    const json_t *entry = json_array_get(lineage->list, at), *digest;
+    if (!json_is_string(json_object_get(entry, "vocabulary"))) return false;
+    bool counted = lineage->counts_words;
+    for (size_t i = at + 1; i < json_array_size(lineage->list) && !counted; i++) {
+        const json_t *later = json_array_get(lineage->list, i);
+        size_t k;
+        counted = json_is_true(json_object_get(later, "counts_words"));
+        json_array_foreach(json_object_get(entry, "sha256"), k, digest) counted =
+            counted && has(json_object_get(later, "sha256"), json_string_value(digest));
+    }
+    return counted;
+}
+
+/* Adds up the own parts of the entries. A statement counts a part for each of its examples, so
+ * the sum bounds the joint output of all entries for an example that some, or all, of them saw. */
 nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__lineage *lineage,
                                   struct nvdp__seen seen, bool seeded,
                                   struct nvdp_dp_guarantee *out) {
@@ -301,23 +378,19 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
     struct nvdp_dp_guarantee sum = {0, 0};
     json_array_foreach(lineage->list, i, entry) {
         struct nvdp__overlap overlap;
-        const json_t *dp = json_object_get(entry, "dp");
+        const json_t *dp = json_object_get(entry, "dp"), *own = json_object_get(entry, "own");
+        if (words_are_counted(lineage, i)) continue;
         if (!saw(lineage, entry, seen, &overlap)) {
-            if (overlap.rows + overlap.partly > 0)
-                nvdp__log(ctx, NVDP_LOG_NOTICE,
-                          "private training: the model to begin from has seen %zu short texts "
-                          "(fewer than %d words), and one of the two texts of %zu pairs; what it "
-                          "knows of these is outside of the statement",
-                          overlap.rows, NVDP__SEEN_LONG, overlap.partly);
+            if (overlap.rows > 0) tell(ctx, entry, seen, &overlap, NULL);
             continue;
         }
         if (dp == NULL || (json_is_true(json_object_get(entry, "seed")) && !seeded))
             return refuse(ctx, entry, seen, &overlap);
-        const struct nvdp_dp_guarantee of = of_group(dp, examples_of(entry, seen));
-        const bool all = saw_files(entry, seen) || (seen.texts != NULL && overlap.partly == 0 &&
-                                                    overlap.rows == seen.texts->rows);
-        sum.epsilon = all ? fmax(sum.epsilon, of.epsilon) : sum.epsilon + of.epsilon;
-        sum.delta = all ? fmax(sum.delta, of.delta) : fmin(sum.delta + of.delta, 1);
+        const struct nvdp_dp_guarantee of =
+            of_group(own != NULL ? own : dp, examples_of(entry, seen));
+        tell(ctx, entry, seen, &overlap, &of);
+        sum.epsilon += of.epsilon;
+        sum.delta = fmin(sum.delta + of.delta, 1);
     }
     *out = sum;
     return NVDP_OK;
@@ -345,9 +418,7 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
     nvdp__fprintf(to, " (epsilon %s at delta %s",
                   nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
                   nvdp__bound(delta, json_number_value(json_array_get(dp, 1))));
-    if (json_integer_value(json_object_get(entry, "windows")) > 1)
-        nvdp__fprintf(to, " for each of up to %" PRId64 " examples from one text",
-                      (int64_t)json_integer_value(json_object_get(entry, "windows")));
+    if (json_object_get(entry, "windows") != NULL) fputs(" for one example of a text", to);
     nvdp__fprintf(to, "%s)",
                   json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");
 }
@@ -424,8 +495,8 @@ static void write_history(const void *of, FILE *to) {
         else
             fputs("those texts", to);
         nvdp__fprintf(to,
-                      " (compared by words; pairs as a whole; examples of fewer than %d words only "
-                      "if they are a tenth of all; a changed or cut text is not recognized).",
+                      " (compared by words). Not covered is what it knew of an example that was "
+                      "changed or cut, or that has fewer than %d words.",
                       NVDP__SEEN_LONG);
     }
     if (open > compared) {
@@ -438,7 +509,9 @@ static void write_history(const void *of, FILE *to) {
     if (private > 0) {
         fputs(" It had learned with privacy from ", to);
         name_all(to, lineage, entries, true, NULL);
-        fputs(", which is counted if these examples were among them.", to);
+        fputs(". The own part of each of these is counted if any text may be in both; if their "
+              "texts are not recorded, what it knew of these examples is not covered.",
+              to);
     }
     if (model != NULL && entries > 0) fputs(" Earlier training is not recorded.", to);
 }

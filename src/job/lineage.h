@@ -4,8 +4,14 @@
  * A run's record (run.json, pretrain.json) holds the list as `learned_from`, with the run's own
  * training last:
  *   {"run": "runs/base", "sha256": ["..."], "files": ["SST-2/train.tsv"], "digests": "0123456789abcdef",
- *   "dp": [epsilon, delta], "seed": true, "vocabulary": true}
- * `dp` is missing if the training was not private. It is for one example. If examples are windows
+ *   "dp": [epsilon, delta], "own": [epsilon, delta], "seed": true, "vocabulary": true}
+ * `dp` is missing if the training was not private. It is for one example, and includes what the
+ * training counted of earlier ones. `own` is the part of the training itself (missing: all of
+ * `dp`, because nothing was counted, or because an earlier version did not record the part).
+ * `word_dp` is the guarantee, for a document, of a private vocabulary that the run trained ([]:
+ * there is none for a whole document). It takes the place of `dp`, and `vocabulary` is "private",
+ * in the list of a run that took only the vocabulary. `counts_words` is present if `dp` includes
+ * the private vocabulary that the run used. If examples are windows
  * of a document, pairs of its parts, or parts of a sentence with tags, `windows` is the largest
  * number of examples of one (0: an earlier version did not record it), and `length` that of the
  * windows (only for windows). `seed` is present if its noise came from a seed, `vocabulary` if the
@@ -83,17 +89,16 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
 enum { NVDP__SEEN_LONG = 6 };
 
 struct nvdp__overlap {
-    size_t rows;   /* rows of which every text was seen */
-    size_t longer; /* `rows` with at least NVDP__SEEN_LONG words */
-    size_t partly; /* rows of which some texts were seen, but not all */
+    size_t rows;   /* rows of which a text was seen: one text of a pair is enough */
+    size_t longer; /* `rows` whose seen texts have at least NVDP__SEEN_LONG words */
     size_t first;  /* index of the first of `rows` */
 };
 struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests *digests,
                                                 const struct nvdp__seen_texts *texts);
-/* Returns whether a training with this overlap counts as having seen these texts: it saw a
- * longer text, or a tenth of all. */
-static inline bool nvdp__overlap_counts(const struct nvdp__overlap *overlap,
-                                        const struct nvdp__seen_texts *texts) {
+/* Returns whether an overlap with a training without privacy is a reason to refuse: it saw a longer
+ * text, or a tenth of all. A private training is counted if it saw any text. */
+static inline bool nvdp__overlap_refuses(const struct nvdp__overlap *overlap,
+                                         const struct nvdp__seen_texts *texts) {
     return overlap->longer > 0 || (overlap->rows > 0 && 10 * overlap->rows >= texts->rows);
 }
 
@@ -116,6 +121,9 @@ struct nvdp__lineage {
     json_t *list;
     struct nvdp__seen_digests *digests; /* [digest_lists], referenced by entries */
     size_t digest_lists;
+    /* The statement of this training counts the private vocabulary that it uses. Set it before
+     * nvdp__lineage_promise() and nvdp__lineage_add(). */
+    bool counts_words;
 };
 
 /* Reads the list of the model in a directory. The source is the record of the run that wrote the
@@ -124,7 +132,8 @@ struct nvdp__lineage {
 nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out);
 void nvdp__lineage_release(struct nvdp__lineage *lineage);
-/* Keeps only the trainings of a vocabulary, for a run that takes only the vocabulary. */
+/* Keeps only the trainings of a vocabulary, for a run that takes only the vocabulary. A private one
+ * keeps its own guarantee. */
 void nvdp__lineage_vocabularies(struct nvdp__lineage *lineage);
 /* Adds the run's own training, whose guarantee is in its records. */
 nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *lineage,
@@ -132,11 +141,15 @@ nvdp_status nvdp__lineage_add(struct nvdp_context *ctx, struct nvdp__lineage *li
 /* Records in the entry that was added last how its training divides a document or sentence: the
  * largest number of examples of one, and the length of a window in tokens (0: not windows). */
 void nvdp__lineage_divides(struct nvdp__lineage *lineage, size_t windows, size_t length);
+/* Records in the entry that was added last that the run trained a private vocabulary: the guarantee
+ * for one document; epsilon +inf: there is none, because all words of a document count. */
+void nvdp__lineage_words(struct nvdp__lineage *lineage, struct nvdp_dp_guarantee of);
 /* Returns whether one of the trainings saw the text file with this digest. */
 bool nvdp__lineage_saw(const struct nvdp__lineage *lineage, const char *sha256);
-/* Computes the guarantee of all entries for an example of these texts; 0, 0 if none saw any. An
- * entry whose examples were smaller counts as for a group of them; entries add up, unless a later
- * one includes the earlier.
+/* Computes the guarantee of all entries for an example of these texts; 0, 0 if none saw any. The own
+ * parts of all entries that saw any of these texts, or may have, add up; what an entry counted of
+ * earlier ones is not added again. An entry whose examples were smaller counts as for a group of
+ * them. Logs for the owner which entries are counted.
  * Returns NVDP_ERR_ARGUMENT if an entry saw them, or may have seen them, without privacy or with
  * noise from a seed. Noise from a seed is accepted if `seeded`, because the statement of this
  * training then mentions a seed as well. */

@@ -117,15 +117,14 @@ struct nvdp__overlap nvdp__seen_digests_compare(const struct nvdp__seen_digests 
         size_t seen = 0, words = 0;
         const size_t row = texts->text[at].row;
         for (end = at; end < texts->count && texts->text[end].row == row; end++) {
-            seen += holds(digests, &texts->text[end]);
+            if (!holds(digests, &texts->text[end])) continue;
+            seen++;
             words += texts->text[end].words;
         }
-        const bool all = seen == end - at, is_long = words >= NVDP__SEEN_LONG;
-        overlap.partly += seen > 0 && !all;
-        if (!all) continue;
+        if (seen == 0) continue;
         if (overlap.rows == 0) overlap.first = row;
         overlap.rows++;
-        overlap.longer += is_long;
+        overlap.longer += words >= NVDP__SEEN_LONG;
     }
     return overlap;
 }

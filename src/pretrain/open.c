@@ -172,8 +172,16 @@ static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
     if (copy == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__lineage_read(t->ctx, dirname(copy), &t->lineage);
     if (status == NVDP_OK) nvdp__lineage_vocabularies(&t->lineage);
+    t->lineage.counts_words = nvdp__dp_wanted(&c->dp) && t->words.epsilon > 0;
     free(copy);
     return status;
+}
+
+/* Returns the guarantee of the private vocabulary for a document. */
+static struct nvdp_dp_guarantee words_of_document(const struct nvdp__pretrainer *t) {
+    if (t->words.max_words == 0) return (struct nvdp_dp_guarantee){INFINITY, 1};
+    const struct nvdp__example_privacy of = nvdp__private_removal(&t->words, t->words.max_words);
+    return (struct nvdp_dp_guarantee){of.epsilon, of.delta};
 }
 
 /* Sets t->lineage and t->start. */
@@ -190,6 +198,8 @@ static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
         NVDP_TRY(
             nvdp__lineage_promise(t->ctx, &t->lineage, seen, c->dp.insecure_seed != 0, &t->start));
     NVDP_TRY(nvdp__lineage_add(t->ctx, &t->lineage, c->out, seen, trains));
+    if (c->init == NULL && c->vocab == NULL && t->words.epsilon > 0)
+        nvdp__lineage_words(&t->lineage, words_of_document(t));
 cleanup:
     nvdp__seen_texts_release(&texts);
     return status;

@@ -94,16 +94,20 @@ Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
     nvdp_context_free(ctx);
 }
 
-/* Guarantees of earlier trainings are in the list; the last guarantee includes the earlier ones. */
+/* Guarantees of earlier trainings are in the list. The part that a training counted of them is not
+ * added again; records of earlier versions do not have that part, so all of them are added. */
 Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     struct nvdp_context *ctx = support_context();
     write_file("c/pretrain.json",
                "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {" OF(
                    C) "}, {\"windows\": 1, \"sha256\": [\"" A "\", \"" B "\"]}") "}");
     write_file("c/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
-    promises(ctx, "c", A, 5);
-    promises(ctx, "c", B, 5);
+    promises(ctx, "c", A, 7);
+    promises(ctx, "c", B, 7); /* texts that cannot be compared may be the same */
     refuses(ctx, "c", C, "without privacy");
+    write_file("c/config.json", "{\"nvdp_pretraining\": {\"dp\": {\"pld\": {\"epsilon\": 5}, "
+                                "\"delta\": 1e-5, \"own\": [3, 9e-6]}}}");
+    promises(ctx, "c", A, 5);
     /* a record without the number of windows proves nothing for a text of several */
     write_file("o/pretrain.json", "{" LIST("{" OF(A) "}") "}");
     write_file("o/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
@@ -111,7 +115,7 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     write_file("d/pretrain.json",
                "{" LIST("{" OF(A) ", \"dp\": [2, 1e-6]}, {\"windows\": 1, " OF(B) "}") "}");
     write_file("d/config.json", "{\"nvdp_pretraining\": {\"dp\": " DP("5") "}}");
-    promises(ctx, "d", A, 2);
+    promises(ctx, "d", A, 7);
     /* the list passes through a run's own records unchanged */
     struct nvdp__lineage lineage = {0};
     const char own[1][NVDP__DIGEST_HEX] = {C};
@@ -123,8 +127,8 @@ Test(lineage, of_a_chain_is_kept_from_run_to_run) {
     snprintf(record, sizeof record, "{\"nvdp_format\": \"run/1\", \"learned_from\": %s}", text);
     write_file("e/model/config.json", "{}");
     write_file("e/run.json", record);
-    promises(ctx, "e/model", A, 2);
-    promises(ctx, "e/model", B, 5);
+    promises(ctx, "e/model", A, 7);
+    promises(ctx, "e/model", B, 7);
     refuses(ctx, "e/model", C, "found that of next");
     free(text);
     nvdp__lineage_release(&lineage);
@@ -139,7 +143,7 @@ Test(lineage, of_several_texts_is_the_sum) {
     struct nvdp_dp_guarantee of;
     struct nvdp__lineage lineage = {json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A,
                                               "dp", 3.0, 1e-7, "sha256", B, "dp", 1.0, 1e-6),
-                                    NULL, 0};
+                                    NULL, 0, false};
     const struct nvdp__seen all = {3, seen, NULL, NULL, 0}, last = {1, &seen[2], NULL, NULL, 0};
     cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, all, false, &of), NVDP_OK);
     cr_expect_eq(of.epsilon, 4);
@@ -198,16 +202,16 @@ static struct nvdp__seen_texts texts_of(struct nvdp_context *ctx, const char *co
 static struct nvdp__overlap overlap_of(struct nvdp_context *ctx,
                                        const struct nvdp__seen_digests *seen,
                                        const char *const *text, const size_t *row, size_t count,
-                                       bool counts) {
+                                       bool refuses) {
     struct nvdp__seen_texts made = texts_of(ctx, text, row, count);
     const struct nvdp__overlap overlap = nvdp__seen_digests_compare(seen, &made);
-    cr_expect_eq(nvdp__overlap_counts(&overlap, &made), counts);
+    cr_expect_eq(nvdp__overlap_refuses(&overlap, &made), refuses);
     nvdp__seen_texts_release(&made);
     return overlap;
 }
 
-/* Texts are compared by their words, a pair by both of its texts; short texts count only if
- * there are many. */
+/* Texts are compared by their words. A row is seen if one of its texts is; of a training without
+ * privacy, short texts are a reason to refuse only if there are many. */
 Test(lineage, texts_are_compared_by_their_words) {
     struct nvdp_context *ctx = support_context();
     static const char *const saw[] = {"The cat sat on the mat, again.", "Yes.", "  ",
@@ -242,7 +246,10 @@ Test(lineage, texts_are_compared_by_their_words) {
     overlap = overlap_of(ctx, &seen,
                          (const char *const[]){saw[0], "A new question?", saw[3], "yes .", "", "x"},
                          (const size_t[]){0, 0, 1, 1, 2, 2}, 6, true);
-    cr_expect(overlap.rows == 1 && overlap.partly == 1 && overlap.first == 1);
+    cr_expect(overlap.rows == 2 && overlap.longer == 2 && overlap.first == 0);
+    overlap = overlap_of(ctx, &seen, (const char *const[]){"yes .", "a new and much longer text"},
+                         (const size_t[]){0, 0}, 2, true);
+    cr_expect(overlap.rows == 1 && overlap.longer == 0, "a tenth of all");
     nvdp__seen_digests_release(&seen);
     nvdp__seen_texts_release(&texts);
     nvdp_context_free(ctx);
@@ -302,7 +309,7 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
     struct nvdp_dp_guarantee of;
     struct nvdp__lineage lineage = {json_pack("[{s:[s,s],s:[f,f],s:i,s:i}]", "sha256", A, B, "dp",
                                               .5, 1e-7, "windows", 3, "length", 4),
-                                    NULL, 0};
+                                    NULL, 0, false};
     struct nvdp__seen seen = {1, a, NULL, &texts, 0};
     static const struct {
         size_t length;
@@ -339,15 +346,15 @@ Test(lineage, of_smaller_examples_is_that_of_a_group) {
     nvdp_context_free(ctx);
 }
 
-/* A pair whose texts two trainings saw, one each, has the guarantee of both. A later training that
- * saw whole pairs includes the earlier. */
+/* A pair whose texts two trainings saw, one each, has the guarantee of both, and so has that of a
+ * later training: all of it, or the part that it did not count of the others. */
 Test(lineage, of_parts_of_an_example_is_the_sum) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__seen_texts pair = {0}, part[3] = {0};
     static const char *const text[] = {"one two three four five six seven",
                                        "eight nine ten eleven twelve thirteen fourteen"};
     struct nvdp__seen_digests digests[3] = {0};
-    struct nvdp__lineage lineage = {json_array(), digests, 3};
+    struct nvdp__lineage lineage = {json_array(), digests, 3, false};
     struct nvdp_dp_guarantee of;
     for (size_t i = 0; i < 2; i++) {
         cr_assert_eq(nvdp__seen_texts_add(ctx, &part[i], 0, text[i], strlen(text[i])), NVDP_OK);
@@ -369,12 +376,114 @@ Test(lineage, of_parts_of_an_example_is_the_sum) {
     cr_expect_float_eq(of.epsilon, 4, 1e-12, "%g", of.epsilon); /* two groups of two */
     json_array_append_new(lineage.list, last);
     cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
-    cr_expect_float_eq(of.epsilon, 5, 1e-12, "%g", of.epsilon); /* one group of two */
+    cr_expect_float_eq(of.epsilon, 9, 1e-12, "%g", of.epsilon); /* three groups of two */
+    json_object_set_new(last, "own", json_pack("[f,f]", .5, 1e-6));
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+    cr_expect_float_eq(of.epsilon, 5, 1e-12, "%g", of.epsilon);
     for (size_t i = 0; i < 3; i++) {
         nvdp__seen_digests_release(&digests[i]);
         nvdp__seen_texts_release(&part[i]);
     }
     nvdp__seen_texts_release(&pair);
     json_decref(lineage.list);
+    nvdp_context_free(ctx);
+}
+
+/* A private training is counted for any text that it saw: a short one of many, one text of a pair. A
+ * training without privacy is refused for a longer text, also of a pair. */
+Test(lineage, of_any_common_text_is_counted) {
+    struct nvdp_context *ctx = support_context();
+    static const char long_text[] = "a text that has more than six words";
+    static const char *const saw[] = {"Yes.", long_text};
+    static const struct {
+        const char *text[2]; /* of the last row */
+        double epsilon;
+        nvdp_status open; /* if the earlier training was not private */
+    } cases[] = {{{"no", "a new text"}, 0, NVDP_OK},
+                 {{"yes .", "a new text"}, 6, NVDP_OK}, /* two texts may be in two examples */
+                 {{"yes .", NULL}, 3, NVDP_OK},
+                 {{long_text, "a new text"}, 6, NVDP_ERR_ARGUMENT}};
+    const char own[1][NVDP__DIGEST_HEX] = {C};
+    struct nvdp__seen_texts texts = texts_of(ctx, saw, NULL, 2);
+    struct nvdp__seen_digests digests;
+    struct nvdp_dp_guarantee of;
+    char other[40];
+    cr_assert_eq(nvdp__seen_digests_make(ctx, &texts, &digests), NVDP_OK);
+    struct nvdp__lineage lineage = {
+        json_pack("[{s:[s],s:s}]", "sha256", A, "digests", digests.name), &digests, 1, false};
+    json_t *entry = json_array_get(lineage.list, 0);
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct nvdp__seen_texts rows = {0};
+        const struct nvdp__seen seen = {1, own, NULL, &rows, 0};
+        for (size_t i = 0; i < 100; i++) {
+            snprintf(other, sizeof other, "row %zu", i);
+            cr_assert_eq(nvdp__seen_texts_add(ctx, &rows, i, other, strlen(other)), NVDP_OK);
+        }
+        for (size_t i = 0; i < 2 && cases[k].text[i] != NULL; i++)
+            cr_assert_eq(
+                nvdp__seen_texts_add(ctx, &rows, 100, cases[k].text[i], strlen(cases[k].text[i])),
+                NVDP_OK);
+        cr_expect_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), cases[k].open, "%zu",
+                     k);
+        json_object_set_new(entry, "dp", json_pack("[f,f]", 3., 1e-6));
+        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &of), NVDP_OK);
+        cr_expect_float_eq(of.epsilon, cases[k].epsilon, 1e-12, "%zu: %g", k, of.epsilon);
+        json_object_del(entry, "dp");
+        nvdp__seen_texts_release(&rows);
+    }
+    nvdp__seen_digests_release(&digests);
+    nvdp__seen_texts_release(&texts);
+    json_decref(lineage.list);
+    nvdp_context_free(ctx);
+}
+
+/* A private vocabulary keeps its own guarantee where a run takes only the vocabulary. The run's
+ * statement counts it for the run's texts, and that of a later run for all others that it saw. */
+Test(lineage, of_a_private_vocabulary_is_kept) {
+    struct nvdp_context *ctx = support_context();
+    const char a[1][NVDP__DIGEST_HEX] = {A}, b[1][NVDP__DIGEST_HEX] = {B};
+    const struct nvdp__seen of_a = {1, a, NULL, NULL, 0}, of_b = {1, b, NULL, NULL, 0};
+    for (int same = 0; same < 2; same++) {
+        struct nvdp__lineage lineage = {json_array(), NULL, 0, false};
+        struct nvdp_dp_guarantee of;
+        cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "words", of_a, false), NVDP_OK);
+        nvdp__lineage_words(&lineage, (struct nvdp_dp_guarantee){6, 1e-7});
+        nvdp__lineage_vocabularies(&lineage);
+        cr_assert_eq(json_array_size(lineage.list), 1);
+        lineage.counts_words = true;
+        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+        cr_expect_eq(of.epsilon, 0, "its statement counts the vocabulary");
+        cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "model", same ? of_a : of_b, false), NVDP_OK);
+        json_object_set_new(json_array_get(lineage.list, 1), "dp", json_pack("[f,f]", 8., 1e-6));
+        lineage.counts_words = false; /* of the next run */
+        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+        cr_expect_eq(of.epsilon, same ? 8 : 14, "%g", of.epsilon);
+        /* without max-words nothing is proven for a document */
+        json_object_set_new(json_array_get(lineage.list, 0), "windows", json_integer(0));
+        cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+        cr_expect_eq(of.epsilon, same ? 8 : INFINITY, "%g", of.epsilon);
+        nvdp__lineage_release(&lineage);
+    }
+    nvdp_context_free(ctx);
+}
+
+/* Three trainings on the same texts, the second of which did not count the first: the third costs
+ * what the accountant says of all of them. */
+Test(lineage, of_a_training_that_did_not_count_an_earlier_one) {
+    struct nvdp_context *ctx = support_context();
+    const char a[1][NVDP__DIGEST_HEX] = {A};
+    const struct nvdp__seen seen = {1, a, NULL, NULL, 0};
+    struct nvdp__lineage lineage = {json_pack("[{s:[s],s:[f,f]},{s:[s],s:[f,f]}]", "sha256", A,
+                                              "dp", 3., 2.25e-4, "sha256", A, "dp", 3., 2.25e-4),
+                                    NULL, 0, false};
+    struct nvdp_dp_guarantee before;
+    double epsilon;
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, false, &before), NVDP_OK);
+    const struct nvdp_dp_steps third = {.61507, .27174, 4};
+    cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){&third, 1, &before, 1}, 2e-3,
+                                      NVDP_ACCOUNTANT_PLD, &epsilon),
+                 NVDP_OK);
+    cr_expect_float_eq(epsilon, 12.155, .005, "%g", epsilon); /* nvdp account rounds up to 12.16 */
+    nvdp__lineage_release(&lineage);
     nvdp_context_free(ctx);
 }
