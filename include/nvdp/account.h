@@ -213,12 +213,15 @@ struct nvdp_dp_facts {
     bool seeded;               /**< the noise came from a seed: for experiments, not private */
     enum nvdp_dp_public shows; /**< quantity that reveals N */
     const struct nvdp_account_risk *risk; /**< NULL: leave the risk out */
+    /** Number of steps that were done, if training ended before the run's planned steps. 0: all, or unknown. */
+    uint64_t steps_done;
 };
 
 /** Writes the statement in plain English: adjacency, sampling, sigma, C, q, steps, delta, epsilon by both
  * accountants, and what it does not cover.
  * @param ctx     records messages
- * @param run     computations that read the examples
+ * @param run     computations that read the examples. Its steps are the planned ones: if the model decides when
+ *                training stops or which state is used, only their number was fixed before the first step
  * @param facts   the remaining facts
  * @param account from nvdp_account()
  * @param text    the statement; free(); untouched on error

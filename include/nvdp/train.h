@@ -92,16 +92,18 @@ struct nvdp_training_privacy {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     /** The model was trained with differential privacy. If false, the members below are 0 or NULL. */
     bool is_private;
-    bool finished;      /**< false: `steps` are the planned ones */
+    bool finished;      /**< the training has ended */
     bool seeded;        /**< the noise came from a seed, which can undo it */
     bool delta_default; /**< delta was not set: half of 1/N */
     uint64_t examples;  /**< N, which is public */
     double clip;        /**< C; +inf: no clip */
-    /** Noise multiplier, sampling probability, number of steps. */
+    /** Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: the texts may
+     * decide when training stops, and which state is kept. */
     struct nvdp_dp_steps steps;
     struct nvdp_account *account; /**< epsilon at delta, under zero-out adjacency (account.h) */
     /** Mu, replacement, membership, guesses at baselines 1/2 and 1/1000. */
     struct nvdp_account_risk *risk;
+    uint64_t steps_done; /**< number of steps that were done; 0: unknown */
 };
 
 /** Frees what the struct points to.

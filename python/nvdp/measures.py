@@ -259,7 +259,8 @@ class Accountant:
 
     `step` counts the steps of a loop of your own. It also has the methods of an accountant of Opacus, whose engine takes it:
     engine.accountant = nvdp.Accountant(). Adjacency is zero-out: an example counts as
-    none in its place, with gradient 0.
+    none in its place, with gradient 0. Guarantees are for exact arithmetic. If anything that is computed from the model can end the
+    training (early stopping, a choice of the best epoch), epsilon is that of all planned steps: count these, not the steps that were done.
     """
 
     def __init__(self, phases: Sequence[tuple[float, float, int]] = (), beside: Sequence[tuple[float, float]] = (),

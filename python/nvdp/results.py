@@ -778,7 +778,7 @@ class TrainingPrivacy(Result):
     is_private: bool
     """The model was trained with differential privacy. If false, the members below are 0 or NULL."""
     finished: bool
-    """false: `steps` are the planned ones."""
+    """The training has ended."""
     seeded: bool
     """The noise came from a seed, which can undo it."""
     delta_default: bool
@@ -788,11 +788,14 @@ class TrainingPrivacy(Result):
     clip: float
     """C; +inf: no clip."""
     steps: DpSteps
-    """Noise multiplier, sampling probability, number of steps."""
+    """Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: the texts may decide when training
+    stops, and which state is kept."""
     account: Account
     """Epsilon at delta, under zero-out adjacency (account.h)."""
     risk: AccountRisk
     """Mu, replacement, membership, guesses at baselines 1/2 and 1/1000."""
+    steps_done: int
+    """Number of steps that were done; 0: unknown."""
 
 
 @dataclass(init=False, eq=False, repr=False)

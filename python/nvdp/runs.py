@@ -567,8 +567,9 @@ class Run:
 
     @property
     def training_privacy(self) -> TrainingPrivacy | None:
-        """The privacy of training for its training texts, recomputed; None: training was not private. `account` has epsilon at delta,
-        `risk` has mu, replacement, membership and guesses; adjacency is zero-out of one training example."""
+        """The privacy of training for its training texts, recomputed for all planned steps, in exact arithmetic, which the training's noise
+        lacks; None: training was not private. `account` has epsilon at delta, `risk` has mu, replacement, membership and guesses; adjacency
+        is zero-out of one training example."""
         made = freed("struct nvdp_training_privacy")
         self._context.call(lib.nvdp_training_privacy, self._folder, made, ffi.NULL)
         return record(made[0]) if made.is_private else None

@@ -694,7 +694,7 @@ def _json(options: Mapping[str, Any]) -> str:
 
 
 class PrivacyCallback:
-    """A callback of transformers' Trainer that logs epsilon of private training.
+    """A callback of transformers' Trainer that logs epsilon of private training, for the steps so far, had only these been planned.
 
     accountant: an nvdp.Accountant; of Opacus' engine if engine.accountant is this one, whose hook then counts the steps.
     delta: the delta of the logged epsilon.

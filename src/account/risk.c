@@ -218,7 +218,7 @@ static void write_answer(FILE *to, const struct statement *of) {
     char pld[NVDP__BOUND_TEXT], rdp[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     fputs(of->facts->seeded ? "INSECURE: the noise comes from a seed, and who knows the seed can "
                               "remove it. With other noise, the"
-                            : "Proven: the",
+                            : NVDP__PROVEN_INEXACT("this training's") ": the",
           to);
     nvdp__fprintf(to,
                   " training is (epsilon %s, delta %s)-differentially private for one training "
@@ -301,10 +301,15 @@ static void write_mechanism(FILE *to, const struct statement *of) {
     fputs("Mechanism: ", to);
     for (size_t i = 0; i < of->run->phases; i++) {
         const struct nvdp_dp_steps *phase = &of->run->phase[i];
-        nvdp__fprintf(to, "%s%llu steps that draw each example with probability %g, noise %g",
-                      i > 0 ? ", then " : "", (unsigned long long)phase->steps, phase->rate,
-                      phase->noise);
+        nvdp__fprintf(to, "%s%llu%s steps that draw each example with probability %g, noise %g",
+                      i > 0 ? ", then " : "", (unsigned long long)phase->steps,
+                      facts->steps_done > 0 ? " planned" : "", phase->rate, phase->noise);
     }
+    if (facts->steps_done > 0)
+        nvdp__fprintf(to,
+                      ", of which %llu were done (epsilon counts all that were planned, because "
+                      "the end may depend on the examples)",
+                      (unsigned long long)facts->steps_done);
     nvdp__fprintf(
         to,
         ". Draws are independent (Poisson sampling), gradients are clipped to %s, and the "

@@ -34,6 +34,10 @@ enum { NVDP__SAMPLES_TEXT = 32 };
 /* Writes a whole number of samples, and returns the text: "one sample", "3 samples". */
 const char *nvdp__samples_text(double samples, char text[NVDP__SAMPLES_TEXT]);
 
+/* Limits a guarantee whose noise was drawn or added in floating point: the proofs assume exact arithmetic. */
+#define NVDP__EXACT_ARITHMETIC(whose) "for exact arithmetic, which " whose " noise lacks"
+#define NVDP__PROVEN_INEXACT(whose) "Proven " NVDP__EXACT_ARITHMETIC(whose)
+
 /* ---- bounds as text: an upper bound is never below the value, a lower bound never above it ---- */
 
 enum { NVDP__BOUND_TEXT = 32 };

@@ -313,11 +313,30 @@ static json_t *guarantee_json(const struct nvdp_dp_guarantee *of) {
     return json_pack("[f,f]", of->epsilon, of->delta);
 }
 
-void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object) {
-    if (dp != NULL && dp->shards > 1)
-        json_object_set_new(object, "shards", json_integer((json_int_t)dp->shards));
-    if (dp != NULL && has(&dp->before[NVDP__DP_START]))
+/* Adds the number of shards and the guarantee of the start model. */
+static void put_conditions(const struct nvdp__dp *dp, json_t *object) {
+    if (dp->shards > 1) json_object_set_new(object, "shards", json_integer((json_int_t)dp->shards));
+    if (has(&dp->before[NVDP__DP_START]))
         json_object_set_new(object, "start", guarantee_json(&dp->before[NVDP__DP_START]));
+}
+
+void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object) {
+    if (dp == NULL) return;
+    put_conditions(dp, object);
+    json_object_set_new(object, "planned", json_integer((json_int_t)dp->steps));
+}
+
+/* Fails if more steps are planned than before: the decision could depend on the model so far. */
+static nvdp_status continue_plan(const struct nvdp__dp *dp, const char *path,
+                                 const json_t *object) {
+    const json_t *planned = json_object_get(object, "planned");
+    if (planned == NULL || dp->steps <= (uint64_t)json_integer_value(planned)) return NVDP_OK;
+    return nvdp__fail(dp->ctx, NVDP_ERR_ARGUMENT,
+                      "%s: expected at most the %" JSON_INTEGER_FORMAT
+                      " steps that were planned at the beginning of the run, found %" PRIu64
+                      ": what the model has learned so far may not raise them; begin a new run "
+                      "from this one's model, which adds both epsilons",
+                      path, json_integer_value(planned), dp->steps);
 }
 
 /* Fails if the guarantee of the start model has changed. */
@@ -341,6 +360,7 @@ nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const
     if (dp == NULL) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(
         nvdp__json_int(dp->ctx, path, object, "shards", 1, 1, NVDP_MOST_RANKS, &shards));
+    NVDP_RETURN_IF_FAILED(continue_plan(dp, path, object));
     if ((size_t)shards == dp->shards) return continue_start(dp, path, object);
     return nvdp__fail(
         dp->ctx, NVDP_ERR_ARGUMENT,
@@ -396,6 +416,28 @@ bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *o
     return true;
 }
 
+const json_t *nvdp__dp_planned(const json_t *result, const json_t *run) {
+    const json_t *ended = json_object_get(result, "dp"), *begun = json_object_get(run, "dp");
+    const json_int_t steps = json_integer_value(json_object_get(ended, "steps"));
+    return ended == NULL || json_integer_value(json_object_get(begun, "steps")) > steps ? begun
+                                                                                        : ended;
+}
+
+/* Adds the guarantee of this training without that of the start model, at the rest of delta. Later
+ * trainings add it to what they count of the start model (lineage.c). */
+static nvdp_status put_own(const struct nvdp__dp *dp, json_t *object) {
+    struct nvdp_dp_run run = *RUN(dp, dp->steps);
+    const struct nvdp_dp_guarantee *start = &dp->before[NVDP__DP_START];
+    struct nvdp_dp_guarantee own = {.delta = dp->delta - start->delta};
+    if (!has(start) || !(dp->noise > 0)) return NVDP_OK;
+    run.beside = &dp->before[NVDP__DP_VOCABULARY];
+    run.besides = has(run.beside) ? 1 : 0;
+    NVDP_RETURN_IF_FAILED(
+        nvdp_account_epsilon(dp->ctx, &run, own.delta, NVDP_ACCOUNTANT_PLD, &own.epsilon));
+    if (isfinite(own.epsilon)) json_object_set_new(object, "own", guarantee_json(&own));
+    return NVDP_OK;
+}
+
 static nvdp_status write_statement(const struct nvdp__dp *dp, const char *directory,
                                    const char *text) {
     char *path = nvdp__join(dp->ctx, directory, "dp-statement.txt");
@@ -417,7 +459,7 @@ static json_t *risk_json(const struct nvdp_account_risk *risk) {
                      risk->membership, "guess", guesses);
 }
 
-nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
+nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
                                const struct nvdp__dp_scope *scope, const char *directory,
                                json_t *root) {
     nvdp_status status = NVDP_OK;
@@ -429,19 +471,21 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
                                   .examples = dp->examples,
                                   .shards = dp->shards,
                                   .seeded = dp->seeded,
-                                  .shows = dp->rate_given ? NVDP_DP_PUBLIC_DIVISOR
-                                                          : NVDP_DP_PUBLIC_RATE};
+                                  .shows =
+                                      dp->rate_given ? NVDP_DP_PUBLIC_DIVISOR : NVDP_DP_PUBLIC_RATE,
+                                  .steps_done = done < dp->steps ? done : 0};
     char *account_text = NULL, *whole = NULL;
     account.pld_epsilon = account.rdp_epsilon = INFINITY;
     if (dp->noise > 0) {
-        NVDP_TRY(nvdp_account(dp->ctx, RUN(dp, steps), dp->delta, &account));
+        NVDP_TRY(nvdp_account(dp->ctx, RUN(dp, dp->steps), dp->delta, &account));
         if (directory != NULL) {
-            NVDP_TRY(nvdp_account_risk(dp->ctx, RUN(dp, steps), &account, NVDP__DP_BASELINES,
+            NVDP_TRY(nvdp_account_risk(dp->ctx, RUN(dp, dp->steps), &account, NVDP__DP_BASELINES,
                                        nvdp__dp_baselines, &risk));
             NVDP_TRY(NVDP__MADE(risk_object = risk_json(&risk)));
             facts.risk = &risk;
         }
-        NVDP_TRY(nvdp_account_statement(dp->ctx, RUN(dp, steps), &facts, &account, &account_text));
+        NVDP_TRY(
+            nvdp_account_statement(dp->ctx, RUN(dp, dp->steps), &facts, &account, &account_text));
     }
     whole = nvdp__format(dp->ctx,
                          "%s%s%s\nOf this folder it covers %s only; losses, scores and counts in "
@@ -454,19 +498,21 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
     object =
         json_pack("{s:f,s:o,s:f,s:f,s:I,s:I,s:s,s:s,s:f,s:b,s:{s:o},s:{s:o,s:o},s:b,s:s}", "noise",
                   dp->noise, "clip", number(dp->clip), "sample_rate", dp->rate, "expected_batch",
-                  dp->divisor, "examples", (json_int_t)dp->examples, "steps", (json_int_t)steps,
+                  dp->divisor, "examples", (json_int_t)dp->examples, "steps", (json_int_t)dp->steps,
                   "adjacency", "zero-out", "public", dp->rate_given ? "divisor" : "rate", "delta",
                   dp->delta, "delta_default", dp->delta_default, "pld", "epsilon",
                   number(account.pld_epsilon), "rdp", "epsilon", number(account.rdp_epsilon),
                   "order", dp->noise > 0 ? number(account.rdp_order) : json_null(), "insecure_seed",
                   dp->seeded, "statement", whole);
     json_object_set_new(object, "example", json_string(scope->example));
-    nvdp__dp_state(dp, object);
+    put_conditions(dp, object);
+    json_object_set_new(object, "steps_done", json_integer((json_int_t)done));
     if (risk_object != NULL) json_object_update(object, risk_object);
     if (json_object_set_new(root, "dp", object) != 0)
         NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
     if (has(&dp->before[NVDP__DP_VOCABULARY]))
         json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
+    NVDP_TRY(put_own(dp, object));
     if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
 cleanup:
     json_decref(risk_object);

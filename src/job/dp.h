@@ -50,7 +50,8 @@ struct nvdp__dp {
      * ones. */
     struct nvdp_dp_guarantee before[NVDP__DP_BEFORE], beside[NVDP__DP_BEFORE];
     size_t besides;
-    uint64_t steps; /* maximum number of steps of the run */
+    /* Planned steps, which epsilon counts: the end of the run may depend on the examples. */
+    uint64_t steps;
     bool seeded;
     struct nvdp__release_key draw_key, noise_key; /* shared by all processes; own per process */
     struct nvdp__noise draws, source;
@@ -75,6 +76,10 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
  * `dp` is NULL or guarantees nothing. Also returns false if the training's noise came from a
  * seed, unless `seeded`: the noise of this training does, too. */
 bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *out);
+/* Returns the object `dp` that counts all planned steps: that of result.json, or that of run.json
+ * if an earlier version wrote only the steps that were done into result.json. NULL: neither has
+ * one. */
+const json_t *nvdp__dp_planned(const json_t *result, const json_t *run);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
 /* Makes all processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp);
@@ -112,8 +117,8 @@ void nvdp__dp_noise(const struct nvdp__dp *dp, const struct nvdp__device *dev,
                     const struct nvdp__params *params, uint64_t step);
 
 /* Writes or checks the object of a saved state. The check returns NVDP_ERR_ARGUMENT if the
- * number of shards changed and NVDP_ERR_INPUT if the start model's guarantee changed. dp may be
- * NULL. */
+ * number of shards changed or the planned steps are more than before, and NVDP_ERR_INPUT if the
+ * start model's guarantee changed. dp may be NULL. */
 void nvdp__dp_state(const struct nvdp__dp *dp, json_t *object);
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object);
 
@@ -135,10 +140,10 @@ struct nvdp__dp_scope {
     bool chosen;                  /* the epoch was selected by validation texts */
     bool sampled;                 /* the examples were sampled from a larger file */
 };
-/* Writes the statement of `steps`: the object `dp` to root, and DIRECTORY/dp-statement.txt. With
- * directory NULL it writes no file, and leaves out mu and the guess bounds, which take a moment
- * to compute. */
-nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t steps,
+/* Writes the statement: the object `dp` to root, and DIRECTORY/dp-statement.txt. Epsilon counts all
+ * planned steps, of which `done` were done (0: the run begins). With directory NULL it writes no
+ * file, and leaves out mu and the guess bounds, which take a moment to compute. */
+nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
                                const struct nvdp__dp_scope *scope, const char *directory,
                                json_t *root);
 

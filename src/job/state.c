@@ -132,8 +132,8 @@ nvdp_status nvdp__job_load(struct nvdp__job *job, bool *found) {
         nvdp__json_int_required(job->ctx, path, object, "version", VERSION, VERSION, &version));
     NVDP_TRY(read_members(job->ctx, path, object, members, job));
     NVDP_TRY(read_members(job->ctx, path, object, job->kind->members, job->state));
-    NVDP_TRY(nvdp__dp_continue(job->dp, path, object));
     NVDP_TRY(job->kind->check_state(job->run, path, object));
+    NVDP_TRY(nvdp__dp_continue(job->dp, path, object));
     job->optimizer.steps_taken = job->optimizer_steps;
     nvdp__weights_changed(job->dev);
 cleanup:

@@ -13,29 +13,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Finds the object `dp` of the folder's records (NULL: not private), which *root owns, and
- * whether the training has finished. Fails for a folder without a record. */
-static nvdp_status find_record(struct nvdp_context *ctx, const char *directory, json_t **root,
-                               const json_t **dp, bool *finished) {
-    static const char *const names[] = {"result.json", "run.json", "config.json"};
+enum { RESULT, RUN, CONFIG, RECORDS };
+
+/* Reads the folder's records, and finds the object `dp` (NULL: not private) and the number of steps
+ * that were done. Fails for a folder without a record. */
+static nvdp_status find_record(struct nvdp_context *ctx, const char *directory,
+                               json_t *record[RECORDS], const json_t **dp,
+                               struct nvdp_training_privacy *out) {
+    static const char *const names[RECORDS] = {"result.json", "run.json", "config.json"};
     bool recorded = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        json_t *record = NULL;
-        NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, names[i], &record));
-        *dp = json_object_get(i < 2 ? record : json_object_get(record, "nvdp_pretraining"), "dp");
-        if (*dp != NULL) {
-            *root = record;
-            *finished = i != 1;
-            return NVDP_OK;
-        }
-        recorded = recorded || record != NULL;
-        json_decref(record);
+    for (size_t i = 0; i < RECORDS; i++) {
+        NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, names[i], &record[i]));
+        recorded = recorded || record[i] != NULL;
     }
-    return recorded ? NVDP_OK
-                    : nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                 "%s: expected the folder of a run or of a model, found neither "
-                                 "run.json nor config.json",
-                                 directory);
+    if (!recorded)
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected the folder of a run or of a model, found neither run.json "
+                          "nor config.json",
+                          directory);
+    const json_t *ended = json_object_get(record[RESULT], "dp");
+    *dp = nvdp__dp_planned(record[RESULT], record[RUN]);
+    if (*dp == NULL)
+        *dp = ended = json_object_get(json_object_get(record[CONFIG], "nvdp_pretraining"), "dp");
+    const json_t *last = ended != NULL ? ended : *dp, *done = json_object_get(last, "steps_done"),
+                 *steps = json_object_get(last, "steps"); /* done, of an earlier version */
+    out->steps_done = (uint64_t)json_integer_value(done != NULL ? done : steps);
+    out->finished = ended != NULL && (ended == json_object_get(record[RESULT], "dp") ||
+                                      done == NULL || json_equal(done, steps));
+    if (ended == NULL && done == NULL) out->steps_done = 0;
+    return NVDP_OK;
 }
 
 static struct nvdp_dp_guarantee guarantee(const json_t *dp, const char *key) {
@@ -84,6 +90,7 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
         .example = json_string_value(json_object_get(dp, "example")),
         .clip = clip,
         .examples = out->examples,
+        .steps_done = out->steps_done < steps.steps ? out->steps_done : 0,
         .seeded = out->seeded,
         .shows = is(dp, "public", "rate")      ? NVDP_DP_PUBLIC_RATE
                  : is(dp, "public", "divisor") ? NVDP_DP_PUBLIC_DIVISOR
@@ -104,14 +111,14 @@ void nvdp_training_privacy_free(struct nvdp_training_privacy *training) {
 nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_training_privacy *out, char **statement) {
     nvdp_status status = NVDP_OK;
-    json_t *root = NULL;
+    json_t *record[RECORDS] = {NULL};
     const json_t *dp = NULL;
     char *text = NULL;
     struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (!nvdp__is_directory(directory))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
-    NVDP_TRY(find_record(ctx, directory, &root, &dp, &made.finished));
+    NVDP_TRY(find_record(ctx, directory, record, &dp, &made));
     if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &text));
     nvdp_training_privacy_free(out);
     NVDP__GIVE(out, &made);
@@ -121,7 +128,8 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
 cleanup:
     nvdp_training_privacy_free(&made);
     free(text);
-    json_decref(root);
+    for (size_t i = 0; i < RECORDS; i++)
+        json_decref(record[i]);
     return status;
 }
 
@@ -138,13 +146,18 @@ ACCOUNT(delta)
 
 static void print_guarantee(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_training_privacy *t = result;
-    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT];
+    char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], mu[NVDP__BOUND_TEXT], planned[96] = "";
+    if (t->finished && t->steps_done > 0 && t->steps_done < t->steps.steps)
+        nvdp__snprintf(planned, sizeof planned,
+                       " (for all %" PRIu64 " planned steps, of which %" PRIu64 " were done)",
+                       t->steps.steps, t->steps_done);
     nvdp_result_line(to, "private training",
                      "epsilon %s at delta %s, adjacency zero-out, mu %s%s%s",
                      nvdp__bound(epsilon, t->account->pld_epsilon),
                      nvdp__bound(delta, t->account->delta), nvdp__bound(mu, t->risk->mu),
-                     t->finished ? "" : " (for all planned steps; the run is not finished)",
+                     t->finished ? planned : " (for all planned steps; the run is not finished)",
                      t->seeded ? " (INSECURE: the noise comes from a seed)" : "");
+    nvdp_result_line(to, "", "proven " NVDP__EXACT_ARITHMETIC("the training's"));
     if (t->delta_default)
         nvdp_result_line(to, "",
                          "delta is half of 1/N for %" PRIu64
@@ -172,11 +185,13 @@ const struct nvdp_result_table nvdp__result_training = {
         {"sample_rate", NVDP_RESULT_REAL, NULL, NVDP_SCOPE_MODEL, -1,
          "chance that a step draws a given example",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.rate)},
-        {"steps", NVDP_RESULT_COUNT, "steps", NVDP_SCOPE_MODEL, 0, "number of steps",
+        {"steps", NVDP_RESULT_COUNT, "steps", NVDP_SCOPE_MODEL, 0,
+         "number of planned steps, which epsilon counts",
          NVDP_RESULT_AT(struct nvdp_training_privacy, steps.steps)},
+        ROW(steps_done, "steps", NVDP_SCOPE_MODEL, 0, "number of steps that were done"),
         ROW(examples, "examples", NVDP_SCOPE_MODEL, 0, "number of training examples; public"),
         {"insecure_seed", NVDP_RESULT_FLAG, NULL, NVDP_SCOPE_MODEL, 0,
          "the noise came from a seed, which can undo it",
          NVDP_RESULT_AT(struct nvdp_training_privacy, seeded)},
-        ROW(finished, NULL, NVDP_SCOPE_MODEL, 0, "false: steps are the planned ones"),
+        ROW(finished, NULL, NVDP_SCOPE_MODEL, 0, "the training has ended"),
         {0}}};

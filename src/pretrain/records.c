@@ -82,8 +82,7 @@ void nvdp__pretrainer_frozen(const struct nvdp__pretrainer *t, char hex[NVDP__DI
     nvdp__digest_end(&digest, hex);
 }
 
-/* Adds the privacy statement of the steps so far: the object `dp` to root, and the text to
- * `directory`. */
+/* Adds the privacy statement: the object `dp` to root, and the text to `directory`. */
 static nvdp_status statement(const struct nvdp__pretrainer *t, const char *directory,
                              json_t *root) {
     char example[400];
@@ -106,8 +105,7 @@ static nvdp_status statement(const struct nvdp__pretrainer *t, const char *direc
                       ? "config.json, model.safetensors and the vocabulary's files"
                       : "config.json, model.safetensors and the given files of the vocabulary"};
     if (status == NVDP_OK)
-        status = nvdp__dp_statement(t->job.dp, t->job.step > 0 ? t->job.step : t->job.dp->steps,
-                                    &scope, directory, root);
+        status = nvdp__dp_statement(t->job.dp, t->job.step, &scope, directory, root);
     free(began);
     return status;
 }
@@ -168,8 +166,7 @@ nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
     return status;
 }
 
-/* Writes the weights last, so that the privacy statement never covers fewer steps than the
- * weights. */
+/* Writes the weights last, so that the record never counts fewer steps than the weights had. */
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *t) {
     NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
     return nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,

@@ -36,6 +36,8 @@ static const struct place in_result[] = {
     {FIELD(validation), {"validation"}, -INFINITY, INFINITY, false},
     {FIELD(seconds), {"seconds"}, 0, INFINITY, false},
     {FIELD(majority), {"test", "majority"}, 0, 1, false},
+};
+static const struct place in_training[] = {
     {FIELD(training_epsilon), {"dp", "pld", "epsilon"}, 0, INFINITY, false},
     {FIELD(training_delta), {"dp", "delta"}, 0, 1, false},
 };
@@ -208,6 +210,10 @@ static void take_word(const json_t *result, struct report_run *run) {
         nvdp_guess_bound(REPORT_GUESS_BASELINE, radius, 1, (size_t)numbers);
 }
 
+static json_int_t steps_of(const json_t *root) {
+    return json_integer_value(json_object_get(json_object_get(root, "dp"), "steps"));
+}
+
 static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run) {
     json_t *root = NULL, *value;
     const char *name;
@@ -229,6 +235,10 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
                             run->path));
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
     if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
+    /* an earlier version wrote the cost of the steps that were done into result.json */
+    const bool planned = steps_of(run->file) > steps_of(root);
+    NVDP_TRY(
+        take(ctx, run->path, planned ? run->file : root, COUNT(in_training), in_training, run));
     if (json_is_true(json_object_get(json_object_get(root, "dp"), "insecure_seed")))
         run->training_epsilon = NAN; /* the seed can undo the noise */
     if (!report_is_reference(run->method)) {

@@ -406,14 +406,17 @@ static void make_id(const struct export *export, char id[NVDP__MODEL_ID_DIGITS +
  * has none, whatever its options asked for. */
 static nvdp_status read_promise(const struct export *export, struct nvdp__release_facts *facts) {
     struct nvdp_dp_guarantee promised;
-    json_t *result = NULL;
+    json_t *result = NULL, *run = NULL;
     NVDP_RETURN_IF_FAILED(
         nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
-    const bool is_private = nvdp__dp_promise(json_object_get(result, "dp"), false, &promised);
+    nvdp_status status =
+        nvdp__json_read_optional(export->ctx, export->options->run, "run.json", &run);
+    const bool is_private = nvdp__dp_promise(nvdp__dp_planned(result, run), false, &promised);
     facts->training_epsilon = is_private ? promised.epsilon : NAN;
     facts->training_delta = is_private ? promised.delta : NAN;
     json_decref(result);
-    return NVDP_OK;
+    json_decref(run);
+    return status;
 }
 
 /* Determines from the splits whether all, some or possibly none of the texts were training texts. */

@@ -146,8 +146,9 @@ nvdp_status nvdp__trainer_prepare_directory(struct nvdp__trainer *t) {
     return nvdp__outdir_remove(t->ctx, t->config.out, run_files, files);
 }
 
-/* Adds the privacy statement for `steps` if training is private; releases root on error. */
-static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const char *directory,
+/* Adds the privacy statement, of which `done` steps are done, if training is private; releases root
+ * on error. */
+static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t done, const char *directory,
                                  json_t *root) {
     if (t->job.dp == NULL || root == NULL) return NVDP_OK;
     char *began = NULL;
@@ -162,7 +163,7 @@ static nvdp_status add_statement(struct nvdp__trainer *t, uint64_t steps, const 
         nvdp__lineage_sentences(t->ctx, &t->lineage, json_array_size(t->lineage.list) - 1,
                                 t->config.model, t->texts_known, &began);
     scope.began = began;
-    if (status == NVDP_OK) status = nvdp__dp_statement(t->job.dp, steps, &scope, directory, root);
+    if (status == NVDP_OK) status = nvdp__dp_statement(t->job.dp, done, &scope, directory, root);
     if (status != NVDP_OK) json_decref(root);
     free(began);
     return status;
@@ -179,7 +180,7 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
         "hardware", nvdp__hardware_json(t->ctx), "data", data, "parameters",
         (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->job.steps, "created",
         nvdp__now_json(), NVDP__LINEAGE, t->lineage.list);
-    NVDP_RETURN_IF_FAILED(add_statement(t, t->job.steps, NULL, root));
+    NVDP_RETURN_IF_FAILED(add_statement(t, 0, NULL, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "run.json", root);
 }
 

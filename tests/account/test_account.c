@@ -510,12 +510,18 @@ Test(account, statement) {
     support_lacks(text, "mu is");
     free(text);
     facts.risk = &risk;
+    facts.seeded = false;
+    facts.steps_done = 4000;
     for (int k = 0; k < 2; k++) {
         facts.shows = k == 0 ? NVDP_DP_PUBLIC_RATE : NVDP_DP_PUBLIC_DIVISOR;
         cr_assert_eq(nvdp_account_statement(ctx, &run, &facts, &made, &text), NVDP_OK);
         support_contains(text, k == 0 ? "the probability is B/N"
                                       : "since sums and their noise are divided by Q N");
         support_contains(text, "Adding or removing an example is not covered");
+        support_contains(text, "Proven for exact arithmetic, which this training's noise lacks: "
+                               "the training is (epsilon ");
+        support_contains(text, "6000 planned steps that draw each example with probability 0.0025, "
+                               "noise 1.3, of which 4000 were done (epsilon counts all");
         support_contains(text, "replacing one costs epsilon 2.5 at");
         support_contains(text, "right 50 % of the time without the model, at most 56.2 % with it");
         support_contains(text, "right 0.1 % without, at most 0.24 % with the model");

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <nvdp/account.h>
+#include <nvdp/guarantee.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -671,6 +672,86 @@ Test(dp, budgets) {
     FILE *file = fopen(path, "r");
     cr_assert_not_null(file);
     fclose(file);
+    nvdp_context_free(ctx);
+}
+
+/* Validation scores of the private model decide when training stops, so epsilon counts the planned
+ * steps: in every file, and for every reader, also of records of earlier versions. */
+Test(dp, a_run_that_stops_early_costs_all_planned_steps) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char out[512], path[600];
+    snprintf(out, sizeof out, "%s", support_scratch_path("early"));
+    struct nvdp__train_options config = run_options(&task, out);
+    config.select = NVDP__SELECT_BEST;
+    config.patience = 1;
+    config.epochs = 4;
+    config.adamw.lr = config.lr_bottleneck = config.lr_head = 1e-12; /* never better */
+    config.dp.insecure_seed = 0;
+    struct nvdp_train_result result = task_train(ctx, &config);
+    cr_assert(result.early_stopped);
+    json_t *root;
+    json_t *dp = dp_of(out, "result.json", &root);
+    const double n = examples_of(dp);
+    const struct nvdp_dp_steps planned = {0.6, 9 / n, 48}, done = {0.6, 9 / n, result.steps};
+    double epsilon, less;
+    cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &planned, .phases = 1},
+                                      0.5 / n, NVDP_ACCOUNTANT_PLD, &epsilon),
+                 NVDP_OK);
+    cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &done, .phases = 1},
+                                      0.5 / n, NVDP_ACCOUNTANT_PLD, &less),
+                 NVDP_OK);
+    cr_assert_lt(less, epsilon);
+    cr_expect_float_eq(epsilon_of(dp), epsilon, 1e-12 * epsilon);
+    cr_expect_eq(json_integer_value(json_object_get(dp, "steps")), 48);
+    cr_expect_eq((uint64_t)json_integer_value(json_object_get(dp, "steps_done")), result.steps);
+    support_contains(json_string_value(json_object_get(dp, "statement")),
+                     "48 planned steps that draw each example");
+    support_contains(json_string_value(json_object_get(dp, "statement")),
+                     "were done (epsilon counts all that were planned");
+    snprintf(path, sizeof path, "%s/result.json", out);
+    for (int old = 0; old < 2; old++) {
+        struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
+        cr_assert_eq(nvdp_run_guarantee(ctx, out, &guarantee), NVDP_OK);
+        cr_expect_float_eq(guarantee.training_epsilon, epsilon, 1e-12 * epsilon);
+        /* an earlier version counted the steps that were done */
+        json_object_set_new(dp, "steps", json_integer((json_int_t)result.steps));
+        json_object_del(dp, "steps_done");
+        json_object_set_new(json_object_get(dp, "pld"), "epsilon", json_real(less));
+        cr_assert_eq(json_dump_file(root, path, 0), 0);
+    }
+    FREED(nvdp_training_privacy_free)
+    struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
+    cr_assert_eq(nvdp_training_privacy(ctx, out, &training, NULL), NVDP_OK);
+    cr_expect_float_eq(training.account->pld_epsilon, epsilon, 1e-12 * epsilon);
+    cr_expect(training.finished && training.steps_done == result.steps &&
+              training.steps.steps == 48);
+    json_decref(root);
+    nvdp_context_free(ctx);
+}
+
+/* The model so far may not decide on more steps. */
+Test(dp, a_resumed_run_may_not_plan_more_steps) {
+    struct nvdp_context *ctx = support_context();
+    struct task task = task_make(ctx);
+    char out[512], path[600];
+    snprintf(out, sizeof out, "%s", support_scratch_path("more"));
+    snprintf(path, sizeof path, "%s/run.json", out);
+    struct nvdp__train_options config = run_options(&task, out);
+    FREED(nvdp_train_result_free)
+    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    int calls = 11;
+    nvdp_context_set_cancel(ctx, stop_after, &calls);
+    cr_assert_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_CANCELLED);
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    json_t *root;
+    cr_expect_eq(json_integer_value(json_object_get(dp_of(out, "run.json", &root), "steps")), 36);
+    json_object_set_new(json_object_get(root, "config"), "epochs", json_integer(6));
+    cr_assert_eq(json_dump_file(root, path, 0), 0);
+    config.resume = out;
+    cr_expect_eq(nvdp__train(ctx, &config, &result), NVDP_ERR_ARGUMENT);
+    support_contains(nvdp_context_error(ctx), "expected at most the 36 steps that were planned");
+    json_decref(root);
     nvdp_context_free(ctx);
 }
 
