@@ -408,7 +408,7 @@ static void put_training(FILE *to, const struct report_group *group) {
     }
     fprintf(to,
             "; the model of a run is proven to be (epsilon %s, delta %s)-differentially private "
-            "for one training example (zero-out)",
+            "for one training example (zero-out), " NVDP__EXACT_ARITHMETIC("the training's"),
             nvdp__bound(epsilon, largest[0]), nvdp__bound(delta, largest[1]));
 }
 

@@ -100,7 +100,8 @@ static void print_epsilon(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_sanitize_result *r = result;
     char token[NVDP__BOUND_TEXT], row[NVDP__BOUND_TEXT];
     nvdp_result_line(to, "LDP epsilon",
-                     "at most %s per token, %s for the longest row, for words with vectors",
+                     "at most %s per token, %s for the longest row, for words with "
+                     "vectors, " NVDP__EXACT_ARITHMETIC("the output's"),
                      nvdp__bound(token, r->epsilon), nvdp__bound(row, r->row_epsilon));
 }
 
@@ -123,7 +124,8 @@ const struct nvdp_result_table nvdp__result_sanitize = {
             SANITIZE(measured, "tokens", NVDP_SCOPE_FILE, 0, "tokens that n_w and s_w are from"),
             SANITIZE(draws, NULL, NVDP_SCOPE_FILE, 0, "draws per such token"),
             SANITIZE(epsilon, "nats", NVDP_SCOPE_FILE, -1,
-                     "upper bound of epsilon of local differential privacy for one token",
+                     "upper bound of epsilon of local differential privacy for one token, in exact "
+                     "arithmetic",
                      .print = print_epsilon),
             SANITIZE(row_epsilon, "nats", NVDP_SCOPE_FILE, -1,
                      "the same for as many tokens as the longest row has"),

@@ -231,13 +231,16 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitiz
         "most %s for %llu, the length of the longest row. A text in several rows costs their "
         "sum.\n",
         fmax(worst, longest) > NVDP_USEFUL_EPSILON ? "No useful guarantee over all texts"
-                                                   : "Proven",
+                                                   : NVDP__PROVEN_INEXACT("this output's"),
         nvdp__bound(upper[0], worst), which, nvdp__bound(upper[1], longest),
         (unsigned long long)done->longest);
-    nvdp__append(writer,
-                 "Proven for two %stokens: no output distinguishes token x from x' by a log ratio "
-                 "above %s |x - x'|. Near tokens are hard to tell apart, far ones are not.\n",
-                 which, nvdp__bound(upper[0], info->eta));
+    nvdp__append(
+        writer,
+        NVDP__PROVEN_INEXACT("this output's") ", for two %stokens: no output distinguishes "
+                                              "token x from x' by a log ratio above %s |x - x'|. "
+                                              "Near tokens are hard to tell "
+                                              "apart, far ones are not.\n",
+        which, nvdp__bound(upper[0], info->eta));
 }
 
 static void append_contents(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {

@@ -80,7 +80,7 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
                   nvdp__bound(epsilon, of->training_epsilon),
                   nvdp__bound(delta, of->training_delta));
     if (isfinite(of->training_mu)) nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu));
-    fputs(", by private training.", to);
+    fputs(", by private training (" NVDP__EXACT_ARITHMETIC("its") ").", to);
 }
 
 /* Copies the caller's struct, which may be an older, shorter version. */
@@ -232,7 +232,7 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
     made.token_noise = strcmp(noise, "none") != 0;
     take_certificate(json_object_get(result, "certified"), &made);
     if (measured.count > 0) take_measured(measured.list, &made);
-    take_training(json_object_get(result, "dp"), &made);
+    take_training(nvdp__dp_planned(result, records), &made);
     NVDP__GIVE(out, &made);
 cleanup:
     json_decref(records);

@@ -346,7 +346,9 @@ Test(sanitize, plus_says_what_it_gives_up) {
     support_contains(said, "was counted on the private texts: that choice is not private.");
     support_contains(said, "for one sensitive token with a vector in place of another");
     support_contains(said, "For n such tokens of one row it is n times that: at most ");
-    support_contains(said, "Proven for two sensitive tokens: ");
+    support_contains(
+        said, "Proven for exact arithmetic, which this output's noise lacks, for two sensitive "
+              "tokens: ");
     support_contains(said,
                      " and which of them are sensitive, even if they were made from these texts");
     json_decref(object);

@@ -299,7 +299,8 @@ Test(analyses, samples_and_training) {
     support_contains(
         text, "the worst measured pair of texts has an exact epsilon of 12.35 for 3 "
               "samples at delta 1e-06; the model of a run is proven to be (epsilon "
-              "4.001, delta 0.01)-differentially private for one training example (zero-out); ");
+              "4.001, delta 0.01)-differentially private for one training example (zero-out), for "
+              "exact arithmetic, which the training's noise lacks; ");
     free(text);
     text = report_written("samples", "tables/table1.md");
     support_contains(text, "delta 1e-06, 3 samples of a text together for named, exact eps and "

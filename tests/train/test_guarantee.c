@@ -70,12 +70,14 @@ Test(guarantee, certified) {
         "{\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5}}",
         "{}",
         "Proven: epsilon 8.001 at delta 1.235e-06, 3 samples, any two texts. One training example "
-        "(zero-out): epsilon 2.999 at delta 1e-05, by private training.");
+        "(zero-out): epsilon 2.999 at delta 1e-05, by private training (for exact arithmetic, "
+        "which its noise lacks).");
     expect(
         "{\"method\": \"base\"}",
         "{\"dp\": {\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5, \"mu\": 0.70031}}", "{}",
         "No guarantee: method base adds no noise to what it makes of a text. One training example "
-        "(zero-out): epsilon 2.999 at delta 1e-05, mu 0.7004, by private training.");
+        "(zero-out): epsilon 2.999 at delta 1e-05, mu 0.7004, by private training (for exact "
+        "arithmetic, which its noise lacks).");
 }
 
 Test(guarantee, none) {
