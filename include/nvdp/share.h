@@ -109,6 +109,10 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum mu_i^2),
  * others by adding Renyi divergences. A text that was shared before is refused unless the run was certified for that
  * many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
+ * Each row is drawn, and the samples of all rows of a text accumulate, too. Before anything is drawn, equal texts are counted,
+ * with or without a ledger, and a notice says what they cost together. Beyond the samples that a run with certified-epsilon,
+ * certified-guess or word-epsilon was certified for they are refused, unless "duplicates" is "each" or a budget is given. The
+ * refusal is outside of the proof, because it shows that texts repeat.
  * With the column "person", the samples of all texts of a person accumulate in the same way. All releases of the ledger
  * count together, as receivers may collude; with "receiver" the result also has the largest sum of a single receiver.
  *
@@ -122,7 +126,7 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
  *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
  *         a ledger key that others may read; "model-out" for a method without a sealed block. NVDP_ERR_STATE for a
- *         text, or a person, beyond its budget, and for a ledger that is gone while its key is there; NVDP_ERR_INPUT for texts that cannot be read, or without labels
+ *         text, or a person, beyond its budget, for texts that stand several times and together exceed the run's budget, and for a ledger that is gone while its key is there; NVDP_ERR_INPUT for texts that cannot be read, or without labels
  *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
  *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,

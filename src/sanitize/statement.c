@@ -352,5 +352,5 @@ void nvdp__sanitized_statement(const struct nvdp__sanitized *done, size_t size, 
     if (!seeded)
         nvdp__append(writer, "\nEvery draw came from the operating system's generator and is not "
                              "repeated. A second privatization of the same texts would reveal "
-                             "more.");
+                             "more, and a text in several rows reveals more than one row.");
 }

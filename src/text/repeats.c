@@ -18,8 +18,8 @@ void nvdp__text_digest(const unsigned char key[NVDP__TEXT_KEY], size_t n, const 
     sodium_memzero(&state, sizeof state);
 }
 
-/* Sets rows[i] to the number of rows of text i.  The key is random, so that nobody can choose texts whose digests
- * collide. */
+/* Sets rows[i] to the number of rows of text i.  The key is random, so equal digests of different texts are left to
+ * chance, about 2^-64 for 2^32 texts. */
 static nvdp_status count_rows(struct nvdp_context *ctx, size_t parts,
                               const struct nvdp_dataset *const *part, size_t *rows,
                               size_t *distinct) {

@@ -73,6 +73,9 @@ Test(pipeline, dry_run_says_what_repeated_texts_cost) {
          5, 48.046},
         {"--method vtdp --certified-epsilon 16 --certified-releases 5",
          " have epsilon 16 at delta 1e-05 together, one sample has 5.946\n", 5, 16},
+        {"--method word --word-epsilon 2",
+         " have epsilon 5.002 at delta 1e-05 per word together, one sample has 2; nvdp export", 5,
+         5.001},
         {"--method vtdp --clip-sequence 1.4", NULL, 0, NAN}, /* no budget was asked for */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
