@@ -98,10 +98,10 @@ static const struct nvdp_option option_rows[] = {
      "0: the budget of the previous export",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"duplicates", NVDP_OPTION_CHOICE, "HOW",
-     "texts that stand several times: refuse the export if the rows of one text together exceed "
-     "the samples that the run was certified for, or draw each row and count it; default: refuse "
-     "for a run with certified-epsilon, certified-guess or word-epsilon, else each; a refusal "
-     "shows that texts repeat, so a service must not relay it",
+     "texts that stand several times: refuse (no export if all rows of one text exceed the samples "
+     "that the run was certified for) or each (draw each row, and count it); default: refuse for a "
+     "run with certified-epsilon, certified-guess or word-epsilon, else each; a refusal shows that "
+     "texts repeat, so a service must not relay it",
      "refuse", AT(duplicates), .choices = duplicates_names,
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT | NVDP_TRAIT_NO_DEFAULT},
     {"person", NVDP_OPTION_TEXT, "COLUMN",
