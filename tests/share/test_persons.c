@@ -379,7 +379,10 @@ Test(persons, exports_say_what_the_ledger_lacks) {
     support_contains(heard, "new ledger ");
     support_contains(heard, "run/ledger: samples that other ledgers count are not included; if one "
                             "counts these texts, name it with --ledger\n");
-    support_lacks(heard, "person");
+    support_contains(heard, "one person has up to 2 samples of 2 texts; all of them together have "
+                            "epsilon 6.573 at delta 1e-05\n");
+    support_lacks(heard, "another person");
+    support_lacks(heard, "name persons");
     heard = heard_of(ctx, config, "good cat\t1\tBob\nbad cat\t0\tann\nred sea\t0\tbob\n", "author");
     support_contains(heard, "1 text was shared before under another person's name; all samples of "
                             "a text count for both persons\n");
