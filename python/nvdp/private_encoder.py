@@ -430,7 +430,7 @@ def _readme(run: Run, texts: bool, can_release: bool) -> str:
         "- `run/`: the model, its scores and settings. `nvdp.PrivateEncoder.from_pretrained` and `nvdp.Run(\"run\")` open it.",
         "- `run.data/`: texts of the training that privacy() and evaluate() measure on, readable." if texts else
         "- No texts: privacy() and evaluate() need texts, with labels to evaluate.",
-        "- `run/ledger`, `run/ledger.key`: what was released. Two copies of this folder that both release double the budget: move it, "
+        "- `run/ledger`, `run/ledger.key`, `run/ledger.state`: what was released. Two copies of this folder that both release double the budget: move it, "
         "do not copy it." if can_release else "- This copy releases nothing: `run/ledger` says where the ledger is.",
     ]  # fmt: skip
     return "\n\n".join(parts[:3]) + "\n\n" + "\n".join(parts[3:]) + "\n"

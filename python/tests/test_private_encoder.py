@@ -20,7 +20,7 @@ from conftest import texts_of
 def fitted(run, tmp_path_factory):
     """A saved encoder, from a copy of the small run."""
     place = tmp_path_factory.mktemp("encoder")
-    shutil.copytree(run.path, place / "run", ignore=lambda _where, names: {"ledger", "ledger.key"} & set(names))
+    shutil.copytree(run.path, place / "run", ignore=lambda _where, names: {"ledger", "ledger.key", "ledger.state"} & set(names))
     shutil.copytree(f"{run.path}.data", place / "run.data")
     return nvdp.PrivateEncoder.from_pretrained(place / "run", threads=1)
 

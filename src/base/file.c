@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <math.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -39,16 +40,64 @@ static char *target_of(struct nvdp_context *ctx, const char *path) {
     return target != NULL ? target : nvdp__strdup(ctx, path);
 }
 
-/* Creates an empty locked temporary file beside path, with the permissions of a replaced file.
- * Refuses devices and pipes, because renaming would replace them instead of writing to them. */
-static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, char **name,
-                                    int *fd) {
+static const char of_process[] = "/proc/self/fd/";
+
+bool nvdp__is_unnamed(const char *temporary) {
+    return strncmp(temporary, of_process, sizeof of_process - 1) == 0;
+}
+
+/* Opens a file without a name in the folder of path; -1 if that is impossible. */
+static int open_unnamed(const char *path) {
+    char *copy = strdup(path); /* dirname() modifies it */
+    const int fd = copy != NULL ? open(dirname(copy), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(copy);
+    return fd;
+}
+
+/* Creates such a file and returns its place in /proc.  Leaves *name NULL if that is impossible. */
+static nvdp_status create_unnamed(struct nvdp_context *ctx, const char *path, char **name,
+                                  int *fd) {
+    const int opened = open_unnamed(path);
+    if (opened < 0) return NVDP_OK;
+    char *place = nvdp__format(ctx, "%s%d", of_process, opened);
+    if (place != NULL && access(place, W_OK) == 0) {
+        *name = place;
+        *fd = opened;
+        return NVDP_OK;
+    }
+    const nvdp_status status = NVDP__MADE(place);
+    close(opened);
+    free(place);
+    return status;
+}
+
+nvdp_status nvdp__check_room(struct nvdp_context *ctx, const char *path, uint64_t bytes) {
+    const int fd = open_unnamed(path);
+    const int err =
+        fd >= 0 && bytes <= INT64_MAX && fallocate(fd, 0, 0, (off_t)bytes) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    if (err != ENOSPC && err != EDQUOT && err != EFBIG) return NVDP_OK;
+    return nvdp__fail_errno(ctx, err, "%s: cannot write %.0f MiB", path,
+                            ceil((double)bytes / (1 << 20)));
+}
+
+/* Creates an empty temporary file beside path, with the permissions of a replaced file: locked, or, if `unnamed` is set
+ * and possible, without a name.  Refuses devices and pipes, because renaming would replace them instead of writing to
+ * them. */
+static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, bool unnamed,
+                                    char **name, int *fd) {
     struct stat info;
     bool replaced = stat(path, &info) == 0;
     if (replaced && S_ISDIR(info.st_mode))
         return nvdp__fail_errno(ctx, EISDIR, "%s: cannot write", path);
     if (replaced && !S_ISREG(info.st_mode))
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
+    *name = NULL;
+    if (unnamed) NVDP_RETURN_IF_FAILED(create_unnamed(ctx, path, name, fd));
+    if (*name != NULL) {
+        if (replaced) (void)!fchmod(*fd, info.st_mode & 07777);
+        return NVDP_OK;
+    }
     for (int n = 0; n < MAX_TEMPORARY; n++) {
         char *temporary = nvdp__format(ctx, "%s.partial-%ld-%d", path, (long)getpid(), n);
         if (temporary == NULL) return NVDP_ERR_MEMORY;
@@ -94,7 +143,7 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     int fd = -1;
     output.path = target_of(ctx, path);
     if (output.path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(create_temporary(ctx, output.path, &output.temporary, &fd));
+    NVDP_TRY(create_temporary(ctx, output.path, true, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
     if (output.file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
     *out = output;
@@ -147,13 +196,45 @@ static int rename_to_new(const char *from, const char *to) {
     return -1;
 }
 
-/* Renames; may always replace an empty file. */
-static nvdp_status rename_onto(struct nvdp_context *ctx, const char *from, const char *to,
-                               bool replace) {
+/* Gives a file without a name a temporary one, and renames it onto a file that exists. */
+static int link_onto(struct nvdp_context *ctx, const char *from, const char *to) {
+    int done = -1;
+    for (int n = 0; n < MAX_TEMPORARY && done != 0; n++) {
+        char *name = nvdp__format(ctx, "%s.partial-%ld-%d", to, (long)getpid(), n);
+        errno = ENOMEM;
+        done = name != NULL ? linkat(AT_FDCWD, from, AT_FDCWD, name, AT_SYMLINK_FOLLOW) : -1;
+        const int err = errno;
+        const bool renamed = done == 0 && rename(name, to) == 0;
+        if (done == 0 && !renamed) {
+            const int failed = errno;
+            unlink(name);
+            free(name);
+            errno = failed;
+            return 1;
+        }
+        free(name);
+        errno = err;
+        if (done != 0 && err != EEXIST) return -1;
+    }
+    return done;
+}
+
+/* Renames, or links a file that has no name, which is forgotten if it got one. */
+static int give_name(struct nvdp_context *ctx, char *from, const char *to, bool replace) {
+    if (!nvdp__is_unnamed(from)) return replace ? rename(from, to) : rename_to_new(from, to);
+    int done = linkat(AT_FDCWD, from, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
+    if (done != 0 && errno == EEXIST && replace) done = link_onto(ctx, from, to);
+    if (done >= 0) from[0] = '\0';
+    return done;
+}
+
+/* Gives a file its name; may always replace an empty file. */
+static nvdp_status rename_onto(struct nvdp_context *ctx, char *from, const char *to, bool replace) {
     struct stat info;
     replace = replace || (stat(to, &info) == 0 && info.st_size == 0);
-    if ((replace ? rename(from, to) : rename_to_new(from, to)) != 0)
-        return errno == EEXIST && !replace
+    if (give_name(ctx, from, to, replace) != 0)
+        return errno == ENOMEM ? nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", to)
+               : errno == EEXIST && !replace
                    ? nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}", to)
                    : nvdp__fail_errno(ctx, errno, "%s: cannot write", to);
     nvdp__sync_directory(to);
@@ -168,18 +249,12 @@ nvdp_status nvdp__output_flush(struct nvdp__output *out) {
 
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
-    int lock = -1;
-    NVDP_TRY(nvdp__output_flush(out));
-    lock = fcntl(fileno(out->file), F_DUPFD_CLOEXEC, 0); /* keeps the lock until the rename */
-    int closed = fclose(out->file);
-    out->file = NULL;
-    if (closed != 0) NVDP_TRY(write_error(out, errno));
+    NVDP_TRY(nvdp__output_flush(out)); /* all is on the disk: fclose() has nothing left to do */
     NVDP_TRY(rename_onto(out->ctx, out->temporary, out->path, replace));
     free(out->temporary);
     out->temporary = NULL;
 cleanup:
     nvdp__output_abort(out);
-    if (lock >= 0) close(lock);
     return status;
 }
 
@@ -247,7 +322,7 @@ nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, c
     char *target = target_of(ctx, path);
     NVDP_TRY(NVDP__MADE(target));
     if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, target));
-    NVDP_TRY(create_temporary(ctx, target, temporary, &fd));
+    NVDP_TRY(create_temporary(ctx, target, lock != NULL, temporary, &fd));
     if (lock != NULL)
         *lock = fd;
     else
@@ -257,7 +332,7 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *temporary, const char *path,
+nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char *path,
                           bool replace) {
     nvdp_status status = NVDP_OK;
     char *target = target_of(ctx, path);

@@ -6,18 +6,23 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-/* A file being written under a temporary name. */
+/* A file being written.  It has no name until the commit, where the file system has such files (O_TMPFILE): then a death
+ * leaves nothing, and `temporary` is its place in /proc.  Elsewhere it has a temporary name. */
 struct nvdp__output {
     struct nvdp_context *ctx;
     FILE *file;
     char *path;      /* final name */
     char *temporary; /* temporary name until commit */
 };
+/* True if the file of this temporary name has no other name, and never had one. */
+bool nvdp__is_unnamed(const char *temporary);
+/* Fails if the file system has no room for a file of this size.  Where that is unknown, does nothing. */
+nvdp_status nvdp__check_room(struct nvdp_context *ctx, const char *path, uint64_t bytes);
 
 /* Fails if the folder of `path` does not exist, and names the command that makes it. Called before long work whose
  * result goes there. path NULL: does nothing. */
 nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path);
-/* Opens a temporary file beside path for writing; it is locked while open. */
+/* Opens a file without a name in the folder of path, or a temporary file there, for writing; it is locked while open. */
 nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path, struct nvdp__output *out);
 nvdp_status nvdp__output_write(struct nvdp__output *out, const void *bytes, size_t count);
 nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ...)
@@ -25,19 +30,21 @@ nvdp_status nvdp__output_printf(struct nvdp__output *out, const char *format, ..
 /* Writes everything to the disk. If several files must appear together, flush each before
  * committing the first. */
 nvdp_status nvdp__output_flush(struct nvdp__output *out);
-/* fflush, fsync, close, rename, fsync of the directory. Leaves no file on failure. Without
+/* fflush, fsync, rename or link, close, fsync of the directory. Leaves no file on failure. Without
  * `replace`, fails with NVDP_ERR_ARGUMENT if a nonempty file has that name by then. */
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace);
 /* Closes and removes the temporary file; harmless after a commit and on a zeroed struct. */
 void nvdp__output_abort(struct nvdp__output *out);
 
 /* For libraries that write by name (HDF5): creates an empty temporary file and returns its name
- * (free()). With `lock` it is locked until that is closed, and temporary files without a writer
- * are removed. nvdp__publish then syncs and renames it. Without `replace`, it fails with
- * NVDP_ERR_ARGUMENT if a nonempty file exists, even one created a moment ago. */
+ * (free()). With `lock` it is locked until that is closed, temporary files without a writer are
+ * removed, and it has no name of its own if possible, as above; keep `lock` open until then.
+ * nvdp__publish syncs it and gives it its name. Without `replace`, it fails with NVDP_ERR_ARGUMENT
+ * if a nonempty file exists, even one created a moment ago. *temporary is "" after an unnamed file
+ * has got a name. */
 nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, char **temporary,
                                    int *lock);
-nvdp_status nvdp__publish(struct nvdp_context *ctx, const char *temporary, const char *path,
+nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char *path,
                           bool replace);
 
 /* Removes, with a notice, the unlocked temporary files NAME.partial-PID-N in a directory that

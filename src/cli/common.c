@@ -38,11 +38,18 @@ static void use_own_stack(void) {
     (void)sigaltstack(&stack, NULL);
 }
 
-void cli_catch(int number) {
-    struct sigaction action = {.sa_handler = on_signal,
-                               .sa_flags = (int)(SA_RESETHAND | SA_ONSTACK)};
+static void set_handler(int number, int flags) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = flags | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
+}
+
+void cli_catch(int number) {
+    set_handler(number, (int)SA_RESETHAND);
+}
+
+void cli_catch_pipe(void) {
+    set_handler(SIGPIPE, 0);
 }
 
 /* Makes the first SIGINT or SIGTERM ask the library to stop and save; the second ends the program. Ignores SIGXFSZ: a

@@ -126,6 +126,8 @@ int cli_certificate(struct cli *cli, const struct nvdp_config *config,
                     struct nvdp_certificate *certificate);
 /* Makes the first signal of this number request a stop. */
 void cli_catch(int number);
+/* Makes a reader that goes away ask the library to stop, as often as it happens. */
+void cli_catch_pipe(void);
 /* Returns true after SIGINT or SIGTERM. */
 bool cli_interrupted(void);
 

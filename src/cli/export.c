@@ -51,6 +51,7 @@ static int run(struct cli *cli) {
     if (input && split) return cli_usage(cli, "expected exactly one of --input and --split");
     if (!input && !split) return cli_usage(cli, "option --input or --split is needed");
     struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+    cli_catch_pipe(); /* an export that is killed stays counted */
     CLI_DO(cli, nvdp_export(cli->ctx, cli->config, &result));
     const int code = cli->json ? print_json(cli, &result) : print(cli, &result);
     nvdp_export_result_free(&result);

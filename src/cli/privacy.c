@@ -202,13 +202,13 @@ static int add_persons(struct cli *cli, char **text) {
     if (asprintf(&path, "%s/ledger", cli->arg[0]) < 0)
         return cli_error(cli, CLI_FAILURE, "out of memory");
     if (asprintf(&key, "%s.key", path) < 0) key = NULL;
-    const bool there = key != NULL && nvdp__exists(path) && nvdp__exists(key);
+    const bool there = key != NULL && nvdp__exists(key); /* a ledger that is gone fails */
     const nvdp_status status =
         there ? nvdp_ledger_summarize(cli->ctx, path, key, &ledger) : NVDP_OK;
     free(path);
     free(key);
-    if (status != NVDP_OK && status != NVDP_ERR_STATE) return cli_fail(cli, status);
-    if (status != NVDP_OK || ledger.person.persons == 0) return CLI_SUCCESS;
+    if (status != NVDP_OK) return cli_fail(cli, status);
+    if (ledger.person.persons == 0) return CLI_SUCCESS;
     json_t *object = json_loads(*text, 0, NULL);
     json_t *sums = cli_add_result(cli, json_object(), "ledger", NULL, &ledger);
     json_object_set_new(object, "ledger", sums);

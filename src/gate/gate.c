@@ -267,8 +267,8 @@ static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model 
     json_t *stated = NULL;
     char *path = ledger_of(gate);
     NVDP_TRY(NVDP__MADE(path));
-    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, path, gate->options.ledger_key, gate->policy.delta,
-                                    &sums));
+    NVDP_TRY(nvdp__ledger_summarize(gate->ctx, path, gate->options.ledger_key, gate->options.target,
+                                    gate->policy.delta, &sums));
     NVDP_TRY(counted_epsilon(gate, model, own, &epsilon));
     const bool more = !(sums.epsilon <= epsilon * room);
     const bool more_words = json_is_object(json_object_get(*mine, "word")) &&
@@ -425,13 +425,17 @@ static nvdp_status read_ledger(struct gate *gate) {
     char *path = gate->is_run ? ledger_of(gate) : NULL;
     gate->ledger.struct_size = sizeof gate->ledger;
     if (path == NULL) return gate->is_run ? NVDP_ERR_MEMORY : NVDP_OK;
-    nvdp_status status = NVDP_OK;
-    if (nvdp__exists(path))
-        status = nvdp_ledger_summarize(gate->ctx, path, gate->options.ledger_key, &gate->ledger);
-    else if (gate->options.ledger != NULL)
+    char *key = gate->options.ledger_key != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger_key)
+                                                 : nvdp__format(gate->ctx, "%s.key", path);
+    nvdp_status status = NVDP__MADE(key);
+    if (status == NVDP_OK && nvdp__ledger_expected(gate->ctx, path, key))
+        status = nvdp__ledger_summarize(gate->ctx, path, key, gate->options.target,
+                                        NVDP__LEDGER_DELTA, &gate->ledger);
+    else if (status == NVDP_OK && gate->options.ledger != NULL)
         status = nvdp__fail(gate->ctx, NVDP_ERR_IO,
                             "%s: expected the ledger of the releases, found none", path);
     free(path);
+    free(key);
     if (status == NVDP_ERR_MEMORY || status == NVDP_ERR_CANCELLED) return status;
     if (status != NVDP_OK)
         nvdp__snprintf(gate->uncounted, sizeof gate->uncounted, "%s",

@@ -417,14 +417,18 @@ nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const
     return parse_again(file);
 }
 
+bool nvdp__h5_is_unnamed(const struct nvdp__h5 *file) {
+    return file->temporary != NULL && nvdp__is_unnamed(file->temporary);
+}
+
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
     HUSH;
     if (file->temporary == NULL) return check_writable(file);
     if (close_all(file) < 0) return write_error(file);
-    nvdp_status status = nvdp__publish(file->ctx, file->temporary, file->path, replace);
+    NVDP_RETURN_IF_FAILED(nvdp__publish(file->ctx, file->temporary, file->path, replace));
     free(file->temporary);
     file->temporary = NULL;
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__h5_free(struct nvdp__h5 *file) {

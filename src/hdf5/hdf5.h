@@ -36,6 +36,8 @@ nvdp_status nvdp__h5_finish(struct nvdp__h5 *file);
 nvdp_status nvdp__h5_replace_text(struct nvdp__h5 *file, const char *name, const char *value);
 /* Closes and renames the file; the object must still be freed. Without `replace`, fails with
  * NVDP_ERR_ARGUMENT if a nonempty file of that name exists by then. */
+/* True if the file being created has no name and never had one. */
+bool nvdp__h5_is_unnamed(const struct nvdp__h5 *file);
 nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
 /* Opens for reading. `kind` "posteriors" accepts "posteriors/<n>" for n up to `version` and
  * refuses other files by name; NULL accepts any file. */

@@ -229,35 +229,50 @@ static bool describe_key(const char *path, const char *head, json_t *object) {
     return false;
 }
 
-/* Adds the sums of a ledger whose key is beside it.  Its records cannot be read without the key. */
-static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, json_t *object) {
-    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
-    char *key = nvdp__format(ctx, "%s.key", path);
-    if (key == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status =
-        nvdp__exists(key) ? nvdp_ledger_summarize(ctx, path, key, &found) : NVDP_ERR_IO;
+/* True if the file is a ledger, or was one: a file beside it has the ledger's key or its state. */
+static bool is_ledger(struct nvdp_context *ctx, const char *path, const char *head) {
+    static const char key_words[] = "nvdp-ledger-key/1 ";
+    char *key = nvdp__format(ctx, "%s.key", path), *state = nvdp__format(ctx, "%s.state", path);
+    char words[sizeof key_words] = "";
+    FILE *file = key != NULL ? fopen(key, "rb") : NULL;
+    const bool is =
+        strncmp(head, "nvdp ledger/", 12) == 0 || (state != NULL && nvdp__exists(state)) ||
+        (file != NULL && fgets(words, sizeof words, file) != NULL && strcmp(words, key_words) == 0);
+    if (file != NULL) fclose(file);
     free(key);
-    if (status == NVDP_ERR_MEMORY) return status;
-    if (status == NVDP_OK && !nvdp__result_put(object, &nvdp__result_ledger, NULL, &found))
-        return no_memory(ctx, path);
-    return NVDP_OK;
+    free(state);
+    return is;
+}
+
+/* Describes a ledger, with its sums if its key is beside it.  Its records cannot be read without the key. */
+static nvdp_status describe_ledger(struct nvdp_context *ctx, const char *path, const char *head,
+                                   json_t *object) {
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    char kind[] = "ledger/3", *key = nvdp__format(ctx, "%s.key", path);
+    if (key == NULL) return NVDP_ERR_MEMORY;
+    const bool readable = nvdp__exists(key) || strncmp(head, "nvdp ledger/", 12) != 0;
+    const nvdp_status status = readable ? nvdp_ledger_summarize(ctx, path, key, &found) : NVDP_OK;
+    free(key);
+    if (status != NVDP_OK) return status;
+    kind[sizeof kind - 2] = head[12];
+    nvdp__describe_start(object, path, kind);
+    return !readable || nvdp__result_put(object, &nvdp__result_ledger, NULL, &found)
+               ? NVDP_OK
+               : no_memory(ctx, path);
 }
 
 static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, json_t *object) {
-    static const char ledger[] =
-        "nvdp ledger/"; /* only the owner of the key can read its records: nvdp verify */
     unsigned char head[KEY_HEAD + 1] = {0};
     int fd = -1;
+    if (!nvdp__exists(path) && is_ledger(ctx, path, ""))
+        return describe_ledger(ctx, path, "", object);
     NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
     ssize_t got = pread(fd, head, KEY_HEAD, 0);
     size_t size = got > 0 ? (size_t)got : 0;
     close(fd);
     if (describe_key(path, (const char *)head, object)) return NVDP_OK;
-    if (size >= sizeof ledger + 1 && memcmp(head, ledger, sizeof ledger - 1) == 0) {
-        nvdp__describe_start(object, path,
-                             head[sizeof ledger - 1] == '1' ? "ledger/1" : "ledger/2");
-        return describe_ledger(ctx, path, object);
-    }
+    if (is_ledger(ctx, path, (const char *)head))
+        return describe_ledger(ctx, path, (const char *)head, object);
     const struct nvdp__format *format =
         nvdp__format_detect(nvdp__formats, path, head, nvdp__min(size, NVDP__FORMAT_HEAD));
     if (format != NULL)
@@ -849,7 +864,8 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     size_t size = 0;
     FILE *to = NULL;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
-    if (!nvdp__exists(path)) return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
+    if (!nvdp__exists(path) && !is_ledger(ctx, path, ""))
+        return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
     json_t *object = json_object();
     if (object == NULL) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)

@@ -54,6 +54,10 @@ struct export {
     struct nvdp__release_key key;
     struct nvdp__sign_key sign; /* set only if the file is signed */
     char *ledger, *ledger_key;  /* paths; NULL: no ledger */
+    char *tokens;               /* how the ledger recognizes texts */
+    nvdp__ledger_code code;     /* of the record of this export */
+    bool counted, published;    /* the ledger has the record; the file has its name */
+    bool judged;                /* a failure would depend on the values that were drawn */
     nvdp__text_hash *hash;      /* [N] hashes of the texts under the ledger's key */
     nvdp__text_hash *person;    /* [N] the same of the persons; NULL: none */
     nvdp__text_hash receiver;
@@ -621,15 +625,18 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
 static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
-    char *tokens = NULL;
     size_t text = 0;
     *out = NULL;
     if (export->ledger == NULL) return NVDP_OK;
-    tokens = nvdp__format(export->ctx, "%s %zu", nvdp_model_tokenizer(export->run.model)->digest,
-                          export->run.config.max_length);
-    if (tokens == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(explain_failure(export, nvdp__ledger_open(export->ctx, export->ledger,
-                                                       export->ledger_key, tokens, &ledger)));
+    if (export->tokens == NULL)
+        export->tokens =
+            nvdp__format(export->ctx, "%s %zu", nvdp_model_tokenizer(export->run.model)->digest,
+                         export->run.config.max_length);
+    NVDP_TRY(NVDP__MADE(export->tokens));
+    NVDP_TRY(
+        explain_failure(export, nvdp__ledger_open(export->ctx, export->ledger, export->ledger_key,
+                                                  export->tokens, &ledger)));
+    NVDP_TRY(nvdp__ledger_of_run(ledger, export->options->run));
     if (export->hash == NULL) NVDP_TRY(NVDP__NEW(export->ctx, export->hash, export->texts));
     for (size_t p = 0; p < export->parts; p++) {
         const struct nvdp_dataset *data = export->part[p].data;
@@ -643,7 +650,6 @@ static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out)
     NVDP__HAND_OVER(out, ledger);
 cleanup:
     nvdp__ledger_close(ledger);
-    free(tokens);
     return status;
 }
 
@@ -742,12 +748,10 @@ static nvdp_status ask_ledger(struct export *export) {
     NVDP_TRY(check_spelling(export, ledger));
     note_limits(export, ledger);
     if (spent->seen_before > 0)
-        nvdp__log(
-            export->ctx, NVDP_LOG_NOTICE,
-            "%" PRIu64
-            " of these texts were shared before, in %s; with this file, a text has up to %" PRIu64
-            " samples",
-            spent->seen_before, spent->files, spent->samples);
+        nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                  "%" PRIu64 " of these texts %s %s; with this file, a text has up to %" PRIu64
+                  " samples",
+                  spent->seen_before, nvdp__spent_before(spent), spent->files, spent->samples);
 cleanup:
     nvdp__ledger_close(ledger);
     return status;
@@ -783,7 +787,7 @@ static nvdp_status fill_columns(struct export *export) {
 }
 
 /* Writes everything but the samples, then the record.  The ledger stays locked from the count, which the file
- * states, to the record.  An export that fails after its record has been counted. */
+ * states, to the record.  A disk that is too full is found before. */
 static nvdp_status begin_file(struct export *export) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
@@ -801,9 +805,13 @@ static nvdp_status begin_file(struct export *export) {
     NVDP_TRY(nvdp__release_create(&export->release,
                                   nvdp__format_of(nvdp__formats, export->options->out),
                                   export->options->out));
-    if (ledger != NULL)
-        NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)export->hash, promise,
-                                  &export->facts.spent));
+    NVDP_TRY(
+        nvdp__check_room(export->ctx, export->options->out, nvdp__release_bytes(&export->release)));
+    if (ledger == NULL) goto cleanup;
+    NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)export->hash, promise,
+                              &export->facts.spent));
+    nvdp__ledger_added(ledger, export->code);
+    export->counted = true;
 cleanup:
     nvdp__ledger_close(ledger);
     return status;
@@ -979,10 +987,72 @@ static nvdp_status publish(struct export *export) {
         if (options->overwrite) NVDP_TRY(nvdp__remove(export->ctx, card.path));
     }
     NVDP_TRY(nvdp__release_commit(&export->release, options->overwrite));
+    export->published = true;
     if (options->card != NULL) NVDP_TRY(nvdp__output_commit(&card, options->overwrite));
 cleanup:
     nvdp__output_abort(&card);
     return status;
+}
+
+/* --- the end of the release, in the ledger --- */
+
+/* Writes what another export of these texts costs, or "". */
+static void format_way_on(struct export *export, size_t size, char *text) {
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__ledger_release release = record_of(export);
+    struct nvdp__spent spent;
+    char epsilon[NVDP__SPENT_TEXT];
+    text[0] = '\0';
+    release.budget = (struct nvdp__budget){.samples = UINT64_MAX, .epsilon = INFINITY};
+    if (open_ledger(export, &ledger) == NVDP_OK &&
+        nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash, 0, &spent) ==
+            NVDP_OK)
+        nvdp__snprintf(text, size,
+                       "; %s %" PRIu64 " allows to export these texts again: all samples of a text "
+                       "together would then have %s",
+                       nvdp__as_option(export->ctx, "budget-samples").text, spent.samples,
+                       nvdp__spent_text(spent.epsilon, nvdp__spent_word_epsilon(&spent), epsilon));
+    nvdp__ledger_close(ledger);
+}
+
+/* Returns why the release counts although its file was not published, or NULL if it can be returned: then its samples
+ * were only in memory and in a file without a name, and nothing that was computed from them decided about the end. */
+static const char *why_counted(const struct export *export, nvdp_status status) {
+    if (!nvdp__release_is_unnamed(&export->release))
+        return "its incomplete file had a name, and could be read";
+    if (export->judged) return "the samples themselves decided that it failed";
+    if (status == NVDP_ERR_IO && export->release.format->compressed)
+        return "the size of its file depends on the samples";
+    return NULL;
+}
+
+/* Ends the release in the ledger: it was published, is returned, or counts.  The message of a failure says which. */
+static nvdp_status settle(struct export *export, nvdp_status status) {
+    char message[NVDP__MESSAGE_SIZE], way[512] = "";
+    const char *why = export->published ? NULL : why_counted(export, status);
+    if (!export->counted) return status;
+    nvdp__snprintf(message, sizeof message, "%s", nvdp_context_error(export->ctx));
+    if (!export->published) nvdp__release_close(&export->release); /* frees the room of its file */
+    if (why == NULL &&
+        nvdp__ledger_settle(export->ctx, export->ledger, export->ledger_key, export->tokens,
+                            export->code, export->published) != NVDP_OK) {
+        if (export->published)
+            nvdp__log(export->ctx, NVDP_LOG_NOTICE,
+                      "the ledger counts this export, but as unfinished: %s",
+                      nvdp_context_error(export->ctx));
+        why = "its ledger could not be written";
+    }
+    if (status == NVDP_OK) return NVDP_OK;
+    if (export->published)
+        return nvdp__fail(export->ctx, status, "%.1500s. The file was published and counted",
+                          message);
+    if (why == NULL)
+        return nvdp__fail(export->ctx, status,
+                          "%.1500s. Nothing was shared, and the ledger does not count this export",
+                          message);
+    format_way_on(export, sizeof way, way);
+    return nvdp__fail(export->ctx, status, "%.1000s. The ledger counts this export, because %s%s",
+                      message, why, way);
 }
 
 /* --- nvdp_export --- */
@@ -1043,6 +1113,7 @@ static void close_export(struct export *export) {
     free(export->first_row);
     free(export->ledger);
     free(export->ledger_key);
+    free(export->tokens);
     free(export->made_run);
     nvdp__query_map_release(&export->query);
     free(export->hash);
@@ -1091,7 +1162,9 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (options.model_out != NULL)
         NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
     NVDP_TRY(nvdp__release_finish(&export.release));
+    export.judged = options.sign != NULL; /* it fails for some values of Parquet files */
     if (options.sign != NULL) NVDP_TRY(nvdp__sign(&export.sign, &export.release));
+    export.judged = false;
     NVDP_TRY(publish(&export));
     if (out != NULL) {
         give_result(&export, privacy, out);
@@ -1099,6 +1172,7 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
         privacy = NULL;
     }
 cleanup:
+    status = settle(&export, status);
     free(privacy);
     close_export(&export);
     return status;

@@ -105,6 +105,10 @@ static nvdp_status commit(struct nvdp__release *release, bool replace) {
     return nvdp__h5_commit(file_of(release), replace);
 }
 
+static bool is_unnamed(const struct nvdp__release *release) {
+    return release->of != NULL && file_of(release) != NULL && nvdp__h5_is_unnamed(file_of(release));
+}
+
 /* --- reading --- */
 
 static bool is_hdf5(const char *path, const unsigned char *first, size_t count) {
@@ -315,6 +319,8 @@ const struct nvdp__format nvdp__format_hdf5 = {.name = "HDF5",
                                                .append = append,
                                                .finish = finish,
                                                .commit = commit,
+                                               .is_unnamed = is_unnamed,
+                                               .compressed = true,
                                                .read = open_reader,
                                                .load = load,
                                                .rows = read_rows,

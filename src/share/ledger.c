@@ -1,158 +1,32 @@
 /* Implements the ledger, which nvdp export writes and nvdp verify reads.  Read ledger.h first.  The order: file,
  * reading, writing, hashes, budgets, appending a record, queries.  spending.c adds up the records. */
-#include "share/ledger.h"
+#include "share/ledger_file.h"
 
-#include "base/file.h"
 #include "base/sentence.h"
-#include "share/sign.h"
-#include "share/spending.h"
 #include "text/normalize.h"
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <sodium.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 #include <utf8proc.h>
 
-/* --- the file --- */
-
-enum { KEY = 32, MAC = 32, WAIT_MS = 50, MAX_WAITS = 1200 };
-static const char key_words[] = "nvdp-ledger-key/1 ";
-
-/* The head of the file.  Records follow, each:  release, MAC, texts [release.texts], MAC.  A MAC covers the previous
- * MAC and the bytes between them.
- *
- * A record of 0 samples with the id of the record before it has that record's names: a hash per person in place of the
- * texts (or none), the hash of the receiver in the first two divergences, mu per word in the third (0: none), the
- * distance of the weights in the fourth, and the budget of a person in mu.  A program that does not know names counts 0 samples for it. */
-struct head {
-    char kind[16];
-    unsigned char tokens[MAC]; /* keyed hash of the tokenizer and the max. length */
-    unsigned char mac[MAC];
-};
-enum { WITHOUT_NAMES, WITH_NAMES, KINDS }; /* ledger/1, ledger/2 */
-static const char kinds[KINDS][sizeof((struct head *)NULL)->kind] = {"nvdp ledger/1\n",
-                                                                     "nvdp ledger/2\n"};
-static const size_t release_size[KINDS] = {offsetof(struct nvdp__ledger_release, file),
-                                           sizeof(struct nvdp__ledger_release)};
-
-_Static_assert(sizeof(struct nvdp__ledger_release) ==
-                       32 + 8 * (3 + 2 + 1 + NVDP__LEDGER_ORDERS) + NVDP__LEDGER_FILE &&
-                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "unchanged records");
+enum { KEY = NVDP__LEDGER_SUBKEY, MAC = NVDP__LEDGER_MAC };
+#define FAIL NVDP__LEDGER_FAIL
 
 const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS] = {1.05, 1.1, 1.25, 1.5, 1.75, 2,  2.5, 3,
                                                          4,    6,   8,    12,  16,   32, 64,  256};
 
-struct nvdp__ledger {
-    struct nvdp_context *ctx;
-    char *path;
-    int fd;
-    unsigned char *key;   /* [2 KEY] protected: one for texts, one for MACs */
-    unsigned char *bytes; /* contents of the file */
-    size_t size, whole;   /* bytes in the file, and in its whole records */
-    int kind;
-    struct nvdp__ledger_record *record;
-    size_t count, capacity;
-    unsigned char mac[MAC];          /* of the last record */
-    struct nvdp__ledger_names names; /* of the next record */
-};
+/* --- records, made of frames --- */
 
-/* Returns the record that begins at `at`. */
-static struct nvdp__ledger_record record_at(const struct nvdp__ledger *ledger,
-                                            const unsigned char *at) {
-    const void *text = at + release_size[ledger->kind] + MAC;
-    const struct nvdp__ledger_release *release = (const void *)at;
-    return (struct nvdp__ledger_record){
-        .release = release, .text = text, .file = ledger->kind == WITH_NAMES ? release->file : ""};
-}
-
-#define FAIL(ledger, status, format, ...)                                                          \
-    nvdp__fail((ledger)->ctx, NVDP_ERR_##status, "%s: " format, (ledger)->path, __VA_ARGS__)
-
-static nvdp_status io_error(const struct nvdp__ledger *ledger, const char *what) {
-    return nvdp__fail_errno(ledger->ctx, errno, "%s: cannot %s", ledger->path, what);
-}
-
-static const unsigned char *text_key(const struct nvdp__ledger *ledger) {
-    return ledger->key;
-}
-
-static void make_mac(const struct nvdp__ledger *ledger, const unsigned char *before, size_t size,
-                     const void *bytes, unsigned char mac[MAC]) {
-    crypto_generichash_state state;
-    crypto_generichash_init(&state, ledger->key + KEY, KEY, MAC);
-    crypto_generichash_update(&state, before, MAC);
-    crypto_generichash_update(&state, bytes, size);
-    crypto_generichash_final(&state, mac, MAC);
-    sodium_memzero(&state, sizeof state);
-}
-
-static void head_mac(const struct nvdp__ledger *ledger, const struct head *head,
-                     unsigned char mac[MAC]) {
-    static const unsigned char nothing[MAC] = {0};
-    make_mac(ledger, nothing, offsetof(struct head, mac), head, mac);
-}
-
-/* Derives one subkey per purpose.  Creates a missing key if `make` is set. */
-static nvdp_status take_key(struct nvdp__ledger *ledger, const char *path, bool make) {
-    nvdp_status status = NVDP_OK;
-    unsigned char owners[NVDP__KEY] = {0};
-    ledger->key = sodium_malloc(2 * KEY);
-    if (ledger->key == NULL) return FAIL(ledger, MEMORY, "out of %s", "memory");
-    if (make && !nvdp__exists(path)) {
-        randombytes_buf(owners, sizeof owners);
-        NVDP_TRY(nvdp__secret_write(ledger->ctx, path, key_words, owners));
-    } else if (!nvdp__exists(path)) {
-        NVDP_TRY(FAIL(ledger, IO,
-                      "expected the ledger's key at %s, found none; the texts cannot be recognized "
-                      "without it; name the key with {ledger-key}",
-                      path));
-    } else {
-        NVDP_TRY(nvdp__secret_read(ledger->ctx, path, key_words, owners));
-    }
-    for (unsigned i = 0; i < 2; i++) {
-        crypto_kdf_derive_from_key(ledger->key + (size_t)i * KEY, KEY, i + 1, "nvdpledg", owners);
-    }
-cleanup:
-    sodium_memzero(owners, sizeof owners);
-    return status;
-}
-
-/* --- reading --- */
-
-/* Reads the whole file. */
-static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
-    struct stat info;
-    if (fstat(ledger->fd, &info) != 0) return io_error(ledger, "read");
-    if (!S_ISREG(info.st_mode))
-        return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "regular file");
-    ledger->size = (size_t)info.st_size;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, ledger->bytes, ledger->size));
-    for (size_t have = 0; have < ledger->size;) {
-        ssize_t got = pread(ledger->fd, ledger->bytes + have, ledger->size - have, (off_t)have);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return io_error(ledger, "read");
-        if (got == 0) ledger->size = have;
-        have += (size_t)got;
-    }
-    return NVDP_OK;
-}
-
-/* Places of mu per word and of the weights' distance in a record of names. */
+/* Places of mu per word and of the weights' distance in a frame of names. */
 enum { WORD = NVDP__LEDGER_HASH / sizeof(double), DISTANCE };
 
-static const nvdp__text_hash nobody = {0};
-
 static bool is_nobody(const unsigned char *hash) {
-    return memcmp(hash, nobody, sizeof nobody) == 0;
+    return sodium_is_zero(hash, NVDP__LEDGER_HASH);
 }
 
-/* Takes the names of the last record.  Returns false if the record does not hold them. */
+/* Takes the names of the last record.  Returns false if the frame does not hold them. */
 static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *names) {
     const struct nvdp__ledger_release *from = names->release;
     if (ledger->count == 0 || from->samples != 0) return false;
@@ -167,189 +41,96 @@ static bool take_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_re
     to->person_epsilon = from->mu;
     to->word_mu = from->divergence[WORD];
     to->distance = from->divergence[DISTANCE];
+    if (ledger->first == to->release) ledger->first_person = from->mu;
     return true;
 }
 
-static nvdp_status take_record(struct nvdp__ledger *ledger,
-                               const struct nvdp__ledger_record *record) {
-    if (take_names(ledger, record)) return NVDP_OK;
+/* Takes how the names of the last record look. */
+static bool take_looks(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *looks) {
+    if (ledger->count == 0) return false;
+    struct nvdp__ledger_record *to = ledger->record + ledger->count - 1;
+    if (looks->release->texts != to->release->texts) return false;
+    to->look = looks->text;
+    return true;
+}
+
+/* Returns the record with this code, or NULL. */
+static struct nvdp__ledger_record *find_code(const struct nvdp__ledger *ledger,
+                                             const unsigned char *code) {
+    for (size_t r = ledger->count; r-- > 0;)
+        if (memcmp(ledger->record[r].code, code, MAC) == 0) return &ledger->record[r];
+    return NULL;
+}
+
+/* Takes the end of a release: it was published, or returned.  The release that set the budget keeps it, even if
+ * it was returned, as soon as another one was counted under it. */
+static bool settle(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *end,
+                   uint64_t type) {
+    struct nvdp__ledger_record *of =
+        find_code(ledger, (const unsigned char *)end->release->divergence);
+    if (of == NULL) return false;
+    of->finished = true;
+    if (type == NVDP__LEDGER_PUBLISHED) return true;
+    if (ledger->first == of->release && ledger->count == 1) ledger->first = NULL;
+    const size_t after = (size_t)(ledger->record + ledger->count - of) - 1;
+    memmove(of, of + 1, after * sizeof *of);
+    ledger->count--;
+    ledger->returned++;
+    return true;
+}
+
+static nvdp_status take_release(struct nvdp__ledger *ledger,
+                                const struct nvdp__ledger_record *record, const unsigned char *code,
+                                bool old) {
     NVDP_RETURN_IF_FAILED(nvdp__reserve(ledger->ctx, &ledger->record, &ledger->capacity,
                                         ledger->count + 1, sizeof *ledger->record));
-    ledger->record[ledger->count++] = *record;
-    return NVDP_OK;
-}
-
-/* Reads all whole records.  Uses nothing of a record before its MAC is verified. */
-static nvdp_status read_records(struct nvdp__ledger *ledger) {
-    const size_t head = release_size[ledger->kind];
-    for (;;) {
-        unsigned char mac[MAC];
-        const unsigned char *at = ledger->bytes + ledger->whole;
-        size_t left = ledger->size - ledger->whole;
-        if (left < head + MAC) return NVDP_OK;
-        const struct nvdp__ledger_record record = record_at(ledger, at);
-        make_mac(ledger, ledger->mac, head, at, mac);
-        bool right = sodium_memcmp(mac, at + head, MAC) == 0;
-        at += head + MAC;
-        left -= head + MAC;
-        size_t size = 0;
-        if (right && nvdp__mul((size_t)record.release->texts, NVDP__LEDGER_HASH, &size) &&
-            (left < MAC || left - MAC < size))
-            return NVDP_OK; /* the last record is incomplete */
-        if (right) make_mac(ledger, mac, size, at, ledger->mac);
-        if (!right || sodium_memcmp(ledger->mac, at + size, MAC) != 0)
-            return FAIL(ledger, INPUT,
-                        "expected unchanged records, but record %zu, at byte %zu, was changed; "
-                        "restore the ledger from a copy",
-                        ledger->count + 1, ledger->whole);
-        NVDP_RETURN_IF_FAILED(take_record(ledger, &record));
-        ledger->whole += head + MAC + size + MAC;
+    if (ledger->first == NULL) {
+        ledger->first = record->release;
+        ledger->first_person = 0;
+        ledger->first_old = old;
     }
-}
-
-static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *tokens) {
-    const struct head *head = (const struct head *)(const void *)ledger->bytes;
-    unsigned char mac[MAC];
-    head_mac(ledger, head, mac);
-    if (sodium_memcmp(mac, head->mac, MAC) != 0)
-        return FAIL(ledger, INPUT,
-                    "expected the ledger that belongs to the given %s, found another ledger",
-                    "key");
-    if (tokens != NULL && sodium_memcmp(tokens, head->tokens, MAC) != 0)
-        return FAIL(
-            ledger, ARGUMENT,
-            "expected a model with the same %s, by which this ledger recognizes texts "
-            "(to it, method word reads with another tokenizer), found another one; a separate "
-            "ledger, {ledger} FILE, does not count the samples of this one",
-            "tokenizer and maximum length");
-    memcpy(ledger->mac, mac, MAC);
-    ledger->whole = sizeof *head;
+    struct nvdp__ledger_record *to = &ledger->record[ledger->count++];
+    *to = *record;
+    to->code = code;
+    to->finished = old; /* an older ledger does not say */
     return NVDP_OK;
 }
 
-/* Finds the kind from the first bytes, even if a killed writer left few of them.  Returns false for other files. */
-static bool is_ledger(struct nvdp__ledger *ledger) {
-    const size_t size = nvdp__min(ledger->size, sizeof kinds[0]);
-    for (ledger->kind = KINDS; ledger->kind-- > 0;) {
-        if (memcmp(ledger->bytes, kinds[ledger->kind], size) == 0) return true;
+nvdp_status nvdp__ledger_take(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *record,
+                              uint64_t *type, const unsigned char *code) {
+    bool right = true;
+    switch (*type) {
+    case NVDP__LEDGER_OLD: /* in an older file, names have no type of their own */
+        if (take_names(ledger, record))
+            *type = NVDP__LEDGER_NAMES;
+        else
+            return take_release(ledger, record, code, true);
+        break;
+    case NVDP__LEDGER_RELEASE:
+        return take_release(ledger, record, code, false);
+    case NVDP__LEDGER_NAMES:
+        right = take_names(ledger, record);
+        break;
+    case NVDP__LEDGER_LOOKS:
+        right = take_looks(ledger, record);
+        break;
+    case NVDP__LEDGER_RETURNED:
+    case NVDP__LEDGER_PUBLISHED:
+        right = settle(ledger, record, *type);
+        break;
+    default:
+        right = false;
     }
-    return false;
-}
-
-/* Fails for a file that is no ledger.  nvdp.PrivateEncoder.save_pretrained() moves a ledger and leaves this mark. */
-static nvdp_status no_ledger(const struct nvdp__ledger *ledger) {
-    static const char moved[] = "nvdp ledger moved\n";
-    const size_t size = sizeof moved - 1;
-    if (ledger->size <= size || memcmp(ledger->bytes, moved, size) != 0)
-        return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "ledger");
-    const char *to = (const char *)ledger->bytes + size;
-    const char *end = memchr(to, '\n', ledger->size - size);
-    return FAIL(ledger, STATE,
-                "expected a ledger, but it was moved to the run %.*s, which alone releases these "
-                "texts; use that run",
-                (int)(end != NULL ? end - to : 0), to);
-}
-
-/* --- writing --- */
-
-static nvdp_status append(struct nvdp__ledger *ledger, size_t at, size_t count, const void *bytes) {
-    const unsigned char *from = bytes;
-    while (count > 0) {
-        ssize_t put = pwrite(ledger->fd, from, count, (off_t)at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return io_error(ledger, "write");
-        from += put;
-        at += (size_t)put;
-        count -= (size_t)put;
-    }
-    return NVDP_OK;
-}
-
-static nvdp_status begin(struct nvdp__ledger *ledger, const unsigned char tokens[MAC]) {
-    struct head head;
-    memcpy(head.kind, kinds[WITH_NAMES], sizeof head.kind);
-    memcpy(head.tokens, tokens, sizeof head.tokens);
-    head_mac(ledger, &head, head.mac);
-    NVDP_RETURN_IF_FAILED(append(ledger, 0, sizeof head, &head));
-    if (fsync(ledger->fd) != 0) return io_error(ledger, "write");
-    nvdp__sync_directory(ledger->path);
-    memcpy(ledger->mac, head.mac, MAC);
-    ledger->whole = ledger->size = sizeof head;
-    ledger->kind = WITH_NAMES;
-    return NVDP_OK;
-}
-
-static nvdp_status wait_for_lock(struct nvdp__ledger *ledger) {
-    for (int waits = 0; !nvdp__lock_whole(ledger->fd); waits++) {
-        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
-            return io_error(ledger, "lock"); /* for example, a file system without locks */
-        if (nvdp_context_cancelled(ledger->ctx)) return FAIL(ledger, CANCELLED, "%s", "cancelled");
-        if (waits == MAX_WAITS)
-            return FAIL(ledger, IO,
-                        "cannot lock the file, because another process has held it for %d seconds; "
-                        "try again later",
-                        MAX_WAITS * WAIT_MS / 1000);
-        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
-    }
-    return NVDP_OK;
-}
-
-nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
-                              const char *tokens, struct nvdp__ledger **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
-    unsigned char mark[MAC];
-    const bool add = tokens != NULL;
-    /* first the key: a writer that begins a ledger creates its file first */
-    const bool lost = add && nvdp__exists(key) && !nvdp__exists(path);
-    if (sodium_init() < 0)
-        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, ledger, 1));
-    ledger->ctx = ctx;
-    ledger->fd = -1;
-    ledger->path = nvdp__strdup(ctx, path);
-    if (ledger->path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (lost)
-        NVDP_TRY(FAIL(ledger, STATE,
-                      "expected the ledger of the key %s, found none. Restore it from a copy, or "
-                      "name it with {ledger}. A new ledger forgets all that was shared: to begin "
-                      "one, remove this key, or name another one with {ledger-key}",
-                      key));
-    if (nvdp__exists(path)) NVDP_TRY(nvdp__check_regular(ctx, path));
-    ledger->fd =
-        open(path, (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, S_IRUSR | S_IWUSR);
-    if (ledger->fd < 0) NVDP_TRY(io_error(ledger, add ? "write" : "read"));
-    if (add) NVDP_TRY(wait_for_lock(ledger));
-    NVDP_TRY(read_bytes(ledger));
-    const bool made = ledger->size >= sizeof(struct head);
-    if (!is_ledger(ledger) || !(made || add)) NVDP_TRY(no_ledger(ledger));
-    NVDP_TRY(take_key(ledger, key, !made));
-    if (add)
-        crypto_generichash(mark, sizeof mark, (const unsigned char *)tokens, strlen(tokens),
-                           text_key(ledger), KEY);
-    NVDP_TRY(made ? read_head(ledger, add ? mark : NULL) : begin(ledger, mark));
-    NVDP_TRY(read_records(ledger));
-    NVDP__HAND_OVER(out, ledger);
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
-}
-
-void nvdp__ledger_close(struct nvdp__ledger *ledger) {
-    if (ledger == NULL) return;
-    if (ledger->fd >= 0) close(ledger->fd); /* also releases the lock */
-    sodium_free(ledger->key);
-    free(ledger->bytes);
-    free(ledger->record);
-    free(ledger->path);
-    free(ledger);
+    return right ? NVDP_OK
+                 : FAIL(ledger, INPUT,
+                        "expected records of this version, found one of type %" PRIu64, *type);
 }
 
 /* --- hashes --- */
 
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash) {
-    nvdp__text_digest(text_key(ledger), n, ids, types, hash);
+    nvdp__text_digest(ledger->key, n, ids, types, hash);
 }
 
 /* True for white space and for characters without a glyph, such as zero-width spaces. */
@@ -398,7 +179,7 @@ nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledg
     if (name == NULL) return NVDP_OK;
     NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_LOOK, &normal));
     if (normal.size == 0) goto cleanup;
-    crypto_generichash_init(&state, text_key(ledger), KEY, NVDP__LEDGER_HASH);
+    crypto_generichash_init(&state, ledger->key, KEY, NVDP__LEDGER_HASH);
     crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);
     crypto_generichash_update(&state, (const unsigned char *)normal.text, normal.size);
     crypto_generichash_final(&state, hash, NVDP__LEDGER_HASH);
@@ -432,15 +213,33 @@ const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_
     return text;
 }
 
+const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]) {
+    if (proven > 0)
+        nvdp__snprintf(text, NVDP__CLAIM_TEXT,
+                       "epsilon %g, the budget that was set with the first export, is proven "
+                       "whatever the exports depend on, as long as nobody raises it",
+                       proven);
+    else
+        nvdp__snprintf(text, NVDP__CLAIM_TEXT,
+                       "proven if the number and the noise of the exports do not depend on earlier "
+                       "samples; a budget of epsilon that is set with the first export is proven "
+                       "without this condition");
+    return text;
+}
+
 /* --- budgets --- */
+
+const char *nvdp__spent_before(const struct nvdp__spent *spent) {
+    return spent->shared_before ? "were shared before, in" : "were counted before, for";
+}
 
 /* Writes ": 40 of its 40 texts were shared before, in dev.h5", or "" if none was. */
 static const char *format_earlier(const struct nvdp__account *account, size_t size, char *text) {
     const struct nvdp__spent *spent = &account->spent;
     text[0] = '\0';
     if (spent->seen_before > 0)
-        nvdp__snprintf(text, size, ": %" PRIu64 " of its %zu texts were shared before, in %s",
-                       spent->seen_before, account->count, spent->files);
+        nvdp__snprintf(text, size, ": %" PRIu64 " of its %zu texts %s %s", spent->seen_before,
+                       account->count, nvdp__spent_before(spent), spent->files);
     return text;
 }
 
@@ -466,21 +265,43 @@ static nvdp_status refuse_samples(const struct nvdp__ledger *ledger,
                 spent->samples);
 }
 
+enum { ALLOWS_SIZE = 224, OTHER_SIZE = 128 };
+
+/* Writes the option that allows a release of this epsilon, and what it costs, or "" if none does. */
+static void allow(const struct nvdp__ledger *ledger, const char *option, double epsilon,
+                  double budget, double proven, char text[ALLOWS_SIZE]) {
+    char bound[NVDP__BOUND_TEXT];
+    text[0] = '\0';
+    if (!isfinite(epsilon)) return;
+    nvdp__bound(bound, fmax(epsilon, nextafter(budget, INFINITY)));
+    nvdp__snprintf(text, ALLOWS_SIZE, "; %s %s allows the export%s",
+                   nvdp__as_option(ledger->ctx, option).text, bound,
+                   proven > 0 ? ", but raises the budget: its epsilon is then no longer proven if "
+                                "this depends on earlier files"
+                              : "");
+}
+
+/* Writes the epsilon that the filter compares, which is above the smallest one. */
+static void other_rule(double filtered, char text[OTHER_SIZE]) {
+    char bound[NVDP__BOUND_TEXT];
+    nvdp__snprintf(text, OTHER_SIZE, " (%s by the rule that was fixed with the first budget)",
+                   nvdp__bound(bound, filtered));
+}
+
 static nvdp_status refuse_epsilon(const struct nvdp__ledger *ledger,
                                   const struct nvdp__budget *budget,
                                   const struct nvdp__account *account) {
     const struct nvdp__spent *spent = &account->spent;
-    char earlier[EARLIER_SIZE], epsilon[NVDP__BOUND_TEXT], found[NVDP__SPENT_TEXT], allows[96] = "";
-    nvdp__bound(epsilon, spent->epsilon);
-    if (isfinite(spent->epsilon))
-        nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
-                       nvdp__as_option(ledger->ctx, "budget-epsilon").text, epsilon);
+    char earlier[EARLIER_SIZE], found[NVDP__SPENT_TEXT], allows[ALLOWS_SIZE],
+        other[OTHER_SIZE] = "";
+    if (spent->filtered > spent->epsilon) other_rule(spent->filtered, other);
+    allow(ledger, "budget-epsilon", spent->epsilon, budget->epsilon, spent->proven, allows);
     return FAIL(
         ledger, STATE,
-        "expected at most epsilon %g for all samples of a text together, found %s including "
+        "expected at most epsilon %g for all samples of a text together, found %s%s including "
         "this export%s. Nothing was drawn%s",
         budget->epsilon, nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), found),
-        format_earlier(account, sizeof earlier, earlier), allows);
+        other, format_earlier(account, sizeof earlier, earlier), allows);
 }
 
 /* Checks the promise of training for every text of the release, whose record is in the account.  `each`: one row of a
@@ -495,6 +316,30 @@ static bool keeps_promise(const struct nvdp__account *account, uint64_t samples,
     return true;
 }
 
+/* Returns the filter of a text's or a person's budget.  None if the budget came later than the first release or was
+ * raised, or if a release does not fit the filter. */
+static struct nvdp__filter filter_of(const struct nvdp__ledger *ledger,
+                                     const struct nvdp__ledger_record *next, bool person) {
+    static const struct nvdp__filter none = {0};
+    const struct nvdp__ledger_release *first = ledger->first != NULL ? ledger->first
+                                               : next != NULL        ? next->release
+                                                                     : NULL;
+    if (first == NULL) return none;
+    const double budget = !person                 ? first->budget.epsilon
+                          : ledger->first != NULL ? ledger->first_person
+                                                  : next->person_epsilon;
+    const struct nvdp__filter filter = nvdp__filter_with(first, budget);
+    if (filter.order >= 0 && ledger->first != NULL && ledger->first_old)
+        return none; /* older versions compared the order with the smallest epsilon */
+    for (size_t r = 0; r < ledger->count + (next != NULL); r++) {
+        const struct nvdp__ledger_record *record = r < ledger->count ? &ledger->record[r] : next;
+        const double now = person ? record->person_epsilon : record->release->budget.epsilon;
+        if (now > budget || (filter.order < 0 && record != next && isinf(record->release->mu)))
+            return none;
+    }
+    return filter;
+}
+
 /* Returns the records, and the next one or NULL. */
 static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
                                        const struct nvdp__ledger_record *next) {
@@ -502,7 +347,9 @@ static struct nvdp__records records_of(const struct nvdp__ledger *ledger,
                                   .record = ledger->record,
                                   .count = ledger->count,
                                   .next = next,
-                                  .delta = NVDP__LEDGER_DELTA};
+                                  .delta = NVDP__LEDGER_DELTA,
+                                  .filter = filter_of(ledger, next, false),
+                                  .person_filter = filter_of(ledger, next, true)};
 }
 
 struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger) {
@@ -510,17 +357,16 @@ struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger) {
 }
 
 static nvdp_status refuse_persons(const struct nvdp__ledger *ledger, double budget, size_t over,
-                                  size_t persons, double epsilon) {
-    char bound[NVDP__BOUND_TEXT], allows[96] = "";
-    nvdp__bound(bound, epsilon);
-    if (isfinite(epsilon))
-        nvdp__snprintf(allows, sizeof allows, "; %s %s allows the export",
-                       nvdp__as_option(ledger->ctx, "person-epsilon").text, bound);
+                                  size_t persons, const struct nvdp__spent *spent) {
+    char bound[NVDP__BOUND_TEXT], allows[ALLOWS_SIZE], other[OTHER_SIZE] = "";
+    nvdp__bound(bound, spent->person_epsilon);
+    if (spent->person_filtered > spent->person_epsilon) other_rule(spent->person_filtered, other);
+    allow(ledger, "person-epsilon", spent->person_epsilon, budget, spent->person_proven, allows);
     return FAIL(ledger, STATE,
                 "expected at most epsilon %g at delta %g for all texts of a person together, found "
-                "up to %s including this export: %zu of %zu persons exceed the budget. Nothing was "
-                "drawn%s",
-                budget, NVDP__LEDGER_DELTA, bound, over, persons, allows);
+                "up to %s%s including this export: %zu of %zu persons exceed the budget. Nothing "
+                "was drawn%s",
+                budget, NVDP__LEDGER_DELTA, bound, other, over, persons, allows);
 }
 
 /* Adds up the persons and the receivers, and checks the budget of a person. */
@@ -540,7 +386,7 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
     if (record->person != NULL)
         NVDP_RETURN_IF_FAILED(
             nvdp__spent_of_persons(&records, record, budget, spent, &over, &persons));
-    if (over > 0) return refuse_persons(ledger, budget, over, persons, spent->person_epsilon);
+    if (over > 0) return refuse_persons(ledger, budget, over, persons, spent);
     return nvdp__spent_of_receivers(&records, record, spent);
 }
 
@@ -554,6 +400,7 @@ static struct nvdp__ledger_record next_record(const struct nvdp__ledger *ledger,
         .text = text,
         .file = release->file,
         .person = names->person,
+        .look = names->look,
         .receiver = names->receiver,
         .named = names->person != NULL || names->receiver != NULL || names->person_epsilon > 0 ||
                  names->word_mu > 0 || names->distance > 0,
@@ -570,11 +417,12 @@ nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_
     nvdp_status status = NVDP_OK;
     struct nvdp__account account = {0};
     const struct nvdp__ledger_record record = next_record(ledger, release, text);
-    const struct nvdp__records records = nvdp__ledger_records(ledger);
     struct nvdp__budget *budget = &release->budget;
     const bool promised = budget->samples == 0 && budget->epsilon == 0;
     if (budget->epsilon == 0 && ledger->count > 0)
         budget->epsilon = ledger->record[ledger->count - 1].release->budget.epsilon;
+    struct nvdp__records records = records_of(ledger, &record);
+    records.next = NULL; /* it is added below */
     NVDP_TRY(nvdp__account_open(&records, &record, &account));
     nvdp__account_add(&account, &record);
     nvdp__account_close(&account);
@@ -583,7 +431,7 @@ nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_
     if (promised) budget->samples = kept ? nvdp__max(promise, account.spent.samples) : promise;
     if (budget->samples > 0 && account.spent.samples > budget->samples)
         NVDP_TRY(refuse_samples(ledger, budget, &account, promised));
-    if (budget->epsilon > 0 && account.spent.epsilon > budget->epsilon)
+    if (budget->epsilon > 0 && account.spent.filtered > budget->epsilon)
         NVDP_TRY(refuse_epsilon(ledger, budget, &account));
     NVDP_TRY(check_names(ledger, &record, &account.spent));
     *spent = account.spent;
@@ -594,22 +442,10 @@ cleanup:
 
 /* --- appending a record --- */
 
-/* Puts a record at `to`, and replaces the MAC before it by its own. */
-static void put_record(const struct nvdp__ledger *ledger,
-                       const struct nvdp__ledger_release *release, const nvdp__text_hash *text,
-                       unsigned char *to, unsigned char mac[MAC]) {
-    const size_t head = release_size[ledger->kind];
-    const size_t texts = (size_t)release->texts * NVDP__LEDGER_HASH;
-    memcpy(to, release, head);
-    make_mac(ledger, mac, head, to, to + head);
-    if (texts > 0) memcpy(to + head + MAC, text, texts);
-    make_mac(ledger, to + head, texts, to + head + MAC, mac);
-    memcpy(to + head + MAC + texts, mac, MAC);
-}
-
-/* Makes the record that holds the names of `record`. */
+/* Makes the frame that holds the names of `record`. */
 static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *record) {
-    struct nvdp__ledger_release names = {.texts =
+    struct nvdp__ledger_release names = {.type = NVDP__LEDGER_NAMES,
+                                         .texts =
                                              record->person != NULL ? record->release->texts : 0,
                                          .seconds = record->release->seconds,
                                          .budget = record->release->budget,
@@ -621,47 +457,17 @@ static struct nvdp__ledger_release names_of(const struct nvdp__ledger_record *re
     return names;
 }
 
-/* Fails if another file, or none, is at the ledger's path now, such as a copy that was put back: the next export would
- * not find a record in this one. */
-static nvdp_status check_place(const struct nvdp__ledger *ledger) {
-    struct stat opened, there;
-    if (fstat(ledger->fd, &opened) == 0 && stat(ledger->path, &there) == 0 &&
-        opened.st_ino == there.st_ino && opened.st_dev == there.st_dev)
-        return NVDP_OK;
-    return FAIL(ledger, STATE,
-                "expected the ledger that this export opened, found %s: it was replaced "
-                "meanwhile. Nothing was drawn; export again",
-                "another file or none");
-}
-
-/* Writes the record, and its names if it has any, after the last whole record, all at once, and syncs it to disk.  If a
- * process dies in between, nothing was drawn, and at worst the record counts without its names. */
+/* Writes the record, and its names if it has any, all at once.  If a process dies in between, nothing was drawn, and at
+ * worst the record counts without its names. */
 static nvdp_status write_record(struct nvdp__ledger *ledger,
                                 const struct nvdp__ledger_record *record) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__ledger_release names = names_of(record);
-    const size_t frame = release_size[ledger->kind] + 2 * (size_t)MAC;
-    const size_t one = frame + (size_t)record->release->texts * NVDP__LEDGER_HASH;
-    const size_t more = record->named ? frame + (size_t)names.texts * NVDP__LEDGER_HASH : 0;
-    unsigned char mac[MAC];
-    unsigned char *bytes = nvdp__calloc(ledger->ctx, one + more, 1);
-    if (bytes == NULL) return NVDP_ERR_MEMORY;
-    memcpy(mac, ledger->mac, MAC);
-    put_record(ledger, record->release, record->text, bytes, mac);
-    if (record->named) put_record(ledger, &names, record->person, bytes + one, mac);
-    if (ledger->size > ledger->whole) {
-        nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
-                  "%s: removed an incomplete record; no samples were drawn for its release",
-                  ledger->path);
-        if (ftruncate(ledger->fd, (off_t)ledger->whole) != 0) NVDP_TRY(io_error(ledger, "write"));
-    }
-    status = append(ledger, ledger->whole, one + more, bytes);
-    if (status == NVDP_OK && fsync(ledger->fd) != 0) status = io_error(ledger, "write");
-    if (status == NVDP_OK) status = check_place(ledger);
-    if (status != NVDP_OK) (void)!ftruncate(ledger->fd, (off_t)ledger->whole);
-cleanup:
-    free(bytes);
-    return status;
+    struct nvdp__ledger_release looks = names;
+    looks.type = NVDP__LEDGER_LOOKS;
+    const struct nvdp__ledger_frame frame[] = {
+        {record->release, record->text}, {&names, record->person}, {&looks, record->look}};
+    const bool looked = record->person != NULL && record->look != NULL;
+    return nvdp__ledger_append(ledger, !record->named ? 1 : looked ? 3 : 2, frame);
 }
 
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
@@ -671,6 +477,29 @@ nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_re
     release->seconds = (int64_t)time(NULL);
     const struct nvdp__ledger_record record = next_record(ledger, release, text);
     return write_record(ledger, &record);
+}
+
+void nvdp__ledger_added(const struct nvdp__ledger *ledger, nvdp__ledger_code code) {
+    memcpy(code, ledger->added, MAC);
+}
+
+nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, const char *key,
+                                const char *tokens, const nvdp__ledger_code code, bool published) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    struct nvdp__ledger_release end = {.type = published ? NVDP__LEDGER_PUBLISHED
+                                                         : NVDP__LEDGER_RETURNED,
+                                       .seconds = (int64_t)time(NULL)};
+    NVDP_TRY(nvdp__ledger_open_patient(ctx, path, key, tokens, true, &ledger));
+    const struct nvdp__ledger_record *of = find_code(ledger, code);
+    if (of == NULL || of->finished)
+        NVDP_TRY(FAIL(ledger, STATE, "expected the record of this export, found %s", "none"));
+    memcpy(end.id, of->release->id, sizeof end.id);
+    memcpy(end.divergence, code, MAC);
+    NVDP_TRY(nvdp__ledger_append(ledger, 1, &(struct nvdp__ledger_frame){&end, NULL}));
+cleanup:
+    nvdp__ledger_close(ledger);
+    return status;
 }
 
 /* --- queries --- */
@@ -694,8 +523,7 @@ const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *
         const struct nvdp__ledger_release *of = ledger->record[r].release;
         if (memcmp(of->id, id, NVDP__LEDGER_ID) != 0) continue;
         const bool fits = of->texts == texts && of->samples == samples;
-        const bool named =
-            ledger->kind == WITH_NAMES && strcmp(name_of(of->file), name_of(file)) == 0;
+        const bool named = strcmp(name_of(ledger->record[r].file), name_of(file)) == 0;
         const int match = 1 + fits + (fits && named);
         if (match > most) best = of;
         if (match > most) most = match;

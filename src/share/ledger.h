@@ -23,6 +23,8 @@ extern const double nvdp__ledger_orders[NVDP__LEDGER_ORDERS];
 
 struct nvdp__ledger;
 typedef unsigned char nvdp__text_hash[NVDP__LEDGER_HASH];
+/* The MAC of a record, by which a later record refers to it. */
+typedef unsigned char nvdp__ledger_code[32];
 
 /* The limit for all releases of a text together.  0 means no limit. */
 struct nvdp__budget {
@@ -30,7 +32,18 @@ struct nvdp__budget {
     double epsilon; /* at NVDP__LEDGER_DELTA */
 };
 
-/* A record without its texts, in the layout of the file.  Files of kind ledger/1 have no `file`. */
+/* The types of the frames of a file: a release, its names, how they look, its end (it was returned, or its file was
+ * published), and a release of a file of kind ledger/1 or ledger/2. */
+enum nvdp__ledger_type {
+    NVDP__LEDGER_RELEASE,
+    NVDP__LEDGER_NAMES,
+    NVDP__LEDGER_LOOKS,
+    NVDP__LEDGER_RETURNED,
+    NVDP__LEDGER_PUBLISHED,
+    NVDP__LEDGER_OLD
+};
+
+/* A record without its texts, in the layout of the file.  Files of kind ledger/1 have no `file`, older files no `type`. */
 struct nvdp__ledger_release {
     char id[NVDP__LEDGER_ID]; /* model_id of the file, without a NUL */
     uint64_t texts, samples;
@@ -39,6 +52,7 @@ struct nvdp__ledger_release {
     /* The guarantee of one sample; infinite if nothing is proven.  mu is infinite unless the mechanism is Gaussian. */
     double mu, divergence[NVDP__LEDGER_ORDERS];
     char file[NVDP__LEDGER_FILE]; /* the path, or its end if it is longer; ends with a NUL */
+    uint64_t type;                /* enum nvdp__ledger_type */
 };
 
 /* The sum of a text's releases: samples, mu^2 and the divergences of each order add up.  For several texts each
@@ -50,6 +64,12 @@ struct nvdp__spent {
     double word_mu; /* for one word in place of another; infinite if one release proves nothing */
     uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */
+    bool shared_before;             /* one of these files was published, as far as is known */
+    /* Compared with the budgets: as `epsilon`, but at the order of the budget's filter, if it has one. */
+    double filtered, person_filtered;
+    /* The budget of a text, and of a person, that was set with the first release and never raised: it is proven whatever
+     * the releases depend on.  0: none, and `epsilon` is proven if number and noise do not depend on earlier samples. */
+    double proven, person_proven;
     uint64_t
         unnamed; /* texts without a person in any record; nvdp__ledger_check(): 0 unless only earlier records name persons */
     /* All texts of a person together.  A text without a person is a person of its own. */
@@ -68,6 +88,7 @@ struct nvdp__spent {
 /* The names of a release. */
 struct nvdp__ledger_names {
     const nvdp__text_hash *person; /* [texts] zeros: a text without a person; NULL: no names */
+    const nvdp__text_hash *look;   /* [texts] how the persons' names look; NULL if `person` is */
     const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
     double person_epsilon;         /* budget of a person; 0: that of earlier releases */
     double word_mu;  /* of one sample, for one word in place of another; 0: mu of the release */
@@ -75,14 +96,23 @@ struct nvdp__ledger_names {
     bool each; /* the run's promise is for each row of a text, not for all of its rows together */
 };
 
-/* Opens and authenticates the ledger.  To add records, give `tokens`: it names the tokenizer and the max. length of
- * texts, which are recognized by their tokens.  NVDP_ERR_ARGUMENT if the ledger has other `tokens`.  With `tokens`,
- * creates a missing file and its key (NVDP_ERR_STATE if the key alone exists), and locks the file until it is closed: a
- * second writer waits.  Without (NULL),
- * opens the file for reading.  Ignores an incomplete last record, which the next writer removes: nothing of its
- * release was drawn. NVDP_ERR_INPUT if the file is not a ledger, the key is wrong or a record is damaged. */
+/* Opens and authenticates the ledger, for every reader and writer.  To add a record, give `tokens`: it names the tokenizer
+ * and the max. length of texts, which are recognized by their tokens.  NVDP_ERR_ARGUMENT if the ledger has other `tokens`.
+ * With `tokens`, creates a missing file, its key and its state, and locks the file until it is closed: a second writer
+ * waits.  Without (NULL), opens the file for reading.
+ *
+ * NVDP_ERR_STATE if records are missing: the file is gone while its key or its state is there; it is shorter than its head
+ * says; it is an older copy than the one that the state remembers (NAME.state beside the key NAME.key); the state of a
+ * file of kind ledger/3 is gone.  One record behind those that the head counts is right, and so is a state that lags: a
+ * writer died.  Ignores an incomplete last record, which the next writer removes: nothing of its release was drawn.
+ * NVDP_ERR_INPUT if the file is not a ledger, the key is wrong or a record is damaged. */
 nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
                               const char *tokens, struct nvdp__ledger **out);
+/* True if the ledger, its key or its state exists: then readers must open the ledger, which fails if records are
+ * missing. */
+bool nvdp__ledger_expected(struct nvdp_context *ctx, const char *path, const char *key);
+/* Also compares with the state in the folder `run`, if the key is elsewhere, and lets the next record update it. */
+nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run);
 void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 
 /* Computes the keyed hash of a text's tokens. */
@@ -103,10 +133,17 @@ void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledg
 nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                                const nvdp__text_hash *text, uint64_t promise,
                                struct nvdp__spent *spent);
-/* Repeats the check, then writes the record and syncs it to disk. */
+/* Repeats the check, then writes the record and syncs it to disk.  Once per open ledger. */
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                              const nvdp__text_hash *text, uint64_t promise,
                              struct nvdp__spent *spent);
+
+/* Returns the code of the record that nvdp__ledger_add() wrote. */
+void nvdp__ledger_added(const struct nvdp__ledger *ledger, nvdp__ledger_code code);
+/* Opens the ledger and ends a release: its file was published, or the release is returned and no longer counts.  It may be
+ * returned only if nobody can have seen a value, or anything computed from one. */
+nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, const char *key,
+                                const char *tokens, const nvdp__ledger_code code, bool published);
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
 /* Returns the last record with this id, or NULL.  The shards of a release share an id: a record with as many texts and
@@ -127,15 +164,20 @@ bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__s
 nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
                                const struct nvdp__ledger_release *release,
                                struct nvdp__spent *worst, struct nvdp__budget *budget);
-/* Does nvdp_ledger_summarize() at another delta of all epsilons. */
+/* Does nvdp_ledger_summarize() at another delta of all epsilons.  run: as in nvdp__ledger_of_run(), or NULL. */
 struct nvdp_ledger_summary;
 nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
-                                   double delta, struct nvdp_ledger_summary *out);
+                                   const char *run, double delta, struct nvdp_ledger_summary *out);
 /* Returns epsilon for one word in place of another. It is never above the epsilon of any two texts. */
 double nvdp__spent_word_epsilon(const struct nvdp__spent *spent);
+/* Returns "were shared before, in", or what holds if none of the files was published. */
+const char *nvdp__spent_before(const struct nvdp__spent *spent);
 /* Writes "epsilon 12.3 at delta 1e-05", with " (per word 2)" if less is proven per word, and returns the text. */
 enum { NVDP__SPENT_TEXT = 96 };
 const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_TEXT]);
+/* Writes which claim holds for the sums, as a clause, and returns the text.  `proven` is a member of struct nvdp__spent. */
+enum { NVDP__CLAIM_TEXT = 224 };
+const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]);
 /* Converts the members that concern persons. */
 struct nvdp_persons;
 void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *out);

@@ -51,7 +51,7 @@ void nvdp__spent_persons(const struct nvdp__spent *spent, struct nvdp_persons *o
 }
 
 nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
-                                   double delta, struct nvdp_ledger_summary *out) {
+                                   const char *run, double delta, struct nvdp_ledger_summary *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     struct nvdp__account account = {0};
@@ -68,6 +68,7 @@ nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, c
         NVDP_TRY(NVDP__MADE(beside));
     }
     NVDP_TRY(nvdp__ledger_open(ctx, path, key != NULL ? key : beside, NULL, &ledger));
+    if (run != NULL) NVDP_TRY(nvdp__ledger_of_run(ledger, run));
     struct nvdp__records records = nvdp__ledger_records(ledger);
     records.delta = delta;
     NVDP_TRY(join(&records, &release, &record, &text, &person));
@@ -111,5 +112,5 @@ cleanup:
 
 nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *path, const char *key,
                                   struct nvdp_ledger_summary *out) {
-    return nvdp__ledger_summarize(ctx, path, key, NVDP__LEDGER_DELTA, out);
+    return nvdp__ledger_summarize(ctx, path, key, NULL, NVDP__LEDGER_DELTA, out);
 }

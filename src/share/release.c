@@ -249,6 +249,19 @@ nvdp_status nvdp__release_commit(struct nvdp__release *release, bool replace) {
                                            : nvdp__output_commit(&release->to.output, replace);
 }
 
+bool nvdp__release_is_unnamed(const struct nvdp__release *release) {
+    if (release->format == NULL) return false;
+    if (release->format->commit != NULL) return release->format->is_unnamed(release);
+    return release->to.output.temporary != NULL && nvdp__is_unnamed(release->to.output.temporary);
+}
+
+uint64_t nvdp__release_bytes(const struct nvdp__release *release) {
+    enum { HEAD = 1 << 16, COLUMNS = 6 * sizeof(int64_t) };
+    const struct nvdp__embeddings_shape *shape = &release->shape;
+    const uint64_t row = (shape->dim + shape->weights) * sizeof(float) + COLUMNS;
+    return HEAD + (uint64_t)shape->rows * row + (uint64_t)shape->texts * shape->samples * COLUMNS;
+}
+
 /* --- rows, slice by slice --- */
 
 struct slice {

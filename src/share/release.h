@@ -106,6 +106,9 @@ struct nvdp__format {
     nvdp_status (*finish)(struct nvdp__release *release);
     nvdp_status (*commit)(struct nvdp__release *release,
                           bool replace); /* NULL: release->to is committed */
+    /* With `commit`: true if the file has no name and never had one. */
+    bool (*is_unnamed)(const struct nvdp__release *release);
+    bool compressed; /* the size of the file depends on the values */
 
     /* Reading.  `read` opens the file and fills at least the attributes. */
     nvdp_status (*read)(struct nvdp__release *release);
@@ -151,6 +154,10 @@ nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvd
 nvdp_status nvdp__release_finish(struct nvdp__release *release);
 /* Gives the file its name.  Without `replace`, NVDP_ERR_ARGUMENT if a non-empty file of that name exists by then. */
 nvdp_status nvdp__release_commit(struct nvdp__release *release, bool replace);
+/* True if the new file has no name and never had one: nobody can have read it by its path. */
+bool nvdp__release_is_unnamed(const struct nvdp__release *release);
+/* Returns an upper bound of the file's size, before compression. */
+uint64_t nvdp__release_bytes(const struct nvdp__release *release);
 /* Writes all rows of `from`, which is open for reading, and ends the file. */
 nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release *to);
 

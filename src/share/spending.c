@@ -56,6 +56,38 @@ struct nvdp__spent nvdp__spent_of_rows(const struct nvdp__ledger_record *record,
                                 .word_mu = sqrt(sum.word_square)};
 }
 
+/* Returns the epsilon that a budget is compared with: of one order that was fixed before, if the budget has a filter. */
+static double filtered_of(const struct nvdp__spending *spending, const struct nvdp__filter *filter,
+                          double delta) {
+    if (filter->budget == 0) return epsilon_of(spending, delta);
+    const int k = filter->order;
+    const double epsilon = k < 0 ? nvdp_gdp_epsilon(sqrt(spending->mu_square), NVDP__LEDGER_DELTA)
+                           : isfinite(spending->divergence[k])
+                               ? nvdp_renyi_epsilon(nvdp__ledger_orders[k], spending->divergence[k],
+                                                    NVDP__LEDGER_DELTA)
+                               : INFINITY;
+    return nvdp__distance_negligible(fmax(epsilon, filter->budget), spending->distance,
+                                     NVDP__LEDGER_DELTA)
+               ? epsilon
+               : INFINITY;
+}
+
+struct nvdp__filter nvdp__filter_with(const struct nvdp__ledger_release *first, double budget) {
+    struct nvdp__filter filter = {.budget = budget, .order = -1};
+    double most = 0;
+    if (budget == 0 || isfinite(first->mu)) return filter;
+    for (int k = 0; k < NVDP__LEDGER_ORDERS; k++) {
+        const double one = first->divergence[k], order = nvdp__ledger_orders[k];
+        /* epsilon is the divergence and a constant, unless it is 0 */
+        const double room =
+            budget - (nvdp_renyi_epsilon(order, budget, NVDP__LEDGER_DELTA) - budget);
+        if (!isfinite(one) || room <= most * one) continue;
+        most = room / one;
+        filter.order = k;
+    }
+    return filter.order >= 0 ? filter : (struct nvdp__filter){0};
+}
+
 static int by_hash(const void *a, const void *b) {
     return memcmp(a, b, NVDP__LEDGER_HASH); /* the hash is the first member of its struct */
 }
@@ -151,14 +183,14 @@ static void list_file(const struct nvdp__ledger_record *record, size_t before,
                       char files[NVDP__LEDGER_FILES]) {
     enum { MAX_LISTED = 2 };
     const size_t used = strlen(files);
-    const char *name = record->file;
+    const char *name = record->file, *end = record->finished ? "" : " (unfinished)";
     if (before > MAX_LISTED) return;
     if (before == MAX_LISTED)
         nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, " and other files");
     else
-        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s", before > 0 ? ", " : "",
+        nvdp__snprintf(files + used, NVDP__LEDGER_FILES - used, "%s%.*s%s", before > 0 ? ", " : "",
                        name[0] != '\0' ? NVDP__LEDGER_FILE : NVDP__LEDGER_ID,
-                       name[0] != '\0' ? name : record->release->id);
+                       name[0] != '\0' ? name : record->release->id, end);
 }
 
 nvdp_status nvdp__account_open(const struct nvdp__records *records,
@@ -169,6 +201,9 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
     nvdp__text_hash *text = NULL;
     size_t files = 0;
     account->delta = records->delta;
+    account->filter = records->filter;
+    account->spent.proven = records->filter.budget;
+    account->spent.person_proven = records->person_filter.budget;
     NVDP_TRY(NVDP__NEW(records->ctx, text, texts));
     memcpy(text, of->text, texts * sizeof *text);
     account->count = distinct(text, texts, sizeof *text, by_hash);
@@ -178,6 +213,7 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
         if (!counts(records, record) || !nvdp__account_add(account, record)) continue;
         if (files == 0) account->last = record->release;
         list_file(record, files++, account->spent.files);
+        account->spent.shared_before = account->spent.shared_before || record->finished;
     }
     for (size_t i = 0; i < account->count; i++) {
         account->sum[i].before = account->sum[i].spending.samples;
@@ -197,6 +233,8 @@ void nvdp__account_close(struct nvdp__account *account) {
         if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
         if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending, account->delta));
+        worst->filtered =
+            fmax(worst->filtered, filtered_of(&sum->spending, &account->filter, account->delta));
         worst->word_mu = fmax(worst->word_mu, sqrt(sum->spending.word_square));
     }
 }
@@ -335,17 +373,20 @@ static void add_record(const struct nvdp__ledger_record *record, const struct li
 }
 
 /* Finds the largest sums.  Sorts the sums, so that equal ones are neighbors, whose epsilon is computed once. */
-static void find_worst(struct nvdp__sum *sum, size_t sums, double delta, double budget,
-                       struct nvdp__spent *spent, size_t *over) {
-    double epsilon = 0, square = 0;
+static void find_worst(const struct nvdp__records *records, struct nvdp__sum *sum, size_t sums,
+                       double budget, struct nvdp__spent *spent, size_t *over) {
+    double epsilon = 0, filtered = 0, square = 0;
     if (sums > 1) qsort(sum, sums, sizeof *sum, by_spending);
     for (size_t i = 0; i < sums; i++) {
-        if (i == 0 || by_spending(&sum[i - 1], &sum[i]) != 0)
-            epsilon = epsilon_of(&sum[i].spending, delta);
-        *over += budget > 0 && epsilon > budget;
+        if (i == 0 || by_spending(&sum[i - 1], &sum[i]) != 0) {
+            epsilon = epsilon_of(&sum[i].spending, records->delta);
+            filtered = filtered_of(&sum[i].spending, &records->person_filter, records->delta);
+        }
+        *over += budget > 0 && filtered > budget;
         spent->person_texts = nvdp__max(spent->person_texts, sum[i].texts);
         spent->person_samples = nvdp__max(spent->person_samples, sum[i].spending.samples);
         spent->person_epsilon = fmax(spent->person_epsilon, epsilon);
+        spent->person_filtered = fmax(spent->person_filtered, filtered);
         square = fmax(square, sum[i].spending.mu_square);
     }
     spent->person_mu = sqrt(square);
@@ -372,7 +413,7 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
     for (size_t r = 0; r < all_of(records); r++)
         if (counts(records, record_at(records, r)))
             add_record(record_at(records, r), &pairs, sum, persons.count);
-    find_worst(sum, persons.count, records->delta, budget, spent, over);
+    find_worst(records, sum, persons.count, budget, spent, over);
 cleanup:
     free(own.pair);
     free(persons.hash);

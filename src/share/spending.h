@@ -15,12 +15,22 @@ struct nvdp__ledger_record {
     const nvdp__text_hash *text; /* [release->texts] */
     const nvdp__text_hash
         *person; /* the same number; zeros: no person.  NULL: the record names none */
+    const nvdp__text_hash *look;   /* the same number; NULL: unknown */
     const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
     const char *file;
-    bool named;            /* a record with names belongs to it */
-    double person_epsilon; /* budget of a person from this record on; 0: as before */
-    double word_mu;        /* of one sample, per word; 0: that of the release */
-    double distance;       /* of one sample's weights, as in struct nvdp__ledger_names */
+    const unsigned char *code; /* a nvdp__ledger_code; NULL: not in the file yet */
+    bool finished;             /* its file was published, as far as is known */
+    bool named;                /* a record with names belongs to it */
+    double person_epsilon;     /* budget of a person from this record on; 0: as before */
+    double word_mu;            /* of one sample, per word; 0: that of the release */
+    double distance;           /* of one sample's weights, as in struct nvdp__ledger_names */
+};
+
+/* A budget that was set with the first release and never raised.  Releases may depend on earlier samples if the sum at
+ * one order, which was fixed with the budget, never exceeds it (docs/proofs.md, section 9). */
+struct nvdp__filter {
+    double budget; /* epsilon at NVDP__LEDGER_DELTA; 0: none */
+    int order;     /* index of the order of the Renyi divergence; -1: all releases are Gaussian */
 };
 
 /* The records so far, and the next one or NULL. */
@@ -31,12 +41,17 @@ struct nvdp__records {
     const struct nvdp__ledger_record *next;
     const unsigned char *receiver; /* only records for this receiver count; NULL: all */
     double delta;                  /* of the epsilons */
+    struct nvdp__filter filter, person_filter;
 };
 
 /* Returns the records of a ledger. */
 struct nvdp__records nvdp__ledger_records(const struct nvdp__ledger *ledger);
 /* Returns the budget of a person in force after these records; 0: none. */
 double nvdp__person_budget(const struct nvdp__ledger_record *record, size_t count);
+
+/* Returns the filter of a budget that is set with this release.  Of the orders, it has the one at which most releases like
+ * this one fit. */
+struct nvdp__filter nvdp__filter_with(const struct nvdp__ledger_release *first, double budget);
 
 /* True if a record names persons. */
 bool nvdp__name_persons(const struct nvdp__records *records);
@@ -62,6 +77,7 @@ struct nvdp__account {
     size_t count;
     struct nvdp__spent spent;
     double delta;                            /* of the epsilons */
+    struct nvdp__filter filter;              /* of a text */
     const struct nvdp__ledger_release *last; /* the last of the records; NULL: none */
 };
 

@@ -51,7 +51,7 @@ Test(file, appears_only_when_committed) {
     cr_assert_eq(nvdp__output_printf(&out, "%d-", 5), NVDP_OK);
     cr_assert_eq(nvdp__output_write(&out, "six", 3), NVDP_OK);
     cr_assert(!nvdp__exists(path));
-    cr_assert_eq(scratch_entries(), 1);
+    cr_assert_eq(scratch_entries(), !nvdp__is_unnamed(out.temporary));
     cr_assert_eq(nvdp__output_commit(&out, true), NVDP_OK);
     cr_assert_eq(scratch_entries(), 1);
     char *text = support_read(path);
@@ -479,6 +479,6 @@ Test(file, out_of_memory) {
         cr_assert_eq(status, NVDP_ERR_MEMORY, "k = %d: %s", (int)k, nvdp_context_error(ctx));
         cr_assert_leq(scratch_entries(), 1);
     }
-    cr_assert_eq(k, 6);
+    cr_assert_geq(k, 6);
     nvdp_context_free(ctx);
 }

@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <math.h>
 #include <nvdp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,22 +25,32 @@
 
 struct book {
     struct nvdp_context *ctx;
-    char path[512], key[512];
+    char path[512], key[512], state[512];
 };
 
 static struct book book_open(void) {
     struct book book = {.ctx = support_context()};
     snprintf(book.path, sizeof book.path, "%s", support_scratch_path("ledger"));
     snprintf(book.key, sizeof book.key, "%s", support_scratch_path("ledger.key"));
+    snprintf(book.state, sizeof book.state, "%s", support_scratch_path("ledger.state"));
     return book;
+}
+
+/* Removes a ledger with all that remembers it. */
+static void forget(const struct book *book) {
+    (void)!unlink(book->path);
+    (void)!unlink(book->key);
+    (void)!unlink(book->state);
 }
 
 enum { MAX_TEXTS = 8 };
 
-/* Adds a release of texts of one word each, by a run that promised `promise` samples, of each row if `each` is set. */
-static nvdp_status add_rows(const struct book *book, size_t texts, const int32_t *word,
-                            uint64_t samples, double mu, struct nvdp__budget budget,
-                            uint64_t promise, bool each, struct nvdp__spent *worst) {
+/* Adds a release of texts of one word each, by a run that promised `promise` samples, of each row if `each` is set.
+ * `code` is that of its record. */
+static nvdp_status reserve(const struct book *book, size_t texts, const int32_t *word,
+                           uint64_t samples, double mu, struct nvdp__budget budget,
+                           uint64_t promise, bool each, struct nvdp__spent *worst,
+                           nvdp__ledger_code code) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash hash[MAX_TEXTS];
@@ -60,9 +68,20 @@ static nvdp_status add_rows(const struct book *book, size_t texts, const int32_t
     snprintf(release.file, sizeof release.file, "%c.h5", 'a' + (int)nvdp__ledger_count(ledger));
     nvdp__ledger_set_names(ledger, &(struct nvdp__ledger_names){.each = each});
     status = nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)hash, promise, worst);
+    nvdp__ledger_added(ledger, code);
 cleanup:
     nvdp__ledger_close(ledger);
     return status;
+}
+
+/* The same for a release whose file is published. */
+static nvdp_status add_rows(const struct book *book, size_t texts, const int32_t *word,
+                            uint64_t samples, double mu, struct nvdp__budget budget,
+                            uint64_t promise, bool each, struct nvdp__spent *worst) {
+    nvdp__ledger_code code;
+    NVDP_RETURN_IF_FAILED(
+        reserve(book, texts, word, samples, mu, budget, promise, each, worst, code));
+    return nvdp__ledger_settle(book->ctx, book->path, book->key, "words", code, true);
 }
 
 static nvdp_status add_promised(const struct book *book, size_t texts, const int32_t *word,
@@ -271,7 +290,7 @@ Test(ledger, keeps_what_the_run_promised) {
     nvdp_context_free(book.ctx);
 }
 
-/* An older ledger without file names is read and continued. */
+/* An older ledger without file names is read and continued in the present kind. */
 Test(ledger, goes_on_with_older_files) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__ledger *ledger = NULL;
@@ -298,9 +317,9 @@ Test(ledger, goes_on_with_older_files) {
                      NVDP_OK, "%s", nvdp_context_error(ctx));
         nvdp__ledger_close(ledger);
     }
-    support_contains(spent.files, "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn");
+    cr_assert_str_eq(spent.files, "new.h5 (unfinished)");
     char *kept = support_read(path);
-    cr_assert_eq(strncmp(kept, "nvdp ledger/1\n", 14), 0);
+    cr_assert_eq(strncmp(kept, "nvdp ledger/3\n", 14), 0);
     free(kept);
     free(bytes);
     free(name);
@@ -354,36 +373,174 @@ Test(ledger, refuses_other_keys_tokenizers_and_files) {
     nvdp_context_free(book.ctx);
 }
 
-/* Any changed byte is detected.  A file of any length, as left by a death, is read as the whole records in it. */
-Test(ledger, tells_changes_and_takes_every_cut) {
-    const struct book book = book_open();
+/* Returns what a reader, or a writer, says about the ledger with these bytes and this state (NULL: none). */
+static nvdp_status opened(const struct book *book, bool add, size_t size, const char *bytes,
+                          size_t state_size, const char *state) {
     struct nvdp__ledger *ledger = NULL;
+    support_write(book->path, bytes, size);
+    (void)!unlink(book->state);
+    if (state != NULL) support_write(book->state, state, state_size);
+    nvdp_status status =
+        nvdp__ledger_open(book->ctx, book->path, book->key, add ? "words" : NULL, &ledger);
+    nvdp__ledger_close(ledger);
+    return status;
+}
+
+static size_t size_of(const char *path) {
+    struct stat info;
+    cr_assert_eq(stat(path, &info), 0);
+    return (size_t)info.st_size;
+}
+
+/* Any changed byte is detected, and any cut of what the head counts. */
+Test(ledger, tells_changes_and_cuts) {
+    const struct book book = book_open();
     added(&book, 2, (int32_t[]){1, 2}, 1, 1, any);
-    struct stat first, both;
-    cr_assert_eq(stat(book.path, &first), 0);
+    const size_t one = size_of(book.path);
+    char *first = support_read(book.path), *state_one = support_read(book.state);
     added(&book, 3, (int32_t[]){1, 2, 3}, 1, 1, any);
-    cr_assert_eq(stat(book.path, &both), 0);
-    const size_t size = (size_t)both.st_size;
-    char *bytes = support_read(book.path);
+    const size_t size = size_of(book.path), mark = size_of(book.state);
+    char *bytes = support_read(book.path), *state = support_read(book.state);
     for (size_t i = 0; i < size; i += 3) {
         bytes[i] ^= 1;
-        support_write(book.path, bytes, size);
-        nvdp_status status = nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger);
+        nvdp_status status = opened(&book, i % 2, size, bytes, mark, state);
         cr_assert(status == NVDP_ERR_INPUT || status == NVDP_ERR_ARGUMENT, "byte %zu: %s", i,
                   nvdp_status_name(status));
         bytes[i] ^= 1;
     }
-    for (size_t cut = 0; cut < size; cut += 11) {
-        support_write(book.path, bytes, cut);
-        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK,
-                     "%zu bytes: %s", cut, nvdp_context_error(book.ctx));
-        cr_assert_eq(nvdp__ledger_count(ledger), cut >= (size_t)first.st_size);
-        nvdp__ledger_close(ledger);
+    for (size_t cut = 0; cut < size; cut += cut < 301 ? 1 : 11)
+        for (int add = 0; add < 2; add++)
+            cr_assert_eq(opened(&book, add, cut, bytes, mark, state), NVDP_ERR_STATE, "%zu bytes",
+                         cut);
+    /* an older copy of the whole file, with its own head; then with its own state */
+    for (int add = 0; add < 2; add++) {
+        refused(&book, NVDP_ERR_STATE, opened(&book, add, one, first, mark, state),
+                "an older copy of the ledger, or another one, is in its place");
+        cr_assert_eq(opened(&book, add, one, first, mark, state_one), NVDP_OK);
     }
-    support_write(book.path, bytes, size - 1);
-    struct nvdp__spent spent = added(&book, 1, (int32_t[]){1}, 5, 1, any);
-    cr_assert_eq(spent.samples, 6); /* the incomplete record is ignored */
+    /* a state that lags is that of a death; a missing one, a changed one and another one are not */
+    cr_assert_eq(opened(&book, 0, size, bytes, mark, state_one), NVDP_OK);
+    refused(&book, NVDP_ERR_STATE, opened(&book, 0, size, bytes, 0, NULL), "found none; put it");
+    cr_assert_eq(opened(&book, 0, size, bytes, 0, ""), NVDP_OK);
+    state[60] ^= 1;
+    refused(&book, NVDP_ERR_STATE, opened(&book, 0, size, bytes, mark, state), "it was changed");
+    state[60] ^= 1;
+    state[30] ^= 1;
+    refused(&book, NVDP_ERR_STATE, opened(&book, 0, size, bytes, mark, state), "another ledger");
     free(bytes);
+    free(first);
+    free(state);
+    free(state_one);
+    nvdp_context_free(book.ctx);
+}
+
+/* A writer that dies leaves an incomplete record, or one record more than the head counts; not two. */
+Test(ledger, takes_what_a_death_leaves) {
+    const struct book book = book_open();
+    enum { HEAD = 120 };
+    char *head[4], *state[4], *all = NULL;
+    size_t size[4];
+    for (size_t r = 0; r < 4; r++) {
+        struct nvdp__ledger *ledger = NULL;
+        struct nvdp__spent spent;
+        struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = 1};
+        const nvdp__text_hash hash = {1};
+        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+        nvdp__ledger_set_names(ledger, &(struct nvdp__ledger_names){.word_mu = 1});
+        if (r > 0) cr_assert_eq(nvdp__ledger_add(ledger, &release, &hash, 9, &spent), NVDP_OK);
+        nvdp__ledger_close(ledger);
+        free(all);
+        all = support_read(book.path);
+        head[r] = memcpy(malloc(HEAD), all, HEAD);
+        state[r] = support_read(book.state);
+        size[r] = size_of(book.path);
+    }
+    const size_t mark = size_of(book.state);
+    for (size_t r = 0; r < 3; r++) {
+        memcpy(all, head[r], HEAD);
+        for (size_t end = size[r]; end <= size[3]; end += 7) {
+            const size_t two = size[nvdp__min(r + 2, (size_t)3)];
+            const nvdp_status status = opened(&book, end % 2, end, all, mark, state[r]);
+            cr_assert_eq(status, r < 2 && end >= two - 408 ? NVDP_ERR_STATE : NVDP_OK,
+                         "%zu counted, %zu of %zu bytes: %s", r, end, size[3],
+                         nvdp_context_error(book.ctx));
+        }
+    }
+    /* the next writer counts it, and drops what is incomplete */
+    memcpy(all, head[1], HEAD);
+    support_write(book.path, all, size[2] + 5);
+    support_write(book.state, state[1], mark);
+    cr_assert_eq(added(&book, 1, (int32_t[]){1}, 5, 1, any).samples, 5);
+    struct nvdp__ledger *ledger = NULL;
+    cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK, "%s",
+                 nvdp_context_error(book.ctx));
+    cr_assert_eq(nvdp__ledger_count(ledger), 3);
+    nvdp__ledger_close(ledger);
+    for (size_t r = 0; r < 4; r++) {
+        free(head[r]);
+        free(state[r]);
+    }
+    free(all);
+    nvdp_context_free(book.ctx);
+}
+
+/* A ledger that is gone is refused by everybody who finds its key or its state; a death at the beginning is not. */
+Test(ledger, is_missed) {
+    const struct book book = book_open();
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    added(&book, 1, (int32_t[]){1}, 1, 1, any);
+    char *state = support_read(book.state);
+    const size_t mark = size_of(book.state);
+    cr_assert_eq(unlink(book.path), 0);
+    for (int key = 1; key >= 0; key--) {
+        if (!key) cr_assert_eq(unlink(book.key), 0);
+        struct nvdp__spent spent;
+        refused(&book, NVDP_ERR_STATE, add(&book, 1, (int32_t[]){1}, 1, 1, any, &spent),
+                "expected the ledger of the key");
+        refused(&book, NVDP_ERR_STATE, nvdp_ledger_summarize(book.ctx, book.path, NULL, &found),
+                "expected the ledger of the key");
+        refused(&book, NVDP_ERR_STATE, opened(&book, 1, 7, "nvdp le", mark, state), "was cut");
+        cr_assert_eq(unlink(book.path), 0);
+    }
+    forget(&book);
+    support_write(book.path, "nvdp le", 7); /* of a writer that died before the state */
+    added(&book, 1, (int32_t[]){1}, 1, 1, any);
+    free(state);
+    nvdp_context_free(book.ctx);
+}
+
+/* A ledger elsewhere, with its key and state: the run remembers it, too. */
+Test(ledger, is_remembered_by_its_run) {
+    const struct book book = book_open();
+    struct nvdp__ledger *ledger = NULL;
+    const char *run = support_keep(strdup(support_scratch_path("run")));
+    char *bytes[2], *state[2];
+    size_t size[2];
+    cr_assert_eq(nvdp__make_directory(book.ctx, run), NVDP_OK);
+    for (size_t r = 0; r < 2; r++) {
+        struct nvdp__spent spent;
+        struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = 1};
+        const nvdp__text_hash hash = {1};
+        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+        cr_assert_eq(nvdp__ledger_of_run(ledger, run), NVDP_OK);
+        cr_assert_eq(nvdp__ledger_add(ledger, &release, &hash, 9, &spent), NVDP_OK);
+        nvdp__ledger_close(ledger);
+        bytes[r] = support_read(book.path);
+        state[r] = support_read(book.state);
+        size[r] = size_of(book.path);
+    }
+    for (size_t r = 0; r < 2; r++) {
+        support_write(book.path, bytes[r], size[r]);
+        support_write(book.state, state[r], size_of(book.state));
+        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, NULL, &ledger), NVDP_OK);
+        if (r == 0)
+            refused(&book, NVDP_ERR_STATE, nvdp__ledger_of_run(ledger, run), "/run/ledgers.state");
+        else
+            cr_assert_eq(nvdp__ledger_of_run(ledger, run), NVDP_OK);
+        nvdp__ledger_close(ledger);
+        free(bytes[r]);
+        free(state[r]);
+    }
     nvdp_context_free(book.ctx);
 }
 
@@ -393,7 +550,8 @@ Test(ledger, survives_failing_allocations) {
     uint64_t records = 0;
     for (uint64_t k = 1;; k++) {
         nvdp__fail_allocation(book.ctx, k);
-        nvdp_status status = add(&book, 2, (int32_t[]){1, 2}, 1, 1, any, &spent);
+        nvdp__ledger_code code;
+        nvdp_status status = reserve(&book, 2, (int32_t[]){1, 2}, 1, 1, any, 9, false, &spent, code);
         nvdp__fail_allocation(book.ctx, 0);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY);
@@ -404,20 +562,9 @@ Test(ledger, survives_failing_allocations) {
     nvdp_context_free(book.ctx);
 }
 
-/* Makes the locking of files fail in this process, as on a file system without locks. */
+/* Makes the locking of files fail, as on a file system without locks. */
 static void lose_locks(void) {
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-        cr_skip_test("no filters of system calls here");
+    support_lose(SYS_fcntl, 1, F_OFD_SETLK, ENOLCK);
 }
 
 /* The message must not claim that another process has held the lock for a minute. */
@@ -577,10 +724,9 @@ Test(ledger, exports_are_counted_and_verified) {
     support_set(ctx, bench.config, "overwrite", "true");
     refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "d.h5", NULL),
             "found none. Restore it from a copy, or name it with --ledger. A new ledger forgets "
-            "all that was shared: to begin one, remove this key, or name another one with "
-            "--ledger-key");
+            "all that was shared: to begin one, remove this key and ");
     cr_assert_not(nvdp__exists(bench.book.path));
-    cr_assert_eq(unlink(bench.book.key), 0);
+    forget(&bench.book);
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 1, NVDP_VERDICT_NO, NVDP_VERDICT_NO);
 
@@ -612,6 +758,7 @@ Test(ledger, lists_only_the_files_that_it_counts) {
     cr_assert_eq(nvdp__read_file(ctx, bench.book.path, 1 << 20, &after, &more), NVDP_OK);
     for (int old = 0; old < 2; old++) {
         if (old) support_write(bench.book.path, before, size);
+        if (old) support_write(bench.book.state, "", 0); /* the owner accepts the older copy */
         const enum nvdp_verdict there = old ? NVDP_VERDICT_NO : NVDP_VERDICT_YES;
         verdicts(&bench, "folder/a.h5", 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
         verdicts(&bench, "folder/b.h5", 2, there, NVDP_VERDICT_YES);
@@ -698,7 +845,7 @@ Test(ledger, exports_count_the_distance_of_the_weights) {
     support_set(ctx, bench.config, "samples", "8");
     cr_assert_eq(export_to(&bench, "eight.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     cr_assert_not(result.useful);
-    cr_assert_eq(unlink(bench.book.path) + unlink(bench.book.key), 0);
+    forget(&bench.book);
     support_set(ctx, bench.config, "samples", "1");
     for (size_t count = 1; count <= 8; count++) {
         char name[16];
@@ -838,6 +985,7 @@ static void rest(double seconds) {
 static pid_t begin(struct bench *bench, const char *name) {
     pid_t pid = fork();
     cr_assert_geq(pid, 0);
+    if (pid == 0) support_lose_unnamed(); /* its incomplete file can be seen */
     if (pid == 0) _exit(export_to(bench, name, NULL) == NVDP_OK ? 0 : 1);
     return pid;
 }
@@ -860,8 +1008,7 @@ Test(ledger, no_death_hides_a_sample) {
         char name[32], second[32];
         snprintf(name, sizeof name, "killed%d.", life);
         snprintf(second, sizeof second, "again%d.", life);
-        (void)!unlink(bench.book.path);
-        (void)!unlink(bench.book.key);
+        forget(&bench.book);
         support_set(ctx, bench.config, "samples", samples);
         pid_t pid = begin(&bench, name);
         if (life % 2 == 0)
@@ -896,4 +1043,202 @@ Test(ledger, no_death_hides_a_sample) {
               kills, with_values, whole);
     cr_expect_gt(with_values, 0);
     bench_close(&bench);
+}
+
+/* --- the end of a release --- */
+
+/* Cancels from the n-th question on. */
+static bool cancel_at(void *user) {
+    int *left = user;
+    return --*left < 0;
+}
+
+static size_t records_of(const struct bench *bench) {
+    struct nvdp__ledger *ledger = NULL;
+    const nvdp_status status =
+        nvdp__ledger_open(bench->book.ctx, bench->book.path, bench->book.key, NULL, &ledger);
+    cr_assert_eq(status, NVDP_OK, "%s", nvdp_context_error(bench->book.ctx));
+    const size_t count = nvdp__ledger_count(ledger);
+    nvdp__ledger_close(ledger);
+    return count;
+}
+
+/* An export that is interrupted while it draws spends nothing and leaves nothing, in every format.  With a named file it is
+ * counted, and the message says why, what it costs, and never that a file was shared. */
+Test(ledger, an_interrupted_export_is_returned) {
+    static const char *const names[] = {"int.h5", "int.safetensors", "int.parquet"};
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    support_set(ctx, bench.config, "batch", "4");
+    for (size_t f = 0; f < 3; f++) {
+        forget(&bench.book);
+        for (int questions = 1; questions <= 9; questions += 4) {
+            int left = questions; /* in the first, in a later batch */
+            nvdp_context_set_cancel(ctx, cancel_at, &left);
+            const nvdp_status status = export_to(&bench, names[f], NULL);
+            nvdp_context_set_cancel(ctx, NULL, NULL);
+            refused(&bench.book, NVDP_ERR_CANCELLED, status,
+                    "export: cancelled. Nothing was shared, and the ledger does not count this "
+                    "export");
+            cr_assert_eq(largest("int."), 0, "%s: something was left", names[f]);
+            cr_assert_eq(records_of(&bench), 0);
+        }
+        cr_assert_eq(export_to(&bench, names[f], NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(records_of(&bench), 1);
+        verdicts(&bench, names[f], 2, NVDP_VERDICT_YES, NVDP_VERDICT_YES);
+        cr_assert_eq(unlink(support_scratch_path(names[f])), 0);
+    }
+    bench_close(&bench);
+}
+
+Test(ledger, an_interrupted_export_counts_if_its_file_had_a_name) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    int left = 5;
+    support_lose_unnamed();
+    support_set(ctx, bench.config, "batch", "4");
+    nvdp_context_set_cancel(ctx, cancel_at, &left);
+    const nvdp_status status = export_to(&bench, "int2.h5", NULL);
+    nvdp_context_set_cancel(ctx, NULL, NULL);
+    cr_assert_eq(status, NVDP_ERR_CANCELLED);
+    support_contains(nvdp_context_error(ctx),
+                     "export: cancelled. The ledger counts this export, because its incomplete "
+                     "file had a name, and could be read");
+    cr_assert_eq(records_of(&bench), 1);
+    refused(&bench.book, NVDP_ERR_STATE, export_to(&bench, "b.h5", NULL),
+            "40 of its 40 texts were counted before, for ");
+    support_contains(nvdp_context_error(ctx), "/int2.h5 (unfinished); together, all samples of a "
+                                              "text would have epsilon 6.573 at delta 1e-05. "
+                                              "Nothing was drawn; --budget-samples 2 allows");
+    support_lacks(nvdp_context_error(ctx), "shared before");
+    support_set(ctx, bench.config, "budget-samples", "2");
+    cr_assert_eq(export_to(&bench, "b.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    bench_close(&bench);
+}
+
+/* A full disk is found before anything is counted. */
+Test(ledger, a_full_disk_counts_nothing) {
+    struct bench bench = bench_open();
+    struct nvdp_context *ctx = bench.book.ctx;
+    support_set(ctx, bench.config, "samples", "5000");
+    support_set(ctx, bench.config, "budget-samples", "5000");
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){1 << 20, RLIM_INFINITY}), 0);
+    refused(&bench.book, NVDP_ERR_IO, export_to(&bench, "full.h5", NULL), "cannot write");
+    cr_assert_eq(records_of(&bench), 0);
+    support_set(ctx, bench.config, "samples", "1");
+    cr_assert_eq(export_to(&bench, "full.h5", NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
+    bench_close(&bench);
+}
+
+/* A returned release does not count, but stays in the file.  A release ends once. */
+Test(ledger, a_returned_release_does_not_count) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    nvdp__ledger_code one, two;
+    struct nvdp_ledger_summary found = NVDP_RESULT(struct nvdp_ledger_summary);
+    const int32_t word[] = {1};
+    cr_assert_eq(reserve(&book, 1, word, 1, 1, any, 9, false, &spent, one), NVDP_OK);
+    cr_assert_eq(reserve(&book, 1, word, 1, 2, any, 9, false, &spent, two), NVDP_OK);
+    const size_t before = size_of(book.path);
+    cr_assert_eq(nvdp__ledger_settle(book.ctx, book.path, book.key, "words", one, false), NVDP_OK);
+    cr_assert_gt(size_of(book.path), before);
+    for (int published = 0; published < 2; published++)
+        refused(&book, NVDP_ERR_STATE,
+                nvdp__ledger_settle(book.ctx, book.path, book.key, "words", one, published),
+                "the record of this export, found none");
+    cr_assert_eq(nvdp__ledger_settle(book.ctx, book.path, book.key, "words", two, true), NVDP_OK);
+    refused(&book, NVDP_ERR_STATE,
+            nvdp__ledger_settle(book.ctx, book.path, book.key, "words", two, false),
+            "the record of this export, found none");
+    cr_assert_eq(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found), NVDP_OK);
+    cr_assert_eq(found.releases, 1);
+    cr_assert_float_eq(found.epsilon, nvdp_gdp_epsilon(2, 1e-5), 1e-12);
+    nvdp_context_free(book.ctx);
+}
+
+/* --- a budget as a filter --- */
+
+static double normal_tail(double x) {
+    return erfc(x / sqrt(2)) / 2;
+}
+
+/* Exports of epsilon 8 each go on until the loss exceeds the epsilon that the ledger prints, at most ten.  The stop
+ * depends on samples: the printed epsilon holds with delta 5.8e-5, not 1e-5.  The budget's epsilon keeps its delta. */
+Test(ledger, a_stopped_sum_breaks_its_delta_and_a_budget_keeps_it) {
+    enum { EXPORTS = 10, CELLS = 2001 };
+    const double mu = nvdp_gdp_mu(8, 1e-5), width = 12 * mu * sqrt(EXPORTS);
+    static double now[CELLS], next[CELLS];
+    const double step = 2 * width / (CELLS - 1);
+    double printed = 0, kept = 0;
+    const double total = nvdp_gdp_epsilon(mu * sqrt(EXPORTS), 1e-5);
+    /* The loss is a sum of N(mu^2/2, mu^2); delta at a stop of loss l is 1 - exp(e - l).  now[]: masses of losses that go
+     * on, by the density of the sum, cell by cell. */
+    memset(now, 0, sizeof now);
+    for (int k = 1; k <= EXPORTS; k++) {
+        const double epsilon = nvdp_gdp_epsilon(mu * sqrt(k), 1e-5);
+        memset(next, 0, sizeof next);
+        for (int j = 0; j < CELLS; j++) {
+            const double to = -width + j * step;
+            double mass = 0;
+            if (k == 1) {
+                const double z = (to - mu * mu / 2) / mu;
+                mass = (normal_tail(z - step / mu / 2) - normal_tail(z + step / mu / 2));
+            } else
+                for (int i = 0; i < CELLS; i++) {
+                    if (now[i] == 0) continue;
+                    const double z = (to - (-width + i * step) - mu * mu / 2) / mu;
+                    if (fabs(z) < 8) mass += now[i] * exp(-z * z / 2) / sqrt(2 * M_PI) * step / mu;
+                }
+            if (to > epsilon)
+                printed += mass * -expm1(epsilon - to);
+            else
+                next[j] = mass;
+            if (k == EXPORTS || to > epsilon) kept += mass * fmax(0, -expm1(total - to));
+        }
+        memcpy(now, next, sizeof now);
+    }
+    cr_expect_float_eq(printed, 5.85e-5, 2e-7, "%g", printed);
+    cr_expect_lt(kept, 1e-5, "%g", kept);
+}
+
+/* The ledger states the budget that was set with the first release and never raised, and refuses beyond it. */
+Test(ledger, states_a_budget_that_holds_whatever_releases_depend_on) {
+    static const struct {
+        double budget[3], mu[3], proven[3]; /* mu < 0: not Gaussian; proven < 0: refused */
+    } cases[] = {
+        {{20, 0, 0}, {1, 1, 1}, {20, 20, 20}},    {{20, 20, 4}, {1, .5, .01}, {20, 20, -1}},
+        {{20, 10, 0}, {1, .5, .5}, {20, 20, 20}}, /* lowered */
+        {{20, 30, 0}, {1, 1, 1}, {20, 0, 0}},     /* raised */
+        {{0, 20, 0}, {1, 1, 1}, {0, 0, 0}},       /* late */
+        {{20, 0, 0}, {1, -1, 1}, {20, -1, 20}},   /* the filter is of Gaussian releases */
+        {{20, 21, 0}, {1, -1, 1}, {20, 0, 0}},    {{20, 0, 0}, {-1, -1, -1}, {20, 20, 20}},
+        {{20, 0, 0}, {-1, 1, 4}, {20, 20, -1}},
+    };
+    struct nvdp_context *ctx = support_context();
+    const nvdp__text_hash hash = {1};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        struct book book = book_open();
+        nvdp_context_free(book.ctx);
+        book.ctx = ctx;
+        for (size_t r = 0; r < 3; r++) {
+            struct nvdp__ledger *ledger = NULL;
+            struct nvdp__spent spent;
+            const double mu = cases[c].mu[r], proven = cases[c].proven[r];
+            struct nvdp__ledger_release release = {.texts = 1,
+                                                   .samples = 1,
+                                                   .budget = {9, cases[c].budget[r]},
+                                                   .mu = mu > 0 ? mu : INFINITY};
+            for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
+                release.divergence[k] = nvdp__ledger_orders[k] * mu * mu / 2;
+            cr_assert_eq(nvdp__ledger_open(ctx, book.path, book.key, "words", &ledger), NVDP_OK);
+            const nvdp_status status = nvdp__ledger_add(ledger, &release, &hash, 9, &spent);
+            nvdp__ledger_close(ledger);
+            cr_assert_eq(status, proven < 0 ? NVDP_ERR_STATE : NVDP_OK, "case %zu, release %zu: %s",
+                         c, r, nvdp_context_error(ctx));
+            if (proven >= 0) cr_expect_eq(spent.proven, proven, "case %zu, release %zu", c, r);
+        }
+        forget(&book);
+    }
+    nvdp_context_free(ctx);
 }

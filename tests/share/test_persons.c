@@ -88,6 +88,7 @@ Test(persons, compose_over_texts_and_releases) {
         char words[MAX_TEXTS] = "", persons[MAX_TEXTS] = "";
         unlink(book.path);
         unlink(book.key);
+        unlink(support_scratch_path("ledger.state"));
         for (size_t i = 0; i < n; i++) {
             words[i] = (char)('a' + i);
             persons[i] = 'P';
@@ -223,17 +224,26 @@ Test(persons, receivers_count_alone_and_together) {
     nvdp_context_free(book.ctx);
 }
 
-/* A file that ends anywhere counts whole records; a record whose names are cut off counts without them. */
-Test(persons, every_cut_keeps_the_samples) {
+/* A writer dies anywhere before it wrote the head: whole records count, and a record whose names are cut off counts
+ * without them. */
+Test(persons, every_death_keeps_the_samples) {
+    enum { HEAD = 120 };
     const struct book book = book_open();
-    struct stat one, two;
+    const char *place = support_keep(strdup(support_scratch_path("ledger.state")));
+    struct stat one, two, mark;
     added(&book, (struct release){"ab", "PP", .mu = 1});
-    cr_assert_eq(stat(book.path, &one), 0);
+    cr_assert_eq(stat(book.path, &one) + stat(place, &mark), 0);
+    char *head = support_read(book.path), *state = support_read(place);
     added(&book, (struct release){"ac", "PP", .mu = 1});
     cr_assert_eq(stat(book.path, &two), 0);
     char *bytes = support_read(book.path);
     for (off_t cut = one.st_size; cut < two.st_size; cut += 7) {
-        support_write(book.path, bytes, (size_t)cut);
+        char written[1 << 13];
+        cr_assert_lt(two.st_size, sizeof written);
+        memcpy(written, bytes, (size_t)cut);
+        memcpy(written, head, HEAD);
+        support_write(book.path, written, (size_t)cut);
+        support_write(place, state, (size_t)mark.st_size);
         const struct nvdp__spent spent = added(&book, (struct release){"a", "P", .mu = 1});
         cr_expect(spent.person_samples == 3 || spent.person_samples == 4, "%d", (int)cut);
         cr_expect_eq(spent.person_texts, 2);
@@ -247,6 +257,8 @@ Test(persons, every_cut_keeps_the_samples) {
         bytes[i] ^= 1;
     }
     free(bytes);
+    free(head);
+    free(state);
     nvdp_context_free(book.ctx);
 }
 

@@ -6,13 +6,19 @@
 #include "tensor/bf16.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -228,4 +234,25 @@ void *support_keep(void *memory) {
     const size_t at = __atomic_fetch_add(&count, 1, __ATOMIC_RELAXED);
     cr_assert_lt(at, sizeof kept / sizeof *kept);
     return kept[at] = memory;
+}
+
+void support_lose(int call, int argument, unsigned bits, int error) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                 (unsigned)offsetof(struct seccomp_data, args) + 8 * (unsigned)argument),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, bits),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, bits, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        cr_skip_test("no filters of system calls here");
+}
+
+void support_lose_unnamed(void) {
+    support_lose(SYS_openat, 2, O_TMPFILE, EOPNOTSUPP);
 }

@@ -61,6 +61,11 @@ size_t support_repeats(const char *variable, size_t usual);
 /* Returns a seed of random repetitions: the time if the environment variable is set, else 1. */
 unsigned support_seed(const char *variable);
 
+/* Makes a system call fail with `error` in this process from now on, if the argument has all of these bits. */
+void support_lose(int call, int argument, unsigned bits, int error);
+/* Takes files without a name (O_TMPFILE) away, as on a file system that lacks them. */
+void support_lose_unnamed(void);
+
 /* Returns |got - want| / max(|want|, floor). */
 double support_relative(double got, double want, double floor);
 /* Returns norm(got - want) / norm(want) over n items; norm(got) if want is zero. */

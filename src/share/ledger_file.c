@@ -1,0 +1,557 @@
+/* Reads, locks and writes the file of a ledger.  Read ledger_file.h first.  The order: kinds and MACs, the key, reading,
+ * writing, opening. */
+#include "share/ledger_file.h"
+
+#include "base/file.h"
+#include "share/sign.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    KEY = NVDP__LEDGER_SUBKEY,
+    MAC = NVDP__LEDGER_MAC,
+    HASH = NVDP__LEDGER_HASH,
+    WAIT_MS = 50,
+    MAX_WAITS = 1200
+};
+#define FAIL NVDP__LEDGER_FAIL
+static const char key_words[] = "nvdp-ledger-key/1 ";
+
+/* --- kinds and MACs --- */
+
+enum { FIRST, WITH_NAMES, PRESENT, KINDS }; /* ledger/1, ledger/2, ledger/3 */
+static const struct {
+    char name[sizeof((struct nvdp__ledger_head *)NULL)->kind];
+    size_t head, release; /* their sizes in the file */
+} kinds[KINDS] = {
+    {"nvdp ledger/1\n", offsetof(struct nvdp__ledger_head, frames) + MAC,
+     offsetof(struct nvdp__ledger_release, file)},
+    {"nvdp ledger/2\n", offsetof(struct nvdp__ledger_head, frames) + MAC,
+     offsetof(struct nvdp__ledger_release, type)},
+    {"nvdp ledger/3\n", sizeof(struct nvdp__ledger_head), sizeof(struct nvdp__ledger_release)}};
+
+_Static_assert(sizeof(struct nvdp__ledger_release) ==
+                       32 + 8 * (3 + 2 + 1 + NVDP__LEDGER_ORDERS) + NVDP__LEDGER_FILE + 8 &&
+                   sizeof(struct nvdp__ledger_head) == 16 + 3 * 32 + 8 &&
+                   __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "unchanged records");
+
+static nvdp_status io_error(const struct nvdp__ledger *ledger, const char *what) {
+    return nvdp__fail_errno(ledger->ctx, errno, "%s: cannot %s", ledger->path, what);
+}
+
+void nvdp__ledger_mac(const struct nvdp__ledger *ledger, const unsigned char *before, size_t size,
+                      const void *bytes, unsigned char mac[MAC]) {
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, ledger->key + KEY, KEY, MAC);
+    crypto_generichash_update(&state, before, MAC);
+    crypto_generichash_update(&state, bytes, size);
+    crypto_generichash_final(&state, mac, MAC);
+    sodium_memzero(&state, sizeof state);
+}
+
+static void start_mac(const struct nvdp__ledger *ledger, const char *kind,
+                      const unsigned char *tokens, unsigned char mac[MAC]) {
+    static const unsigned char nothing[MAC] = {0};
+    struct nvdp__ledger_head start;
+    memcpy(start.kind, kind, sizeof start.kind);
+    memcpy(start.tokens, tokens, sizeof start.tokens);
+    nvdp__ledger_mac(ledger, nothing, offsetof(struct nvdp__ledger_head, frames), &start, mac);
+}
+
+/* The MAC of the numbers in a head of the present kind. */
+static void head_mac(const struct nvdp__ledger *ledger, const struct nvdp__ledger_head *head,
+                     unsigned char mac[MAC]) {
+    nvdp__ledger_mac(ledger, ledger->id, sizeof head->frames + MAC, &head->frames, mac);
+}
+
+/* Returns the record that begins at `at`. */
+static struct nvdp__ledger_record record_at(const struct nvdp__ledger *ledger, size_t at) {
+    const struct nvdp__ledger_release *release = (const void *)(ledger->bytes + at);
+    const void *text = ledger->bytes + at + kinds[ledger->kind].release + MAC;
+    return (struct nvdp__ledger_record){
+        .release = release, .text = text, .file = ledger->kind == FIRST ? "" : release->file};
+}
+
+const unsigned char *nvdp__ledger_code_at(const struct nvdp__ledger *ledger, size_t frames) {
+    if (frames == 0)
+        return ledger->kind == PRESENT ? ledger->id : ledger->bytes + kinds[0].head - MAC;
+    const struct nvdp__ledger_record record = record_at(ledger, ledger->frame[frames - 1].at);
+    return (const unsigned char *)(record.text + record.release->texts);
+}
+
+/* --- the key --- */
+
+static void derive(struct nvdp__ledger *ledger, const unsigned char owners[NVDP__KEY]) {
+    for (unsigned i = 0; i < 2; i++)
+        crypto_kdf_derive_from_key(ledger->key + (size_t)i * KEY, KEY, i + 1, "nvdpledg", owners);
+}
+
+static nvdp_status read_key(struct nvdp__ledger *ledger, const char *path) {
+    unsigned char owners[NVDP__KEY] = {0};
+    if (!nvdp__exists(path))
+        return FAIL(ledger, IO,
+                    "expected the ledger's key at %s, found none; the texts cannot be recognized "
+                    "without it; name the key with {ledger-key}",
+                    path);
+    NVDP_RETURN_IF_FAILED(nvdp__secret_read(ledger->ctx, path, key_words, owners));
+    derive(ledger, owners);
+    sodium_memzero(owners, sizeof owners);
+    return NVDP_OK;
+}
+
+/* --- reading --- */
+
+/* Reads the whole file. */
+static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
+    struct stat info;
+    if (fstat(ledger->fd, &info) != 0) return io_error(ledger, "read");
+    if (!S_ISREG(info.st_mode))
+        return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "regular file");
+    ledger->size = (size_t)info.st_size;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, ledger->bytes, ledger->size));
+    for (size_t have = 0; have < ledger->size;) {
+        ssize_t got = pread(ledger->fd, ledger->bytes + have, ledger->size - have, (off_t)have);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return io_error(ledger, "read");
+        if (got == 0) ledger->size = have;
+        have += (size_t)got;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status refuse_cut(const struct nvdp__ledger *ledger, uint64_t expected, size_t found) {
+    return FAIL(ledger, STATE,
+                "expected %" PRIu64 " records, found %zu: the ledger was cut, or part of it was "
+                "replaced by an older copy; restore it from a copy",
+                expected, found);
+}
+
+/* Reads the frame behind the whole ones.  Uses nothing of a frame before its MAC is verified.  *more is false at the end, and
+ * before a frame that was cut. */
+static nvdp_status read_frame(struct nvdp__ledger *ledger, bool *more) {
+    const size_t release = kinds[ledger->kind].release, left = ledger->size - ledger->whole;
+    const unsigned char *at = ledger->bytes + ledger->whole;
+    unsigned char mac[MAC];
+    size_t size = 0;
+    *more = left >= release + MAC;
+    if (!*more) return NVDP_OK;
+    const struct nvdp__ledger_record record = record_at(ledger, ledger->whole);
+    nvdp__ledger_mac(ledger, ledger->mac, release, at, mac);
+    bool right = sodium_memcmp(mac, at + release, MAC) == 0;
+    *more = !right || (nvdp__mul((size_t)record.release->texts, HASH, &size) &&
+                       left - release - MAC >= MAC && left - release - 2 * (size_t)MAC >= size);
+    if (!*more) return NVDP_OK;
+    const unsigned char *code = at + release + MAC + size;
+    if (right) nvdp__ledger_mac(ledger, mac, size, record.text, ledger->mac);
+    if (!right || sodium_memcmp(ledger->mac, code, MAC) != 0)
+        return FAIL(ledger, INPUT,
+                    "expected unchanged records, but record %zu, at byte %zu, was changed; "
+                    "restore the ledger from a copy",
+                    ledger->frames + 1, ledger->whole);
+    struct place place = {.at = ledger->whole,
+                          .type = ledger->kind == PRESENT ? record.release->type
+                                                          : (uint64_t)NVDP__LEDGER_OLD};
+    NVDP_RETURN_IF_FAILED(nvdp__reserve(ledger->ctx, &ledger->frame, &ledger->frame_capacity,
+                                        ledger->frames + 1, sizeof *ledger->frame));
+    NVDP_RETURN_IF_FAILED(nvdp__ledger_take(ledger, &record, &place.type, code));
+    ledger->frame[ledger->frames++] = place;
+    ledger->whole += release + 2 * (size_t)MAC + size;
+    return NVDP_OK;
+}
+
+/* Reads all frames.  Those that the head counts must be there.  Behind them may be one record, with its names: its
+ * writer died before it wrote the head. */
+static nvdp_status read_frames(struct nvdp__ledger *ledger) {
+    const bool counted = ledger->kind == PRESENT;
+    uint64_t beyond = 0;
+    for (bool more = true; more;) {
+        if (counted && ledger->frames == ledger->head.frames &&
+            memcmp(ledger->mac, ledger->head.last, MAC) != 0)
+            return refuse_cut(ledger, ledger->head.frames, ledger->frames);
+        NVDP_RETURN_IF_FAILED(read_frame(ledger, &more));
+        if (more && counted && ledger->frames > ledger->head.frames)
+            beyond += !nvdp__ledger_is_part(ledger->frame[ledger->frames - 1].type);
+        if (beyond > 1) return refuse_cut(ledger, ledger->head.frames, ledger->frames);
+    }
+    if (counted && ledger->frames < ledger->head.frames)
+        return refuse_cut(ledger, ledger->head.frames, ledger->frames);
+    return NVDP_OK;
+}
+
+static nvdp_status read_head(struct nvdp__ledger *ledger, const unsigned char *tokens) {
+    unsigned char mac[MAC];
+    struct nvdp__ledger_head *head = &ledger->head;
+    const size_t size = kinds[ledger->kind].head;
+    memcpy(head, ledger->bytes, size);
+    start_mac(ledger, kinds[PRESENT].name, head->tokens, ledger->id);
+    if (ledger->kind == PRESENT)
+        head_mac(ledger, head, mac);
+    else
+        start_mac(ledger, head->kind, head->tokens, mac);
+    if (sodium_memcmp(mac, ledger->bytes + size - MAC, MAC) != 0)
+        return FAIL(ledger, INPUT,
+                    "expected the ledger that belongs to the given %s, found another ledger",
+                    "key");
+    if (tokens != NULL && sodium_memcmp(tokens, head->tokens, MAC) != 0)
+        return FAIL(
+            ledger, ARGUMENT,
+            "expected a model with the same %s, by which this ledger recognizes texts "
+            "(to it, method word reads with another tokenizer), found another one; a separate "
+            "ledger, {ledger} FILE, does not count the samples of this one",
+            "tokenizer and maximum length");
+    memcpy(ledger->mac, ledger->kind == PRESENT ? ledger->id : mac, MAC);
+    ledger->whole = size;
+    return NVDP_OK;
+}
+
+/* Finds the kind from the first bytes, even if a killed writer left few of them.  Returns false for other files. */
+static bool is_ledger(struct nvdp__ledger *ledger) {
+    const size_t size = nvdp__min(ledger->size, sizeof kinds[0].name);
+    for (ledger->kind = KINDS; ledger->kind-- > 0;) {
+        if (memcmp(ledger->bytes, kinds[ledger->kind].name, size) == 0) return true;
+    }
+    return false;
+}
+
+/* Fails for a file that is no ledger.  nvdp.PrivateEncoder.save_pretrained() moves a ledger and leaves this mark. */
+static nvdp_status no_ledger(const struct nvdp__ledger *ledger) {
+    static const char moved[] = "nvdp ledger moved\n";
+    const size_t size = sizeof moved - 1;
+    if (ledger->size <= size || memcmp(ledger->bytes, moved, size) != 0)
+        return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "ledger");
+    const char *to = (const char *)ledger->bytes + size;
+    const char *end = memchr(to, '\n', ledger->size - size);
+    return FAIL(ledger, STATE,
+                "expected a ledger, but it was moved to the run %.*s, which alone releases these "
+                "texts; use that run",
+                (int)(end != NULL ? end - to : 0), to);
+}
+
+/* --- writing --- */
+
+static nvdp_status put_bytes(const struct nvdp__ledger *ledger, int fd, size_t at, size_t count,
+                             const void *bytes) {
+    const unsigned char *from = bytes;
+    while (count > 0) {
+        ssize_t put = pwrite(fd, from, count, (off_t)at);
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return io_error(ledger, "write");
+        from += put;
+        at += (size_t)put;
+        count -= (size_t)put;
+    }
+    return NVDP_OK;
+}
+
+static nvdp_status sync_file(const struct nvdp__ledger *ledger, int fd) {
+    return fsync(fd) == 0 ? NVDP_OK : io_error(ledger, "write");
+}
+
+static void set_head(struct nvdp__ledger *ledger, uint64_t frames, const unsigned char last[MAC]) {
+    ledger->head.frames = frames;
+    memcpy(ledger->head.last, last, MAC);
+    head_mac(ledger, &ledger->head, ledger->head.mac);
+}
+
+static nvdp_status write_head(const struct nvdp__ledger *ledger) {
+    NVDP_RETURN_IF_FAILED(put_bytes(ledger, ledger->fd, 0, sizeof ledger->head, &ledger->head));
+    return sync_file(ledger, ledger->fd);
+}
+
+/* Puts a frame of the present kind at `to`, and replaces the MAC before it by its own.  Returns the end. */
+static unsigned char *put_frame(const struct nvdp__ledger *ledger,
+                                const struct nvdp__ledger_frame *frame, size_t release,
+                                uint64_t type, unsigned char *to, unsigned char mac[MAC]) {
+    const size_t head = sizeof *frame->release, texts = (size_t)frame->release->texts * HASH;
+    memcpy(to, frame->release, release); /* the rest is zero */
+    memcpy(to + offsetof(struct nvdp__ledger_release, type), &type, sizeof type);
+    nvdp__ledger_mac(ledger, mac, head, to, to + head);
+    if (texts > 0) memcpy(to + head + MAC, frame->text, texts);
+    nvdp__ledger_mac(ledger, to + head, texts, to + head + MAC, mac);
+    memcpy(to + head + MAC + texts, mac, MAC);
+    return to + head + 2 * (size_t)MAC + texts;
+}
+
+static size_t frame_size(const struct nvdp__ledger_release *release) {
+    return sizeof *release + 2 * (size_t)MAC + (size_t)release->texts * HASH;
+}
+
+/* Writes an older file again in the present kind, under its name and with a lock, in place of the open one. */
+static nvdp_status migrate(struct nvdp__ledger *ledger) {
+    nvdp_status status = NVDP_OK;
+    size_t size = sizeof ledger->head;
+    unsigned char *bytes = NULL, mac[MAC];
+    char *temporary = NULL;
+    int fd = -1;
+    for (size_t i = 0; i < ledger->frames; i++)
+        size += frame_size(record_at(ledger, ledger->frame[i].at).release);
+    bytes = nvdp__calloc(ledger->ctx, size, 1);
+    NVDP_TRY(NVDP__MADE(bytes));
+    unsigned char *to = bytes + sizeof ledger->head;
+    memcpy(mac, ledger->id, MAC);
+    for (size_t i = 0; i < ledger->frames; i++) {
+        const struct nvdp__ledger_record record = record_at(ledger, ledger->frame[i].at);
+        const struct nvdp__ledger_frame frame = {record.release, record.text};
+        to = put_frame(ledger, &frame, kinds[ledger->kind].release, ledger->frame[i].type, to, mac);
+    }
+    memcpy(ledger->head.kind, kinds[PRESENT].name, sizeof ledger->head.kind);
+    set_head(ledger, ledger->frames, mac);
+    memcpy(bytes, &ledger->head, sizeof ledger->head);
+    NVDP_TRY(nvdp__create_temporary(ledger->ctx, ledger->path, &temporary, &fd));
+    if (!nvdp__lock_whole(fd)) NVDP_TRY(io_error(ledger, "lock"));
+    NVDP_TRY(put_bytes(ledger, fd, 0, size, bytes));
+    NVDP_TRY(nvdp__publish(ledger->ctx, temporary, ledger->path, true));
+    close(ledger->fd);
+    ledger->fd = fd;
+    fd = -1;
+    ledger->whole = ledger->size = size;
+    ledger->kind = PRESENT;
+    memcpy(ledger->mac, mac, MAC);
+cleanup:
+    if (fd >= 0) close(fd);
+    free(temporary);
+    free(bytes);
+    return status;
+}
+
+/* True if the open file is at the ledger's path. */
+static bool is_in_place(const struct nvdp__ledger *ledger) {
+    struct stat opened, there;
+    return fstat(ledger->fd, &opened) == 0 && stat(ledger->path, &there) == 0 &&
+           opened.st_ino == there.st_ino && opened.st_dev == there.st_dev;
+}
+
+/* Fails if another file, or none, is at the ledger's path now, such as a copy that was put back: the next export would
+ * not find a record in this one. */
+static nvdp_status check_place(const struct nvdp__ledger *ledger) {
+    return is_in_place(ledger)
+               ? NVDP_OK
+               : FAIL(ledger, STATE,
+                      "expected the ledger that this export opened, found %s: it was replaced "
+                      "meanwhile. Nothing was drawn; export again",
+                      "another file or none");
+}
+
+nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
+                                const struct nvdp__ledger_frame *frame) {
+    nvdp_status status = NVDP_OK;
+    unsigned char *bytes = NULL, mac[MAC];
+    size_t size = 0;
+    if (ledger->size > ledger->whole)
+        nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
+                  "%s: removed an incomplete record; no samples were drawn for its release",
+                  ledger->path);
+    if (ledger->kind == PRESENT && ledger->size > ledger->whole &&
+        ftruncate(ledger->fd, (off_t)ledger->whole) != 0)
+        return io_error(ledger, "write");
+    if (ledger->kind != PRESENT) NVDP_RETURN_IF_FAILED(migrate(ledger));
+    const struct nvdp__ledger_head before = ledger->head;
+    for (size_t i = 0; i < count; i++)
+        size += frame_size(frame[i].release);
+    bytes = nvdp__calloc(ledger->ctx, size, 1);
+    if (bytes == NULL) return NVDP_ERR_MEMORY;
+    unsigned char *to = bytes;
+    memcpy(mac, ledger->mac, MAC);
+    for (size_t i = 0; i < count; i++) {
+        to = put_frame(ledger, &frame[i], sizeof *frame->release, frame[i].release->type, to, mac);
+        if (i == 0) memcpy(ledger->added, mac, MAC);
+    }
+    NVDP_TRY(put_bytes(ledger, ledger->fd, ledger->whole, size, bytes));
+    NVDP_TRY(sync_file(ledger, ledger->fd));
+    NVDP_TRY(check_place(ledger));
+    set_head(ledger, ledger->frames + count, mac);
+    NVDP_TRY(write_head(ledger));
+    NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->state));
+    NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->copy));
+cleanup:
+    if (status != NVDP_OK) { /* nothing was drawn for these records */
+        ledger->head = before;
+        (void)!(pwrite(ledger->fd, &before, sizeof before, 0) == (ssize_t)sizeof before &&
+                ftruncate(ledger->fd, (off_t)ledger->whole) == 0);
+    }
+    free(bytes);
+    return status;
+}
+
+/* Begins a file that has no records.  The state comes first, then the key, then the head: after a death between them
+ * the state remembers no record, and the next writer begins again. */
+static nvdp_status begin(struct nvdp__ledger *ledger, const char *tokens, const char *key) {
+    nvdp_status status = NVDP_OK;
+    unsigned char owners[NVDP__KEY];
+    const bool make = !nvdp__exists(key);
+    randombytes_buf(owners, sizeof owners);
+    if (make)
+        derive(ledger, owners);
+    else
+        NVDP_TRY(read_key(ledger, key));
+    memcpy(ledger->head.kind, kinds[PRESENT].name, sizeof ledger->head.kind);
+    crypto_generichash(ledger->head.tokens, MAC, (const unsigned char *)tokens, strlen(tokens),
+                       ledger->key, KEY);
+    start_mac(ledger, ledger->head.kind, ledger->head.tokens, ledger->id);
+    set_head(ledger, 0, ledger->id);
+    ledger->state.marks = 0; /* of an earlier attempt, under a key that no ledger has */
+    NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->state));
+    if (make) NVDP_TRY(nvdp__secret_write(ledger->ctx, key, key_words, owners));
+    NVDP_TRY(write_head(ledger));
+    nvdp__sync_directory(ledger->path);
+    memcpy(ledger->mac, ledger->id, MAC);
+    ledger->whole = ledger->size = sizeof ledger->head;
+    ledger->kind = PRESENT;
+cleanup:
+    sodium_memzero(owners, sizeof owners);
+    return status;
+}
+
+/* --- opening --- */
+
+/* Locks the file: for a writer alone, for readers together.  A reader goes on where files cannot be locked. */
+static bool lock(int fd, bool add) {
+    struct flock shared = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (add) return nvdp__lock_whole(fd);
+    return fcntl(fd, F_OFD_SETLK, &shared) == 0 ||
+           (errno != EAGAIN && errno != EACCES && errno != EINTR);
+}
+
+static nvdp_status wait_for_lock(struct nvdp__ledger *ledger, bool add, bool patient) {
+    for (int waits = 0; !lock(ledger->fd, add); waits++) {
+        if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+            return io_error(ledger, "lock"); /* for example, a file system without locks */
+        if (!patient && nvdp_context_cancelled(ledger->ctx))
+            return FAIL(ledger, CANCELLED, "%s", "cancelled");
+        if (waits == MAX_WAITS)
+            return FAIL(ledger, IO,
+                        "cannot lock the file, because another process has held it for %d seconds; "
+                        "try again later",
+                        MAX_WAITS * WAIT_MS / 1000);
+        nanosleep(&(struct timespec){.tv_nsec = WAIT_MS * 1000000L}, NULL);
+    }
+    return NVDP_OK;
+}
+
+/* Opens and locks the file, and opens it again if another one took its place meanwhile. */
+static nvdp_status open_file(struct nvdp__ledger *ledger, bool add, bool patient) {
+    const int flags = (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
+    do {
+        if (ledger->fd >= 0) close(ledger->fd);
+        if (nvdp__exists(ledger->path))
+            NVDP_RETURN_IF_FAILED(nvdp__check_regular(ledger->ctx, ledger->path));
+        ledger->fd = open(ledger->path, flags, S_IRUSR | S_IWUSR);
+        if (ledger->fd < 0) return io_error(ledger, add ? "write" : "read");
+        NVDP_RETURN_IF_FAILED(wait_for_lock(ledger, add, patient));
+    } while (!is_in_place(ledger));
+    return NVDP_OK;
+}
+
+bool nvdp__ledger_expected(struct nvdp_context *ctx, const char *path, const char *key) {
+    char *state = nvdp__ledger_state_path(ctx, key);
+    const bool expected =
+        nvdp__exists(path) || nvdp__exists(key) || (state != NULL && nvdp__exists(state));
+    free(state);
+    return expected;
+}
+
+static nvdp_status refuse_lost(const struct nvdp__ledger *ledger, const char *key) {
+    return FAIL(ledger, STATE,
+                "expected the ledger of the key %s, found none. Restore it from a copy, or "
+                "name it with {ledger}. A new ledger forgets all that was shared: to begin "
+                "one, remove this key and %s, or name another key with {ledger-key}",
+                key, ledger->state.path);
+}
+
+/* Fails for a file too short for a head, unless nothing can have been counted in it: a writer died that began it. */
+static nvdp_status check_begun(const struct nvdp__ledger *ledger, const char *key, bool add) {
+    const bool counted =
+        nvdp__ledger_state_counts(&ledger->state) || (!ledger->state.there && nvdp__exists(key));
+    if (counted)
+        return FAIL(
+            ledger, STATE,
+            "expected the ledger of the key %s, found %zu bytes: the ledger was cut. Restore "
+            "it from a copy. A new ledger forgets all that was shared: to begin one, remove "
+            "this file, the key and %s",
+            key, ledger->size, ledger->state.path);
+    return add ? NVDP_OK : no_ledger(ledger);
+}
+
+static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, const char *tokens,
+                               bool patient) {
+    unsigned char mark[MAC];
+    const bool add = tokens != NULL;
+    /* first the key and the state: a writer that begins a ledger creates its file first */
+    const bool there = nvdp__exists(key) || nvdp__exists(ledger->state.path);
+    if (there && !nvdp__exists(ledger->path)) return refuse_lost(ledger, key);
+    NVDP_RETURN_IF_FAILED(open_file(ledger, add, patient));
+    NVDP_RETURN_IF_FAILED(read_bytes(ledger));
+    if (!is_ledger(ledger)) return no_ledger(ledger);
+    NVDP_RETURN_IF_FAILED(nvdp__ledger_state_read(ledger->ctx, &ledger->state));
+    ledger->key = sodium_malloc(2 * (size_t)KEY);
+    if (ledger->key == NULL) return FAIL(ledger, MEMORY, "out of %s", "memory");
+    if (ledger->size < kinds[ledger->kind].head) {
+        NVDP_RETURN_IF_FAILED(check_begun(ledger, key, add));
+        return begin(ledger, tokens, key);
+    }
+    NVDP_RETURN_IF_FAILED(read_key(ledger, key));
+    if (add)
+        crypto_generichash(mark, sizeof mark, (const unsigned char *)tokens, strlen(tokens),
+                           ledger->key, KEY);
+    NVDP_RETURN_IF_FAILED(read_head(ledger, add ? mark : NULL));
+    NVDP_RETURN_IF_FAILED(read_frames(ledger));
+    return nvdp__ledger_state_check(ledger, &ledger->state, ledger->kind == PRESENT);
+}
+
+nvdp_status nvdp__ledger_open_patient(struct nvdp_context *ctx, const char *path, const char *key,
+                                      const char *tokens, bool patient, struct nvdp__ledger **out) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__ledger *ledger = NULL;
+    if (sodium_init() < 0)
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, ledger, 1));
+    ledger->ctx = ctx;
+    ledger->fd = -1;
+    ledger->path = nvdp__strdup(ctx, path);
+    ledger->state.path = nvdp__ledger_state_path(ctx, key);
+    NVDP_TRY(NVDP__MADE(ledger->path, ledger->state.path));
+    NVDP_TRY(open_ledger(ledger, key, tokens, patient));
+    NVDP__HAND_OVER(out, ledger);
+cleanup:
+    nvdp__ledger_close(ledger);
+    return status;
+}
+
+nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
+                              const char *tokens, struct nvdp__ledger **out) {
+    return nvdp__ledger_open_patient(ctx, path, key, tokens, false, out);
+}
+
+nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run) {
+    struct nvdp__ledger_state *copy = &ledger->copy;
+    char *beside = nvdp__join(ledger->ctx, run, "ledger.state");
+    copy->path = nvdp__join(ledger->ctx, run, "ledgers.state");
+    nvdp_status status = NVDP__MADE(beside, copy->path);
+    const bool same = status == NVDP_OK && (strcmp(beside, ledger->state.path) == 0 ||
+                                            nvdp__same_file(beside, ledger->state.path));
+    free(beside);
+    if (same) nvdp__ledger_state_release(copy);
+    if (status != NVDP_OK || same) return status;
+    NVDP_RETURN_IF_FAILED(nvdp__ledger_state_read(ledger->ctx, copy));
+    return nvdp__ledger_state_check(ledger, copy, false);
+}
+
+void nvdp__ledger_close(struct nvdp__ledger *ledger) {
+    if (ledger == NULL) return;
+    if (ledger->fd >= 0) close(ledger->fd); /* also releases the lock */
+    sodium_free(ledger->key);
+    nvdp__ledger_state_release(&ledger->state);
+    nvdp__ledger_state_release(&ledger->copy);
+    free(ledger->bytes);
+    free(ledger->frame);
+    free(ledger->record);
+    free(ledger->path);
+    free(ledger);
+}
