@@ -482,6 +482,15 @@ static nvdp_status state_facts(struct export *export) {
     facts->limits.struct_size = sizeof facts->limits;
     NVDP_RETURN_IF_FAILED(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
     NVDP_RETURN_IF_FAILED(nvdp__release_certify(export->ctx, facts));
+    if (nvdp__release_exposed(facts) > 0)
+        nvdp__log(
+            export->ctx, NVDP_LOG_NOTICE,
+            "the file states epsilon at delta %g, which is for each text: for %zu texts, this "
+            "delta alone would allow %.3g of them to be exposed on average; this mechanism "
+            "publishes no text, but also tell recipients epsilon at a delta below 1/N = %.3g "
+            "(nvdp privacy {certify} {delta}), or train with {certified-delta}",
+            facts->certificate.delta, facts->texts, nvdp__release_exposed(facts),
+            1 / (double)facts->texts);
     return facts->certified ? nvdp__release_fits_limits(export->ctx, &facts->limits, &export->grids)
                             : NVDP_OK;
 }

@@ -155,6 +155,11 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     return NVDP_OK;
 }
 
+double nvdp__release_exposed(const struct nvdp__release_facts *facts) {
+    const double texts = facts->certified ? facts->certificate.delta * (double)facts->texts : 0;
+    return texts >= 1 ? texts : 0;
+}
+
 /* --- the lines of the statement --- */
 
 static const char *number(double value, char text[32]) {
@@ -202,7 +207,14 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
     }
     if (facts->certified)
         nvdp__append(writer, "The proof assumes exact arithmetic, which our noise sampler "
-                             "provides. The attacker may know the model.\n");
+                             "provides. The attacker may know the model.");
+    if (nvdp__release_exposed(facts) > 0)
+        nvdp__append(writer,
+                     " Delta is for each text: for %zu texts, delta %g alone would allow %.3g of "
+                     "them to be exposed on average. This mechanism publishes no text: a smaller "
+                     "delta has a gradually larger epsilon.",
+                     facts->texts, facts->certificate.delta, nvdp__release_exposed(facts));
+    if (facts->certified) nvdp__append(writer, "\n");
     if (facts->certified || !nvdp__clips_sequence(clip)) return;
     nvdp__append(
         writer,
@@ -359,7 +371,9 @@ static void append_training(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(writer,
                      "Only training with differential privacy limits that. Its owner states that "
                      "this encoder was trained so, with epsilon %s at delta %s for one training "
-                     "example (zero-out); what it knew before is not part of that.\n",
+                     "example (zero-out, " NVDP__EXACT_ARITHMETIC(
+                         "the training's") "); what it knew "
+                                           "before is not part of that.\n",
                      nvdp__bound(epsilon, facts->training_epsilon),
                      nvdp__bound(delta, facts->training_delta));
 }

@@ -72,6 +72,9 @@ bool nvdp__names_most(const struct nvdp_linkage *linkage);
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
 /* Returns true if the ledger counts more samples of a text than a row of this file has: of other files, or of other rows. */
 bool nvdp__counts_more(const struct nvdp__release_facts *facts);
+/* Returns the number of the file's texts that a mechanism of the certificate's delta could expose on
+ * average; 0: less than one text, or no certificate. */
+double nvdp__release_exposed(const struct nvdp__release_facts *facts);
 /* Returns mu of one sample for one word in place of another; 0: nothing is proven per word. */
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts);
 /* Returns an upper bound, rounded up, on the total variation between the weights of all samples of a text and a
@@ -80,7 +83,7 @@ double nvdp__release_weights_distance(const struct nvdp__release_facts *facts);
 /* Returns the divergence of order `bound_order` that no two texts exceed in one sample, under a sequence clip. */
 double nvdp__release_bound(const struct nvdp__release_facts *facts);
 /* Version of the statement's wording, which rises with every change.  nvdp verify compares only its own version. */
-enum { NVDP__STATEMENT_WORDS = 12 };
+enum { NVDP__STATEMENT_WORDS = 13 };
 /* Write the two parts of a statement: the lines that nvdp verify computes again, and the line of what was measured. */
 void nvdp__statement_computed(const struct nvdp__release_facts *facts, size_t size, char *out);
 void nvdp__statement_measured(const struct nvdp__release_facts *facts, size_t size, char *out);

@@ -934,6 +934,33 @@ static void first_line(struct nvdp__release_facts *facts, bool useful, const cha
     has_few_lines(text);
 }
 
+/* A certificate's delta of one text or more in the whole file is explained. */
+Test(statement, explains_a_delta_above_one_in_all_texts) {
+    struct nvdp_context *ctx = support_context();
+    struct nvdp__model_info info;
+    const struct nvdp__release_grids grids = nvdp__release_grids(1);
+    struct nvdp__release_facts facts = certified_facts(ctx, &info, 1.45274, 1, &grids);
+    char text[NVDP_STATEMENT_SIZE];
+    for (int many = 0; many < 2; many++) {
+        facts.texts = many ? 1000000 : 99999;
+        cr_assert_eq(nvdp__release_guarantee(NULL, &facts), NVDP_OK);
+        nvdp__statement(&facts, sizeof text, text);
+        cr_expect_eq(nvdp__release_exposed(&facts), many ? 10 : 0);
+        has_few_lines(text);
+        (many ? support_contains : support_lacks)(
+            text, "Delta is for each text: for 1000000 texts, delta 1e-05 alone would allow 10 of "
+                  "them to be exposed on average. This mechanism publishes no text");
+    }
+    facts.training_epsilon = 3;
+    facts.training_delta = 1e-6;
+    facts.certified = false;
+    nvdp__statement(&facts, sizeof text, text);
+    cr_expect_eq(nvdp__release_exposed(&facts), 0);
+    support_contains(text, "with epsilon 3 at delta 1e-06 for one training example (zero-out, for "
+                           "exact arithmetic, which the training's noise lacks)");
+    nvdp_context_free(ctx);
+}
+
 /* A useful guarantee is a certificate with epsilon at most 100 for all samples that the ledger counts, and few
  * samples named. */
 Test(statement, begins_with_the_guarantee) {

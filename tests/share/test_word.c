@@ -443,7 +443,9 @@ Test(word_release, with_private_training_both_are_stated) {
     support_contains(
         exported.statement,
         "Proven per word, of one row of this file: epsilon 2 at delta 1e-05, one sample");
-    snprintf(owner, sizeof owner, "epsilon %s at delta %s for one training example (zero-out)",
+    snprintf(owner, sizeof owner,
+             "epsilon %s at delta %s for one training example (zero-out, for exact arithmetic, "
+             "which the training's noise lacks)",
              bound[0], bound[1]);
     support_contains(exported.statement, owner);
     nvdp_export_result_free(&exported);
