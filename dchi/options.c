@@ -24,10 +24,12 @@ const struct nvdp_option nvdp__sanitizer_rows[] = {
      "santext-plus: share of the vocabulary that is sensitive; the rarest tokens come first", "0.9",
      AT(sensitive), .min = 1e-9, .max = 1},
     {"sensitive-from", NVDP_OPTION_TEXT, "FILE",
-     "santext-plus: public text, one text per line; its word counts show which tokens are rare",
+     "santext-plus: public text, one text per line; its word counts show which tokens are rare; "
+     "refused if it has a private text",
      NULL, AT(sensitive_from)},
     {"sensitive-list", NVDP_OPTION_TEXT, "FILE",
      "santext-plus: list of the sensitive tokens, one per line", NULL, AT(sensitive_list)},
+    NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
     {0},
 };
 
@@ -37,8 +39,9 @@ const struct nvdp_option nvdp__sanitizer_table_rows[] = {
      "file the tokens are the word pieces of --model",
      NULL, AT(vectors), .traits = NVDP_TRAIT_BASIC},
     {"vocabulary-from", NVDP_OPTION_TEXT, "TASK|FILE",
-     "with --vectors: keep only the words that occur in this public text (one text per line); with "
-     "the task's name, the words of the task's own texts, as published, which is not private",
+     "with --vectors: keep only the words that occur in this public text (one text per line; "
+     "refused if it has a private text); with the task's name, the words of the task's own texts, "
+     "as published, which is not private",
      NULL, AT(vocabulary_from)},
     {"oov", NVDP_OPTION_CHOICE, "O",
      "replacement of a word without a vector: a uniform draw (uniform) or nothing (drop)",
@@ -56,6 +59,11 @@ nvdp_status nvdp__sanitizer_check(struct nvdp_context *ctx,
     const struct nvdp__token_row *row = nvdp__token_row((int)mechanism);
     const int sources = (options->sensitive_from != NULL) + options->sensitive_from_data +
                         (options->sensitive_list != NULL);
+    if (options->public_independent && options->sensitive_from == NULL &&
+        options->vocabulary_from == NULL)
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{public-independent}: expected public texts that it declares, such as "
+                          "{sensitive-from}, found none");
     if (mechanism == NVDP__TOKENS_AS_THEY_ARE) return NVDP_OK;
     if (row->uses_eta && !(options->eta > 0 && isfinite(options->eta)))
         return nvdp__fail(

@@ -39,6 +39,8 @@ struct nvdp__sanitizer_options {
     const char *sensitive_from; /* corpus whose counts determine the sensitive words */
     bool sensitive_from_data;   /* use the counts of the texts themselves */
     const char *sensitive_list; /* or a file with one sensitive word per line */
+    /* The owner declares that sensitive_from and vocabulary_from were chosen independently of the private texts. */
+    bool public_independent;
     /* options in nvdp__sanitizer_table_rows */
     const char *vectors; /* file of word vectors; NULL: the encoder's table */
     /* Restricts the words to those of this public file, or of the texts of this task; NULL: no
@@ -47,7 +49,8 @@ struct nvdp__sanitizer_options {
     enum nvdp__oov oov;
 };
 
-/* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from, sensitive-list. */
+/* Rows of struct nvdp__sanitizer_options: eta, epsilon, p, sensitive, sensitive-from, sensitive-list,
+ * public-independent. */
 extern const struct nvdp_option nvdp__sanitizer_rows[];
 /* vectors, vocabulary-from, oov and sensitive-from-data: for commands that process files, by
  * words or WordPieces. Training uses its model's vectors and has no counts of texts that it has

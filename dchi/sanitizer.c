@@ -22,7 +22,9 @@ struct nvdp_sanitizer {
     bool own_words;         /* the vocabulary is that of the texts of `task` */
     bool uncounted;         /* the vocabulary is still the whole table */
     enum nvdp_task_id task; /* task of own_words */
-    char *later[2];         /* sensitive-from and sensitive-list, read when the words are known */
+    struct nvdp__public_texts public[NVDP__PUBLIC_CHOICES];
+    char *path[NVDP__PUBLIC_CHOICES]; /* of public[] */
+    char *later[2]; /* sensitive-from and sensitive-list, read when the words are known */
     size_t equal;
     int32_t equal_pair[2];
     /* words of a file: row = index of the word */
@@ -39,6 +41,10 @@ void nvdp_sanitizer_free(struct nvdp_sanitizer *sanitizer) {
     nvdp_dchi_free(sanitizer->dchi);
     nvdp_vectors_free(sanitizer->vectors);
     nvdp__strings_release(&sanitizer->words);
+    for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++)
+        nvdp__public_texts_release(&sanitizer->public[i]);
+    for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++)
+        free(sanitizer->path[i]);
     nvdp_tokenizer_free(sanitizer->own);
     free(sanitizer->sensitive);
     free(sanitizer->times);
@@ -162,6 +168,37 @@ int32_t nvdp_sanitizer_find(const struct nvdp_sanitizer *sanitizer, const char *
 
 /* ---- texts ---- */
 
+static const char *const choices[] = {
+    [NVDP__OF_VOCABULARY] = "{vocabulary-from}", [NVDP__OF_SENSITIVE] = "{sensitive-from}"};
+
+bool nvdp__sanitizer_found(const struct nvdp_sanitizer *sanitizer, size_t of) {
+    return sanitizer->public[of].found > 0;
+}
+
+struct nvdp__public_texts *nvdp__sanitizer_public(struct nvdp_sanitizer *sanitizer, size_t of) {
+    return sanitizer->public[of].keys.count > 0 ? &sanitizer->public[of] : NULL;
+}
+
+bool nvdp__sanitizer_compares(const struct nvdp_sanitizer *sanitizer) {
+    return sanitizer->public[NVDP__OF_VOCABULARY].keys.count +
+               sanitizer->public[NVDP__OF_SENSITIVE].keys.count >
+           0;
+}
+
+nvdp_status nvdp__sanitizer_compare(struct nvdp_sanitizer *sanitizer, struct nvdp__field text,
+                                    size_t row) {
+    for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__public_texts_compare(&sanitizer->public[i], text.text, text.size, row));
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__sanitizer_check_public(const struct nvdp_sanitizer *sanitizer) {
+    for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++)
+        NVDP_RETURN_IF_FAILED(nvdp__public_texts_check(&sanitizer->public[i], choices[i]));
+    return NVDP_OK;
+}
+
 void nvdp_token_list_free(struct nvdp_token_list *list) {
     free(list->token);
     *list = (struct nvdp_token_list){0};
@@ -210,12 +247,24 @@ cleanup:
     return status;
 }
 
-nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
-                                    const struct nvdp_sanitizer *sanitizer, const char *text,
-                                    size_t size, struct nvdp_token_list *out) {
+nvdp_status nvdp__sanitizer_tokenize(struct nvdp_context *ctx,
+                                     const struct nvdp_sanitizer *sanitizer, const char *text,
+                                     size_t size, struct nvdp_token_list *out) {
     out->count = out->unknown = 0;
     return sanitizer->tokenizer != NULL ? read_pieces(ctx, sanitizer, text, size, out)
                                         : read_words(ctx, sanitizer, text, size, out);
+}
+
+nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
+                                    const struct nvdp_sanitizer *sanitizer, const char *text,
+                                    size_t size, struct nvdp_token_list *out) {
+    for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++) {
+        struct nvdp__public_texts one = sanitizer->public[i]; /* other threads compare, too */
+        one.ctx = ctx;
+        NVDP_RETURN_IF_FAILED(nvdp__public_texts_compare(&one, text, size, 0));
+        NVDP_RETURN_IF_FAILED(nvdp__public_texts_check(&one, choices[i]));
+    }
+    return nvdp__sanitizer_tokenize(ctx, sanitizer, text, size, out);
 }
 
 nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
@@ -272,8 +321,8 @@ nvdp_status nvdp__text_batch_tokenize(struct nvdp_context *ctx,
     const int threads = nvdp_context_threads(ctx);
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads) reduction(max : status)
     for (size_t i = 0; i < batch->texts; i++) {
-        nvdp_status own = nvdp_sanitizer_tokenize(NULL, sanitizer, batch->text[i].text,
-                                                  batch->text[i].size, &batch->list[i]);
+        nvdp_status own = nvdp__sanitizer_tokenize(NULL, sanitizer, batch->text[i].text,
+                                                   batch->text[i].size, &batch->list[i]);
         status = own > status ? own : status;
     }
     NVDP_RETURN_IF_FAILED(recorded(ctx, status));
@@ -392,8 +441,9 @@ nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitize
 
 /* Counts the words of a file that has one text per line. */
 static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
-                                const char *path) {
+                                size_t of, const char *path) {
     nvdp_status status = NVDP_OK;
+    struct nvdp__public_texts *public = &sanitizer->public[of];
     struct nvdp__lines lines = {0};
     struct nvdp__line line;
     struct nvdp_token_list list = {0};
@@ -405,7 +455,7 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
         if (!found) break;
         if (lines.line % 1024 == 0 && nvdp_context_cancelled(ctx))
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
-        NVDP_TRY(nvdp_sanitizer_tokenize(ctx, sanitizer, line.text, line.size, &list));
+        NVDP_TRY(nvdp__sanitizer_tokenize(ctx, sanitizer, line.text, line.size, &list));
         nvdp_sanitizer_count(sanitizer, list.count, list.token);
         for (size_t i = 0; i < list.count && known == 0; i++)
             known += list.token[i] >= 0;
@@ -414,6 +464,10 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a text that contains words of the vocabulary, found none",
                             path));
+    if (sanitizer->options.public_independent) goto cleanup;
+    NVDP_TRY(NVDP__MADE(sanitizer->path[of] = nvdp__strdup(ctx, path)));
+    *public = (struct nvdp__public_texts){.ctx = ctx, .path = sanitizer->path[of]};
+    NVDP_TRY(nvdp__public_texts_add_file(public, path));
 cleanup:
     nvdp__lines_close(&lines);
     nvdp_token_list_free(&list);
@@ -580,7 +634,8 @@ static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanit
             NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
     if (options.sensitive_from_data && !counted) return NVDP_OK;
     if (!options.sensitive_from_data)
-        NVDP_RETURN_IF_FAILED(count_corpus(ctx, sanitizer, options.sensitive_from));
+        NVDP_RETURN_IF_FAILED(
+            count_corpus(ctx, sanitizer, NVDP__OF_SENSITIVE, options.sensitive_from));
     return nvdp_sanitizer_choose(ctx, sanitizer);
 }
 
@@ -595,7 +650,8 @@ static nvdp_status take_options(struct nvdp_context *ctx, struct nvdp_sanitizer 
     sanitizer->own_words =
         nvdp_task_find(NULL, options->vocabulary_from, &sanitizer->task) == NVDP_OK;
     if (!sanitizer->own_words) {
-        NVDP_RETURN_IF_FAILED(count_corpus(ctx, sanitizer, options->vocabulary_from));
+        NVDP_RETURN_IF_FAILED(
+            count_corpus(ctx, sanitizer, NVDP__OF_VOCABULARY, options->vocabulary_from));
         return nvdp_sanitizer_choose(ctx, sanitizer);
     }
     const char **const path[] = {&sanitizer->options.sensitive_from,

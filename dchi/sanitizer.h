@@ -5,6 +5,7 @@
 #include "base/cache.h"
 #include "dchi/dchi.h"
 #include "dchi/options.h"
+#include "text/public_texts.h"
 #include "text/tokenizer.h"
 #include <nvdp/dataset.h>
 
@@ -21,6 +22,25 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
 
 /* True if the vocabulary is that of the texts of `*task`. */
 bool nvdp__sanitizer_own_words(const struct nvdp_sanitizer *sanitizer, enum nvdp_task_id *task);
+
+/* The public texts from which the vocabulary and the sensitive tokens were chosen. */
+enum { NVDP__OF_VOCABULARY, NVDP__OF_SENSITIVE, NVDP__PUBLIC_CHOICES };
+/* Returns whether private texts must be compared with public ones: a file vocabulary-from or sensitive-from was given, and
+ * the owner does not declare that it was chosen independently of the private texts. */
+bool nvdp__sanitizer_compares(const struct nvdp_sanitizer *sanitizer);
+/* Compares a private text of this row. */
+nvdp_status nvdp__sanitizer_compare(struct nvdp_sanitizer *sanitizer, struct nvdp__field text,
+                                    size_t row);
+/* Returns the public texts of this choice; NULL: there are none to compare with. */
+struct nvdp__public_texts *nvdp__sanitizer_public(struct nvdp_sanitizer *sanitizer, size_t of);
+/* Returns whether a compared text was among the public texts of this choice. */
+bool nvdp__sanitizer_found(const struct nvdp_sanitizer *sanitizer, size_t of);
+/* Returns NVDP_ERR_ARGUMENT if a compared text was public. */
+nvdp_status nvdp__sanitizer_check_public(const struct nvdp_sanitizer *sanitizer);
+/* Tokenizes a text that was compared, or that is not released. */
+nvdp_status nvdp__sanitizer_tokenize(struct nvdp_context *ctx,
+                                     const struct nvdp_sanitizer *sanitizer, const char *text,
+                                     size_t size, struct nvdp_token_list *out);
 
 /* A digest that identifies the table: tokens and vectors in order. */
 void nvdp__sanitizer_table_digest(const struct nvdp_sanitizer *sanitizer,

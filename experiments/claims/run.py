@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "papers")]
 import attackers
 import numpy as np
-from common import Missing, Study, Table, agrees, at_most, disagrees, unknown, vectors, write_texts
+from common import Missing, Study, Table, agrees, alike, at_most, disagrees, unknown, vectors, write_texts
 from noise import gaussian, unit
 
 DEFENSES = os.path.join(HERE, "defenses")
@@ -74,8 +74,9 @@ class Claims(Study):
     def public(self):
         """Returns sentences of at least five words from the train file and their labels, and other texts, for the center."""
         def draw():
-            known = set(self.dev()[0])
-            rows = [row for row in dict(self.rows("train")).items() if len(row[0].split()) > 4 and row[0].endswith(".") and row[0] not in known]
+            known = set(map(alike, self.dev()[0]))
+            rows = {alike(row[0]): row for row in self.rows("train") if len(row[0].split()) > 4 and row[0].endswith(".")}
+            rows = [row for look, row in rows.items() if look not in known]
             drawn = random.Random(1).sample(rows, self.options.public + CENTER)
             return [*zip(*drawn[CENTER:])], [text for text, _ in drawn[:CENTER]]
         return self.remember("public", draw)

@@ -20,7 +20,7 @@ import statistics
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, agrees, at_most, disagrees, number, unknown, write_texts
+from common import Missing, Study, Table, agrees, alike, at_most, disagrees, number, unknown, write_texts
 from decision import epsilon_of
 
 
@@ -74,8 +74,8 @@ def questions(study, public, count):
         if public:
             found = short(rows[ATTACKED_ROWS:] + read(study, "QQP/dev.tsv"), "question1", "question2")
             found += [text for name in ("train", "dev", "test") for text in short(read(study, "QNLI/%s.tsv" % name), "question")]
-            known = {row[column] for row in rows[:ATTACKED_ROWS] for column in ("question1", "question2")}
-            found = [text for text in dict.fromkeys(found) if text not in known]
+            known = {alike(row[column] or "") for row in rows[:ATTACKED_ROWS] for column in ("question1", "question2")}
+            found = [text for text in dict.fromkeys(found) if alike(text) not in known]
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(text + "\n" for text in found[:count])
     return "{out}/" + os.path.basename(path)
@@ -99,11 +99,11 @@ def sentences(study, corpus):
     if study.options.hours >= 0 and not all(map(os.path.exists, paths)):
         secret = {of: [sentence for sentence in tagged(study, of, "test") if len(sentence) <= WORDS and any(tag != "O" for _, tag in sentence)][:study.options.texts]
                   for of in ENTITY_CLIPS}
-        known = {plain(sentence) for of in secret.values() for sentence in of}
+        known = {alike(plain(sentence)) for of in secret.values() for sentence in of}
         public = []
         for of in ENTITY_CLIPS:
             found = dict.fromkeys(plain(sentence) for sentence in tagged(study, of, "train") if len(sentence) < 25)
-            public += [text for text in found if text not in known][:ENTITY_PAIRS // len(ENTITY_CLIPS)]
+            public += [text for text in found if alike(text) not in known][:ENTITY_PAIRS // len(ENTITY_CLIPS)]
         texts = ["\n".join("\n".join(map("\t".join, sentence)) + "\n" for sentence in secret[corpus]), "".join(plain(sentence) + "\n" for sentence in secret[corpus]),
                  "".join(text + "\n" for text in public)]
         for path, text in zip(paths, texts):

@@ -22,6 +22,7 @@ import inspect
 import json
 import math
 import os
+import re
 import resource
 import shlex
 import shutil
@@ -29,6 +30,7 @@ import statistics
 import struct
 import subprocess
 import sys
+import unicodedata
 
 
 @dataclasses.dataclass
@@ -315,6 +317,12 @@ def read(path):
 def is_in(path, text):
     """Returns whether a text is this path or a path in it."""
     return text == path or text.startswith(path + "/")
+
+
+def alike(text):
+    """Returns the words of a text as nvdp compares public and private texts: in lower case, without accents, whatever separates them."""
+    folded = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).lower())
+    return " ".join(re.findall(r"[^\W_]+|[^\w\s]|_", "".join(c for c in folded if not unicodedata.combining(c))))
 
 
 def clean(text):

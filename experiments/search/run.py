@@ -16,7 +16,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "papers"))
-from common import Missing, Study, Table, at_most, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict, write_texts
+from common import Missing, Study, Table, alike, at_most, clean, cpu_of_children, glue_rows, number, searched, unknown, verdict, write_texts
 from decision import epsilon_of
 from sweeps import page_table
 
@@ -209,7 +209,8 @@ def prepare(options, task):
     folder, one, two, label, least, count = TASKS[task]
     public = {clean(row[one]): None for row in glue_rows(options.glue, folder, "train")}
     index, queries = searched(((clean(row[one]), clean(row[two]), float(row[label])) for row in glue_rows(options.glue, folder, "dev")), least, count)
-    public = [text for text in public if text and text not in index][:PUBLIC]
+    private = set(map(alike, index))
+    public = [text for text in public if text and alike(text) not in private][:PUBLIC]
     for name, texts in (("public", public), ("texts", index), ("queries", queries)):
         write_texts("%s/%s-%s.jsonl" % (options.out, task, name), texts)
     for name, texts in (("public", public), ("queries", queries)):

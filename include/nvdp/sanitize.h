@@ -67,7 +67,7 @@ struct nvdp_sanitizer_info {
 };
 
 /** Creates the options of nvdp_sanitizer_create(): mechanism; model or vectors; vocabulary-from; eta (or epsilon);
- * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data.
+ * oov; for santext-plus p, sensitive and one of sensitive-from, sensitive-list, sensitive-from-data; public-independent.
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -86,6 +86,10 @@ nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_c
  * vocabulary-from keeps the words of a file of vectors that occur in a public text (one text per line). If it is the
  * name of a task, the words are those of the texts given to nvdp_sanitizer_count(), and nvdp_sanitizer_choose()
  * creates the mechanism. That vocabulary is not private.
+ *
+ * The texts of the files sensitive-from and vocabulary-from are compared with every text that is privatized. A text that is
+ * among them is refused, because the mechanism depends on it. With public-independent the owner declares that these files
+ * were chosen independently of the private texts; they are then not compared, and statements say so.
  * @param ctx      records messages: a notice about equal vectors, a warning about words that no text can contain
  * @param config   from nvdp_sanitizer_config_create()
  * @param[out] out the sanitizer; nvdp_sanitizer_free(); untouched on error
@@ -146,7 +150,8 @@ int32_t nvdp_sanitizer_piece(const struct nvdp_sanitizer *sanitizer, int32_t tok
  * @param text      UTF-8; invalid bytes are dropped
  * @param size      bytes
  * @param out       its content is replaced
- * @return NVDP_ERR_MEMORY */
+ * @return NVDP_ERR_ARGUMENT for a text that is among the public texts of sensitive-from or vocabulary-from, unless
+ *         public-independent is set; the message is for the owner of the texts alone; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
                                     const struct nvdp_sanitizer *sanitizer, const char *text,
                                     size_t size, struct nvdp_token_list *out);
@@ -237,7 +242,10 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * statement.txt and privacy.json (docs/formats.md). For laplace, `out` is one file of kind representations/1 with
  * every token's noised vector.
  *
- * Takes one pass, or two with sensitive-from-data, vocabulary-from TASK or laplace. Memory for some thousand rows;
+ * Before anything is written, every text is compared with the public texts of sensitive-from and vocabulary-from, as in
+ * nvdp_sanitizer_create(); this needs files that can be read twice.
+ *
+ * Takes one pass, and another one each for public texts, sensitive-from-data or vocabulary-from TASK, and laplace. Memory for some thousand rows;
  * for laplace, memory for the texts. The files appear when all of them are complete.
  *
  * Draws are those of nvdp_dchi_sample(), from the operating system's generator. With insecure-seed they come from
@@ -247,8 +255,8 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * @param write    receives the lines without `out`; NULL: `out` is required
  * @param user     passed to write
  * @param[out] out the result; what an earlier call put there is freed; untouched on error; NULL: not wanted
- * @return NVDP_ERR_ARGUMENT for options out of range, mutually exclusive options, and an existing output without
- *         "overwrite"; NVDP_ERR_INPUT, whose message names file and line, for a row with another number of columns,
+ * @return NVDP_ERR_ARGUMENT for options out of range, mutually exclusive options, an existing output without
+ *         "overwrite", and a private text among the public texts; NVDP_ERR_INPUT, whose message names file and line, for a row with another number of columns,
  *         a missing column, and invalid tables as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_CANCELLED;
  *         NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,

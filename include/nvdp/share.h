@@ -77,7 +77,7 @@ struct nvdp_export_result {
 void nvdp_export_result_free(struct nvdp_export_result *result);
 
 /** Creates the options of nvdp_export(): run, or model (a public encoder without training, by the method sentence) with
- * center, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit, out, model-out, samples, grid, card,
+ * center, public-independent, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit, out, model-out, samples, grid, card,
  * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, person,
  * person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
  * @param ctx      outlives the configuration
@@ -95,7 +95,11 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * (Mironov, CCS 2012, explains why). Noise and unrounded samples are not kept.
  *
  * With the option "model" it first makes the run "run" of method sentence, without training, unless that run exists: see
- * nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center".
+ * nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center", without noise.
+ * NVDP_ERR_ARGUMENT if one of the texts to export is among them, as normalized words or as tokens of the model; the same for
+ * the public texts of a run with the objective distill. This refusal depends on the texts: it is for their owner alone. With
+ * public-independent the owner declares that the public texts were chosen independently of the private texts. They are then
+ * not compared, and the file always states the declaration.
  *
  * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
  * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to

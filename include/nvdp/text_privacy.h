@@ -144,9 +144,11 @@ struct nvdp_dchi_report {
     size_t unknown; /**< number of those without a vector */
     /** Worst pair of tokens of the vocabulary; from randomly drawn tokens if the vocabulary is large. */
     struct nvdp_dchi_worst *worst;
-    /** nvdp_text_privacy(): the vocabulary consists of the words of these texts, which is not private. */
+    /** nvdp_text_privacy(): the vocabulary consists of words that were chosen with these texts, which is not private: with
+     * their own words, or with a file that has one of these texts. A directory records this itself. */
     bool own_words;
-    /** The same and nvdp_run_text_privacy(): the sensitive tokens were chosen by counts of these texts, which is not private. */
+    /** The same and nvdp_run_text_privacy(): the sensitive tokens were counted on one of these texts or more, which is
+     * not private. */
     bool own_choice;
     /** nvdp_text_privacy() of a folder, nvdp_run_text_privacy(): the draws came from a seed, which can undo them. */
     bool insecure_seed;

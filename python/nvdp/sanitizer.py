@@ -156,7 +156,9 @@ class Mechanism:
 class Sanitizer(Mechanism):
     """A mechanism with words: the pieces of an encoder (model="models/minilm") or a file of word vectors (vectors="glove.txt").
 
-    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list (`nvdp sanitize --help=all`).
+    options: mechanism, eta (or epsilon), vocabulary_from, oov, p, sensitive, sensitive_from, sensitive_list, public_independent (`nvdp sanitize
+    --help=all`). A text that is among the public texts of vocabulary_from or sensitive_from is refused, unless public_independent=True declares
+    that these were chosen independently of the private texts.
     """
 
     def __init__(self, **options: Any):

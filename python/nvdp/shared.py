@@ -369,7 +369,8 @@ def export_encoder(texts: Iterable[str], out: str | PathLike[str] = "shared.h5",
     """Writes a file of a public encoder's own sentence embeddings with noise, without training, as `nvdp export --model`.
 
     model: folder of the encoder. center: public texts, or a file of them, one per line: the mean of their embeddings is subtracted, and
-    the file states it. clip_sequence: the norm C of all means, in standard deviations of the noise; or certified_epsilon, the epsilon of
+    the file states it; refused if one of `texts` is among them (option public_independent=True declares instead that the center was chosen
+    independently of the texts, and the file says so). clip_sequence: the norm C of all means, in standard deviations of the noise; or certified_epsilon, the epsilon of
     all `samples` of a text together at delta 1e-5, from which C follows. reduce: number of principal directions of the public texts to keep; 0: all.
     run: folder of the run, whose ledger counts the samples of each text; default: MODEL-sentence beside the output file.
     options and result as in Run.export(). Whoever guesses a text can check the guess with Shared.search(), as far as the noise allows.

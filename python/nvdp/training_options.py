@@ -47,6 +47,7 @@ class Arguments(TypedDict, total=False):
     sensitive: Optional[Union[float, str]]
     sensitive_from: Optional[Union[str, PathLike[str]]]
     sensitive_list: Optional[Union[str, PathLike[str]]]
+    public_independent: Optional[bool]
     latent_dim: Optional[int]
     latent_heads: Optional[int]
     mu_tau: Optional[Union[float, str]]
@@ -165,7 +166,7 @@ class TrainingOptions(Options):
     similarities under the noise of method sentence; implies latent-dim 64, epochs 10, batch 256, lr 0.003. Default: task."""
     input: Optional[Union[str, PathLike[str]]] = _row()
     """distill: public texts, one per line or a table; the shared file states the map and the decoder, which no noise protects: never give
-    private texts."""
+    private texts; nvdp export refuses to share one of them, unless they are declared (public_independent)."""
     temperature: Optional[Union[float, str]] = _row(default_value="0.1", min=0.001, max=100.0)
     """distill: temperature of the contrastive loss. From 0.001 to 100. Default: 0.1."""
     cosine_weight: Optional[Union[float, str]] = _row(default_value="0.2", min=0.0, max=1000000.0)
@@ -223,9 +224,12 @@ class TrainingOptions(Options):
     sensitive: Optional[Union[float, str]] = _row(default_value="0.9", min=1e-09, max=1.0)
     """santext-plus: share of the vocabulary that is sensitive; the rarest tokens come first. From 1e-09 to 1. Default: 0.9."""
     sensitive_from: Optional[Union[str, PathLike[str]]] = _row()
-    """santext-plus: public text, one text per line; its word counts show which tokens are rare."""
+    """santext-plus: public text, one text per line; its word counts show which tokens are rare; refused if it has a private text."""
     sensitive_list: Optional[Union[str, PathLike[str]]] = _row()
     """santext-plus: list of the sensitive tokens, one per line."""
+    public_independent: Optional[bool] = _row(default_value="false")
+    """Declare that the public texts were chosen independently of the private ones: they are used as they are and not compared, and the
+    statement says so; decide before you try: after a refusal the declaration is false."""
     latent_dim: Optional[int] = _row(default_value="0", min=0.0, max=1048576.0)
     """Width of a vector of the sample, for word the numbers per text, whose norm is clipped as a whole; 0: the width of the encoder, for
     word 2. From 0 to 1048576. Default: 0."""

@@ -172,8 +172,10 @@ def test_search(compact, tmp_path, monkeypatch):
     assert all_hits.text.shape == (1, len(rows)) and np.linalg.norm(vector) / 300 == pytest.approx(1, abs=0.02)
     with pytest.raises(nvdp.NvdpError, match="shared before"):
         nvdp.export_encoder(rows[:1], tmp_path / "b.h5", model=compact, center=[f"{row} {row}" for row in rows], clip_sequence=300, reduce=20, measure_texts=0)
-    with pytest.raises(nvdp.NvdpValueError, match="among the texts to share"):
+    with pytest.raises(nvdp.NvdpValueError, match="center: .*private texts among them"):
         nvdp.export_encoder(rows, tmp_path / "d.h5", run=tmp_path / "other", model=compact, center=rows, clip_sequence=300, measure_texts=0)
+    again = nvdp.export_encoder(rows, tmp_path / "d.h5", run=tmp_path / "other", model=compact, center=rows, clip_sequence=300, measure_texts=0, public_independent=True)
+    assert "The owner declares that the public texts were chosen independently of the private texts" in again.statement
     with pytest.raises(nvdp.NvdpValueError, match="exactly one of clip_sequence and certified_epsilon"):
         nvdp.export_encoder(rows, tmp_path / "c.h5", model=compact, center=["a", "b"])
     with pytest.raises(nvdp.NvdpValueError, match="k: expected"):

@@ -118,6 +118,14 @@ def test_sanitizer(tmp_path):
     assert sanitizer.info.tokens == 3 and sanitizer.word(2) == "car" and sanitizer.find("dog") == 1
     assert sanitizer.tokens("car cat plane").tolist() == [2, 0, -1]
     assert sanitizer.sanitize(["car car", ""], insecure_seed=1) == ["car car", ""]  # the next is e^-500 as likely
+    public = tmp_path / "public.txt"
+    public.write_text("cat\na car, a dog\n")
+    chosen = nvdp.Sanitizer(vectors=path, mechanism="santext", eta=20.0, vocabulary_from=str(public))
+    assert chosen.tokens("car dog").tolist() == [2, 1]
+    with pytest.raises(nvdp.NvdpValueError, match="vocabulary_from: .*private texts among them.*public_independent"):
+        chosen.sanitize(["dog", " CAT "])
+    declared = nvdp.Sanitizer(vectors=path, mechanism="santext", eta=20.0, vocabulary_from=str(public), public_independent=True)
+    assert declared.sanitize(["CAT"], insecure_seed=1) == chosen.sanitize(["cat cat"], insecure_seed=1)[0].split()[:1]
     with pytest.raises(nvdp.NvdpError, match="none.txt"):
         nvdp.Sanitizer(vectors=tmp_path / "none.txt", mechanism="santext", eta=1.0)
 

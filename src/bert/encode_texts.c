@@ -96,6 +96,8 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
             NVDP_RETURN_IF_FAILED(read_small(reader, "token_type_ids", types, i,
                                              config->type_vocab_size, &data->types[first + i]));
     }
+    if (reader->limits->public != NULL)
+        return nvdp__public_texts_add_ids(reader->limits->public, count, data->ids + first);
     return NVDP_OK;
 }
 
@@ -138,6 +140,12 @@ static nvdp_status encode_text(struct reader *reader, struct nvdp__field text,
     if (reader->tokenizer == NULL)
         NVDP_RETURN_IF_FAILED(nvdp__encoder_tokenizer_load(reader->ctx, limits->directory,
                                                            limits->config, &reader->tokenizer));
+    if (limits->public != NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__public_texts_add(limits->public, text.text, text.size, max_length));
+    if (limits->public != NULL && pair.text != NULL)
+        NVDP_RETURN_IF_FAILED(
+            nvdp__public_texts_add(limits->public, pair.text, pair.size, max_length));
     char *prompted = NULL;
     if (limits->prompt != NULL) {
         const size_t prompt = strlen(limits->prompt);

@@ -3,6 +3,7 @@
 #define NVDP_SRC_BERT_ENCODE_TEXTS_H
 
 #include "base/base.h"
+#include "text/public_texts.h"
 #include <nvdp/bert.h>
 #include <nvdp/dataset.h>
 #include <nvdp/tokenizer.h>
@@ -22,6 +23,7 @@ struct nvdp__encode_limits {
     const char *prompt;    /* put before each text; NULL: nothing */
     bool only_objects;     /* refuse everything but JSON lines */
     const char *text_column, *text_pair_column; /* of tables; NULL: "text", and none */
+    struct nvdp__public_texts *public;          /* gets every text, too; NULL: not wanted */
 };
 
 /* Reads a whole file: a table by its name (.tsv, .csv) or first line, one text per line (nvdp__texts_format()), or one

@@ -86,6 +86,12 @@ nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__
     return NVDP_OK;
 }
 
+struct nvdp__public_texts *nvdp__token_noise_public(const struct nvdp__token_noise *noise) {
+    return noise != NULL && noise->sanitizer != NULL
+               ? nvdp__sanitizer_public(noise->sanitizer, NVDP__OF_SENSITIVE)
+               : NULL;
+}
+
 static void release_plan(struct nvdp__token_noise *noise) {
     free(noise->place);
     free(noise->token);

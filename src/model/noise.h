@@ -67,6 +67,8 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
 nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
                                     void *reader, struct nvdp__token_noise **out);
 void nvdp__token_noise_free(struct nvdp__token_noise *noise); /* NULL allowed */
+/* Returns the public texts with which the texts to privatize must be compared; NULL: none. `noise` may be NULL. */
+struct nvdp__public_texts *nvdp__token_noise_public(const struct nvdp__token_noise *noise);
 
 /* Replaces the tokens of a data set as it was read, with rising rows, if the mechanism gives
  * tokens; does nothing for other mechanisms. The draws are kept in, and read from, the folder

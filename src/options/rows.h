@@ -47,6 +47,12 @@
 #define NVDP__MEASURED_DATA_ROW(...)                                                               \
     {"data", NVDP_OPTION_TEXT, "PATH", "folder of the task's data, if it has moved, or texts for a run without a task", NULL, __VA_ARGS__}
 
+#define NVDP__PUBLIC_INDEPENDENT_ROW(...)                                                          \
+    {"public-independent", NVDP_OPTION_FLAG, NULL,                                                 \
+     "declare that the public texts were chosen independently of the private ones: they are used " \
+     "as they are and not compared, and the statement says so; decide before you try: after a "    \
+     "refusal the declaration is false",                                                           \
+     NULL, __VA_ARGS__}
 #define NVDP__OVERWRITE_ROW(...)                                                                   \
     {"overwrite", NVDP_OPTION_FLAG, NULL, "replace existing output", NULL,                         \
      .traits = NVDP_TRAIT_BASIC | NVDP__OF_THE_CALL, __VA_ARGS__}

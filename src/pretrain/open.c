@@ -7,6 +7,8 @@
 #include "base/outdir.h"
 #include "base/ranks.h"
 #include "job/job.h"
+#include "text/plain_text.h"
+#include "text/public_texts.h"
 
 #include <libgen.h>
 #include <stdlib.h>
@@ -23,6 +25,41 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
         NVDP_RETURN_IF_FAILED(nvdp__file_sha256(t->ctx, path, t->digest[i]));
     }
     return NVDP_OK;
+}
+
+/* Compares the lines of files. */
+static nvdp_status compare_lines(struct nvdp__pretrainer *t, const char *const *path, size_t files,
+                                 struct nvdp__public_texts *public) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__plain_text *plain = NULL;
+    struct nvdp__plain_line line;
+    bool found = true;
+    if (files == 0) return NVDP_OK;
+    NVDP_TRY(nvdp__plain_text_open(t->ctx, path, files, &plain));
+    for (size_t row = 0;; row++) {
+        NVDP_TRY(nvdp__plain_text_next(plain, &line, &found));
+        if (!found) break;
+        NVDP_TRY(nvdp__public_texts_compare(public, line.text, line.size, row));
+    }
+cleanup:
+    nvdp__plain_text_close(plain);
+    return status;
+}
+
+/* Fails if a text to privatize is among the public texts that choose the sensitive tokens. */
+static nvdp_status check_public(struct nvdp__pretrainer *t) {
+    const struct nvdp__pretrain_options *c = &t->config;
+    const char *path = c->sanitizer.sensitive_from;
+    nvdp_status status = NVDP_OK;
+    struct nvdp__public_texts public = {.ctx = t->ctx, .path = path};
+    if (path == NULL || c->sanitizer.public_independent) return NVDP_OK;
+    NVDP_TRY(nvdp__public_texts_add_file(&public, path));
+    NVDP_TRY(compare_lines(t, c->text, c->texts, &public));
+    NVDP_TRY(compare_lines(t, c->eval_text, c->eval_texts, &public));
+    NVDP_TRY(nvdp__public_texts_check(&public, "{sensitive-from}"));
+cleanup:
+    nvdp__public_texts_release(&public);
+    return status;
 }
 
 static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
@@ -345,6 +382,7 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
         NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
     }
     status = hash_texts(t);
+    if (status == NVDP_OK) status = check_public(t);
     if (status == NVDP_OK && c->resume != NULL) status = nvdp__pretrainer_check_texts(t);
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
     NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));

@@ -191,6 +191,9 @@ struct sanitize {
     size_t size, text_capacity;
 };
 
+/* The purposes for which the texts are read. */
+enum purpose { COMPARE, COUNT, WRITE };
+
 /* --- columns --- */
 
 enum { PRIVATIZED, EMPTIED, KEPT };
@@ -496,17 +499,28 @@ static void count_batch(struct sanitize *work, struct part *part) {
     }
 }
 
-static nvdp_status flush(struct sanitize *work, struct part *part, bool counting) {
+/* Compares the private texts of the chunk with the public texts of the sanitizer. */
+static nvdp_status compare_rows(struct sanitize *work, const struct part *part) {
+    const struct chunk *chunk = &work->chunk;
+    for (size_t i = 0; i < chunk->rows; i++)
+        for (size_t t = 0; t < part->texts; t++)
+            NVDP_RETURN_IF_FAILED(nvdp__sanitizer_compare(
+                work->sanitizer, chunk->field[i * part->columns + part->text[t]],
+                (size_t)chunk->row + i));
+    return NVDP_OK;
+}
+
+static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose purpose) {
     struct chunk *chunk = &work->chunk;
     struct nvdp__text_batch *batch = &work->batch;
     /* Each split has its own streams, which do not depend on the presence of other splits. */
     const uint64_t split = (uint64_t)(part - work->part);
     if (chunk->rows == 0) return NVDP_OK;
     NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
-    NVDP_RETURN_IF_FAILED(tokenize(work, part));
-    if (counting) {
+    NVDP_RETURN_IF_FAILED(purpose == COMPARE ? compare_rows(work, part) : tokenize(work, part));
+    if (purpose == COUNT) {
         nvdp_sanitizer_count(work->sanitizer, batch->offset[batch->texts], batch->token);
-    } else {
+    } else if (purpose == WRITE) {
         NVDP_RETURN_IF_FAILED(nvdp__text_batch_draw(work->ctx, work->sanitizer, batch, work->noise,
                                                     (split << 56) + chunk->row * part->texts));
         count_batch(work, part);
@@ -522,7 +536,7 @@ static nvdp_status flush(struct sanitize *work, struct part *part, bool counting
 /* --- a file --- */
 
 /* Reads the first row, which has names except in files of lines and bare CoLA files. */
-static nvdp_status begin_file(struct sanitize *work, struct part *part, bool counting) {
+static nvdp_status begin_file(struct sanitize *work, struct part *part, enum purpose purpose) {
     bool pending = true, row = false, more = true;
     part->not_utf8 = part->empty = 0;
     if (part->name == NULL) {
@@ -538,7 +552,8 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, bool cou
                           "%s:1: expected a header line, found an empty file", part->path);
     NVDP_RETURN_IF_FAILED(read_header(work, part, &pending));
     if (pending) return add_row(work, part);
-    return counting || part->format == NVDP__TABLE_JSONL ? NVDP_OK : write_header(work, part);
+    return purpose != WRITE || part->format == NVDP__TABLE_JSONL ? NVDP_OK
+                                                                 : write_header(work, part);
 }
 
 /* Logs the irregularities of the texts, in the words used in training. */
@@ -547,22 +562,22 @@ static void log_irregularities(const struct sanitize *work, const struct part *p
     nvdp__table_log_texts(work->ctx, part->path, part->not_utf8, part->empty, work->chunk.row);
 }
 
-static nvdp_status pass(struct sanitize *work, struct part *part, bool counting) {
+static nvdp_status pass(struct sanitize *work, struct part *part, enum purpose purpose) {
     nvdp_status status = NVDP_OK;
     bool more = true, row = true;
     work->chunk.row = work->chunk.rows = 0;
     NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->input));
-    NVDP_TRY(begin_file(work, part, counting));
+    NVDP_TRY(begin_file(work, part, purpose));
     while (more) {
         NVDP_TRY(nvdp__table_chunks_next(&work->input, &row));
         if (row) NVDP_TRY(add_row(work, part));
-        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, counting));
+        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, purpose));
         if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->input, &more));
     }
     if (work->chunk.row == 0 && part->name != NULL)
         NVDP_TRY(
             nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
-    if (!counting) log_irregularities(work, part);
+    if (purpose == WRITE) log_irregularities(work, part);
     work->bytes += work->input.read;
 cleanup:
     nvdp__table_chunks_close(&work->input);
@@ -574,15 +589,16 @@ static uint64_t file_bytes(const char *path) {
     return stat(path, &info) == 0 && S_ISREG(info.st_mode) ? (uint64_t)info.st_size : 0;
 }
 
-static nvdp_status pass_all(struct sanitize *work, bool counting) {
+static nvdp_status pass_all(struct sanitize *work, enum purpose purpose) {
+    static const char *const names[] = {
+        [COMPARE] = "comparing", [COUNT] = "counting", [WRITE] = "sanitizing"};
     uint64_t total = 0;
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].path != NULL) total += file_bytes(work->part[i].path);
     work->bytes = 0;
-    nvdp__meter_begin(&work->meter, work->ctx, counting ? "counting" : "sanitizing", "bytes", 0,
-                      total);
+    nvdp__meter_begin(&work->meter, work->ctx, names[purpose], "bytes", 0, total);
     for (size_t i = 0; i < SPLITS; i++)
-        if (work->part[i].path != NULL) NVDP_RETURN_IF_FAILED(pass(work, &work->part[i], counting));
+        if (work->part[i].path != NULL) NVDP_RETURN_IF_FAILED(pass(work, &work->part[i], purpose));
     nvdp__meter_end(&work->meter);
     return NVDP_OK;
 }
@@ -776,14 +792,6 @@ static nvdp_status check_own_words(struct nvdp_context *ctx, const struct nvdp_s
                       task != NULL ? task : "but these texts belong to none");
 }
 
-/* Returns true if the file is one of those that are privatized, or a copy. */
-static bool is_own_file(const struct sanitize *work, const char *path) {
-    bool own = false;
-    for (size_t i = 0; i < SPLITS; i++)
-        own = own || nvdp__same_content(work->part[i].path, path);
-    return own;
-}
-
 static nvdp_status begin(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
@@ -816,6 +824,7 @@ static nvdp_status begin(struct sanitize *work) {
         nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
     NVDP_RETURN_IF_FAILED(check_own_words(ctx, work->sanitizer, options->source.task));
     const char *from = options->sanitizer.vocabulary_from;
+    enum nvdp_task_id task;
     *done = (struct nvdp__sanitized){
         .from = from != NULL ? base_name(from) : NULL,
         .sanitizer = work->sanitizer,
@@ -823,6 +832,14 @@ static nvdp_status begin(struct sanitize *work) {
         .chosen = options->sanitizer.sensitive_from_data      ? "sensitive-from-data"
                   : options->sanitizer.sensitive_list != NULL ? "sensitive-list"
                                                               : "sensitive-from",
+        .public = options->sanitizer.public_independent ? "declared"
+                  : options->sanitizer.sensitive_from != NULL ||
+                          (from != NULL && !nvdp__sanitizer_own_words(work->sanitizer, &task))
+                      ? "compared"
+                      : NULL,
+        .sensitive_from = options->sanitizer.sensitive_from != NULL
+                              ? base_name(options->sanitizer.sensitive_from)
+                              : NULL,
         .rare = options->sanitizer.sensitive_list != NULL ? NAN : options->sanitizer.sensitive,
         .generator = options->insecure ? "insecure-seed" : "os",
         .measured = options->measure_tokens,
@@ -907,31 +924,32 @@ static nvdp_status describe(struct sanitize *work) {
     begin_digest(work);
     nvdp__sanitizer_sensitive_digest(work->sanitizer, work->done.sensitive);
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
-    if (is_own_file(work, work->options->sanitizer.vocabulary_from))
-        work->done.info.own_words = true;
-    work->done.own_choice = work->options->sanitizer.sensitive_from_data ||
-                            is_own_file(work, work->options->sanitizer.sensitive_from);
+    work->done.own_choice = work->options->sanitizer.sensitive_from_data;
     return NVDP_OK;
 }
 
-/* Counts the tokens in an additional pass over the texts. */
-static nvdp_status count_all(struct sanitize *work) {
+/* Reads the texts in an additional pass. */
+static nvdp_status read_ahead(struct sanitize *work, enum purpose purpose) {
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].path != NULL)
             NVDP_RETURN_IF_FAILED(nvdp__check_regular(work->ctx, work->part[i].path));
-    return pass_all(work, true);
+    return pass_all(work, purpose);
 }
 
-/* Chooses the sensitive words.  Counts the tokens first if the choice depends on them. */
+/* Chooses the sensitive words.  Counts the tokens first if the choice depends on them.  Fails, before anything is
+ * written, if a private text is among the public ones. */
 static nvdp_status choose(struct sanitize *work) {
-    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_RETURN_IF_FAILED(count_all(work));
+    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL)
+        NVDP_RETURN_IF_FAILED(read_ahead(work, COUNT));
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
+    if (nvdp__sanitizer_compares(work->sanitizer)) NVDP_RETURN_IF_FAILED(read_ahead(work, COMPARE));
+    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_check_public(work->sanitizer));
     return describe(work);
 }
 
 static nvdp_status texts(struct sanitize *work) {
     NVDP_RETURN_IF_FAILED(open_outputs(work));
-    NVDP_RETURN_IF_FAILED(pass_all(work, false));
+    NVDP_RETURN_IF_FAILED(pass_all(work, WRITE));
     NVDP_RETURN_IF_FAILED(nvdp__sanitized_measure(work->ctx, &work->done));
     nvdp__sanitized_statement(&work->done, sizeof work->result.statement, work->result.statement);
     return NVDP_OK;
@@ -968,17 +986,6 @@ static void release(struct sanitize *work) {
     free(work->text);
 }
 
-nvdp_status nvdp__sanitize_reads(struct nvdp_context *ctx,
-                                 const struct nvdp__sanitize_source *source, const char *path,
-                                 bool *reads) {
-    const struct options options = {.source = *source};
-    struct sanitize work = {.ctx = ctx, .options = &options};
-    const nvdp_status status = path != NULL ? find_sources(&work) : NVDP_OK;
-    *reads = is_own_file(&work, path);
-    release(&work);
-    return status;
-}
-
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,
                                  struct nvdp_sanitizer *sanitizer) {
@@ -989,7 +996,7 @@ nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
     if (work.done.files == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(check_own_words(ctx, sanitizer, source->task));
     NVDP_TRY(find_sources(&work));
-    NVDP_TRY(count_all(&work));
+    NVDP_TRY(read_ahead(&work, COUNT));
 cleanup:
     release(&work);
     return status;

@@ -20,7 +20,12 @@ struct nvdp__sanitized {
     const char *from;   /* task or file whose words are the vocabulary; NULL: the whole table */
     const char *chosen; /* santext-plus: the option that defines the sensitive tokens */
     bool own_choice;    /* santext-plus: they are counted on the private texts */
-    double rare;        /* share w of the vocabulary that is sensitive; NaN: taken from a list */
+    /* "compared" if the public texts were compared with the private ones, "declared" if the owner declares that they
+     * were chosen independently; NULL: there are no public texts. */
+    const char *public;
+    const char
+        *sensitive_from; /* file name of public texts that chose the sensitive tokens, or NULL */
+    double rare;         /* share w of the vocabulary that is sensitive; NaN: taken from a list */
     char table[NVDP__DIGEST_HEX], sensitive[NVDP__DIGEST_HEX]; /* digests of the vectors and V_S */
     const char *generator;                                     /* "os" or "insecure-seed" */
     size_t measured; /* max. tokens of the corpus whose deniability is measured */
@@ -70,10 +75,6 @@ nvdp_status nvdp__sanitize_source_check(struct nvdp_context *ctx,
                                         const struct nvdp__sanitize_source *source);
 /* Returns the configuration for a table that is source->text: a task of one's own; the text is in column `text` unless named. */
 struct nvdp_dataset_config nvdp__sanitize_table(const struct nvdp__sanitize_source *source);
-/* Sets *reads to whether nvdp_sanitize() would privatize this file, in any split; NULL: false. */
-nvdp_status nvdp__sanitize_reads(struct nvdp_context *ctx,
-                                 const struct nvdp__sanitize_source *source, const char *path,
-                                 bool *reads);
 /* Counts the tokens of everything that nvdp_sanitize() would privatize, in all splits.  V_S is chosen from these
  * counts. */
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,

@@ -148,12 +148,13 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
     char created[32];
     nvdp__creation_date(created);
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o?, s:{s:s, s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s}, s:s, "
+        "{s:s, s:s, s:s?, s:o, s:o, s:o?, s:{s:s, s:s, s:s?, s:b, s:I, s:I, s:I, s:I, s:I, s:s}, "
+        "s:s, "
         "s:{s:I, s:f, s:f, s:f, s:f}, s:o, s:o, s:o, s:{s:I, s:I, s:f, s:f}, s:{s:I, s:I, s:I, "
         "s:o, s:I, s:o, s:f, s:f}, s:O?, s:s, s:s, "
         "s:s}",
-        "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "eta",
-        row->uses_eta ? nvdp__json_number(info->eta) : json_real(0), "p",
+        "nvdp_format", "sanitized/1", "mechanism", mechanism_name(done), "public_texts",
+        done->public, "eta", row->uses_eta ? nvdp__json_number(info->eta) : json_real(0), "p",
         plus ? nvdp__json_number(info->p) : json_null(), "sensitive",
         plus ? sensitive_json(done) : NULL, "vocabulary", "source", done->source, "of",
         info->pieces ? "pieces" : "words", "from", done->from, "own_words", info->own_words,
@@ -179,6 +180,15 @@ json_t *nvdp__sanitized_json(const struct nvdp__sanitized *done, const char *sta
 
 /* ---- the statement in plain English ---- */
 
+/* States how the public texts are known to have no private text. */
+static const char *public_words(const struct nvdp__sanitized *done) {
+    return done->public == NULL ? ""
+           : strcmp(done->public, "declared") == 0
+               ? " The owner declares that its texts were chosen independently of the private "
+                 "texts; they were not compared."
+               : " None of its texts is among the texts that were privatized.";
+}
+
 /* States which words can be output, and what that reveals by itself. */
 static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
@@ -192,24 +202,30 @@ static void append_words(struct nvdp__writer *writer, const struct nvdp__sanitiz
     else if (done->from != NULL)
         nvdp__append(writer,
                      "Of the table's %zu words only those that occur in %s come out. That file is "
-                     "taken to be public: the output shows which words it has.\n",
-                     info->table, done->from);
+                     "taken to be public: the output shows which words it has.%s\n",
+                     info->table, done->from, public_words(done));
 }
 
 /* Names the tokens without protection, in a mechanism that protects only the sensitive ones. */
 static void append_plus(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {
     const struct nvdp_sanitizer_info *info = &done->info;
-    if (!partial(done)) return;
-    nvdp__append(writer,
-                 "No guarantee for the %zu of %zu tokens that are not sensitive: %.3g%% of these "
-                 "texts' tokens stay as they are with probability %g. Two texts that differ in one "
-                 "of them have an infinite divergence.%s\n",
-                 info->tokens - info->sensitive, info->tokens,
-                 100 * share(done->kept, done->tokens), 1 - info->p,
-                 done->own_choice
-                     ? " Which tokens are sensitive was counted on the private texts: that choice "
-                       "is not private."
-                     : "");
+    if (partial(done))
+        nvdp__append(
+            writer,
+            "No guarantee for the %zu of %zu tokens that are not sensitive: %.3g%% of these "
+            "texts' tokens stay as they are with probability %g. Two texts that differ in one "
+            "of them have an infinite divergence.%s\n",
+            info->tokens - info->sensitive, info->tokens, 100 * share(done->kept, done->tokens),
+            1 - info->p,
+            done->own_choice
+                ? " Which tokens are sensitive was counted on the private texts: that choice "
+                  "is not private."
+                : "");
+    if (done->sensitive_from != NULL)
+        nvdp__append(writer,
+                     "Which tokens are sensitive was counted in %s. That file is taken to be "
+                     "public.%s\n",
+                     done->sensitive_from, public_words(done));
 }
 
 static void append_proof(struct nvdp__writer *writer, const struct nvdp__sanitized *done) {

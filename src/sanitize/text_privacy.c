@@ -121,10 +121,12 @@ struct tokens {
     size_t count, capacity, unknown;
 };
 
-static nvdp_status append(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
+/* Adds a text of a row, and compares it with the public texts of the sanitizer. */
+static nvdp_status append(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer, size_t row,
                           struct nvdp__field field, struct nvdp_token_list *list,
                           struct tokens *tokens) {
-    NVDP_RETURN_IF_FAILED(nvdp_sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
+    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_compare(sanitizer, field, row));
+    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
     tokens->unknown += list->unknown;
     if (list->count == 0) return NVDP_OK;
     if (tokens->count + list->count > tokens->capacity)
@@ -146,7 +148,7 @@ static nvdp_status choose_sensitive(struct nvdp_context *ctx,
 
 /* Tokenizes a sample of `limit` rows, or all rows. */
 static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *options,
-                             const struct nvdp__rows *rows, const struct nvdp_sanitizer *sanitizer,
+                             const struct nvdp__rows *rows, struct nvdp_sanitizer *sanitizer,
                              struct nvdp_token_texts *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp_token_list list = {0};
@@ -162,9 +164,9 @@ static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *optio
         const struct nvdp__text_row *row = &rows->row[i];
         const size_t begin = made.count;
         if (some && !chosen[i]) continue;
-        NVDP_TRY(append(ctx, sanitizer, row->text, &list, &made));
+        NVDP_TRY(append(ctx, sanitizer, i, row->text, &list, &made));
         made.first[n] = made.count - begin;
-        if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, row->pair, &list, &made));
+        if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, i, row->pair, &list, &made));
         made.offset[++n] = made.count;
     }
     *out = (struct nvdp_token_texts){.texts = n,
@@ -394,7 +396,6 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     struct nvdp_token_texts texts = {0};
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     enum nvdp_task_id task;
-    bool own_words = false, own_choice = false;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
@@ -406,16 +407,15 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     if (folder != NULL) NVDP_TRY(check_sensitive(ctx, folder, sanitizer));
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
     NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.vocabulary_from,
-                                  &own_words));
-    NVDP_TRY(nvdp__sanitize_reads(ctx, &options.texts.source, options.sanitizer.sensitive_from,
-                                  &own_choice));
     NVDP_TRY(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
-    report.own_words = own_words || nvdp__sanitizer_own_words(sanitizer, &task) ||
+    /* The folder's files may be given away: its report states what the folder records. */
+    report.own_words = (folder == NULL && nvdp__sanitizer_found(sanitizer, NVDP__OF_VOCABULARY)) ||
+                       nvdp__sanitizer_own_words(sanitizer, &task) ||
                        recorded(folder, "vocabulary", "own_words");
     report.insecure_seed = folder != NULL && seeded(folder);
-    report.own_choice = own_choice || options.sanitizer.sensitive_from_data ||
+    report.own_choice = (folder == NULL && nvdp__sanitizer_found(sanitizer, NVDP__OF_SENSITIVE)) ||
+                        options.sanitizer.sensitive_from_data ||
                         recorded(folder, "sensitive", "own_choice");
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);

@@ -63,6 +63,7 @@ struct export {
     nvdp__text_hash receiver;
     char *made_run; /* path of the run that this export makes or reuses; NULL: none */
     struct nvdp__query_map query;
+    struct nvdp__public_texts public; /* compared with the texts to share */
     struct nvdp__noise noise;
     struct nvdp__form form;      /* the form of the model's samples */
     struct nvdp_posteriors like; /* no rows: only the properties that all texts share */
@@ -97,32 +98,40 @@ static nvdp_status name_run(struct export *export, struct nvdp__export_options *
     return NVDP__MADE(export->made_run);
 }
 
-/* Compares the public texts, from which the center or the map of the objective distill was computed, with the texts to
- * share: the file states the center and the map, which no noise protects. Refuses if most public texts are to be shared,
- * and warns if any is. Fails if the file of public texts that the run names has changed. */
-static nvdp_status check_center(const struct export *export) {
-    static const char why[] =
-        "the file states numbers computed from their embeddings, which no noise protects";
+/* Reads the public texts, from which the center or the map of the objective distill was computed: the file states the
+ * center and the map, which no noise protects. Fails if the file of public texts that the run names has changed. If the
+ * owner declares them to be independent of the private texts, they are not compared, whatever they are: what the
+ * declared file states does not depend on a comparison. */
+static nvdp_status read_public(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__model_info *info = &export->run.model->info;
     const struct nvdp__train_options *trained = &export->run.config;
     const struct nvdp__query_map *query = &export->query;
-    const bool made = options->model != NULL, distilled = query->decoder != NULL;
-    const char *texts = made                   ? options->center
+    struct nvdp__public_texts *public = &export->public;
+    const bool distilled = query->decoder != NULL;
+    const char *texts = options->model != NULL ? options->center
                         : query->texts != NULL ? query->texts
                                                : trained->input;
     const struct nvdp__encode_limits limits = {.config = &info->bert,
                                                .max_length = info->max_length,
                                                .directory = trained->model,
-                                               .text_column = info->columns.text_column};
-    const struct nvdp__naming option =
-        nvdp__with_options(export->ctx, made        ? "option {center}: "
-                                        : distilled ? "the public texts of the training: "
-                                                    : "the public texts of the center: ");
+                                               .text_column = info->columns.text_column,
+                                               .public = public};
     struct nvdp__encode_input center = {0};
     bool same = false;
-    size_t both = 0;
+    if (query->center == NULL && options->public_independent)
+        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                            "{public-independent}: %s: expected a run with public texts, found one "
+                            "of method %s",
+                            options->run, nvdp_method_name(info->method)));
+    if (query->center == NULL) return NVDP_OK;
+    export->query.independent |= options->public_independent;
+    if (query->independent) return NVDP_OK;
+    *public = (struct nvdp__public_texts){.ctx = export->ctx,
+                                          .tokenizer = nvdp_model_tokenizer(export->run.model),
+                                          .max_length = info->max_length,
+                                          .path = texts};
     if (texts == NULL)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
                             "%s: the run does not state the file of its center, so its texts "
@@ -140,24 +149,17 @@ static nvdp_status check_center(const struct export *export) {
                 ? ""
                 : nvdp__with_options(export->ctx, ", or export with {model} and {center}").text));
     NVDP_TRY(nvdp__encode_input_read(export->ctx, texts, &limits, &center));
-    for (size_t i = 0; i < export->parts; i++) {
-        size_t found = 0;
-        NVDP_TRY(nvdp__dataset_overlap(export->ctx, &center.data, export->part[i].data, &found));
-        both = nvdp__min(both + found, center.data.count); /* a text may be in two parts */
-    }
-    if (2 * both > center.data.count)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                            "%s%s: expected public texts, found %zu of %zu among the "
-                            "texts to share; %s",
-                            option.text, texts, both, center.data.count, why));
-    if (both > 0)
-        nvdp__log(export->ctx, NVDP_LOG_WARNING,
-                  "%s: %zu of its %zu texts are among the texts to share; if they are not public, "
-                  "leave them out: %s",
-                  texts, both, center.data.count, why);
 cleanup:
     nvdp__encode_input_release(&center);
     return status;
+}
+
+/* Fails if one of the texts to share is among the public texts. */
+static nvdp_status check_public(const struct export *export) {
+    return nvdp__public_texts_check(&export->public, export->options->model != NULL ? "{center}"
+                                                     : export->query.decoder != NULL
+                                                         ? "the public texts of the training"
+                                                         : "the public texts of the center");
 }
 
 /* Makes that run, unless it exists. */
@@ -170,7 +172,8 @@ static nvdp_status make_run(struct export *export, const struct nvdp__export_opt
                                               .clip = options->clip,
                                               .epsilon = options->epsilon,
                                               .releases = options->samples,
-                                              .batch = options->batch};
+                                              .batch = options->batch,
+                                              .independent = options->public_independent};
     return nvdp__sentence_run(export->ctx, &of, options->run);
 }
 
@@ -223,6 +226,11 @@ static nvdp_status open_run(struct export *export) {
 
 /* --- the texts: splits of the task, or a file of the caller --- */
 
+/* Returns the public texts to compare with; NULL: none. */
+static struct nvdp__public_texts *compared(struct export *export) {
+    return export->public.path != NULL ? &export->public : NULL;
+}
+
 static nvdp_status load_split(struct export *export, const struct nvdp_dataset_config *config,
                               const char *name) {
     enum nvdp_split split = NVDP_SPLIT_TRAIN;
@@ -232,8 +240,9 @@ static nvdp_status load_split(struct export *export, const struct nvdp_dataset_c
             return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT, "split '%s' is named twice", name);
     }
     struct part *part = &export->part[export->parts];
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_load(export->ctx, nvdp_model_tokenizer(export->run.model),
-                                            config, split, &part->data));
+    NVDP_RETURN_IF_FAILED(nvdp__dataset_load_private(export->ctx,
+                                                     nvdp_model_tokenizer(export->run.model),
+                                                     config, split, compared(export), &part->data));
     part->split = split;
     export->parts++;
     return NVDP_OK;
@@ -249,8 +258,9 @@ static nvdp_status load_texts(struct export *export) {
     char *rest = NULL;
     char *names = NULL;
     if (options->input != NULL) {
-        NVDP_TRY(nvdp_dataset_load_file(export->ctx, nvdp_model_tokenizer(export->run.model),
-                                        &config, options->input, &export->part[0].data));
+        NVDP_TRY(nvdp__dataset_load_private_file(
+            export->ctx, nvdp_model_tokenizer(export->run.model), &config, options->input,
+            compared(export), &export->part[0].data));
         export->parts = 1;
     } else {
         if (options->data == NULL)
@@ -1125,6 +1135,7 @@ static void close_export(struct export *export) {
     free(export->tokens);
     free(export->made_run);
     nvdp__query_map_release(&export->query);
+    nvdp__public_texts_release(&export->public);
     free(export->hash);
     free(export->person);
     free(export->facts.label_names);
@@ -1153,8 +1164,9 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));
     NVDP_TRY(make_run(&export, &options));
     NVDP_TRY(open_run(&export));
+    NVDP_TRY(read_public(&export));
     NVDP_TRY(load_texts(&export));
-    if (export.query.center != NULL) NVDP_TRY(check_center(&export));
+    NVDP_TRY(check_public(&export));
     NVDP_TRY(plan(&export));
     NVDP_TRY(state_facts(&export));
     NVDP_TRY(check_duplicates(&export));

@@ -29,8 +29,9 @@ static const struct nvdp_option option_rows[] = {
      NULL, AT(model), .group = "An encoder without training:", .traits = NVDP_TRAIT_BASIC},
     {"center", NVDP_OPTION_TEXT, "FILE",
      "public texts, one per line or a table; the mean of their embeddings is subtracted, and the "
-     "file states it: never give private texts",
+     "file states it: never give private texts; refused if one is among the texts to export",
      NULL, AT(center), .traits = NVDP_TRAIT_BASIC},
+    NVDP__PUBLIC_INDEPENDENT_ROW(AT(public_independent)),
     {"clip-sequence", NVDP_OPTION_REAL, "C",
      "scale every embedding to norm C, in standard deviations of the noise", "0", AT(clip),
      .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_DEFAULT},

@@ -12,6 +12,8 @@ struct nvdp__export_options {
     const char *run;   /* owned by the export without a caller's RUN */
     const char *model; /* makes the run, from the rest of this group; NULL: the run exists */
     const char *center, *text_column;
+    /* The owner declares that the public texts were chosen independently of the private texts. */
+    bool public_independent;
     double clip, epsilon;
     size_t reduce;
     const char *input;  /* table, or one text per line; NULL: `splits` of the task's data */

@@ -154,6 +154,8 @@ nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
                            "attribute 'encoder_width': expected at least %zu, the width of the "
                            "vectors, found %zu",
                            dim, made->width));
+    made->independent =
+        strcmp(nvdp__attributes_text(&release->attributes, "public_texts"), "declared") == 0;
     NVDP_TRY(read_array(release, "center", made->width, &made->center));
     if (dim < made->width) NVDP_TRY(read_array(release, "map", made->width * dim, &made->map));
     if (nvdp__attributes_get(&release->attributes, "decoder_0") != NULL)

@@ -68,7 +68,7 @@ bool nvdp__shard_attribute(const char *name) {
     static const char *const names[] = {
         "texts",           "ledger",           "ledger_samples", "created",        "ledger_epsilon",
         "named_share",     "signature",        "statement",      "training_texts", "nvdp_version",
-        "statement_words", "weights_distance", "ledger_word_mu", "ledger_delta"};
+        "statement_words", "weights_distance", "ledger_word_mu", "ledger_delta",   "public_texts"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
     return strncmp(name, "ledger_person", 13) == 0 || strncmp(name, "bdp_", 4) == 0 ||

@@ -267,13 +267,18 @@ static void append_contents(struct nvdp__writer *writer, const struct nvdp__rele
         nvdp__append(writer, "Lengths are public.\n");
     nvdp__append(writer,
                  "Public, and covered by no number here: the number and order of the texts, their "
-                 "row numbers and splits%s%s%s%s.\n",
+                 "row numbers and splits%s%s%s%s.%s\n",
                  facts->labels ? ", and their exact labels" : "",
                  facts->counted ? "; also whether some are equal or were shared before" : "",
                  facts->spent.persons > 0
                      ? "; also the number of persons, and how many texts and samples one has"
                      : "",
-                 facts->query != NULL ? public_numbers(facts->query) : "");
+                 facts->query != NULL ? public_numbers(facts->query) : "",
+                 facts->query == NULL ? ""
+                 : facts->query->independent
+                     ? " The owner declares that the public texts were chosen independently of the "
+                       "private texts; they were not compared."
+                     : " None of the public texts is among the texts of this file.");
 }
 
 /* States what is proven of all texts of a person. */

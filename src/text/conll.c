@@ -248,6 +248,20 @@ static bool is_tagged(struct nvdp_context *ctx, const char *path, struct nvdp__l
     return tagged;
 }
 
+nvdp_status nvdp__conll_sentence(struct nvdp_context *ctx, const struct nvdp__conll *conll,
+                                 size_t sentence, char **text, size_t *capacity, size_t *size) {
+    size_t used = 0;
+    for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
+        const struct nvdp__field *word = &conll->word[w].text;
+        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, text, capacity, used + word->size + 1, 1));
+        memcpy(*text + used, word->text, word->size);
+        used += word->size;
+        (*text)[used++] = ' ';
+    }
+    *size = used;
+    return NVDP_OK;
+}
+
 bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path) {
     struct nvdp__lines lines = {0};
     struct nvdp__line line;

@@ -42,6 +42,9 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
                              size_t count, struct nvdp__conll *out);
 /* The same from a file. */
 nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out);
+/* Writes the words of a sentence into *text, each followed by a space. Zero *text and *capacity at first; free(*text). */
+nvdp_status nvdp__conll_sentence(struct nvdp_context *ctx, const struct nvdp__conll *conll,
+                                 size_t sentence, char **text, size_t *capacity, size_t *size);
 /* Returns true for a name that ends in .conll, or if the first lines of a regular file that are not empty have two
  * columns, a word and a tag O, B-TYPE or I-TYPE. */
 bool nvdp__conll_recognize(struct nvdp_context *ctx, const char *path);

@@ -4,6 +4,7 @@
 #define NVDP_SRC_TEXT_DATASET_H
 
 #include "base/base.h"
+#include "text/public_texts.h"
 #include <nvdp/dataset.h>
 
 /* The defaults of nvdp_dataset_config_default(). */
@@ -93,6 +94,19 @@ nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
                                      const struct nvdp_tokenizer *tokenizer,
                                      const struct nvdp_dataset_config *config, const char *path,
                                      struct nvdp_dataset **out);
+
+/* Do the same as nvdp_dataset_load() and nvdp_dataset_load_file() for private texts, and compare each text that is loaded
+ * with the public ones; `public` NULL: with none. */
+nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
+                                       const struct nvdp_tokenizer *tokenizer,
+                                       const struct nvdp_dataset_config *config,
+                                       enum nvdp_split split, struct nvdp__public_texts *public,
+                                       struct nvdp_dataset **out);
+nvdp_status nvdp__dataset_load_private_file(struct nvdp_context *ctx,
+                                            const struct nvdp_tokenizer *tokenizer,
+                                            const struct nvdp_dataset_config *config,
+                                            const char *path, struct nvdp__public_texts *public,
+                                            struct nvdp_dataset **out);
 
 /* Reads a file of words with tags (load.c), where `index` of a text is its number in the file. With `limit`, draws that
  * many of the file's *texts by `seed`. */

@@ -388,16 +388,51 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
                   dataset->longest);
 }
 
+/* Compares the texts of the rows with the public ones. */
+static nvdp_status compare_rows(const struct nvdp__rows *rows, struct nvdp__public_texts *public) {
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct nvdp__text_row *row = &rows->row[i];
+        const size_t index = (size_t)row->index;
+        NVDP_RETURN_IF_FAILED(
+            nvdp__public_texts_compare(public, row->text.text, row->text.size, index));
+        if (rows->task.pair)
+            NVDP_RETURN_IF_FAILED(
+                nvdp__public_texts_compare(public, row->pair.text, row->pair.size, index));
+    }
+    return NVDP_OK;
+}
+
+/* Does the same for the sentences of a file of words with tags. */
+static nvdp_status compare_sentences(struct nvdp_context *ctx, const char *path,
+                                     struct nvdp__public_texts *public) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__conll conll = {0};
+    char *text = NULL;
+    size_t size = 0, capacity = 0;
+    NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
+    for (size_t i = 0; i < conll.sentences; i++) {
+        NVDP_TRY(nvdp__conll_sentence(ctx, &conll, i, &text, &capacity, &size));
+        NVDP_TRY(nvdp__public_texts_compare(public, text, size, i));
+    }
+cleanup:
+    nvdp__conll_release(&conll);
+    free(text);
+    return status;
+}
+
 /* Loads through the cache, if there is one. A file with skipped or unusual rows, or of lines, is not
- * cached, so that their notices appear again. */
+ * cached, so that their notices appear again. Texts that are compared with `public` are read from the file. */
 static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                         const struct nvdp_dataset_config *config, enum nvdp__label_use use,
-                        const char *path, struct nvdp_dataset **out) {
+                        const char *path, struct nvdp__public_texts *public,
+                        struct nvdp_dataset **out) {
     if (config->task == NVDP_TASK_NER && config->id_column != NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "%s: expected a table with a column '%s', found a file of words with tags", path,
             config->id_column);
+    if (config->task == NVDP_TASK_NER && public != NULL)
+        NVDP_RETURN_IF_FAILED(compare_sentences(ctx, path, public));
     if (config->task == NVDP_TASK_NER)
         return nvdp__conll_dataset(ctx, tokenizer, config, path, out);
     nvdp_status status = NVDP_OK;
@@ -407,13 +442,14 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     size_t count = 0;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
-    if (config->cache != NULL) {
+    if (config->cache != NULL && public == NULL) {
         NVDP_TRY(cache_path(ctx, tokenizer, config, use, path, bytes, count, &kept));
         NVDP_TRY(recall(ctx, kept, tokenizer, config, &dataset));
     }
     if (dataset == NULL) {
         NVDP_TRY(nvdp__rows_parse(ctx, config, use, path, bytes, count, &rows));
         NVDP_TRY(sample_rows(ctx, config, &rows));
+        if (public != NULL) NVDP_TRY(compare_rows(&rows, public));
         NVDP_TRY(dataset_of_rows(ctx, tokenizer, config->max_length, &rows, &dataset));
         if (kept != NULL && dataset->bad_rows + rows.not_utf8 == 0 && !rows.lines)
             keep(ctx, config->cache, kept, dataset);
@@ -457,9 +493,11 @@ static nvdp_status take_config(struct nvdp_context *ctx, const struct nvdp_datas
     return NVDP_OK;
 }
 
-nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                              const struct nvdp_dataset_config *given, enum nvdp_split split,
-                              struct nvdp_dataset **out) {
+nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
+                                       const struct nvdp_tokenizer *tokenizer,
+                                       const struct nvdp_dataset_config *given,
+                                       enum nvdp_split split, struct nvdp__public_texts *public,
+                                       struct nvdp_dataset **out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__layout layout;
     struct nvdp_dataset_config used, *config = &used;
@@ -476,26 +514,40 @@ nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokeni
         NVDP_TRY(nvdp__task_path(ctx, &layout, config->directory, split, &path));
     }
     if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
-    NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, out));
+    NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, public, out));
     (*out)->split = split;
 cleanup:
     free(path);
     return status;
 }
 
-nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
-                                   const struct nvdp_dataset_config *given, const char *path,
-                                   struct nvdp_dataset **out) {
+nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                              const struct nvdp_dataset_config *config, enum nvdp_split split,
+                              struct nvdp_dataset **out) {
+    return nvdp__dataset_load_private(ctx, tokenizer, config, split, NULL, out);
+}
+
+nvdp_status nvdp__dataset_load_private_file(struct nvdp_context *ctx,
+                                            const struct nvdp_tokenizer *tokenizer,
+                                            const struct nvdp_dataset_config *given,
+                                            const char *path, struct nvdp__public_texts *public,
+                                            struct nvdp_dataset **out) {
     struct nvdp_dataset_config config;
     NVDP_RETURN_IF_FAILED(take_config(ctx, given, &config));
-    return load(ctx, tokenizer, &config, NVDP__LABELS_FOUND, path, out);
+    return load(ctx, tokenizer, &config, NVDP__LABELS_FOUND, path, public, out);
+}
+
+nvdp_status nvdp_dataset_load_file(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
+                                   const struct nvdp_dataset_config *config, const char *path,
+                                   struct nvdp_dataset **out) {
+    return nvdp__dataset_load_private_file(ctx, tokenizer, config, path, NULL, out);
 }
 
 nvdp_status nvdp__dataset_load_texts(struct nvdp_context *ctx,
                                      const struct nvdp_tokenizer *tokenizer,
                                      const struct nvdp_dataset_config *config, const char *path,
                                      struct nvdp_dataset **out) {
-    return load(ctx, tokenizer, config, NVDP__LABELS_IGNORED, path, out);
+    return load(ctx, tokenizer, config, NVDP__LABELS_IGNORED, path, NULL, out);
 }
 
 nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,

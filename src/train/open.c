@@ -42,19 +42,27 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     if (held && t->config.folds == 0) {
         config.labels_from = t->all->task;
         config.limit = t->config.limit_dev;
-        return nvdp_dataset_load(t->ctx, t->tokenizer, &config, split, out);
+        return nvdp__dataset_load_private(t->ctx, t->tokenizer, &config, split,
+                                          nvdp__token_noise_public(t->noise), out);
     }
     config.limit = t->config.limit_train;
     config.limit_seed = t->config.seed;
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_load(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN, out));
+    NVDP_RETURN_IF_FAILED(nvdp__dataset_load_private(
+        t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN, nvdp__token_noise_public(t->noise), out));
     return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
 }
 
-/* Replaces the texts by the representations that their owners send. */
+/* Returns whether users privatize the texts here. */
+static bool privatizes(const struct nvdp__trainer *t) {
+    return t->config.noise.mechanism != NVDP__NOISE_NONE && !t->plan;
+}
+
+/* Replaces the texts by the representations that their owners send. Fails if one of them is among the public texts that
+ * choose the sensitive tokens. */
 static nvdp_status privatize(struct nvdp__trainer *t) {
-    if (t->config.noise.mechanism == NVDP__NOISE_NONE || t->plan) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed,
-                                                   t->config.model, t->tokenizer, &t->noise));
+    const struct nvdp__public_texts *public = nvdp__token_noise_public(t->noise);
+    if (!privatizes(t)) return NVDP_OK;
+    if (public != NULL) NVDP_RETURN_IF_FAILED(nvdp__public_texts_check(public, "{sensitive-from}"));
     nvdp_status status = nvdp__token_noise_texts(t->noise, t->all, t->config.cache);
     if (status == NVDP_OK) status = nvdp__token_noise_texts(t->noise, t->test, t->config.cache);
     return status;
@@ -65,6 +73,9 @@ static nvdp_status load_data(struct nvdp__trainer *t) {
     if (t->config.representations != NULL)
         NVDP_RETURN_IF_FAILED(
             nvdp__token_file_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
+    if (privatizes(t))
+        NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed,
+                                                       t->config.model, t->tokenizer, &t->noise));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
     NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     if (t->all->task->tags && noise->on_sequence)

@@ -84,7 +84,8 @@ static const struct nvdp_option task_options[] = {
      "task", AT(objective), .choices = objectives},
     {"input", NVDP_OPTION_TEXT, "F",
      "distill: public texts, one per line or a table; the shared file states the map and the "
-     "decoder, which no noise protects: never give private texts",
+     "decoder, which no noise protects: never give private texts; nvdp export refuses to share one "
+     "of them, unless they are declared (--public-independent)",
      NULL, AT(input)},
     {"temperature", NVDP_OPTION_REAL, "X", "distill: temperature of the contrastive loss", "0.1",
      AT(temperature), .min = 1e-3, .max = 100},
@@ -508,7 +509,7 @@ static nvdp_status check_distill_given(struct nvdp_context *ctx, const struct nv
         "resume", "seed", "clip-sequence", "certified-epsilon", "certified-delta",
         "certified-guess", "certified-releases", "temperature", "cosine-weight", "latent-dim",
         "epochs", "batch", "holdout", "eval-batch", "eval-draws", "lr", "warmup", "clip-norm",
-        "beta1", "beta2", "adam-eps", "cache"};
+        "beta1", "beta2", "adam-eps", "cache", "public-independent"};
     /* clang-format on */
     for (const struct nvdp__section *section = nvdp__train_schema.section;
          section < nvdp__train_schema.section + nvdp__train_schema.sections; section++)

@@ -166,7 +166,8 @@ static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *
             ? nvdp__token_file_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
                                      config.max_length, which, config.limit, config.limit_seed,
                                      &dataset)
-            : nvdp_dataset_load(ctx, nvdp_model_tokenizer(run->model), &config, which, &dataset));
+            : nvdp__dataset_load_private(ctx, nvdp_model_tokenizer(run->model), &config, which,
+                                         nvdp__token_noise_public(run->noise), &dataset));
     if (folds)
         NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
     if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
@@ -430,27 +431,15 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
     struct nvdp__run_options bare = *options;
     bare.split = NULL;
     NVDP_TRY(nvdp__run_open(ctx, &bare, run));
+    if (!sequence)
+        NVDP_TRY(nvdp__token_noise_create(ctx, &run->config.noise, run->config.seed,
+                                          run->config.model, nvdp_model_tokenizer(run->model),
+                                          &run->noise));
     NVDP_TRY(load_split(ctx, run, options->data, options->split, options->limit, options->seed,
                         &run->dataset));
 cleanup:
     nvdp__run_close(&recorded);
     return status;
-}
-
-/* Sets *own to whether the file at `path` has the texts of a split, also as a copy. */
-static nvdp_status has_own_texts(struct nvdp_context *ctx, const struct nvdp__run *run,
-                                 const char *data, const char *path, bool *own) {
-    const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
-    struct nvdp__layout layout;
-    if (path == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
-    for (int s = 0; s <= NVDP_SPLIT_TEST_MISMATCHED; s++) {
-        char *split = NULL;
-        if (nvdp__task_find(NULL, &layout, config.directory, (enum nvdp_split)s, &split) == NVDP_OK)
-            *own = *own || nvdp__same_content(split, path);
-        free(split);
-    }
-    return NVDP_OK;
 }
 
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -459,32 +448,26 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
     struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp__privacy_options measures;
-    struct nvdp__token_noise *noise = NULL;
     struct sent sent = {0};
     double *made = NULL;
-    bool own = false;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(open_original(ctx, config, false, &measures, &options, &run));
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
-    NVDP_TRY(nvdp__token_noise_create(ctx, &run.config.noise, run.config.seed, run.config.model,
-                                      tokenizer, &noise));
-    NVDP_TRY(list_sent(ctx, run.dataset, tokenizer, noise->sanitizer, &sent));
+    struct nvdp_sanitizer *sanitizer = run.noise->sanitizer;
+    NVDP_TRY(list_sent(ctx, run.dataset, tokenizer, sanitizer, &sent));
     const struct nvdp_token_texts texts = {.texts = run.dataset->count,
                                            .offset = sent.offset,
                                            .tokens = sent.token,
                                            .first = sent.first};
     if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
     NVDP_TRY(
-        has_own_texts(ctx, &run, options.data, run.config.noise.sanitizer.sensitive_from, &own));
-    NVDP_TRY(nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(noise->sanitizer), &texts, &measures, made,
-                                &report));
+        nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
     report.insecure_seed = true;
-    report.own_choice = own;
+    report.own_choice = nvdp__sanitizer_found(sanitizer, NVDP__OF_SENSITIVE);
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
 cleanup:
-    nvdp__token_noise_free(noise);
     nvdp__run_close(&run);
     free(made);
     free(sent.offset);

@@ -107,17 +107,10 @@ static nvdp_status read_sentences(const struct nvdp__trainer *t, const char *pat
     nvdp_status status = NVDP_OK;
     struct nvdp__conll conll = {0};
     char *text = NULL;
-    size_t capacity = 0;
+    size_t capacity = 0, size = 0;
     NVDP_TRY(nvdp__conll_open(t->ctx, path, &conll));
     for (size_t i = 0; i < conll.sentences; i++) {
-        size_t size = 0;
-        for (size_t w = conll.start[i]; w < conll.start[i + 1]; w++) {
-            const struct nvdp__field *word = &conll.word[w].text;
-            NVDP_TRY(nvdp__reserve(t->ctx, &text, &capacity, size + word->size + 1, 1));
-            memcpy(text + size, word->text, word->size);
-            size += word->size;
-            text[size++] = ' ';
-        }
+        NVDP_TRY(nvdp__conll_sentence(t->ctx, &conll, i, &text, &capacity, &size));
         NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, i, text, size));
     }
 cleanup:

@@ -1,4 +1,5 @@
 /* Tests of privatized input through the program: the run's records, and reproducible scores. */
+#include "base/file.h"
 #include "program.h"
 
 #include <criterion/criterion.h>
@@ -81,30 +82,40 @@ Test(noise, a_run_is_scored_on_what_it_was_trained_on) {
     program_release(&predicted);
 }
 
-/* Sensitive tokens that the training texts chose are no secret: the report says so. */
+/* A private text in the public file that chooses the sensitive tokens is refused, in train and dev, unless the owner
+ * declares the file; a report on texts that are in it says so. */
 Test(noise, a_choice_by_the_texts_is_said) {
-    const char *run = support_scratch_path("plus");
-    for (size_t own = 0; own < 2; own++) {
+    static const char *const splits[] = {"train", "dev", NULL};
+    const char *run = support_scratch_path("plus"), *public = support_scratch_path("public.txt");
+    static const char said[] = "Which tokens are sensitive was counted on these texts";
+    for (size_t i = 0; i < 4; i++) {
         char path[4200];
-        snprintf(path, sizeof path, "%s/train.tsv", program_task());
-        char *text = support_read(path);
-        if (own == 0) snprintf(path, sizeof path, "%s", support_scratch_path("public.txt"));
-        char *other = nvdp__format(NULL, "%sgood film\t1\n", text); /* a copy would be theirs */
-        if (own == 0) support_write_text(path, other);
-        free(other);
+        snprintf(path, sizeof path, "%s/%s.tsv", program_task(), splits[i % 2]);
+        char *text = i < 3 ? support_read(path) : strdup("a film of its own\n");
+        support_write_text(public, text);
         free(text);
         struct outcome outcome = program_expect(
-            0,
-            "train %s --token-noise santext-plus --eta 2 --sensitive 0.5 --sensitive-from %s "
+            i < 2 ? 2 : 0,
+            "train %s --token-noise santext-plus --eta 2 --sensitive 0.5 --sensitive-from %s %s "
             "--overwrite --out %s",
-            program_train_options(), path, run);
+            program_train_options(), public, i == 2 ? "--public-independent" : "", run);
+        if (i < 2) support_contains(outcome.err, "--sensitive-from: ");
+        if (i < 2) support_contains(outcome.err, " private texts among them, the first in row ");
+        cr_expect_eq(nvdp__exists(run), i >= 2);
         program_release(&outcome);
+        if (i < 2) continue;
         outcome = program_expect(0, "privacy %s", run);
-        cr_expect_eq(strstr(outcome.out, "Which tokens are sensitive was counted on these texts") !=
-                         NULL,
-                     own == 1);
+        support_lacks(outcome.out, said);
         program_release(&outcome);
     }
+    char path[4200];
+    snprintf(path, sizeof path, "%s/dev.tsv", program_task());
+    char *text = support_read(path);
+    support_write_text(public, text);
+    free(text);
+    struct outcome outcome = program_expect(0, "privacy %s", run);
+    support_contains(outcome.out, said);
+    program_release(&outcome);
 }
 
 /* Measures the states before the noise: the report, and the file of pairs. */

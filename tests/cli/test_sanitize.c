@@ -353,21 +353,31 @@ Test(sanitize, plus_says_what_it_gives_up) {
                      " and which of them are sensitive, even if they were made from these texts");
     json_decref(object);
     program_release(&outcome);
-    /* the private file, or a copy, in place of a public one; another file of the same size */
-    const char *text = support_scratch_path("plus.txt"), *from[] = {text, "copy.txt", "other.txt"};
+    /* a private text in the public file is refused; else the statement says what was done */
+    static const struct {
+        const char *public, *option, *said;
+        int code;
+    } cases[] = {{"the film\nthe plot\n", "", "--sensitive-from: ", 2},
+                 {"good\nThe  PLOT\n", "", "found 1 of the 2 private texts among them", 2},
+                 {"1\tthe film\n", "", "found 1 of the 2 private texts among them", 2},
+                 {"the plot and the film\n", "",
+                  "public. None of its texts is among the texts that were privatized.\n", 0},
+                 {"the film\nthe plot\n", "--public-independent",
+                  "public. The owner declares that its texts were chosen independently", 0}};
+    const char *text = support_scratch_path("plus.txt"), *from = support_scratch_path("public.txt");
     support_write_text(text, "the film\nthe plot\n");
-    for (int i = 0; i < 3; i++) {
-        if (i > 0) from[i] = support_scratch_path(from[i]);
-        if (i > 0)
-            support_write_text(from[i], i == 1 ? "the film\nthe plot\n" : "the plot\nthe film\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        support_write_text(from, cases[i].public);
         outcome =
-            program_expect(0,
+            program_expect(cases[i].code,
                            "sanitize --text %s --vectors %s --mechanism santext-plus --eta "
-                           "1.2345612 --sensitive 0.5 --sensitive-from %s --overwrite --out %s",
-                           text, table(), from[i], support_scratch_path("plus.out"));
-        (i < 2 ? support_contains : support_lacks)(
-            outcome.out, "counted on the private texts: that choice is not private.");
-        support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
+                           "1.2345612 --sensitive 0.5 --sensitive-from %s %s --overwrite --out %s",
+                           text, table(), from, cases[i].option, support_scratch_path("plus.out"));
+        support_contains(cases[i].code == 0 ? outcome.out : outcome.err, cases[i].said);
+        support_lacks(outcome.out, "counted on the private texts");
+        if (cases[i].code == 0)
+            support_contains(outcome.out, "Which tokens are sensitive was counted in public.txt.");
+        if (cases[i].code == 0) support_contains(outcome.out, "1.235 |x - x'|"); /* rounded up */
         program_release(&outcome);
     }
     /* nothing is given up if all tokens are sensitive */
@@ -547,7 +557,8 @@ Test(sanitize, vocabulary_from) {
     said = json_string_value(json_object_get(object, "statement"));
     support_contains(said,
                      "Of the table's 6 words only those that occur in public.txt come out. That "
-                     "file is taken to be public");
+                     "file is taken to be public: the output shows which words it has. None of its "
+                     "texts is among the texts that were privatized.\n");
     support_lacks(said, "NOT PRIVATE");
     json_decref(object);
     program_release(&outcome);
@@ -564,16 +575,40 @@ Test(sanitize, vocabulary_from) {
     support_lacks(outcome.out, "which is not private");
     program_release(&outcome);
 
-    /* the private text as its own vocabulary; vectors as output; V_S of the same counts */
-    outcome = program_expect(0, "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s",
-                             file, words, FAITHFUL, file, support_scratch_path("own.out"));
-    support_contains(outcome.out, "vocabulary        4 of the 6 words with vectors, 2 dimensions; "
-                                  "NOT PRIVATE: taken from these texts\n");
+    /* a private text in its own vocabulary is refused, unless its owner declares the file, which the statement says */
+    static const char of_text[] =
+        "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s";
+    const char *both = support_scratch_path("both.txt"), *own = support_scratch_path("own.out");
+    support_write_text(both, "the film plot good\tBAD .\n");
+    outcome = program_expect(2, of_text, file, words, FAITHFUL, file, own);
+    support_contains(outcome.err, "--vocabulary-from: ");
+    support_contains(outcome.err, "found 2 of the 2 private texts among them, the first in row 1");
     program_release(&outcome);
-    support_write_text(file, "the film plot good bad .\n"); /* all words of the table */
-    outcome = program_expect(0, "sanitize --text %s --vectors %s %s --vocabulary-from %s --out %s",
-                             file, words, FAITHFUL, file, support_scratch_path("all.out"));
-    support_contains(outcome.out, "vocabulary        6 words, 2 dimensions; NOT PRIVATE: taken");
+    cr_expect_not(nvdp__exists(own));
+    support_write_text(support_scratch_path("bad.txt"), "more\nbad .\n");
+    outcome =
+        program_expect(2, of_text, support_scratch_path("bad.txt"), words, FAITHFUL, both, own);
+    support_contains(outcome.err, "found 1 of the 2 private texts among them, the first in row 2");
+    program_release(&outcome);
+    for (int overlap = 0; overlap < 2; overlap++) {
+        char declared[4300];
+        snprintf(declared, sizeof declared, "%s --public-independent --overwrite",
+                 overlap == 1 ? file : both);
+        outcome = program_expect(0, of_text, file, words, FAITHFUL, declared, own);
+        support_contains(outcome.out, overlap == 1 ? "4 of the 6 words with vectors, 2 dimensions\n"
+                                                   : "vocabulary        6 words, 2 dimensions\n");
+        program_release(&outcome);
+        snprintf(path, sizeof path, "%s.privacy.json", own);
+        privacy = json_load_file(path, 0, NULL);
+        support_contains(json_string_value(json_object_get(privacy, "statement")),
+                         "which words it has. The owner declares that its texts were chosen "
+                         "independently of the private texts; they were not compared.\n");
+        cr_expect_str_eq(json_string_value(json_object_get(privacy, "public_texts")), "declared");
+        json_decref(privacy);
+    }
+    outcome = program_expect(2, "sanitize --text %s --vectors %s %s --public-independent", file,
+                             words, FAITHFUL);
+    support_contains(outcome.err, "--public-independent: expected public texts that it declares");
     program_release(&outcome);
     support_write_text(file, "The plot.\nbad\n");
     outcome = program_expect(0,
@@ -945,13 +980,12 @@ Test(sanitize, measured_repeats_what_the_folder_admits) {
     free(text);
     struct outcome outcome = program_expect(
         0,
-        "sanitize --task sst2 --data %s --vectors %s --vocabulary-from %s --insecure-seed 3 "
+        "sanitize --task sst2 --data %s --vectors %s --vocabulary-from sst2 --insecure-seed 3 "
         "--mechanism santext --eta .1 --out %s --measure-tokens 0 --quiet",
-        data, words, own, out);
+        data, words, out);
     program_release(&outcome);
-    outcome = program_expect(
-        0, "privacy --sanitized %s --vectors %s --vocabulary-from %s --task sst2 --data %s", out,
-        words, copy, data);
+    outcome = program_expect(0, "privacy --sanitized %s --vectors %s --task sst2 --data %s", out,
+                             words, data);
     support_contains(outcome.err, "the noise was drawn from a seed");
     json_t *report = measured(out), *sanitizer = json_object_get(report, "sanitizer");
     cr_expect(json_is_true(json_object_get(sanitizer, "insecure_seed")));

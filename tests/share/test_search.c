@@ -4,6 +4,7 @@
 #include "share/embeddings_file.h"
 #include "share/query.h"
 #include "tiny_task.h"
+#include <nvdp/encoder.h>
 #include <nvdp/search.h>
 
 #include <criterion/criterion.h>
@@ -227,6 +228,8 @@ Test(search, formats_and_shards) {
                               found.check[k].what, found.check[k].found);
             support_contains(found.statement, "Whoever guesses a text can compute its vector");
             support_contains(found.statement, "named as public (mean and map), which no noise");
+            support_contains(found.statement,
+                             " None of the public texts is among the texts of this file.\n");
             support_lacks(found.statement, "It was trained on task");
         }
         open_search(&p, file, &s);
@@ -436,7 +439,8 @@ Test(search, one_run_one_ledger) {
     snprintf(p.out, sizeof p.out, "%s", support_scratch_path("again.h5"));
     char *same = support_read(p.input), *center = support_read(p.center);
     support_write_text(p.center, strchr(same, '\n') + 1);
-    REFUSED(&p, NVDP_ERR_ARGUMENT, "found 14 of 14 among the texts to share", "certified-epsilon",
+    REFUSED(&p, NVDP_ERR_ARGUMENT,
+            "found 14 of the 14 private texts among them, the first in row 1", "certified-epsilon",
             "8", "run", support_scratch_path("other"));
     support_write_text(p.center, center);
     free(same);
@@ -754,6 +758,155 @@ static void change(const char *file, const char *from, const char *to) {
     free(bytes);
 }
 
+/* Writes three public texts, the last of them private, and the texts to share, with or without it. */
+static void write_few(const struct place *p, const char *private, bool shared) {
+    char *text = nvdp__format(p->ctx, "good cat\nbad dog sun\n%s\n", private);
+    support_write_text(p->center, text);
+    free(text);
+    text = nvdp__format(p->ctx, "text\n%s\nred sea\n", shared ? private : "blue sun");
+    support_write_text(p->input, text);
+    free(text);
+}
+
+/* Computes the embedding of a text with unit length. */
+static void embed(const struct place *p, const char *text, float out[16]) {
+    struct nvdp_config *config = NULL;
+    struct nvdp_encoder *encoder = NULL;
+    struct nvdp_dataset *data = NULL;
+    double square = 0;
+    cr_assert_eq(nvdp_encoder_config_create(p->ctx, &config), NVDP_OK);
+    support_set(p->ctx, config, "model", p->model);
+    support_set(p->ctx, config, "pool", "mean");
+    cr_assert_eq(nvdp_encoder_load(p->ctx, config, &encoder), NVDP_OK);
+    cr_assert_eq(
+        nvdp_dataset_from_texts(p->ctx, nvdp_encoder_tokenizer(encoder), 16, 1, &text, NULL, &data),
+        NVDP_OK);
+    cr_assert_eq(nvdp_encoder_run(p->ctx, encoder, data, NULL, out), NVDP_OK);
+    for (size_t k = 0; k < 16; k++)
+        square += (double)out[k] * (double)out[k];
+    for (size_t k = 0; k < 16; k++)
+        out[k] = (float)((double)out[k] / sqrt(square));
+    nvdp_dataset_free(data);
+    nvdp_encoder_free(encoder);
+    nvdp_config_free(config);
+}
+
+/* A center is not noised: whoever knows the other public texts recomputes the embedding of the private one, whatever the
+ * epsilon of its sample. So the export is refused, unless the owner declares the file to be independent. */
+Test(search, a_center_reveals_a_private_text) {
+    static const char private[] = "one good blue dog";
+    struct place p;
+    struct searched s;
+    float known[2][16], wanted[16];
+    double dot = 0, square = 0;
+    begin(&p, 1);
+    write_few(&p, private, true);
+    REFUSED(&p, NVDP_ERR_ARGUMENT, "found 1 of the 2 private texts among them, the first in row 1",
+            "certified-epsilon", "2");
+    support_contains(nvdp_context_error(p.ctx), "declare it with --public-independent");
+    support_contains(nvdp_context_error(p.ctx), "do not pass it on");
+    cr_expect_not(nvdp__exists(p.out));
+    EXPORT(&p, "certified-epsilon", "2", "public-independent", "true");
+    open_search(&p, p.out, &s);
+    const float *center = s.shared->of->query->center;
+    embed(&p, "good cat", known[0]);
+    embed(&p, "bad dog sun", known[1]);
+    embed(&p, private, wanted);
+    for (size_t k = 0; k < 16; k++) {
+        const double found = 3 * (double)center[k] - (double)known[0][k] - (double)known[1][k];
+        dot += found * (double)wanted[k];
+        square += found * found;
+    }
+    cr_expect_geq(dot / sqrt(square), .9999);
+    close_search(&s);
+    nvdp_context_free(p.ctx);
+}
+
+/* A private text is recognized however it is written, and in a pair. Another text is not. */
+Test(search, public_texts_are_compared_as_read) {
+    static const struct {
+        const char *center, *input;
+        bool refused;
+    } cases[] = {
+        {"good\nred sea\nsun\n", "text\n  RED \xC2\xA0 Sea\ndog\n", true},
+        {"good\nred sea\nsun\n", "text\nred sea sun\n", false},
+        {"good\n\xEF\xBC\xB2"
+         "ed sea\nsun\n",
+         "text\nred sea\n", true}, /* a wide R */
+        {"good\nr\xC3\xA9"
+         "d sea\nsun\n",
+         "text\nred sea\n", true},
+        {"red sea\nred sea\nred sea\n", "text\nred sea\n", true},
+        {"good\nred unknown\nsun\n", "text\nred strange\n", true}, /* [UNK] to the model */
+        {"{\"text\": \"good\"}\n{\"text\": \"sun dog\", \"pair\": \"Red sea\"}\n",
+         "text\nred sea\n", true},
+        {"{\"text\": \"good\"}\n{\"text\": \"red\", \"pair\": \"sea\"}\n", "text\nred sea\n",
+         false},
+        {"{\"input_ids\": [2, 11, 10, 3]}\n{\"text\": \"sun\"}\n", "text\nred sea\n", true},
+        {"good\nred sea\nsun\n", "text\nsun red\nsea\n", false},
+    };
+    struct place p;
+    begin(&p, 1);
+    char run[512], name[] = "run0";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        name[3] = (char)('0' + i);
+        path(run, name);
+        support_write_text(p.center, cases[i].center);
+        support_write_text(p.input, cases[i].input);
+        if (cases[i].refused)
+            REFUSED(&p, NVDP_ERR_ARGUMENT, "expected public texts, found 1 of the ",
+                    "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run);
+        else
+            EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run);
+        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "run", run,
+               "public-independent", "true");
+    }
+    nvdp_context_free(p.ctx);
+}
+
+/* A declared file states the declaration, and nothing in it shows whether the texts overlap: with one seed, files of
+ * different texts differ in their samples alone. */
+Test(search, a_declaration_is_stated_always) {
+    struct place p;
+    struct nvdp__release made[2];
+    begin(&p, 1);
+    for (size_t i = 0; i < 2; i++) {
+        struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+        write_few(&p, "one good blue dog", i == 1);
+        EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
+               "5", "public-independent", i == 0 ? "true" : "false");
+        cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &found), NVDP_OK);
+        for (size_t k = 0; k < found.checks; k++)
+            if (strcmp(found.check[k].what, "the statement agrees with the attributes") == 0)
+                cr_expect_eq(found.check[k].verdict, NVDP_VERDICT_YES);
+        support_contains(
+            found.statement,
+            "The owner declares that the public texts were chosen independently of the "
+            "private texts; they were not compared.");
+        support_lacks(found.statement, "None of the public texts");
+        /* the run was made with the declaration, which then holds for each of its files */
+        cr_assert_eq(nvdp__release_read(p.ctx, nvdp__formats, p.out, &made[i]), NVDP_OK);
+    }
+    cr_assert_eq(made[0].attributes.count, made[1].attributes.count);
+    cr_expect_str_eq(nvdp__attributes_text(&made[0].attributes, "public_texts"), "declared");
+    for (size_t k = 0; k < made[0].attributes.count; k++) {
+        const struct nvdp__attribute *a = &made[0].attributes.item[k],
+                                     *b = nvdp__attributes_get(&made[1].attributes, a->name);
+        if (strcmp(a->name, "created") != 0)
+            cr_expect(b != NULL && strcmp(a->text, b->text) == 0, "%s", a->name);
+    }
+    for (size_t i = 0; i < 2; i++)
+        nvdp__release_close(&made[i]);
+    /* the statement follows from the attribute */
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    snprintf(p.out, sizeof p.out, "%s", support_scratch_path("changed.safetensors"));
+    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true");
+    change(p.out, "\"declared\"", "\"compared\"");
+    cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &found), NVDP_OK);
+    cr_expect_not(found.holds);
+    nvdp_context_free(p.ctx);
+}
+
 Test(search, refuses_other_files_and_encoders) {
     struct place p;
     struct nvdp_shared *shared = NULL;
@@ -1031,7 +1184,8 @@ Test(search, distilled_from_texts_that_cannot_be_compared) {
         cr_expect_eq(nvdp_export(p.ctx, config, NULL), expected, "%zu: %s", i,
                      nvdp_context_error(p.ctx));
         char found[64];
-        snprintf(found, sizeof found, "found %zu of %zu among", n, n);
+        snprintf(found, sizeof found, "found %zu of the %zu private texts", i == 3 ? n : 2 * n,
+                 i == 3 ? n + 2 : 2 * n);
         if (i != 2)
             support_contains(nvdp_context_error(p.ctx),
                              i < 2 ? "gone or changed, so they cannot be compared" : found);

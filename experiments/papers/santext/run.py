@@ -120,7 +120,7 @@ def table2(study):
     with open(path, "w", encoding="utf-8") as file:
         file.write(SENTENCE + "\n")
     found = study.measure("table2/wordpieces", "sanitize", "--text", "{out}/sentence.txt", "--model", "{classifier}", "--mechanism", "santext-plus",
-                          "--epsilon", 2, "--sensitive-from", "{out}/sentence.txt", "--measure-tokens", 0, "--insecure-seed", 1, "--overwrite", "--out",
+                          "--epsilon", 2, "--sensitive-from-data", "--measure-tokens", 0, "--insecure-seed", 1, "--overwrite", "--out",
                           "{out}/wordpieces.txt", keep=["vocabulary", "sensitive"])
     rows.append(["all", "BERT", 30522, found["vocabulary"], 27469, found["sensitive"]])
     shares.append((27469 / 30522, found["sensitive"], found["vocabulary"]))

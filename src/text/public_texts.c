@@ -1,0 +1,225 @@
+/* Compares private texts with public ones by digests of their words and of the tokens that a model reads
+ * (public_texts.h). */
+#include "text/public_texts.h"
+
+#include "base/file.h"
+#include "text/task.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY = 16, KEYS = 3 };
+
+/* The digests of a text: of its words, of its tokens, of the tokens of its words. */
+struct keys {
+    size_t count;
+    char key[KEYS][KEY];
+};
+
+static void hash(char kind, const void *bytes, size_t size, char key[KEY]) {
+    crypto_generichash_state state;
+    crypto_generichash_init(&state, NULL, 0, KEY);
+    crypto_generichash_update(&state, (const unsigned char *)&kind, 1);
+    if (size > 0) crypto_generichash_update(&state, bytes, size);
+    crypto_generichash_final(&state, (unsigned char *)key, KEY);
+}
+
+/* Adds the digest of the tokens that are not special; changes `ids`. */
+static void add_ids(const struct nvdp_tokenizer *tokenizer, size_t n, int32_t *ids,
+                    struct keys *keys) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) &&
+            ids[i] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP) &&
+            ids[i] != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_PAD))
+            ids[kept++] = ids[i];
+    hash('t', ids, kept * sizeof *ids, keys->key[keys->count++]);
+}
+
+static nvdp_status add_tokens(struct nvdp_context *ctx, const struct nvdp__public_texts *public,
+                              const char *text, size_t size, size_t max_length, struct keys *keys) {
+    struct nvdp__encoder encoder = {.tokenizer = public->tokenizer, .ctx = ctx};
+    const nvdp_status status = nvdp__encode(&encoder, text, size, NULL, 0, max_length);
+    if (status == NVDP_OK) add_ids(public->tokenizer, encoder.count, encoder.ids, keys);
+    nvdp__encoder_release(&encoder);
+    return status;
+}
+
+/* Writes the words of a text, folded, each followed by a space. */
+static nvdp_status fold(struct nvdp_context *ctx, const char *text, size_t size, char **out,
+                        size_t *out_size) {
+    static const struct nvdp__normalization folded = {true, true, true, false};
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__word_rules rules = nvdp__word_rules(&folded);
+    struct nvdp__words words = {.rules = &rules, .ctx = ctx};
+    struct nvdp__normalized normal = {0};
+    char *made = NULL;
+    size_t used = 0, capacity = 0;
+    NVDP_TRY(nvdp__runes_read(ctx, text, size, &normal.run));
+    NVDP_TRY(nvdp__normal_form(ctx, &normal.run, true, true, &normal.folded));
+    NVDP_TRY(nvdp__runes_write(ctx, &normal.folded, &normal));
+    nvdp__words_begin(&words, normal.text, normal.size);
+    for (bool found = true;;) {
+        NVDP_TRY(nvdp__words_next(&words, &found));
+        if (!found) break;
+        NVDP_TRY(nvdp__reserve(ctx, &made, &capacity, used + words.word.size + 1, 1));
+        memcpy(made + used, words.word.bytes, words.word.size);
+        used += words.word.size;
+        made[used++] = ' ';
+    }
+    *out_size = used;
+    *out = made;
+    made = NULL;
+cleanup:
+    nvdp__words_release(&words);
+    nvdp__normalized_release(&normal);
+    free(made);
+    return status;
+}
+
+static nvdp_status keys_of(struct nvdp_context *ctx, const struct nvdp__public_texts *public,
+                           const char *text, size_t size, size_t max_length, struct keys *keys) {
+    nvdp_status status = NVDP_OK;
+    char *words = NULL;
+    size_t used = 0;
+    keys->count = 0;
+    NVDP_TRY(fold(ctx, text, size, &words, &used));
+    if (used > 0 || public->tokenizer != NULL) hash('w', words, used, keys->key[keys->count++]);
+    if (public->tokenizer == NULL) goto cleanup;
+    NVDP_TRY(add_tokens(ctx, public, text, size, max_length, keys));
+    NVDP_TRY(add_tokens(ctx, public, used > 0 ? words : "", used, max_length, keys));
+cleanup:
+    free(words);
+    return status;
+}
+
+static nvdp_status keep(struct nvdp__public_texts *public, const struct keys *keys) {
+    size_t index;
+    public->keys.ctx = public->ctx;
+    for (size_t i = 0; i < keys->count; i++)
+        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&public->keys, keys->key[i], KEY, &index));
+    return NVDP_OK;
+}
+
+/* --- the public texts --- */
+
+nvdp_status nvdp__public_texts_add(struct nvdp__public_texts *public, const char *text, size_t size,
+                                   size_t max_length) {
+    struct keys keys;
+    NVDP_RETURN_IF_FAILED(keys_of(public->ctx, public, text, size, max_length, &keys));
+    return keep(public, &keys);
+}
+
+nvdp_status nvdp__public_texts_add_ids(struct nvdp__public_texts *public, size_t n,
+                                       const int32_t *ids) {
+    nvdp_status status = NVDP_OK;
+    const int32_t border = nvdp_tokenizer_special(public->tokenizer, NVDP_TOKEN_SEP);
+    int32_t *copy = NULL;
+    NVDP_TRY(NVDP__NEW(public->ctx, copy, n));
+    for (size_t start = 0, end = 0; start < n; start = ++end) { /* a pair has two texts */
+        while (end < n && ids[end] != border)
+            end++;
+        struct keys keys = {0};
+        if (end > start) memcpy(copy, ids + start, (end - start) * sizeof *copy);
+        add_ids(public->tokenizer, end - start, copy, &keys);
+        NVDP_TRY(keep(public, &keys));
+    }
+cleanup:
+    free(copy);
+    return status;
+}
+
+static nvdp_status add_field(struct nvdp__public_texts *public, struct nvdp__field field) {
+    return field.text == NULL
+               ? NVDP_OK
+               : nvdp__public_texts_add(public, field.text, field.size, public->max_length);
+}
+
+static nvdp_status add_table(struct nvdp__public_texts *public, const char *path,
+                             enum nvdp__table_format format) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__table_chunks chunks = {0};
+    bool more = true, row = true;
+    NVDP_TRY(nvdp__table_chunks_open(public->ctx, path, format, &chunks));
+    while (more) {
+        NVDP_TRY(nvdp__table_chunks_next(&chunks, &row));
+        for (size_t c = 0; row && c < chunks.tsv.fields; c++)
+            NVDP_TRY(add_field(public, chunks.tsv.field[c]));
+        if (!row) NVDP_TRY(nvdp__table_chunks_read(&chunks, &more));
+    }
+cleanup:
+    nvdp__table_chunks_close(&chunks);
+    return status;
+}
+
+nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const char *path) {
+    nvdp_status status = NVDP_OK;
+    struct nvdp__lines lines = {0};
+    struct nvdp__line line;
+    bool found = true;
+    enum nvdp__table_format format = NVDP__TABLE_TSV;
+    if (nvdp__is_table(path))
+        NVDP_TRY(nvdp__table_chunks_format(NULL, nvdp__task_layout(NVDP_TASK_TSV), path, &format));
+    if (format != NVDP__TABLE_TSV) return add_table(public, path, format);
+    NVDP_TRY(nvdp__lines_open(public->ctx, path, &lines));
+    for (;;) {
+        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        if (!found) break;
+        NVDP_TRY(add_field(public, (struct nvdp__field){line.text, line.size}));
+        const char *end = line.text + line.size;
+        const bool cells = memchr(line.text, '\t', line.size) != NULL;
+        for (const char *at = line.text; cells && at <= end;) {
+            const char *tab = at < end ? memchr(at, '\t', (size_t)(end - at)) : NULL;
+            if (tab == NULL) tab = end;
+            NVDP_TRY(add_field(public, (struct nvdp__field){at, (size_t)(tab - at)}));
+            at = tab + 1;
+        }
+    }
+cleanup:
+    nvdp__lines_close(&lines);
+    return status;
+}
+
+/* --- the private texts --- */
+
+nvdp_status nvdp__public_texts_have(const struct nvdp__public_texts *public,
+                                    struct nvdp_context *ctx, const char *text, size_t size,
+                                    bool *found) {
+    struct keys keys;
+    *found = false;
+    if (public->keys.count == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(keys_of(ctx, public, text, size, public->max_length, &keys));
+    for (size_t i = 0; i < keys.count; i++)
+        *found |= nvdp__strings_find(&public->keys, keys.key[i], KEY) != SIZE_MAX;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__public_texts_compare(struct nvdp__public_texts *public, const char *text,
+                                       size_t size, size_t row) {
+    bool found;
+    NVDP_RETURN_IF_FAILED(nvdp__public_texts_have(public, public->ctx, text, size, &found));
+    public->compared++;
+    if (!found) return NVDP_OK;
+    if (public->found == 0) public->first_row = row;
+    public->found++;
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__public_texts_check(const struct nvdp__public_texts *public, const char *what) {
+    if (public->found == 0) return NVDP_OK;
+    return nvdp__fail(
+        public->ctx, NVDP_ERR_ARGUMENT,
+        "%s: %s: expected public texts, found %zu of the %zu private texts among them, the first "
+        "in row %zu; the release would show numbers computed from them without noise. Use other "
+        "public texts, and do not remove these alone: what is missing would show which texts are "
+        "private. If the file was chosen independently of the private texts, declare it with "
+        "{public-independent}. This refusal depends on the private texts: do not pass it on",
+        nvdp__with_options(public->ctx, what).text, public->path, public->found, public->compared,
+        public->first_row + 1);
+}
+
+void nvdp__public_texts_release(struct nvdp__public_texts *public) {
+    nvdp__strings_release(&public->keys);
+    public->keys = (struct nvdp__strings){0};
+}
