@@ -936,14 +936,25 @@ static nvdp_status read_ahead(struct sanitize *work, enum purpose purpose) {
     return pass_all(work, purpose);
 }
 
-/* Chooses the sensitive words.  Counts the tokens first if the choice depends on them.  Fails, before anything is
- * written, if a private text is among the public ones. */
+/* Fails, before anything is written, if a private text is among the public ones. */
+static nvdp_status compare_all(struct sanitize *work) {
+    const char *text = work->options->source.text;
+    if (!nvdp__sanitizer_compares(work->sanitizer)) return NVDP_OK;
+    if (text != NULL && strcmp(text, "-") == 0)
+        return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
+                          "{text}: expected a file, found standard input, which cannot be read "
+                          "twice: its texts are compared with the public ones before anything is "
+                          "written; or declare the public ones with {public-independent}");
+    NVDP_RETURN_IF_FAILED(read_ahead(work, COMPARE));
+    return nvdp__sanitizer_check_public(work->sanitizer);
+}
+
+/* Chooses the sensitive words.  Counts the tokens first if the choice depends on them. */
 static nvdp_status choose(struct sanitize *work) {
     if (nvdp_sanitizer_dchi(work->sanitizer) == NULL)
         NVDP_RETURN_IF_FAILED(read_ahead(work, COUNT));
     NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
-    if (nvdp__sanitizer_compares(work->sanitizer)) NVDP_RETURN_IF_FAILED(read_ahead(work, COMPARE));
-    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_check_public(work->sanitizer));
+    NVDP_RETURN_IF_FAILED(compare_all(work));
     return describe(work);
 }
 

@@ -159,6 +159,7 @@ nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const
     struct nvdp__line line;
     bool found = true;
     enum nvdp__table_format format = NVDP__TABLE_TSV;
+    NVDP_TRY(nvdp__check_regular(public->ctx, path)); /* it was read before */
     if (nvdp__is_table(path))
         NVDP_TRY(nvdp__table_chunks_format(NULL, nvdp__task_layout(NVDP_TASK_TSV), path, &format));
     if (format != NVDP__TABLE_TSV) return add_table(public, path, format);

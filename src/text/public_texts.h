@@ -32,7 +32,8 @@ nvdp_status nvdp__public_texts_add(struct nvdp__public_texts *public, const char
                                    size_t max_length);
 nvdp_status nvdp__public_texts_add_ids(struct nvdp__public_texts *public, size_t n,
                                        const int32_t *ids);
-/* Adds each line of a file, and each cell of a line with tabs; of a table with quotes or objects (.csv, .json), each cell. */
+/* Adds each line of a file, and each cell of a line with tabs; of a table with quotes or objects (.csv, .json), each cell.
+ * Fails for a pipe, which may have been read before. */
 nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const char *path);
 
 /* Sets *found to whether a private text is among the public ones. Several threads may call it at the same time. */

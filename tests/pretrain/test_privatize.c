@@ -438,6 +438,15 @@ Test(privatize, bad_configurations_are_refused) {
                            nvdp_context_error(ctx));
     }
     cr_expect_neq(nvdp__pretrain(ctx, &good, &result), NVDP_ERR_ARGUMENT);
+    /* a private line among the public ones; their owner declares them */
+    struct nvdp__pretrain_options public =
+        adaptive(&text, "x", NVDP__TOKENS_SANTEXT_PLUS, NVDP__OBJECTIVE_PROB, 1);
+    public.sanitizer.sensitive_from = text;
+    cr_expect_eq(nvdp__pretrain(ctx, &public, &result), NVDP_ERR_ARGUMENT);
+    cr_expect_not_null(strstr(nvdp_context_error(ctx), "private texts among them"), "%s",
+                       nvdp_context_error(ctx));
+    public.sanitizer.public_independent = true;
+    cr_expect_neq(nvdp__pretrain(ctx, &public, &result), NVDP_ERR_ARGUMENT);
     cr_expect(!nvdp__exists(good.out));
     nvdp_context_free(ctx);
 }

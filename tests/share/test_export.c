@@ -632,6 +632,9 @@ Test(export, refuses_wrong_options) {
     set(&bench, "split", NULL);
     refused(&bench, NVDP_ERR_ARGUMENT, "--input or --splits");
     set(&bench, "split", "test");
+    set(&bench, "public-independent", "true");
+    refused(&bench, NVDP_ERR_ARGUMENT, "expected a run with public texts, found one of method");
+    set(&bench, "public-independent", "false");
     set(&bench, "with-labels", "true");
     refused(&bench, NVDP_ERR_INPUT, "these texts have none");
     set(&bench, "with-labels", "false");
