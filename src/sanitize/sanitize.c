@@ -940,11 +940,12 @@ static nvdp_status read_ahead(struct sanitize *work, enum purpose purpose) {
 static nvdp_status compare_all(struct sanitize *work) {
     const char *text = work->options->source.text;
     if (!nvdp__sanitizer_compares(work->sanitizer)) return NVDP_OK;
-    if (text != NULL && strcmp(text, "-") == 0)
+    if (text != NULL && nvdp__check_regular(NULL, text) != NVDP_OK)
         return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
-                          "{text}: expected a file, found standard input, which cannot be read "
-                          "twice: its texts are compared with the public ones before anything is "
-                          "written; or declare the public ones with {public-independent}");
+                          "{text}: %s: expected a file that can be read twice, because its texts "
+                          "are compared with the public ones before anything is written; or "
+                          "declare the public ones with {public-independent}",
+                          text);
     NVDP_RETURN_IF_FAILED(read_ahead(work, COMPARE));
     return nvdp__sanitizer_check_public(work->sanitizer);
 }
