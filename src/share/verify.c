@@ -216,11 +216,11 @@ static void check_training(struct nvdp__verify *v) {
     nvdp__make_printable(found, 0);
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (!isnan(v->facts.training_epsilon))
-        nvdp__verify_check(
-            v, NVDP_VERDICT_OPEN, "the encoder was trained privately",
-            "its owner states epsilon %s at delta %s for one training example (zero-out)",
-            nvdp__bound(epsilon, v->facts.training_epsilon),
-            nvdp__bound(delta, v->facts.training_delta));
+        nvdp__verify_check(v, NVDP_VERDICT_OPEN, "the encoder was trained privately",
+                           "its owner states epsilon %s at delta %s for one training example "
+                           "(zero-out, " NVDP__EXACT_ARITHMETIC("the training's") ")",
+                           nvdp__bound(epsilon, v->facts.training_epsilon),
+                           nvdp__bound(delta, v->facts.training_delta));
 }
 
 /* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its

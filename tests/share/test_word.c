@@ -420,7 +420,7 @@ Test(word_release, states_the_guarantee_of_a_word_in_windows) {
 Test(word_release, with_private_training_both_are_stated) {
     struct nvdp_context *ctx = support_context();
     char *run = strdup(support_scratch_path("word")),
-         *file = strdup(support_scratch_path("word.h5")), *line = NULL, owner[160],
+         *file = strdup(support_scratch_path("word.h5")), *line = NULL, owner[200],
          bound[2][NVDP__BOUND_TEXT];
     struct nvdp__train_options config = options_of(ctx, run);
     struct nvdp_guarantee guarantee = NVDP_RESULT(struct nvdp_guarantee);
