@@ -242,6 +242,16 @@ Test(word_release, counts_all_rows_of_a_text) {
     support_write_text(input, "sentence\tlabel\tauthor\ncat\t1\tann\n");
     cr_assert_eq(nvdp_export_config_create(ctx, &options), NVDP_OK);
     set(options, "run", run);
+    /* without a budget of the caller the rows of a text are refused: word-epsilon is for one of them */
+    set(options, "input", support_scratch_path("texts.tsv"));
+    set(options, "ledger", support_scratch_path("none"));
+    set(options, "out", support_scratch_path("none.h5"));
+    cr_assert_eq(nvdp_export(ctx, options, NULL), NVDP_ERR_STATE);
+    support_contains(nvdp_context_error(ctx), "1 text stands twice in these texts: expected at "
+                                              "most 1 sample of a text, which the run guarantees");
+    support_contains(nvdp_context_error(ctx), " (per word 2.954) together, those of one row ");
+    support_contains(nvdp_context_error(ctx), " (per word 2). Nothing was drawn");
+    cr_assert_neq(access(support_scratch_path("none"), F_OK), 0);
     set(options, "input", input);
     set(options, "person", "author");
     set(options, "ledger", support_scratch_path("persons"));
