@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MOVED = b"nvdp ledger moved\n"
 """The first line of a ledger's file if the ledger is elsewhere; the path follows. The library refuses to release by it."""
 _BESIDE = ("ledger.key", "ledger.state")
-"""What belongs to the ledger and moves with it: its key, and what its readers compare it with."""
+"""Files that belong to the ledger and move with it: its key, and the state with which its readers compare it."""
 _NOT_SAVED = {"ledger", *_BESIDE, "base", "state.ckpt"}
 """The parts of a run that are not copied: states on the way to the model, and the ledger, which is moved."""
 
