@@ -177,7 +177,7 @@ class ReleaseFunction:
 
     def verify(self, public_key: str | PathLike[str] | None = None) -> Verification:
         """Checks all shards, by themselves and in the ledger: `holds`, the single checks, and the `statement` and `guarantee` of the
-        release: those of the shard with the weakest guarantee. If another shard proves less per word or person, they begin with it."""
+        release: those of the shard with the weakest guarantee. `spent_epsilon` is of all samples of a text that the ledger counts."""
         return verify(self.out, public_key, ledger=self._ledger[0], ledger_key=self._ledger[1])
 
 

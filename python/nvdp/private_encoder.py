@@ -258,7 +258,7 @@ class PrivateEncoder:
     @property
     def guarantee(self) -> str:
         """The guarantee of a text's samples that the run promised (one, or `certified_releases`) in one line, or why no guarantee is
-        useful. Samples beyond that, by budget_samples, are in the guarantee of release()'s result."""
+        useful. Samples beyond that, by budget_samples or in several rows, add up: nvdp.verify with the ledger has their sum."""
         return self.run.guarantee
 
     def predict(self, texts: Iterable[str], pairs: Iterable[str] | None = None, **options: Any) -> np.ndarray:

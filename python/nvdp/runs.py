@@ -549,7 +549,8 @@ class Run:
     @property
     def guarantee(self) -> str:
         """The guarantee for the samples of a text, one or as many as training was certified for, in one line: proven or measured, and
-        what is not covered. A shared file's guarantee has all samples that the ledger counts."""
+        what is not covered. Samples of a text in several rows or files add up: nvdp.verify with the
+        ledger has their sum."""
         found = result_of("struct nvdp_guarantee")
         self._context.call(lib.nvdp_run_guarantee, self._folder, found)
         out = ffi.new("char **")

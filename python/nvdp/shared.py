@@ -403,7 +403,7 @@ def verify(path: str | PathLike[str], public_key: str | PathLike[str] | None = N
            ledger_key: str | PathLike[str] | None = None) -> Verification:  # fmt: skip
     """Checks a shared file, or a folder with the shards of one release, as `nvdp verify`: `holds`, `check` (the single checks),
     `statement`, `guarantee`, `useful`, `epsilon` (nats, for the samples of one row of a file), `spent_epsilon` (nats, for all samples of a
-    text that the sender's ledger counts) ...
+    text that the ledger counts, if it is given) ...
 
     public_key: of the expected sender. ledger, ledger_key: the owner's; the release must be in the ledger, and no text may exceed
     its budget.

@@ -45,8 +45,7 @@ class NvdpTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Options of training are parameters too (nvdp.TrainingOptions documents them): epochs, lr, lambda_g, certified_epsilon ...;
     None leaves one to the preset. options: a dict of more.
 
-    After fit: run_, encoder_ (nvdp.PrivateEncoder), classes_. After transform: statement_, the privacy statement of the last samples, which
-    counts earlier samples of the same texts.
+    After fit: run_, encoder_ (nvdp.PrivateEncoder), classes_. After transform: statement_, the privacy statement of the last samples.
 
     A copy that pickle, joblib or a Pipeline's `memory` loaded does not transform until encoder_.attach(folder) names the folder with the
     ledger: `out`, `run`, or that of encoder_.save_pretrained(folder). clone gives an estimator without a run.

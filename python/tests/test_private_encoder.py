@@ -167,7 +167,7 @@ def test_streams(fitted, tmp_path):
         fitted.release_shards(fresh(2) + texts, tmp_path / "more", shard_size=2)
     assert caught.value.status == "ERR_STATE" and [one.name for one in (tmp_path / "more").iterdir()] == ["shard-00000.h5"]
     paths = fitted.release_shards(fresh(4), tmp_path / "persons", shard_size=2, persons=["ann", "ann", "ann", None])
-    assert nvdp.open(paths[1]).verify().person.texts == 3  # ann's texts of both shards
+    assert nvdp.verify(paths[1], ledger=fitted.run.path / "ledger").person.texts == 3  # ann's texts of both shards
     texts, asked[:] = fresh(6), []
     rows = fitted.encode_iter(stream(), chunk_size=2)
     assert next(rows).shape == (fitted.dim,) and len(asked) == 2  # no more than a chunk is read

@@ -137,7 +137,7 @@ def test_gate_and_persons(run, tmp_path):
     ledger = dict(ledger=tmp_path / "ledger", ledger_key=tmp_path / "key")
     found = run.export(["good film", "bad", "end"], tmp_path / "a.h5", persons=["ann", "ann", None], **ledger)
     assert found.person.persons == 2 and found.person.texts == 2 and found.person.samples == 2
-    assert nvdp.open(tmp_path / "a.h5").verify().person.texts == 2
+    assert nvdp.verify(tmp_path / "a.h5", **ledger).person.texts == 2
     with pytest.raises(nvdp.NvdpValueError, match="persons: expected 1 as texts, found 2"):
         run.export(["good"], tmp_path / "b.h5", persons=["ann", "bob"])
     policy = {"min_texts": 4, "checks": [{"measure": "privacy.n", "at_least": 2}, {"measure": "ledger.person.texts", "at_most": 1}]}
