@@ -100,8 +100,8 @@ static nvdp_status name_run(struct export *export, struct nvdp__export_options *
 
 /* Reads the public texts, from which the center or the map of the objective distill was computed: the file states the
  * center and the map, which no noise protects. Fails if the file of public texts that the run names has changed. If the
- * owner declares them to be independent of the private texts, they are not compared, whatever they are: what the
- * declared file states does not depend on a comparison. */
+ * owner declares, now or for the training, that they are independent of the private texts, they are not compared: what
+ * the file then states depends on no comparison. */
 static nvdp_status read_public(struct export *export) {
     nvdp_status status = NVDP_OK;
     const struct nvdp__export_options *options = export->options;
@@ -126,7 +126,8 @@ static nvdp_status read_public(struct export *export) {
                             "of method %s",
                             options->run, nvdp_method_name(info->method)));
     if (query->center == NULL) return NVDP_OK;
-    export->query.independent |= options->public_independent;
+    export->query.independent =
+        options->public_independent || trained->noise.sanitizer.public_independent;
     if (query->independent) return NVDP_OK;
     *public = (struct nvdp__public_texts){.ctx = export->ctx,
                                           .tokenizer = nvdp_model_tokenizer(export->run.model),
@@ -172,8 +173,7 @@ static nvdp_status make_run(struct export *export, const struct nvdp__export_opt
                                               .clip = options->clip,
                                               .epsilon = options->epsilon,
                                               .releases = options->samples,
-                                              .batch = options->batch,
-                                              .independent = options->public_independent};
+                                              .batch = options->batch};
     return nvdp__sentence_run(export->ctx, &of, options->run);
 }
 

@@ -35,8 +35,6 @@
 
 #define RECORD "sentence" /* key of run.json */
 #define TEXTS "center"    /* key of the record: path of the public texts */
-#define INDEPENDENT                                                                                \
-    "public_independent"  /* key of the record: the owner declares it of the public texts */
 #define DECODER "decoder" /* tensor of RUN/decoder.safetensors, [D, p] */
 #define VECTORS "vectors" /* kind of the public texts' embeddings in the cache, [n, D] */
 
@@ -462,8 +460,6 @@ static nvdp_status write_run(const struct maker *maker) {
     const size_t trained = maker->options->distill != NULL ? 2 * maker->dim * maker->width : 0;
     const struct nvdp_train_result *result = maker->options->result;
     NVDP_RETURN_IF_FAILED(record_path(maker, maker->record, &changed));
-    if (maker->options->independent) /* no part of what identifies the run */
-        json_object_set_new(maker->record, INDEPENDENT, json_true());
     return nvdp__run_json_write(
         maker->ctx, maker->run, "run.json",
         json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
@@ -625,8 +621,6 @@ nvdp_status nvdp__distill_run(struct nvdp__trainer *trainer, struct nvdp_train_r
                                                    .epsilon = config->certified_epsilon,
                                                    .releases = config->certified_releases,
                                                    .batch = config->eval_batch,
-                                                   .independent =
-                                                       config->noise.sanitizer.public_independent,
                                                    .distill = config,
                                                    .trainer = trainer,
                                                    .result = result};
@@ -674,7 +668,6 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
     nvdp__snprintf(made.sha256, sizeof made.sha256, "%s", sha256);
     nvdp__snprintf(made.pool, sizeof made.pool, "%s", pool);
     nvdp__snprintf(made.texts_sha256, sizeof made.texts_sha256, "%s", digest);
-    made.independent = json_is_true(json_object_get(record, INDEPENDENT));
     if (texts != NULL) NVDP_TRY(NVDP__MADE(made.texts = nvdp__strdup(ctx, texts)));
     NVDP_TRY(download(model, NVDP__SENTENCE_CENTER, made.width, &made.center));
     NVDP_TRY(download(model, NVDP__SENTENCE_MAP, made.dim * made.width, &made.map));

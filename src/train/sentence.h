@@ -17,7 +17,6 @@ struct nvdp__sentence_options {
     double clip, epsilon;    /* C, or the epsilon from which it follows; exactly one is above 0 */
     size_t releases;         /* samples per text for which the run is certified */
     size_t batch;
-    bool independent; /* as in struct nvdp__query_map */
     /* Options of the objective distill, which trains the map and a decoder; NULL: nothing is trained. */
     const struct nvdp__train_options *distill;
     struct nvdp__trainer *trainer; /* of the training: makes a new run's folder, holds its lock */
@@ -42,7 +41,7 @@ struct nvdp__query_map {
     char pool[8];             /* mean or cls */
     char *texts;              /* path of the file of public texts; NULL: the run states none */
     char texts_sha256[65];    /* of this file; files do not state these two */
-    bool independent;         /* declared: the public texts do not depend on the private ones */
+    bool independent;         /* declared of the public texts; set by an export, or by the file */
     size_t max_length, empty; /* tokens of a text; of an empty text */
     size_t width, dim;        /* D, p */
     float *center, *map;      /* [D]; [p, D], NULL for p = D */

@@ -874,7 +874,7 @@ Test(search, a_declaration_is_stated_always) {
         struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
         write_few(&p, "one good blue dog", i == 1);
         EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "overwrite", "true", "insecure-seed",
-               "5", "public-independent", i == 0 ? "true" : "false");
+               "5", "public-independent", "true");
         cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &found), NVDP_OK);
         for (size_t k = 0; k < found.checks; k++)
             if (strcmp(found.check[k].what, "the statement agrees with the attributes") == 0)
@@ -884,7 +884,6 @@ Test(search, a_declaration_is_stated_always) {
             "The owner declares that the public texts were chosen independently of the "
             "private texts; they were not compared.");
         support_lacks(found.statement, "None of the public texts");
-        /* the run was made with the declaration, which then holds for each of its files */
         cr_assert_eq(nvdp__release_read(p.ctx, nvdp__formats, p.out, &made[i]), NVDP_OK);
     }
     cr_assert_eq(made[0].attributes.count, made[1].attributes.count);
@@ -900,7 +899,7 @@ Test(search, a_declaration_is_stated_always) {
     /* the statement follows from the attribute */
     struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
     snprintf(p.out, sizeof p.out, "%s", support_scratch_path("changed.safetensors"));
-    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true");
+    EXPORT(&p, "clip-sequence", "4", "no-ledger", "true", "public-independent", "true");
     change(p.out, "\"declared\"", "\"compared\"");
     cr_assert_eq(nvdp_verify(p.ctx, p.out, NULL, &found), NVDP_OK);
     cr_expect_not(found.holds);
@@ -1112,6 +1111,25 @@ Test(search, distilled) {
     support_set(p.ctx, config, "out", support_scratch_path("public.h5"));
     cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_ERR_ARGUMENT);
     support_contains(nvdp_context_error(p.ctx), "the public texts of the training: ");
+    support_set(p.ctx, config, "public-independent", "true");
+    cr_expect_eq(nvdp_export(p.ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    /* a declaration of the training holds for its files */
+    json_t *record = NULL;
+    char *file = nvdp__join(p.ctx, p.run, "run.json");
+    struct nvdp_export_result made = NVDP_RESULT(struct nvdp_export_result);
+    cr_assert_eq(nvdp__json_read(p.ctx, file, &record), NVDP_OK);
+    json_t *options = json_object_get(record, "config");
+    cr_expect(json_is_false(json_object_get(options, "public_independent")));
+    json_object_set_new(options, "public_independent", json_true());
+    cr_assert_eq(nvdp__json_write(p.ctx, file, record), NVDP_OK);
+    support_set(p.ctx, config, "public-independent", "false");
+    support_set(p.ctx, config, "budget-samples", "2");
+    support_set(p.ctx, config, "out", support_scratch_path("again.h5"));
+    cr_expect_eq(nvdp_export(p.ctx, config, &made), NVDP_OK, "%s", nvdp_context_error(p.ctx));
+    support_contains(made.statement, "The owner declares that the public texts");
+    nvdp_export_result_free(&made);
+    json_decref(record);
+    free(file);
     nvdp_config_free(config);
     free(center);
     free(table);
