@@ -509,8 +509,8 @@ static void write_history(const void *of, FILE *to) {
     if (private > 0) {
         fputs(" It had learned with privacy from ", to);
         name_all(to, lineage, entries, true, NULL);
-        fputs(". The own part of each of these is counted if any text may be in both; if their "
-              "texts are not recorded, what it knew of these examples is not covered.",
+        fputs(". Each of these trainings is counted if a text may be in both; what a training "
+              "whose texts are not recorded knew of these examples is not covered.",
               to);
     }
     if (model != NULL && entries > 0) fputs(" Earlier training is not recorded.", to);

@@ -971,6 +971,28 @@ Test(dp, of_a_base_run) {
     cr_expect_float_eq(epsilon_of(dp), account.pld_epsilon, 1e-12 * account.pld_epsilon);
     support_contains(json_string_value(json_object_get(dp, "statement")),
                      "of earlier computations on the examples");
+    /* the notice names the texts to their owner; the statement does not */
+    support_lacks(json_string_value(json_object_get(dp, "statement")), "the first is text");
+    /* a later training adds this one's part to that of the base run */
+    const json_t *own = json_object_get(dp, "own");
+    double cost;
+    cr_assert_eq(nvdp_account_epsilon(ctx, &(struct nvdp_dp_run){.phase = &phase, .phases = 1},
+                                      0.9 / n - before.delta, NVDP_ACCOUNTANT_PLD, &cost),
+                 NVDP_OK);
+    cr_expect_float_eq(json_real_value(json_array_get(own, 0)), cost, 1e-12 * cost);
+    cr_expect_float_eq(json_real_value(json_array_get(own, 1)), 0.9 / n - before.delta, 1e-15);
+    struct nvdp__lineage lineage = {0};
+    struct nvdp_dp_guarantee all;
+    char kept[600], digest[1][NVDP__DIGEST_HEX];
+    snprintf(kept, sizeof kept, "%s/model", next);
+    cr_assert_eq(nvdp__lineage_read(ctx, kept, &lineage), NVDP_OK);
+    snprintf(moved, sizeof moved, "%s/train.tsv", task.data);
+    cr_assert_eq(nvdp__file_sha256(ctx, moved, digest[0]), NVDP_OK);
+    const struct nvdp__seen seen = {1, (const char(*)[NVDP__DIGEST_HEX])digest, NULL, NULL, 0};
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, seen, true, &all), NVDP_OK);
+    cr_expect_float_eq(all.epsilon, before.epsilon + cost, 1e-12 * all.epsilon);
+    cr_expect_float_eq(all.delta, 0.9 / n, 1e-15);
+    nvdp__lineage_release(&lineage);
     json_decref(root);
     json_decref(of_base);
     nvdp_context_free(ctx);
