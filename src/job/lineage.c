@@ -64,8 +64,7 @@ static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
     const char *format = json_string_value(json_object_get(record, "nvdp_format"));
     if (format == NULL || strcmp(format, "run/1") != 0) goto cleanup;
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
-    NVDP_TRY(
-        take_list(ctx, run, record, json_object_get(result != NULL ? result : record, "dp"), out));
+    NVDP_TRY(take_list(ctx, run, record, nvdp__dp_planned(result, record), out));
 cleanup:
     json_decref(record);
     json_decref(result);

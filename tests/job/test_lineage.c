@@ -91,6 +91,12 @@ Test(lineage, of_a_run_that_goes_on_is_what_it_plans) {
     write_file("p/run.json",
                "{\"nvdp_format\": \"run/1\", \"dp\": " DP("4") ", " LIST("{" OF(A) "}") "}");
     promises(ctx, "p/model", A, 4);
+    /* results of earlier versions counted the steps that were done when training stopped early */
+    write_file("p/run.json", "{\"nvdp_format\": \"run/1\", \"dp\": {\"steps\": 9, \"pld\": "
+                             "{\"epsilon\": 4}, \"delta\": 1e-5}, " LIST("{" OF(A) "}") "}");
+    write_file("p/result.json", "{\"dp\": {\"steps\": 3, \"pld\": {\"epsilon\": 2}, "
+                                "\"delta\": 1e-5}}");
+    promises(ctx, "p/model", A, 4);
     nvdp_context_free(ctx);
 }
 
