@@ -223,14 +223,36 @@ static bool learned_nothing(const struct report *report, const struct report_gro
            score < NO_CORRELATION;
 }
 
+/* Smallest share of named texts that prints as 100 %. */
+static const double NAMES_ALL = .995;
+
+static bool names_all(const struct report_group *group) {
+    return group->quantity[REPORT_LINKED].mean >= NAMES_ALL; /* false for NaN */
+}
+
+/* Returns true if a finite number is proven, or measured over all pairs, of all seeds, and not every text is named.
+ * Other methods may hide nothing, so their scores are no merit. */
+static bool hides(const struct report_group *group) {
+    static const enum report_quantity stated[] = {REPORT_CERTIFIED, REPORT_WORD, REPORT_BOUND,
+                                                  REPORT_EXACT_MAX, REPORT_SUM_MAX};
+    bool finite = false;
+    for (size_t k = 0; k < sizeof stated / sizeof *stated; k++) {
+        const struct report_stat *of = &group->quantity[stated[k]];
+        finite |= of->n == group->runs && isfinite(of->max);
+    }
+    return finite && !names_all(group);
+}
+
 static void add_row(struct report_table *table, const struct report *report,
                     const struct report_group *group, const struct choice *choice) {
     char text[NVDP__NUMBER_SIZE];
     const struct report_family *family = &report->family[group->family];
-    /* privacy is easy if nothing was learned */
-    bool competes = choice->selected && !family->reference && !learned_nothing(report, group);
+    /* privacy is easy if nothing was learned, and a score if nothing is hidden */
+    bool competes =
+        choice->selected && !family->reference && hides(group) && !learned_nothing(report, group);
     report_table_row(table);
-    report_table_cell(table, NAN, "%s", family->label);
+    report_table_cell(table, NAN, "%s%s", family->label,
+                      !family->reference && names_all(group) ? ", named 100 %" : "");
     for (size_t k = 0; k < choice->columns; k++) {
         const size_t some = some_seeds(choice->column[k], group);
         char part[NVDP__NUMBER_SIZE] = "";
@@ -358,11 +380,12 @@ static void note_scores(struct report_table *table, const struct report *report)
 }
 
 static void note_selection(struct report_table *table) {
-    report_table_note(table,
-                      "setting: lambda, the weight of the regularizers, or C, the norm to which "
-                      "the sequence clip scales a text's means. The setting has the largest mean "
-                      "validation score (on ties, the more private one); the test scores are not "
-                      "used. Marked: the best of a task's private methods.");
+    report_table_note(
+        table, "setting: lambda, the weight of the regularizers, or C, the norm to which "
+               "the sequence clip scales a text's means. The setting has the largest mean "
+               "validation score (on ties, the more private one); the test scores are not "
+               "used. Marked: the best of a task's private methods for which a finite number is "
+               "proven or measured. A method marked named 100 %% hides no text.");
 }
 
 static void note_bound(struct report_table *table, const struct report *report) {

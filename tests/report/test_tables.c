@@ -83,9 +83,9 @@ Test(tables, first) {
         "                  50.0          50.0        -          -               -         -        "
         "-       -\nbase                      -       2   92.0 +- 1.4 / 85.0 +- 7.1   91.0 / 80.0  "
         "      -          -               -         -        -       -\nvtdp            lambda "
-        "1e-3       1                 86.0 / 75.0*  86.0 / 75.0      inf     25.0 %             "
+        "1e-3       1                 86.0 / 75.0   86.0 / 75.0      inf     25.0 %             "
         "250       inf      inf     inf\nnvdp            lambda 1e-3       2   86.0 +- 1.4 / 71.0 "
-        "+- 1.4*  87.0 / 72.0*    70.0*      none               -      14.0*    32.0*   12.0*\n");
+        "+- 1.4   87.0 / 72.0     70.0       none               -      14.0     32.0    12.0\n");
 }
 
 Test(tables, as_published) {
@@ -143,10 +143,10 @@ Test(tables, latex) {
     char *text = report_written("latex", "tables/table1.tex");
     support_contains(text, "\\caption{Utility and privacy at the setting");
     support_contains(text, "\\begin{tabular}{lrrrrrrrrrr}\n\\toprule\nmethod & setting & seeds & ");
-    support_contains(text, "vtdp & lambda 1e-3 & 1 & \\textbf{86.0 / 75.0} & 86.0 / 75.0 & "
+    support_contains(text, "vtdp & lambda 1e-3 & 1 & 86.0 / 75.0 & 86.0 / 75.0 & "
                            "$\\infty$ & 25.0 \\% & 250 & $\\infty$ & $\\infty$ & $\\infty$ \\\\\n");
-    support_contains(text, "nvdp & lambda 1e-3 & 2 & \\textbf{86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4} & "
-                           "\\textbf{87.0 / 72.0}");
+    support_contains(text, "nvdp & lambda 1e-3 & 2 & 86.0 $\\pm$ 1.4 / 71.0 $\\pm$ 1.4 & "
+                           "87.0 / 72.0 & ");
     support_contains(text, "\\bottomrule\n\\end{tabular}}");
     free(text);
     text = report_written("latex", "tables/all.tex");
@@ -668,5 +668,28 @@ Test(tables, json) {
     cr_expect(json_is_null(json_object_get(max, "sd")));
     cr_expect_str_eq(json_string_value(json_object_get(max, "max")), "inf");
     json_decref(root);
+    free(text);
+}
+
+/* A method is never the best if its texts are all named, or if none of its numbers is finite.  Its row says how many
+ * texts are named. */
+Test(tables, no_star_for_what_hides_nothing) {
+    static const struct made_run some[] = {
+        {.name = "n", .lambda = 1, .rd_max = 500, .rd_mean = 400, .score = .95, .linked = 1},
+        {.name = "i", .method = "vtdp", .lambda = 1, .rd_max = INFINITY, .share = .48, .score = .9},
+        {.name = "f", .method = "vib-fixed", .lambda = 1, .rd_max = 9, .score = .8, .linked = .2},
+        {.name = "g", .method = "vib", .lambda = 1, .rd_max = 9, .score = .7, .linked = .1}};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        made_run("hidden", &some[i]);
+    char *text = report_written("hidden", "tables/table1.md");
+    static const char *const rows[] = {"| nvdp, named 100 % |", "| vtdp |", "| vib-fixed |"};
+    for (size_t k = 0; k < 3; k++) {
+        const char *row = strstr(text, rows[k]);
+        cr_assert_not_null(row, "%s: %s", rows[k], text);
+        const char *end = strchr(row, '\n');
+        cr_expect_eq(memmem(row, (size_t)(end - row), "**80.0**", 8) != NULL, k == 2, "%s", text);
+        cr_expect(k == 2 || memmem(row, (size_t)(end - row), "**", 2) == NULL, "%s", text);
+    }
+    support_contains(text, "A method marked named 100 % hides no text.");
     free(text);
 }
