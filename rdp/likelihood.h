@@ -88,6 +88,10 @@ uint64_t nvdp__posterior_key(const struct nvdp_posteriors *set, size_t i);
 /* Returns the guess bound for a baseline and `releases` samples of a text of the set. NaN if
  * nothing is proven: without a sequence clip, or if weights are shared. */
 double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int releases);
+/* Numbers the groups of texts with the same label: group [n], from 0 in ascending order of the labels. Missing labels,
+ * NaN, are the last group. */
+nvdp_status nvdp__label_groups(struct nvdp_context *ctx, size_t n, const float *label,
+                               size_t *group, size_t *groups);
 /* Runs `draws` trials for each text of the set, which must pass nvdp_posteriors_check();
  * of_texts is the set's size. */
 nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors *set,

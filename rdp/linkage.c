@@ -101,44 +101,115 @@ double nvdp__guess_limit(const struct nvdp_posteriors *set, double baseline, int
 /* --- guesses --- */
 
 struct tally {
-    double first, ten, sum, square; /* of hits, of information and of its squares */
+    double first, ten; /* of hits */
+};
+struct information {
+    double sum, square;
 };
 
-/* Adds one trial to the tally. Texts as likely as the right one share its ranks. */
-static void score_trial(size_t texts, const double *log_density, size_t right,
-                        struct tally *tally) {
+/* Adds the hits of one trial to the tally. `group` [texts] (NULL: one group) limits the texts to those in the group of
+ * the right one. Texts as likely as the right one share its ranks. */
+static void count_hits(size_t texts, const double *log_density, size_t right, const size_t *group,
+                       struct tally *tally) {
     const double own = log_density[right];
-    double above = 0, equal = 0, total = 0, top = own;
-    for (size_t t = 0; t < texts; t++)
-        top = fmax(top, log_density[t]);
+    double above = 0, equal = 0;
     for (size_t t = 0; t < texts; t++) {
+        if (group != NULL && group[t] != group[right]) continue;
         above += log_density[t] > own;
         equal += log_density[t] == own;
-        total += exp(log_density[t] - top);
     }
-    const double information = log((double)texts) + own - top - log(total);
     tally->first += fmin(1, fmax(0, 1 - above) / equal);
     tally->ten += fmin(1, fmax(0, TEN - above) / equal);
-    tally->sum += information;
-    tally->square += information * information;
 }
 
-static void summarize(const struct tally *tally, struct nvdp_linkage *out) {
-    const double n = (double)out->trials, mean = tally->sum / n;
-    const double sd = sqrt(fmax(0, tally->square / n - mean * mean) * n / fmax(1, n - 1));
-    const double successes[] = {tally->first, tally->ten};
-    struct nvdp_interval *const interval[] = {&out->first_interval, &out->ten_interval};
+static void add_information(size_t texts, const double *log_density, size_t right,
+                            struct information *to) {
+    double total = 0, top = log_density[right];
+    for (size_t t = 0; t < texts; t++)
+        top = fmax(top, log_density[t]);
+    for (size_t t = 0; t < texts; t++)
+        total += exp(log_density[t] - top);
+    const double information = log((double)texts) + log_density[right] - top - log(total);
+    to->sum += information;
+    to->square += information * information;
+}
+
+/* Returns the interval of a share; ties give fractional hits. */
+static struct nvdp_interval interval_of(double hits, size_t trials) {
+    return (struct nvdp_interval){
+        nvdp__interval_share(CONFIDENCE, trials, (size_t)floor(hits)).low,
+        nvdp__interval_share(CONFIDENCE, trials, nvdp__min(trials, (size_t)ceil(hits))).high};
+}
+
+static void summarize(const struct tally *tally, const struct information *information,
+                      struct nvdp_linkage *out) {
+    const double n = (double)out->trials, mean = information->sum / n;
+    const double sd = sqrt(fmax(0, information->square / n - mean * mean) * n / fmax(1, n - 1));
     out->first = tally->first / n;
     out->ten = tally->ten / n;
-    for (size_t i = 0; i < 2; i++) { /* ties give fractional hits */
-        interval[i]->low =
-            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)floor(successes[i])).low;
-        interval[i]->high =
-            nvdp__interval_share(CONFIDENCE, out->trials, (size_t)fmin(n, ceil(successes[i]))).high;
-    }
+    out->first_interval = interval_of(tally->first, out->trials);
+    out->ten_interval = interval_of(tally->ten, out->trials);
     out->information = mean;
     out->information_interval = nvdp__interval_student(CONFIDENCE, out->trials, mean, sd);
 }
+
+/* --- labels --- */
+
+struct labeled {
+    float label;
+    size_t text;
+};
+
+/* Sorts missing labels, NaN, behind all others. */
+static int by_label(const void *left, const void *right) {
+    const struct labeled *a = left, *b = right;
+    if (isnan(a->label) || isnan(b->label)) return isnan(a->label) - isnan(b->label);
+    return (a->label > b->label) - (a->label < b->label);
+}
+
+nvdp_status nvdp__label_groups(struct nvdp_context *ctx, size_t n, const float *label,
+                               size_t *group, size_t *groups) {
+    struct labeled *sorted = NULL;
+    size_t count = 0;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sorted, n));
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = (struct labeled){label[i], i};
+    qsort(sorted, n, sizeof *sorted, by_label);
+    for (size_t i = 0; i < n; i++) {
+        count += i == 0 || by_label(&sorted[i - 1], &sorted[i]) != 0;
+        group[sorted[i].text] = count - 1;
+    }
+    free(sorted);
+    *groups = count;
+    return NVDP_OK;
+}
+
+/* Groups the texts by label: group [texts]. Side information y has the baseline E_y max_x p(x | y), so a label of n
+ * of N texts adds n/N 1/n to it, and n/N min(10, n)/n for ten guesses (docs/proofs.md, section 4). */
+static nvdp_status group_labels(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
+                                int releases, size_t *group, struct nvdp_linkage_labeled *out) {
+    const size_t n = set->texts;
+    size_t *texts = NULL, ten = 0;
+    NVDP_RETURN_IF_FAILED(nvdp__label_groups(ctx, n, set->label, group, &out->labels));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, texts, out->labels));
+    for (size_t i = 0; i < n; i++)
+        ten += ++texts[group[i]] <= TEN;
+    free(texts);
+    out->first_chance = (double)out->labels / (double)n;
+    out->ten_chance = (double)ten / (double)n;
+    out->first_bound = nvdp__guess_limit(set, out->first_chance, releases);
+    out->ten_bound = nvdp__guess_limit(set, out->ten_chance, releases);
+    return NVDP_OK;
+}
+
+static const struct nvdp_linkage_labeled NO_LABELS = {.first = NAN,
+                                                      .first_interval = {NAN, NAN},
+                                                      .first_chance = NAN,
+                                                      .ten = NAN,
+                                                      .ten_interval = {NAN, NAN},
+                                                      .ten_chance = NAN,
+                                                      .first_bound = NAN,
+                                                      .ten_bound = NAN};
 
 nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                           const struct nvdp__sample_source *source, int releases, size_t draws,
@@ -147,9 +218,11 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
     struct nvdp__likelihood likelihood = {0};
     struct nvdp__evidence evidence[MAX_EVIDENCE] = {0};
     struct nvdp__trial trial[MAX_EVIDENCE];
-    struct tally tally = {0};
+    struct tally tally = {0}, labeled = {0};
+    struct information information = {0};
     struct nvdp__meter meter;
     double *log_density = NULL;
+    size_t *group = NULL; /* of each text: its label */
     const size_t n = set->texts, rows = nvdp__linkage_rows(set, n, NULL);
     const size_t fit = MAX_BYTES / (2 * sizeof(double) * (rows * set->dim + 1));
     const size_t block = nvdp__min(MAX_EVIDENCE, nvdp__max(MIN_EVIDENCE, fit));
@@ -161,10 +234,15 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
                                 .trials = n * draws,
                                 .confidence = CONFIDENCE,
                                 .first_chance = 1 / nn,
-                                .ten_chance = fmin(1, TEN / nn)};
+                                .ten_chance = fmin(1, TEN / nn),
+                                .labeled = NO_LABELS};
     NVDP_TRY(named_without_noise(ctx, set, &made.states));
     made.first_bound = nvdp__guess_limit(set, made.first_chance, releases);
     made.ten_bound = nvdp__guess_limit(set, made.ten_chance, releases);
+    if (set->label != NULL) {
+        NVDP_TRY(NVDP__NEW(ctx, group, n));
+        NVDP_TRY(group_labels(ctx, set, releases, group, &made.labeled));
+    }
     NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
     NVDP_TRY(NVDP__NEW(ctx, log_density, block * n));
     for (size_t i = 0; i < block; i++)
@@ -178,17 +256,27 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
         NVDP_TRY(nvdp__linkage_collect(ctx, set, source, some, trial, releases, evidence));
         nvdp__likelihoods(&likelihood, nvdp_context_threads(ctx), some, evidence, n, NULL,
                           log_density);
-        for (size_t i = 0; i < some; i++)
-            score_trial(n, log_density + i * n, trial[i].text, &tally);
+        for (size_t i = 0; i < some; i++) {
+            count_hits(n, log_density + i * n, trial[i].text, NULL, &tally);
+            if (group != NULL) count_hits(n, log_density + i * n, trial[i].text, group, &labeled);
+            add_information(n, log_density + i * n, trial[i].text, &information);
+        }
         nvdp__meter_update(&meter, first + some, (double)((first + some) * n), "guess", NAN);
     }
     nvdp__meter_end(&meter);
-    summarize(&tally, &made);
+    summarize(&tally, &information, &made);
+    if (group != NULL) {
+        made.labeled.first = labeled.first / (double)made.trials;
+        made.labeled.ten = labeled.ten / (double)made.trials;
+        made.labeled.first_interval = interval_of(labeled.first, made.trials);
+        made.labeled.ten_interval = interval_of(labeled.ten, made.trials);
+    }
     *out = made;
 cleanup:
     for (size_t i = 0; i < block; i++)
         nvdp__evidence_release(&evidence[i]);
     nvdp__likelihood_release(&likelihood);
     free(log_density);
+    free(group);
     return status;
 }

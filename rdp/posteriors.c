@@ -28,6 +28,8 @@ void nvdp__posteriors_digest(const struct nvdp_posteriors *set, char hex[NVDP__D
     nvdp__digest_bytes(&digest, set->alpha, set->alpha != NULL ? rows * sizeof *set->alpha : 0);
     nvdp__digest_bytes(&digest, set->mu, items * sizeof *set->mu);
     nvdp__digest_bytes(&digest, set->logvar, items * sizeof *set->logvar);
+    nvdp__digest_bytes(&digest, set->label,
+                       set->label != NULL ? set->texts * sizeof *set->label : 0);
     nvdp__digest_end(&digest, hex);
 }
 
@@ -68,6 +70,7 @@ void nvdp_posteriors_free(struct nvdp_posteriors *posteriors) {
     free(posteriors->mu);
     free(posteriors->logvar);
     free(posteriors->id);
+    free(posteriors->label);
     free(posteriors);
 }
 
@@ -234,6 +237,7 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
     }
     NVDP_TRY(nvdp_posteriors_create(ctx, texts, rows, dim, from->alpha != NULL, &made));
     if (from->id != NULL) NVDP_TRY(NVDP__NEW(ctx, made->id, texts));
+    if (from->label != NULL) NVDP_TRY(NVDP__NEW(ctx, made->label, texts));
     made->prior_alpha = from->prior_alpha;
     made->pad_alpha = from->pad_alpha;
     made->kappa = from->kappa;
@@ -252,6 +256,7 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
             memcpy(made->alpha + row, from->alpha + first, n * sizeof *made->alpha);
         made->offset[i + 1] = row + n;
         if (from->id != NULL) made->id[i] = from->id[index[i]];
+        if (from->label != NULL) made->label[i] = from->label[index[i]];
     }
     NVDP__HAND_OVER(out, made);
 cleanup:

@@ -428,18 +428,27 @@ static const char *percent(double share, char text[16]) {
 }
 
 void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LINKAGE_SENTENCE]) {
-    char a[16], low[16], high[16], chance[16], drawn[64] = "", given[64] = "the samples";
+    const struct nvdp_linkage_labeled *labeled = &linkage->labeled;
+    char a[16], low[16], high[16], chance[16], drawn[64] = "", given[64] = "the samples",
+                                               labels[160] = "";
+    if (labeled->labels > 1)
+        nvdp__snprintf(labels, sizeof labels,
+                       "; a reader who also has the labels of the samples, for %s %% (%s to %s %%; "
+                       "chance: %s %%)",
+                       percent(labeled->first, a), percent(labeled->first_interval.low, low),
+                       percent(labeled->first_interval.high, high),
+                       percent(labeled->first_chance, chance));
     if (linkage->of_texts > linkage->texts)
         nvdp__snprintf(drawn, sizeof drawn, ", drawn from %zu,", linkage->of_texts);
     if (linkage->releases > 1)
         nvdp__snprintf(given, sizeof given, "the texts, given %d samples each", linkage->releases);
     nvdp__snprintf(out, NVDP_LINKAGE_SENTENCE,
                    "Someone who has the model and these %zu texts%s names the right text for %s %% "
-                   "of %s (%g %% interval: %s to %s %%; chance: %s %%).",
+                   "of %s (%g %% interval: %s to %s %%; chance: %s %%)%s.",
                    linkage->texts, drawn, percent(linkage->first, a), given,
                    100 * linkage->confidence, percent(linkage->first_interval.low, low),
                    percent(linkage->first_interval.high, high),
-                   percent(linkage->first_chance, chance));
+                   percent(linkage->first_chance, chance), labels);
 }
 
 static bool is_measured(const struct nvdp_linkage *linkage) {
@@ -457,6 +466,7 @@ static void print_share(struct nvdp_result_lines *to, const char *name, double s
 
 static void print_guesses(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_linkage *found = result;
+    const struct nvdp_linkage_labeled *labeled = &found->labeled;
     nvdp_result_line(to, "guesses",
                      "%zu with %d sample%s each, among %zu texts; intervals at %g %%",
                      found->trials, found->releases, found->releases == 1 ? "" : "s", found->texts,
@@ -465,6 +475,12 @@ static void print_guesses(const void *result, struct nvdp_result_lines *to) {
                 found->first_bound);
     print_share(to, "among the top ten", found->ten, &found->ten_interval, found->ten_chance,
                 found->ten_bound);
+    if (labeled->labels > 1) {
+        print_share(to, "the same, label known", labeled->first, &labeled->first_interval,
+                    labeled->first_chance, labeled->first_bound);
+        print_share(to, "top ten, label known", labeled->ten, &labeled->ten_interval,
+                    labeled->ten_chance, labeled->ten_bound);
+    }
     nvdp_result_line(to, "without noise",
                      "%.2f %% name the right text; texts with equal posteriors share a guess",
                      100 * found->states);
@@ -473,14 +489,39 @@ static void print_guesses(const void *result, struct nvdp_result_lines *to) {
                      found->information_interval.high, found->texts, log((double)found->texts));
 }
 
+static bool has_labels(const void *linkage) {
+    return ((const struct nvdp_linkage *)linkage)->labeled.labels > 0;
+}
+
+/* Returns the larger share: an export may have the labels. */
+static double most_named(const void *linkage) {
+    const struct nvdp_linkage *found = linkage;
+    return fmax(found->first, found->labeled.first); /* `first` if there are no labels */
+}
+
 /* clang-format off */
 #define LINKAGE(member, unit, better, ...) \
     NVDP_RESULT_ROW(struct nvdp_linkage, member, unit, NVDP_SCOPE_FILE, better, __VA_ARGS__)
-#define ESTIMATE(member, unit, better, text) \
-    LINKAGE(member, unit, better, text), \
+#define LABELED(member, better, ...) \
+    NVDP_RESULT_ROW(struct nvdp_linkage_labeled, member, NULL, NVDP_SCOPE_FILE, better, __VA_ARGS__)
+#define INTERVAL(type, member) \
     {#member "_interval", NVDP_RESULT_INTERVAL, .help = "its interval at the confidence", \
-     NVDP_RESULT_AT(struct nvdp_linkage, member##_interval.low), \
-     .high = offsetof(struct nvdp_linkage, member##_interval.high)}
+     NVDP_RESULT_AT(type, member##_interval.low), .high = offsetof(type, member##_interval.high)}
+
+static const struct nvdp_result_table labeled_table = {
+    .name = "labeled", .help = "the same for a reader who has the label of each sample's text",
+    .size = sizeof(struct nvdp_linkage_labeled),
+    .rows = (const struct nvdp_result_row[]){
+        LABELED(labels, 0, "number of different labels"),
+        LABELED(first, -1, "share whose text is the most likely of those with the label"),
+        INTERVAL(struct nvdp_linkage_labeled, first),
+        LABELED(first_chance, 0, "the same without samples: labels/texts"),
+        LABELED(ten, -1, "share whose text is among the ten most likely with the label"),
+        INTERVAL(struct nvdp_linkage_labeled, ten),
+        LABELED(ten_chance, 0, "the same without samples"),
+        LABELED(first_bound, -1, "proven bound of first"),
+        LABELED(ten_bound, -1, "proven bound of ten"),
+        {0}}};
 
 const struct nvdp_result_table nvdp__result_linkage = {
     .name = "linkage", .help = "how often the text of a sample is named among all texts", .sized = true,
@@ -490,14 +531,21 @@ const struct nvdp_result_table nvdp__result_linkage = {
         LINKAGE(releases, "samples", 0, "samples per guess"),
         LINKAGE(trials, "guesses", 0, "number of guesses", .print = print_guesses),
         LINKAGE(confidence, NULL, 0, "confidence of the intervals"),
-        ESTIMATE(first, NULL, -1, "share whose text is the most likely"),
+        LINKAGE(first, NULL, -1, "share whose text is the most likely"),
+        INTERVAL(struct nvdp_linkage, first),
         LINKAGE(first_chance, NULL, 0, "the same without samples"),
-        ESTIMATE(ten, NULL, -1, "share whose text is among the ten most likely"),
+        LINKAGE(ten, NULL, -1, "share whose text is among the ten most likely"),
+        INTERVAL(struct nvdp_linkage, ten),
         LINKAGE(ten_chance, NULL, 0, "the same without samples"),
-        ESTIMATE(information, "nats", -1, "estimated information between text and samples"),
+        LINKAGE(information, "nats", -1, "estimated information between text and samples"),
+        INTERVAL(struct nvdp_linkage, information),
         LINKAGE(states, NULL, -1, "share named without noise"),
         LINKAGE(first_bound, NULL, -1, "proven bound of first"),
         LINKAGE(ten_bound, NULL, -1, "proven bound of ten"),
+        {"labeled", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "the same with labels; absent if the texts have none", .of = &labeled_table,
+         .present = has_labels, NVDP_RESULT_AT(struct nvdp_linkage, labeled)},
+        {"named", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_FILE, .better = -1,
+         .help = "larger share of first and labeled.first", .real = most_named},
         {0}}};
 /* clang-format on */
 
@@ -884,12 +932,29 @@ void nvdp__privacy_report_tables(const struct nvdp_privacy_report *report,
     print_bayesian(report, remedies, to);
 }
 
+/* Prints the proven bounds of naming a text, with and without its label; nothing if none is proven. */
+static void print_named_bound(const struct nvdp_linkage *linkage, FILE *to) {
+    const struct nvdp_linkage_labeled *labeled = &linkage->labeled;
+    char text[NVDP__BOUND_TEXT];
+    if (isnan(linkage->first_bound)) return;
+    nvdp__fprintf(to, "Proven: at most %s are named by any attacker",
+                  nvdp__share_bound(text, linkage->first_bound));
+    if (labeled->labels > 1)
+        nvdp__fprintf(
+            to,
+            ", and at most %s by one who also has the labels (%zu labels: %.4g %% without samples)",
+            nvdp__share_bound(text, labeled->first_bound), labeled->labels,
+            100 * labeled->first_chance);
+    fputs(".\n", to);
+}
+
 /* Prints how often a sample's text is named, and the bound of that and any other guess. */
 static void print_first(const struct nvdp_privacy_report *report, FILE *to) {
     char sentence[NVDP_LINKAGE_SENTENCE], text[NVDP__BOUND_TEXT];
     if (is_measured(report->linkage)) {
         nvdp_linkage_sentence(report->linkage, sentence);
         nvdp__fprintf(to, "%s\n", sentence);
+        print_named_bound(report->linkage, to);
     }
     if (report->guesses > 0) {
         nvdp__fprintf(

@@ -274,8 +274,8 @@ struct nvdp_text_score {
      * of the threshold, so its ends can be 0 and 1. */
     struct nvdp_interval interval;
     /** Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and
-     * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length and each
-     * token's position. For informed: the larger of "prior" and the upper end of "reference". */
+     * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length, each
+     * token's position and the label that a shared file states. For informed: the larger of "prior" and the upper end of "reference". */
     double baseline;
     /** nvdp_guess_bound() of the baseline, which no attacker exceeds; NaN like the baseline. */
     double bound;
@@ -304,6 +304,11 @@ struct nvdp_text_attack {
     /** Words that informed tries in each place, the most probable ones without the sample, if it does not try all public
      * words; else 0. */
     size_t tried;
+    /** Number of different labels that the shared file states for its texts, which baselines and bounds count as known;
+     * 0: none, or no file. */
+    size_t labels;
+    /** The public texts have labels too, so the attacker (except invert) learned what a label says about a text. */
+    bool labels_learned;
 };
 
 /** Creates the options of nvdp_attack_texts(): those of nvdp_run_posteriors(), and seed, public, public-limit,

@@ -10,6 +10,22 @@
 
 NVDP_BEGIN_DECLS
 
+/** Success of re-identification by an attacker who also knows the label of each sample's text, as a file with labels
+ * states it. The attacker ranks the listed texts with this label. Numbers of struct nvdp_linkage are repeated. */
+struct nvdp_linkage_labeled {
+    size_t
+        labels; /**< number of different labels of the N texts; 0: the texts have none, and all else is NaN */
+    double first;                        /**< share of trials whose text is the most likely */
+    struct nvdp_interval first_interval; /**< Clopper & Pearson 1934 */
+    /** Success without samples, labels/N: a text that shares its label with n texts is right in one of n guesses. */
+    double first_chance;
+    double ten; /**< share of trials whose text is among the ten most likely */
+    struct nvdp_interval ten_interval; /**< Clopper & Pearson 1934 */
+    double ten_chance;  /**< sum over labels of the smaller of 10 and its texts, divided by N */
+    double first_bound; /**< nvdp_guess_bound() of first_chance; NaN: nothing is proven */
+    double ten_bound;   /**< nvdp_guess_bound() of ten_chance; NaN: nothing is proven */
+};
+
 /** Success of re-identification. A trial is all samples of one text. The attacker ranks the listed texts by their
  * likelihood; no other guess is better if all texts are equally likely. */
 struct nvdp_linkage {
@@ -33,7 +49,8 @@ struct nvdp_linkage {
     double states;
     /** Proven upper bound of `first` (nvdp_guess_bound() of first_chance); NaN: nothing is proven. */
     double first_bound;
-    double ten_bound; /**< proven upper bound of `ten`; NaN: nothing is proven */
+    double ten_bound;                    /**< proven upper bound of `ten`; NaN: nothing is proven */
+    struct nvdp_linkage_labeled labeled; /**< the same with labels */
 };
 
 /** Maximum number of texts that nvdp privacy and sweeps guess among. */
@@ -58,10 +75,11 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
                                  struct nvdp_linkage *out);
 
 /** Size in bytes of a sentence of nvdp_linkage_sentence(), including its NUL. */
-#define NVDP_LINKAGE_SENTENCE 320
+#define NVDP_LINKAGE_SENTENCE 480
 
 /** Writes the result as a sentence: "Someone who has the model and these 872 texts names the right text for 21 % of
- * the samples (95 %: 18 to 24 %; chance 0.11 %)."
+ * the samples (95 % interval: 18 to 24 %; chance: 0.11 %)." If the texts have labels, the sentence also says how often
+ * a reader who knows them names the text.
  * @param linkage  from nvdp_linkage_measure()
  * @param[out] out the sentence, in printable ASCII */
 void nvdp_linkage_sentence(const struct nvdp_linkage *linkage, char out[NVDP_LINKAGE_SENTENCE]);

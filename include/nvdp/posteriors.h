@@ -23,13 +23,16 @@ enum nvdp_length_policy {
 
 /** The posteriors of N texts with T tokens in total, in p dimensions. */
 struct nvdp_posteriors {
-    size_t texts;       /**< N */
-    size_t dim;         /**< p >= 1 */
-    size_t *offset;     /**< [N+1] text i has the rows offset[i]..offset[i+1]; from 0, ascending */
-    double *alpha;      /**< [T] pseudo-counts, 1e-100 to 1e100; NULL: a Gaussian mechanism */
-    double *mu;         /**< [T, p] means, row-major */
-    double *logvar;     /**< [T, p] log variances, -300 to 300 */
-    int64_t *id;        /**< [N] identifiers of the texts, or NULL */
+    size_t texts;   /**< N */
+    size_t dim;     /**< p >= 1 */
+    size_t *offset; /**< [N+1] text i has the rows offset[i]..offset[i+1]; from 0, ascending */
+    double *alpha;  /**< [T] pseudo-counts, 1e-100 to 1e100; NULL: a Gaussian mechanism */
+    double *mu;     /**< [T, p] means, row-major */
+    double *logvar; /**< [T, p] log variances, -300 to 300 */
+    int64_t *id;    /**< [N] identifiers of the texts, or NULL */
+    /** [N] labels that a reader of the samples may know, or NULL. A text without a label has NaN. Files of posteriors
+     * do not store them. */
+    float *label;
     double prior_alpha; /**< pseudo-count of the prior's component */
     double pad_alpha;   /**< pseudo-count of a padding component; hidden policy only */
     int kappa;          /**< vectors per component, >= 1: weights from Dirichlet(alpha/kappa) */
@@ -43,7 +46,7 @@ struct nvdp_posteriors {
 };
 
 /** Creates a set with arrays of zeros, one vector per component, pseudo-count 1 for prior and padding, public
- * lengths, and no `id`.
+ * lengths, no `id`, and no `label`.
  * @param ctx        records messages; may be NULL
  * @param texts      N
  * @param rows       T, number of tokens of all texts
@@ -54,7 +57,7 @@ struct nvdp_posteriors {
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out);
 
-/** Frees a set with its arrays, including `id`.
+/** Frees a set with its arrays, including `id` and `label`.
  * @param posteriors may be NULL */
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors);
 

@@ -63,7 +63,9 @@ struct informed {
     double *others, *factor, *half; /* [count] S_0 . D_w; factor of P; |M_w|^2 / 2 */
     double *score;                  /* [count] */
     /* priors */
-    double *frequency, *prior;     /* [count] logarithms */
+    size_t labels;         /* labels that the attacked file states; 0: none */
+    double *frequency;     /* [1 + labels, count] logarithms: of all words, then with a label */
+    double *usual, *prior; /* [count] the row of `frequency` that applies; logarithms */
     struct nvdp__masked_lm *model; /* NULL: frequencies alone */
     struct nvdp__language language;
     struct nvdp__tokens tokens; /* pieces that the language model reads */
@@ -334,8 +336,7 @@ static void of_words(const struct informed *s, const double *answer, double *log
             if (pass == 0)
                 sum += exp(one);
             else
-                log_p[k] =
-                    size == sizeof id && sum > 0 ? one - log(sum) + s->single : s->frequency[k];
+                log_p[k] = size == sizeof id && sum > 0 ? one - log(sum) + s->single : s->usual[k];
         }
 }
 
@@ -364,13 +365,19 @@ static nvdp_status ask(struct informed *s, const struct nvdp_dataset *data, size
     return NVDP_OK;
 }
 
+/* Sets the frequencies that apply to text i, whose label the attacked file states. */
+static void choose_frequency(struct informed *s, const struct nvdp__texts *corpus, size_t i) {
+    const size_t label = nvdp__known_label(corpus, i, s->labels);
+    s->usual = s->frequency + (label < s->labels ? (1 + label) * s->count : 0);
+}
+
 /* Sets the prior of the j-th word that was asked about. */
 static void set_prior(struct informed *s, size_t j, double weight) {
     for (size_t k = 0; k < s->count; k++)
-        s->prior[k] = s->model == NULL || weight == 0 ? s->frequency[k]
+        s->prior[k] = s->model == NULL || weight == 0 ? s->usual[k]
                       : weight == 1
                           ? s->log_p[j * s->count + k]
-                          : (1 - weight) * s->frequency[k] + weight * s->log_p[j * s->count + k];
+                          : (1 - weight) * s->usual[k] + weight * s->log_p[j * s->count + k];
 }
 
 /* Number of candidates before this word by score [count]; `count` for a word that is none. */
@@ -407,6 +414,7 @@ static nvdp_status choose_weight(struct informed *s, double *weight) {
     for (size_t i = data->count - held; i < data->count; i++) {
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
         NVDP_RETURN_IF_FAILED(read_text(s, data, i));
+        choose_frequency(s, &s->attack->known, i);
         for (size_t from = 0, n; from < s->n; from += n) {
             n = nvdp__min(s->n - from, together(s));
             NVDP_RETURN_IF_FAILED(ask(s, data, i, from, n));
@@ -577,12 +585,30 @@ static nvdp_status add_scores(struct informed *s) {
     return NVDP_OK;
 }
 
+/* Computes the frequencies of words in public texts with each label. */
+static nvdp_status learn_labels(struct informed *s) {
+    const struct nvdp__texts *known = &s->attack->known;
+    double *lift = s->frequency + s->count;
+    for (size_t i = 0; i < known->data->count; i++) {
+        const size_t label = nvdp__known_label(known, i, s->labels);
+        if (label >= s->labels) continue;
+        NVDP_RETURN_IF_FAILED(read_text(s, known->data, i));
+        for (size_t j = 0; j < s->n; j++)
+            lift[label * s->count + s->word[j]]++;
+    }
+    nvdp__label_lift(s->labels, s->count, s->times, lift);
+    for (size_t k = 0; k < s->labels * s->count; k++)
+        lift[k] += s->frequency[k % s->count];
+    return NVDP_OK;
+}
+
 static nvdp_status reserve(struct informed *s) {
     struct nvdp__text_attack *a = s->attack;
     const size_t seeds = a->options->seeds, texts = a->attacked.data->count;
     double all = 0;
-    double **const per_word[] = {&s->others, &s->factor,    &s->half,
-                                 &s->score,  &s->frequency, &s->prior};
+    double **const per_word[] = {&s->others, &s->factor, &s->half, &s->score, &s->prior};
+    s->labels = nvdp__known_labels(a);
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->frequency, (1 + s->labels) * s->count));
     for (size_t i = 0; i < sizeof per_word / sizeof *per_word; i++)
         NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, *per_word[i], s->count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->sum, s->dim));
@@ -594,7 +620,8 @@ static nvdp_status reserve(struct informed *s) {
         all += s->times[k];
     for (size_t k = 0; k < s->count; k++)
         s->frequency[k] = log(s->times[k] / all);
-    return NVDP_OK;
+    s->usual = s->frequency;
+    return s->labels > 0 ? learn_labels(s) : NVDP_OK;
 }
 
 static nvdp_status attack_informed(struct nvdp__text_attack *a) {
@@ -623,6 +650,7 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
     for (size_t i = 0; i < data->count; i++) {
         NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
         NVDP_TRY(read_text(&s, data, i));
+        choose_frequency(&s, &a->attacked, i);
         NVDP_TRY(compute_text(&s, data, i));
         NVDP_TRY(sum_vectors(&s, i));
         observe(&s, i);

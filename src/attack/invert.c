@@ -166,28 +166,49 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
 
 /* --- scores --- */
 
-/* Returns the share of the most frequent text, cut as the guesses are: the best guess without samples. */
-static nvdp_status most_frequent(const struct nvdp__inverter *v, double *share) {
+struct keyed {
+    size_t group; /* of the text's label */
+    int64_t key;  /* of the text's words */
+};
+
+static int by_key(const void *x, const void *y) {
+    const struct keyed *a = x, *b = y;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    return (a->key > b->key) - (a->key < b->key);
+}
+
+/* Computes the success of the best guess without samples: the most frequent text, cut as the guesses are, among those
+ * with the same label [texts] (NULL: unknown). */
+static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *label,
+                                 double *share) {
+    nvdp_status status = NVDP_OK;
     const struct nvdp_dataset *data = v->attacked;
-    int64_t *key = NULL;
-    size_t times = 0, largest = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(v->attack->ctx, key, data->count));
+    struct keyed *key = NULL;
+    size_t *group = NULL, groups, times = 0, largest = 0, right = 0;
+    NVDP_TRY(NVDP__NEW(v->attack->ctx, key, data->count));
+    NVDP_TRY(NVDP__NEW(v->attack->ctx, group, data->count));
+    if (label != NULL)
+        NVDP_TRY(nvdp__label_groups(v->attack->ctx, data->count, label, group, &groups));
     for (size_t i = 0; i < data->count; i++) {
         uint64_t words[NVDP__TEXT_WORDS], hash = NVDP__FNV1A;
         const size_t n = words_of(v->tokenizer, data->offset[i + 1] - data->offset[i],
                                   data->ids + data->offset[i], words);
         for (size_t k = 0; k < n; k++)
             hash = nvdp__fnv1a(hash, words[k]);
-        key[i] = (int64_t)hash;
+        key[i] = (struct keyed){group[i], (int64_t)hash};
     }
-    qsort(key, data->count, sizeof *key, nvdp__by_int64);
+    qsort(key, data->count, sizeof *key, by_key);
     for (size_t i = 0; i < data->count; i++) {
-        times = i > 0 && key[i] == key[i - 1] ? times + 1 : 1;
-        largest = nvdp__max(largest, times);
+        const bool same = i > 0 && key[i].group == key[i - 1].group;
+        times = same && key[i].key == key[i - 1].key ? times + 1 : 1;
+        largest = same ? nvdp__max(largest, times) : 1;
+        if (i + 1 == data->count || key[i + 1].group != key[i].group) right += largest;
     }
-    *share = (double)largest / (double)data->count;
+    *share = (double)right / (double)data->count;
+cleanup:
     free(key);
-    return NVDP_OK;
+    free(group);
+    return status;
 }
 
 /* --- without the victim's encoder --- */
@@ -304,8 +325,8 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
     }
     NVDP_RETURN_IF_FAILED(nvdp__add_text_scores(a, observed, draws, n, t->count));
     if (observed != NVDP__OBSERVED_RELEASE) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(most_frequent(v, &share));
     const struct nvdp_posteriors *set = t->aligned ? t->attacked.set : a->attacked.set;
+    NVDP_RETURN_IF_FAILED(most_frequent(v, set->label, &share));
     nvdp__bound_score(a, share, nvdp__guess_limit(set, share, 1));
     return NVDP_OK;
 }

@@ -3,7 +3,7 @@
  *
  *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others)
  *
- * over all places (search.c).  The exponent e and the weight w are those that name the most tokens of public texts that
+ * over all places (search.c).  f is the frequency among texts with the label that the attacked file states.  The exponent e and the weight w are those that name the most tokens of public texts that
  * were held out.  First e is chosen without the model, which is nearest; then both are chosen, twice, each time for the
  * texts found with the previous choice. */
 #include "attack/language.h"
@@ -25,12 +25,13 @@ struct reader {
     struct nvdp__centroids centroids;
     struct nvdp__masked_lm *model; /* NULL: frequencies alone */
     struct nvdp__language language;
-    double *frequency; /* [count] log f */
-    size_t rows;       /* max. rows of a group of texts */
-    double *score;     /* [rows, count] */
-    double *log_p;     /* [rows, count] */
-    double *row;       /* [count] */
-    int32_t *id;       /* [rows] */
+    double *frequency;    /* [1 + labels, count] log f: of all tokens, then of those with a label */
+    const double **prior; /* [rows] the row of `frequency` that applies */
+    size_t rows;          /* max. rows of a group of texts */
+    double *score;        /* [rows, count] */
+    double *log_p;        /* [rows, count] */
+    double *row;          /* [count] */
+    int32_t *id;          /* [rows] */
     unsigned char *open;
     struct nvdp__found_text text[GROUP];
     size_t done;
@@ -41,6 +42,7 @@ static void release(struct reader *r) {
     nvdp__centroids_release(&r->centroids);
     nvdp__masked_lm_free(r->model);
     free(r->frequency);
+    free(r->prior);
     free(r->log_p);
     free(r->score);
     free(r->row);
@@ -68,25 +70,28 @@ static nvdp_status reserve(struct reader *r) {
                           "{beam}: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
     r->rows = group_of(r) * nvdp__longest(a);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->frequency, known->count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->frequency, (1 + known->labels) * known->count));
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->prior, r->rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->score, r->rows * known->count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->log_p, r->rows * known->count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->row, known->count));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->id, r->rows));
     NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->open, r->rows));
     (void)nvdp__tokens_frequency(known, r->frequency);
+    for (size_t k = 0; k < known->labels * known->count; k++)
+        r->frequency[known->count + k] = r->frequency[k % known->count] + known->lift[k];
     return NVDP_OK;
 }
 
 /* --- a group of texts --- */
 
 /* Returns a token's score under a mixture, without the part of the language model; unmixed() inverts it. */
-static double mixed(const struct reader *r, const struct mixture *by, double density, size_t k) {
-    return by->exponent * density + (1 - by->weight) * r->frequency[k];
+static double mixed(const double *frequency, const struct mixture *by, double density, size_t k) {
+    return by->exponent * density + (1 - by->weight) * frequency[k];
 }
 
-static double unmixed(const struct reader *r, const struct mixture *by, double score, size_t k) {
-    return (score - (1 - by->weight) * r->frequency[k]) / by->exponent;
+static double unmixed(const double *frequency, const struct mixture *by, double score, size_t k) {
+    return (score - (1 - by->weight) * frequency[k]) / by->exponent;
 }
 
 /* Scores the vectors of n texts from `first` on and finds the texts.  With `answers`, also asks the language model
@@ -101,6 +106,9 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
     for (size_t i = 0; i < n; i++) {
         const int32_t *id = data->ids + data->offset[first + i];
         const size_t rows = data->offset[first + i + 1] - data->offset[first + i];
+        const size_t labels = r->centroids.known.labels,
+                     label = nvdp__known_label(texts, first + i, labels);
+        const double *prior = r->frequency + (label < labels ? (1 + label) * count : 0);
         r->text[i] = (struct nvdp__found_text){rows, r->open + at, r->score + at * count,
                                                asks ? r->log_p + at * count : NULL, r->id + at};
         for (size_t j = 0; j < rows; j += NVDP__ROWS)
@@ -111,8 +119,9 @@ static nvdp_status find(struct reader *r, const struct nvdp__texts *texts,
             double *score = r->score + at * count;
             r->open[at] = nvdp__token_counts(r->attack, id[j]);
             r->id[at] = id[j]; /* replaced by search where it is open */
+            r->prior[at] = prior;
             for (size_t k = 0; k < count; k++)
-                score[k] = mixed(r, by, score[k] - r->frequency[k], k);
+                score[k] = mixed(prior, by, score[k] - r->frequency[k], k);
         }
     }
     if (!asks) memset(r->log_p, 0, at * count * sizeof *r->log_p);
@@ -132,7 +141,8 @@ static void count_found(struct reader *r, const struct nvdp_dataset *data, size_
             const double *score = r->score + at * count, *log_p = r->log_p + at * count;
             if (!r->open[at]) continue;
             for (size_t k = 0; k < count; k++)
-                r->row[k] = alone != NULL ? mixed(r, alone, unmixed(r, by, score[k], k), k)
+                r->row[k] = alone != NULL ? mixed(r->prior[at], alone,
+                                                  unmixed(r->prior[at], by, score[k], k), k)
                                           : score[k] + by->weight * log_p[k];
             if (alone == NULL && by->weight > 0) /* the search decided on the whole text */
                 r->row[known->place[r->id[at]] - 1] = INFINITY;
@@ -155,15 +165,16 @@ static void count_right(const struct reader *r, const struct nvdp_dataset *data,
         const double *score = r->score + at * count, *log_p = r->log_p + at * count;
         if (!r->open[at] || place == 0) continue;
         for (size_t k = 0; k < count; k++)
-            r->row[k] = unmixed(r, by, score[k], k);
+            r->row[k] = unmixed(r->prior[at], by, score[k], k);
         for (size_t e = 0; e < exponents; e++)
             for (size_t w = 0; w < weights; w++) {
                 const struct mixture to = {nvdp__exponents[e], WEIGHTS[w]};
                 const size_t own = place - 1;
-                const double own_score = mixed(r, &to, r->row[own], own) + to.weight * log_p[own];
+                const double *f = r->prior[at];
+                const double own_score = mixed(f, &to, r->row[own], own) + to.weight * log_p[own];
                 size_t above = 0;
                 for (size_t k = 0; k < count && above == 0; k++)
-                    above += nvdp__goes_before(mixed(r, &to, r->row[k], k) + to.weight * log_p[k],
+                    above += nvdp__goes_before(mixed(f, &to, r->row[k], k) + to.weight * log_p[k],
                                                k, own_score, own);
                 right[e][w] += above == 0;
             }

@@ -67,6 +67,8 @@ const struct nvdp_result_table nvdp__result_text_attack = {
         ROW(nvdp_text_attack, both, "texts", 0, "those that are both"),
         ROW(nvdp_text_attack, seeds, NULL, 0, "number of times that noise was drawn"),
         ROW(nvdp_text_attack, tried, "words", 0, "words tried in each place; 0: all public words"),
+        ROW(nvdp_text_attack, labels, "labels", 0, "labels that the file states; 0: none"),
+        ROW(nvdp_text_attack, labels_learned, NULL, 0, "the public texts have labels too"),
         ROW(nvdp_text_attack, weak, NULL, 0, "nothing is found without noise"),
         ROW(nvdp_text_attack, holds, NULL, 0, "no score exceeds its bound"),
         {"scores", NVDP_RESULT_LIST, .help = "the scores", .label = "", .indirect = true, .of = &nvdp__result_text_score,
@@ -91,6 +93,16 @@ void nvdp__learner_head(const struct nvdp__attacked *attacked, const void *of, F
     if (shared != NULL)
         nvdp__print_row(to, "samples", "from %s%s", shared,
                         found->seeds == 1 ? "; intervals cover the choice of texts only" : "");
+    if (found->labels > 0)
+        nvdp__print_row(
+            to, "labels", "%s",
+            nvdp__attack_takes(attacked->attack, "steps")
+                ? "in the file; the bound counts them, but this attacker does not read "
+                  "them: one who does finds more"
+            : found->labels_learned
+                ? "in the file; the attacker and the bound count them"
+                : "in the file; the bound counts them, but the attacker cannot read them: "
+                  "the public texts have no labels");
     print_prior(to, attacked, found);
     if (found->tried > 0)
         nvdp__print_row(to, "CAUTION",

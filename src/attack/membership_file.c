@@ -5,7 +5,7 @@
  *
  *     one of the m texts, at a place drawn at random, is x, the others are drawn from q;     all are drawn from q,
  *
- * q the public texts.  The most powerful test is the ratio of both likelihoods (Neyman & Pearson 1933):
+ * q the public texts.  Labels that the file states leave only the m texts with the label of x.  The most powerful test is the ratio of both likelihoods (Neyman & Pearson 1933):
  *
  *     score(x)  =  log 1/m sum_i p(z_i | x) / q(z_i),      q(z)  =  1/n sum over public texts u of p(z | u),
  *
@@ -105,12 +105,30 @@ static double log_background(const struct scorer *s, size_t i) {
            log((double)(in + out));
 }
 
+/* Returns true if text k of group g may be the text of a sample of text `row` of the file: their labels are equal, or one
+ * of them is not known. */
+static bool may_be(const struct scorer *s, int g, size_t k, size_t row) {
+    const float *of_file = s->file->set->label, *of_group = s->group[g]->set->label;
+    if (of_file == NULL || of_group == NULL) return true;
+    const float label = of_group[s->group[g]->text[k]];
+    return isnan(label) || isnan(of_file[row]) || label == of_file[row];
+}
+
+/* Returns log m: the logarithm of the number of the file's texts that text k of group g may be. */
+static double log_rows(const struct scorer *s, int g, size_t k) {
+    size_t rows = 0;
+    for (size_t i = 0; i < s->file->n; i++)
+        rows += may_be(s, g, k, s->file->text[i]);
+    return log((double)nvdp__max(1, rows));
+}
+
 /* Adds sample i of the block, of text `own`, to all sums but that of its own text, which is in s->own. */
 static void add_sample(struct scorer *s, size_t i, size_t own) {
     const double q = log_background(s, i);
     if (q == -INFINITY) return; /* of a length that no scored text has */
     for (int g = IN; g <= OUT; g++)
         for (size_t k = 0; k < s->group[g]->n; k++) {
+            if (!may_be(s, g, k, own)) continue;
             const double ratio = s->density[g][i * s->group[g]->n + k] - q;
             double *sum = g == IN && s->place[own] == k + 1 ? &s->own[k] : &s->group[g]->score[k];
             *sum = log_add(*sum, ratio);
@@ -151,7 +169,6 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
     struct scorer s = {.ctx = ctx, .file = file, .group = {in, out, background}};
     struct nvdp__trial trial[BLOCK];
     struct nvdp__meter meter;
-    const double m = log((double)file->n);
     NVDP_TRY(create(&s));
     for (int g = IN; g <= OUT; g++)
         for (size_t k = 0; k < s.group[g]->n; k++)
@@ -173,11 +190,12 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
     nvdp__meter_end(&meter);
     if (replaced != NULL) NVDP_TRY(replace(&s, replaced));
     for (size_t k = 0; k < in->n; k++) {
+        const double m = log_rows(&s, IN, k);
         in->score[k] = log_add(in->score[k], s.own[k]) - m;
         if (replaced != NULL) replaced[k] -= m;
     }
     for (size_t k = 0; k < out->n; k++)
-        out->score[k] -= m;
+        out->score[k] -= log_rows(&s, OUT, k);
 cleanup:
     destroy(&s);
     return status;

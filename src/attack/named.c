@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TOP = 10, RARE = 10, HELD_OUT = 10, MAX_HELD = 200, BOUNDED = 5 };
+enum { TOP = 10, RARE = 10, HELD_OUT = 10, MAX_HELD = 200, BOUNDED = 5, SHRINK = 10 };
 
 void nvdp__tokens_release(struct nvdp__tokens *t) {
     free(t->place);
@@ -17,12 +17,61 @@ void nvdp__tokens_release(struct nvdp__tokens *t) {
     free(t->named);
     free(t->there);
     free(t->times);
+    free(t->lift);
 }
 
 bool nvdp__token_counts(const struct nvdp__text_attack *a, int32_t id) {
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     return id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_CLS) &&
            id != nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
+}
+
+size_t nvdp__known_labels(const struct nvdp__text_attack *a) {
+    const struct nvdp_task *task = a->known.data->task;
+    return a->attacked.set->label != NULL && a->known.set->label != NULL && !task->regression &&
+                   task->classes > 1
+               ? (size_t)task->classes
+               : 0;
+}
+
+size_t nvdp__known_label(const struct nvdp__texts *corpus, size_t i, size_t labels) {
+    const float label = labels > 0 ? corpus->set->label[i] : NAN;
+    return label >= 0 && label < (float)labels ? (size_t)label : SIZE_MAX; /* NaN: no label */
+}
+
+const double *nvdp__tokens_lift(const struct nvdp__tokens *t, const struct nvdp__texts *corpus,
+                                size_t i) {
+    const size_t label = nvdp__known_label(corpus, i, t->labels);
+    return label < t->labels ? t->lift + label * t->count : NULL;
+}
+
+void nvdp__label_lift(size_t labels, size_t count, const double *times, double *lift) {
+    double all = 0;
+    for (size_t k = 0; k < labels * count; k++)
+        all += lift[k];
+    for (size_t label = 0; label < labels; label++) {
+        double *of = lift + label * count, share = 0;
+        for (size_t k = 0; k < count; k++)
+            share += of[k] / all;
+        for (size_t k = 0; k < count; k++)
+            of[k] = share > 0 ? log((of[k] + SHRINK * share) / ((times[k] + SHRINK) * share)) : 0;
+    }
+}
+
+static nvdp_status learn_lift(const struct nvdp__text_attack *a, struct nvdp__tokens *t) {
+    const struct nvdp_dataset *data = a->known.data;
+    t->labels = nvdp__known_labels(a);
+    if (t->labels == 0) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->lift, t->labels * t->count));
+    for (size_t i = 0; i < t->texts; i++) {
+        const size_t label = nvdp__known_label(&a->known, i, t->labels);
+        for (size_t r = data->offset[i]; label < t->labels && r < data->offset[i + 1]; r++) {
+            const size_t place = t->place[data->ids[r]];
+            if (place > 0) t->lift[label * t->count + place - 1]++;
+        }
+    }
+    nvdp__label_lift(t->labels, t->count, t->times, t->lift);
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker,
@@ -51,7 +100,7 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
         }
         t->times[t->place[id] - 1]++;
     }
-    return NVDP_OK;
+    return learn_lift(a, t);
 }
 
 double nvdp__tokens_frequency(const struct nvdp__tokens *t, double *log_f) {
@@ -138,9 +187,9 @@ void nvdp__count_guessed_set(struct nvdp__tokens *t, const struct nvdp__text_att
 
 /* --- the best guesses without samples --- */
 
-/* The id of a token with its place and the length of its text; or the key of a whole text, with place 0. */
+/* The id of a token with its place, and the length and label of its text; or the key of a whole text, with place 0. */
 struct spot {
-    size_t length, place;
+    size_t length, label, place;
     int64_t key;
     bool rare;
 };
@@ -148,19 +197,20 @@ struct spot {
 static int by_spot(const void *x, const void *y) {
     const struct spot *a = x, *b = y;
     if (a->length != b->length) return a->length < b->length ? -1 : 1;
+    if (a->label != b->label) return a->label < b->label ? -1 : 1;
     if (a->place != b->place) return a->place < b->place ? -1 : 1;
     return (a->key > b->key) - (a->key < b->key);
 }
 
-/* Sums the counts of the `top` most frequent keys over all lengths and places.  The spots are sorted; with `rare`,
+/* Sums the counts of the `top` most frequent keys over all lengths, labels and places.  The spots are sorted; with `rare`,
  * only rare tokens count.  Scratch: times [n]. */
 static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t top,
                             double *times) {
     double sum = 0;
     for (size_t i = 0, end; i < n; i = end) {
         size_t keys = 0;
-        for (end = i;
-             end < n && spot[end].length == spot[i].length && spot[end].place == spot[i].place;
+        for (end = i; end < n && spot[end].length == spot[i].length &&
+                      spot[end].label == spot[i].label && spot[end].place == spot[i].place;
              end++) {
             if (end == i || spot[end].key != spot[end - 1].key) times[keys++] = 0;
             times[keys - 1] += !rare || spot[end].rare;
@@ -173,8 +223,9 @@ static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t
 }
 
 /* Computes the success of the best guesses without samples, share [BOUNDED], in the order of the first scores below.
- * Attackers know the length of each text and the place of each token.  With this side information the best guess is
- * the most frequent token (ten tokens, whole text) among the attacked ones of the same length and place. */
+ * Attackers know the length of each text, the place of each token, and the label that the file states.  With this side
+ * information the best guess is the most frequent token (ten tokens, whole text) among the attacked ones that have the
+ * same. */
 static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__tokens *t,
                                 double *share) {
     nvdp_status status = NVDP_OK;
@@ -182,15 +233,18 @@ static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__
     const size_t rows = data->offset[data->count];
     struct spot *spot = NULL;
     double *times = NULL, rare = 0;
-    size_t n = 0, texts = 0;
+    size_t n = 0, texts = 0, labels, *label = NULL; /* [texts] */
+    NVDP_TRY(NVDP__NEW(a->ctx, label, data->count));
+    if (a->attacked.set->label != NULL)
+        NVDP_TRY(nvdp__label_groups(a->ctx, data->count, a->attacked.set->label, label, &labels));
     NVDP_TRY(NVDP__NEW(a->ctx, spot, rows));
     NVDP_TRY(NVDP__NEW(a->ctx, times, rows));
     for (size_t i = 0; i < data->count; i++)
         for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
             const int32_t id = data->ids[r];
             if (!nvdp__token_counts(a, id)) continue;
-            spot[n++] = (struct spot){data->offset[i + 1] - data->offset[i], r - data->offset[i],
-                                      id, is_rare(t, id)};
+            spot[n++] = (struct spot){data->offset[i + 1] - data->offset[i], label[i],
+                                      r - data->offset[i], id, is_rare(t, id)};
             rare += is_rare(t, id);
         }
     qsort(spot, n, sizeof *spot, by_spot);
@@ -206,12 +260,13 @@ static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__
             any |= nvdp__token_counts(a, data->ids[r]);
         }
         if (any)
-            spot[texts++] =
-                (struct spot){data->offset[i + 1] - data->offset[i], 0, (int64_t)key, false};
+            spot[texts++] = (struct spot){data->offset[i + 1] - data->offset[i], label[i], 0,
+                                          (int64_t)key, false};
     }
     qsort(spot, texts, sizeof *spot, by_spot);
     share[4] = most_frequent(texts, spot, false, 1, times) / (double)texts;
 cleanup:
+    free(label);
     free(spot);
     free(times);
     return status;

@@ -1,7 +1,7 @@
 /* Names the token of each vector.  Every token of the public texts gets a Gaussian, whose mean is that of the
  * posteriors' means over the occurrences.  Its variance sums the variance of these means, that of the mean itself,
  * and the noise.  The first of these is shrunk towards that of all tokens if there are few.  The prior is the
- * token's frequency.  Treating dependent dimensions as independent counts them too much, so densities get an
+ * token's frequency among texts with the label that the attacked file states.  Treating dependent dimensions as independent counts them too much, so densities get an
  * exponent: the one that names the most tokens of held-out public texts. */
 #include "attack/texts.h"
 #include "rdp/divergence.h"
@@ -138,10 +138,13 @@ static void guess(struct nvdp__text_attack *a, struct nvdp__centroids *t,
                   size_t i, size_t text, double *score, const struct nvdp__correct *hits) {
     const struct nvdp_dataset *data = corpus->data;
     const size_t n = data->offset[i + 1] - data->offset[i];
+    const double *lift = nvdp__tokens_lift(&t->known, corpus, i);
     for (size_t j = 0; j < n; j += NVDP__ROWS) {
         const size_t rows = nvdp__min(n - j, NVDP__ROWS);
         nvdp__centroids_score(a, corpus, observed, seed, i, j, rows, t, score);
         for (size_t r = 0; r < rows; r++) {
+            if (lift != NULL)
+                cblas_daxpy((int)t->known.count, 1, lift, 1, score + r * t->known.count, 1);
             const int32_t id = data->ids[data->offset[i] + j + r];
             if (nvdp__token_counts(a, id))
                 nvdp__count_guess(&t->known, text, id, score + r * t->known.count, hits);

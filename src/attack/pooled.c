@@ -1,6 +1,6 @@
 /* Predicts the words of a text (bag) or its label (attribute) from one vector per text, by logistic regression.  The
  * vector has two or three parts: a mean over all vectors of a sample, the vector of the first token, [CLS], and the
- * weighted mean if there are weights.  In the first mean, a row's weight is the share of public texts in which it
+ * weighted mean if there are weights.  A label that the attacked file states adds an indicator to it.  In the first mean, a row's weight is the share of public texts in which it
  * belongs to a token. */
 #include "attack/texts.h"
 #include "rdp/pairs.h"
@@ -20,7 +20,7 @@ static const double PENALTIES[] = {1e-3, 1e-2, 1e-1};
 /* The data to learn from and the guesses; y belongs to the public texts. */
 struct reader {
     struct nvdp__text_attack *attack;
-    size_t width, outputs, draws;
+    size_t width, outputs, draws, labels; /* labels: those that are inputs */
     bool softmax;
     double *all_x,
         *all_y;    /* first the `draws` - 1 further samples of the training texts, then x and y */
@@ -73,7 +73,8 @@ static nvdp_status reserve(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp_posteriors *set = a->known.set;
     const size_t known = a->known.data->count, attacked = a->attacked.data->count;
-    r->width = (set->alpha != NULL ? 3 : 2) * set->dim + 1;
+    r->labels = nvdp__known_labels(a);
+    r->width = (set->alpha != NULL ? 3 : 2) * set->dim + r->labels + 1;
     const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
     r->draws = nvdp__max(1, nvdp__min(MAX_DRAWS, samples / known));
     const size_t before = (r->draws - 1) * trained(r);
@@ -103,6 +104,8 @@ static void pool(struct reader *r, const struct nvdp__texts *corpus, enum nvdp__
         double *to = x + i * r->width, *log_pi = r->z + rows * p, own = 0;
         memset(to, 0, r->width * sizeof *to);
         to[r->width - 1] = 1;
+        const size_t label = nvdp__known_label(corpus, i, r->labels);
+        if (label < r->labels) to[r->width - 1 - r->labels + label] = 1;
         for (size_t k = 0; k < rows; k++)
             own += r->own[k];
         for (uint32_t n = 0; n < releases; n++) {
@@ -138,6 +141,35 @@ static void standardize(struct reader *r, size_t n, double *x) {
     }
 }
 
+/* Without samples: the share of public texts that have output k, among those with the text's label. */
+static double share_of(const struct reader *r, size_t k, size_t label) {
+    const struct nvdp__texts *known = &r->attack->known;
+    double sum = 0, texts = 0;
+    for (size_t i = 0; i < trained(r); i++) {
+        if (nvdp__known_label(known, i, r->labels) != label) continue;
+        sum += r->y[i * r->outputs + k];
+        texts++;
+    }
+    return texts > 0 ? sum / texts : 0;
+}
+
+static nvdp_status learn_shares(struct reader *r) {
+    const struct nvdp__text_attack *a = r->attack;
+    const struct nvdp__texts *const corpus[] = {&a->known, &a->attacked};
+    double *const to[] = {r->p, r->guess}, *share = NULL; /* [labels + 1]: no label comes last */
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, share, r->labels + 1));
+    for (size_t k = 0; k < r->outputs; k++) {
+        for (size_t label = 0; label <= r->labels; label++)
+            share[label] = share_of(r, k, label < r->labels ? label : SIZE_MAX);
+        for (size_t c = 0; c < 2; c++)
+            for (size_t i = 0; i < corpus[c]->data->count; i++)
+                to[c][i * r->outputs + k] =
+                    share[nvdp__min(nvdp__known_label(corpus[c], i, r->labels), r->labels)];
+    }
+    free(share);
+    return NVDP_OK;
+}
+
 /* Learns from nine tenths of the public texts, and chooses the penalty on the rest, once.  Fills p and guess. */
 static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_t seed) {
     struct nvdp__text_attack *a = r->attack;
@@ -146,18 +178,7 @@ static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_
     const size_t before = observed == NVDP__OBSERVED_RELEASE ? (r->draws - 1) * n : 0;
     double *x = r->x - before * r->width;
     double best = INFINITY;
-    if (observed == NVDP__OBSERVED_PRIOR) {
-        for (size_t k = 0; k < r->outputs; k++) {
-            double sum = 0;
-            for (size_t i = 0; i < n; i++)
-                sum += r->y[i * r->outputs + k] / (double)n;
-            for (size_t i = 0; i < known; i++)
-                r->p[i * r->outputs + k] = sum;
-            for (size_t i = 0; i < attacked; i++)
-                r->guess[i * r->outputs + k] = sum;
-        }
-        return NVDP_OK;
-    }
+    if (observed == NVDP__OBSERVED_PRIOR) return learn_shares(r);
     for (size_t i = 0; i < before; i += n)
         pool(r, &a->known, observed, seed, (uint32_t)(i / n) + 1, n, x + i * r->width);
     pool(r, &a->known, observed, seed, 0, known, r->x);
@@ -341,6 +362,11 @@ cleanup:
 
 static nvdp_status check_labels(struct nvdp__text_attack *a) {
     const struct nvdp_dataset *const data[] = {a->known.data, a->attacked.data};
+    if (a->attacked.set->label != NULL)
+        return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
+                          "%s: expected a file without labels, found one that states the labels of "
+                          "its texts, so there is nothing to guess",
+                          a->file.path);
     for (size_t c = 0; c < 2; c++) {
         const char *what = c == 0 ? "public" : "split";
         if (data[c]->label == NULL || data[c]->task->regression || data[c]->task->classes < 2)

@@ -29,9 +29,11 @@ static bool add_sentence(const struct nvdp__attacked *attacked, const void *of, 
 
 static void print_sentence(const struct nvdp__attacked *attacked, const void *of, FILE *to) {
     char sentence[NVDP_LINKAGE_SENTENCE];
-    (void)attacked;
-    nvdp_linkage_sentence(of, sentence);
+    const struct nvdp_linkage *found = of;
+    nvdp_linkage_sentence(found, sentence);
     nvdp__print_wrapped(to, sentence);
+    if (nvdp_config_get(attacked->config, "shared") != NULL && found->labeled.labels > 0)
+        nvdp__print_wrapped(to, "The file states the labels, so every reader has them.");
     putc('\n', to);
 }
 
@@ -42,6 +44,10 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
                         found->first_bound, say);
     nvdp__share_verdict(attacked, "among the top ten", &found->ten_interval, found->ten_chance,
                         found->ten_bound, say);
+    nvdp__share_verdict(attacked, "the right text, label known", &found->labeled.first_interval,
+                        found->labeled.first_chance, found->labeled.first_bound, say);
+    nvdp__share_verdict(attacked, "among the top ten, label known", &found->labeled.ten_interval,
+                        found->labeled.ten_chance, found->labeled.ten_bound, say);
 }
 
 static const char *const reidentify_options[] = {NVDP__ATTACK_POSTERIORS_OPTIONS, "texts", "shared",

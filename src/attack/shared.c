@@ -74,6 +74,17 @@ nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t
     return NVDP_OK;
 }
 
+nvdp_status nvdp__shared_labels(struct nvdp_context *ctx, const struct nvdp__shared_texts *s,
+                                struct nvdp_posteriors *set) {
+    free(set->label);
+    set->label = NULL;
+    if (s == NULL || s->file->label == NULL) return NVDP_OK;
+    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, set->label, set->texts));
+    for (size_t i = 0; i < set->texts; i++)
+        set->label[i] = s->file->label[s->text[i]];
+    return NVDP_OK;
+}
+
 nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n, struct nvdp__shared_texts *s,
                                  size_t *there, size_t *found) {
     size_t count = 0;
@@ -238,8 +249,7 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
                                const char *path, int releases, struct nvdp_linkage *out) {
     nvdp_status status = NVDP_OK;
     struct nvdp__shared_texts shared = {.releases = releases > 0 ? (size_t)releases : 0};
-    const struct nvdp_posteriors *set = posteriors;
-    struct nvdp_posteriors *present = NULL; /* set if some texts are not in the file */
+    struct nvdp_posteriors *set = NULL; /* the texts that are in the file */
     struct nvdp_linkage made;
     size_t *there = NULL, texts;
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -248,10 +258,8 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
                                &shared));
     NVDP_TRY(NVDP__NEW(ctx, there, posteriors->texts));
     NVDP_TRY(nvdp__shared_present(ctx, posteriors->texts, &shared, there, &texts));
-    if (texts < posteriors->texts) {
-        NVDP_TRY(nvdp__posteriors_select(ctx, posteriors, texts, there, &present));
-        set = present;
-    }
+    NVDP_TRY(nvdp__posteriors_select(ctx, posteriors, texts, there, &set));
+    NVDP_TRY(nvdp__shared_labels(ctx, &shared, set));
     NVDP_TRY(nvdp__shared_check(ctx, set, &shared));
     const struct nvdp__sample_source source = nvdp__shared_source(&shared);
     NVDP_TRY(nvdp__linkage(ctx, set, &source, releases,
@@ -259,7 +267,7 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
     NVDP__GIVE(out, &made);
 cleanup:
     nvdp__shared_release(&shared);
-    nvdp_posteriors_free(present);
+    nvdp_posteriors_free(set);
     free(there);
     return status;
 }

@@ -290,6 +290,15 @@ nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
     made.tried = a->tried;
     made.weak = !nvdp__reads_states(a);
     made.holds = nvdp__scores_hold(a);
+    if (a->attacked.set != NULL && a->attacked.set->label != NULL) {
+        size_t *group = NULL;
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, group, made.texts));
+        const nvdp_status status =
+            nvdp__label_groups(a->ctx, made.texts, a->attacked.set->label, group, &made.labels);
+        free(group);
+        NVDP_RETURN_IF_FAILED(status);
+        made.labels_learned = nvdp__known_labels(a) > 0;
+    }
     made.scores = a->scores;
     made.score = a->score;
     a->score = NULL;
@@ -313,6 +322,7 @@ nvdp_status nvdp__text_attack_open(struct nvdp_context *ctx, const struct nvdp__
     NVDP_RETURN_IF_FAILED(open_known(a, &run));
     NVDP_RETURN_IF_FAILED(
         nvdp_model_posteriors(ctx, a->run.model, a->attacked.data, run.batch, &a->attacked.set));
+    NVDP_RETURN_IF_FAILED(nvdp__shared_labels(ctx, a->attacked.shared, a->attacked.set));
     if (a->attacked.shared != NULL)
         NVDP_RETURN_IF_FAILED(nvdp__shared_check(ctx, a->attacked.set, &a->file));
     return nvdp_model_posteriors(ctx, a->run.model, a->known.data, run.batch, &a->known.set);

@@ -27,6 +27,10 @@ struct nvdp__shared_texts {
  * both are in the same order.  NVDP_ERR_INPUT if the file is not a release, or an id occurs for two texts. */
 nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
                               const int64_t *id, int split, struct nvdp__shared_texts *out);
+/* Sets the labels of the set's texts to those that the file states, which an attacker knows; to NULL if it states none
+ * or `shared` is NULL.  All texts must be in the file. */
+nvdp_status nvdp__shared_labels(struct nvdp_context *ctx, const struct nvdp__shared_texts *shared,
+                                struct nvdp_posteriors *set);
 /* Finds the texts that the file contains: there [n] gets the numbers of the *found ones, and `shared` then lists
  * their places in the file first.  NVDP_ERR_INPUT for fewer than 2. */
 nvdp_status nvdp__shared_present(struct nvdp_context *ctx, size_t n,
@@ -151,6 +155,8 @@ struct nvdp__tokens {
     size_t *place;       /* [vocabulary] 1 + index below `count`; 0: not seen */
     int32_t *id;         /* [count] */
     double *times;       /* [count] */
+    size_t labels;       /* labels that the attacked file states for its texts; 0: it states none */
+    double *lift;        /* [labels, count] log P(token | label)/P(token) in the public texts */
     size_t *named,
         *there; /* [vocabulary] the last text, numbered from 1, for which the token was named; that has the token */
     size_t stamp;
@@ -159,6 +165,16 @@ struct nvdp__tokens {
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
                                struct nvdp__tokens *tokens);
 void nvdp__tokens_release(struct nvdp__tokens *tokens);
+/* Returns the lift [count] of text i's label, which the attacker knows; NULL if he knows none. */
+const double *nvdp__tokens_lift(const struct nvdp__tokens *tokens, const struct nvdp__texts *corpus,
+                                size_t i);
+/* Turns counts of tokens per label, lift [labels, count], into log P(label | token)/P(label).  `times` [count] are the
+ * counts without labels.  P(label | token) is shrunk to P(label), as if the token had occurred ten more times. */
+void nvdp__label_lift(size_t labels, size_t count, const double *times, double *lift);
+/* Returns the number of classes among which both the attacked file and the public texts have labels; 0: none. */
+size_t nvdp__known_labels(const struct nvdp__text_attack *attack);
+/* Returns the label of text i, below `labels`; SIZE_MAX if it has none or `labels` is 0. */
+size_t nvdp__known_label(const struct nvdp__texts *corpus, size_t i, size_t labels);
 /* Computes the log frequency of each token, log_f [count], and returns the number of all occurrences. */
 double nvdp__tokens_frequency(const struct nvdp__tokens *tokens, double *log_f);
 /* Returns false for [CLS] and [SEP], which every text has. */

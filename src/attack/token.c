@@ -1,7 +1,8 @@
 /* Names the token of each vector from all vectors of the sample: one transformer layer (Vaswani et al. 2017, as in
  * BERT), and a softmax over the tokens of the public texts.  It is trained on their samples, with fresh noise in
  * each epoch, and keeps the epoch that fits held-out public texts best.  It starts as the tokens' frequencies, and
- * remains so if nothing better can be learned. */
+ * remains so if nothing better can be learned.  A label that the attacked file states multiplies the probability of a
+ * token by P(label | token)/P(label). */
 #include "attack/texts.h"
 #include "base/random.h"
 #include "bert/checkpoint.h"
@@ -323,6 +324,7 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
     const struct nvdp_dataset *data = attacked->data;
     const size_t count = l->known.count;
     const bool blind = observed == NVDP__OBSERVED_PRIOR;
+    const double *lift = nvdp__tokens_lift(&l->known, attacked, i);
     size_t n = 0;
     for (size_t r = data->offset[i]; r < data->offset[i + 1]; r++) {
         if (!nvdp__token_counts(l->attack, data->ids[r])) continue;
@@ -339,7 +341,8 @@ static void guess(struct layer *l, enum nvdp__observed observed, uint64_t seed, 
         }
         for (size_t r = 0; r < rows; r++) {
             for (size_t k = 0; k < count; k++)
-                l->score[k] = blind ? l->known.times[k] : (double)l->answer[r * count + k];
+                l->score[k] = (blind ? log(l->known.times[k]) : (double)l->answer[r * count + k]) +
+                              (lift != NULL ? lift[k] : 0);
             nvdp__count_guess(&l->known, text, l->id[at + r], l->score, hits);
         }
     }

@@ -108,7 +108,7 @@ static const struct {
                 {"word_epsilon", "certificate.word.epsilon", false, false},
                 {"exact_epsilon", "privacy.exact.worst", false, false},
                 {"renyi_divergence", "privacy.rd.sum.max", false, true},
-                {"named_share", "privacy.linkage.first", true, false},
+                {"named_share", "privacy.linkage.named", true, false},
                 {"text_epsilon", "ledger.epsilon", false, false},
                 {"person_epsilon", "ledger.person.epsilon", false, false},
                 {"person_guess", "ledger.person.guesses" BASELINE ".bound", true, false}};

@@ -674,6 +674,10 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     NVDP_TRY(nvdp_posteriors_create(ctx, dataset->count, rows, dim, form.weights, &posteriors));
     for (size_t i = 0; i <= dataset->count; i++)
         posteriors->offset[i] = form.single ? i : dataset->offset[i];
+    if (dataset->label != NULL) {
+        NVDP_TRY(NVDP__NEW(ctx, posteriors->label, dataset->count));
+        memcpy(posteriors->label, dataset->label, dataset->count * sizeof *dataset->label);
+    }
     nvdp__model_describe(model, posteriors);
     struct taken taken = {posteriors, 0};
     NVDP_TRY(for_each_batch(model, dataset, batch, "posteriors", take_posterior, &taken));

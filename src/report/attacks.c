@@ -67,6 +67,14 @@ static void put_linkage(struct report_table *table, const struct report_analysis
     put_row(table, a, "among the top ten", report_real_of(a->root, "ten"),
             json_object_get(a->root, "ten_interval"), NAN, report_real_of(a->root, "ten_chance"),
             report_real_of(a->root, "ten_bound"));
+    const json_t *labeled = json_object_get(a->root, "labeled"); /* null: without labels */
+    if (!(report_real_of(labeled, "labels") > 1)) return;
+    put_row(table, a, "the text, label known", report_real_of(labeled, "first"),
+            json_object_get(labeled, "first_interval"), NAN,
+            report_real_of(labeled, "first_chance"), report_real_of(labeled, "first_bound"));
+    put_row(table, a, "top ten, label known", report_real_of(labeled, "ten"),
+            json_object_get(labeled, "ten_interval"), NAN, report_real_of(labeled, "ten_chance"),
+            report_real_of(labeled, "ten_bound"));
 }
 
 /* Adds the mean over pairs, and notes violations. */
@@ -90,10 +98,13 @@ static bool above(const json_t *interval, double bound) {
 /* Notes an attack that breaks a promise, or that is too weak to conclude anything. */
 static void note_attack(struct report_table *table, const struct report_analysis *a) {
     const json_t *scores = json_object_get(a->root, "scores"), *score;
+    const json_t *labeled = json_object_get(a->root, "labeled");
     bool violation =
         json_is_false(json_object_get(a->root, "holds")) ||
         above(json_object_get(a->root, "first_interval"), report_real_of(a->root, "first_bound")) ||
-        above(json_object_get(a->root, "ten_interval"), report_real_of(a->root, "ten_bound"));
+        above(json_object_get(a->root, "ten_interval"), report_real_of(a->root, "ten_bound")) ||
+        above(json_object_get(labeled, "first_interval"), report_real_of(labeled, "first_bound")) ||
+        above(json_object_get(labeled, "ten_interval"), report_real_of(labeled, "ten_bound"));
     size_t i;
     json_array_foreach(scores, i, score) {
         violation |= above(json_object_get(score, "interval"), report_real_of(score, "bound"));

@@ -349,6 +349,8 @@ static void append(struct nvdp_posteriors *all, const struct nvdp_posteriors *mo
     if (all->alpha != NULL) memcpy(all->alpha + row, more->alpha, rows * sizeof(double));
     for (size_t i = 0; i < more->texts; i++) {
         all->offset[all->texts + i + 1] = row + more->offset[i + 1];
+        if (all->label != NULL)
+            all->label[all->texts + i] = more->label != NULL ? more->label[i] : NAN;
     }
     all->texts += more->texts;
 }
@@ -378,6 +380,7 @@ static nvdp_status infer_chosen(struct export *export, const int64_t *chosen, si
     }
     NVDP_TRY(nvdp_posteriors_create(export->ctx, count, export->form.single ? count : tokens,
                                     export->like.dim, export->form.weights, &all));
+    if (export->options->with_labels) NVDP_TRY(NVDP__NEW(export->ctx, all->label, count));
     nvdp__model_describe(model, all);
     all->texts = 0;
     for (size_t p = 0; p < export->parts; p++) {

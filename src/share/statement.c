@@ -198,6 +198,11 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
         nvdp__append(writer, "%s\n", facts->word_guesses);
     if (facts->certified && facts->useful && facts->guesses[0] != '\0') {
         nvdp__append(writer, "%s", facts->guesses);
+        if (facts->labels)
+            nvdp__append(writer,
+                         " A reader of this file has the labels without the samples: one of "
+                         "N texts with two labels is named 2/N of the time without its "
+                         "sample, not 1/N.");
         if (nvdp__counts_more(facts))
             nvdp__append(writer,
                          " These bounds are for one row of this file, not for all %" PRIu64

@@ -179,6 +179,55 @@ Test(linkage, of_gaussians_has_a_closed_form) {
     nvdp_context_free(ctx);
 }
 
+/* The label of a text leaves the candidates with that label: with three labels of 1, 4 and 25 texts, a guess without
+ * samples is right in 3 of 30 cases, and ten guesses in 1 + 4 + 10.  Samples of texts on separate axes are named as
+ * among so many texts.  Tolerance of 4.4 standard deviations: one false alarm in 10^5. */
+Test(linkage, of_texts_with_labels) {
+    struct nvdp_context *ctx = support_context();
+    const size_t size[] = {1, 4, 25};
+    const double apart = 2;
+    struct nvdp_posteriors *set = simplex(ctx, 30, apart);
+    struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
+    char sentence[NVDP_LINKAGE_SENTENCE];
+    cr_assert_eq(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found), NVDP_OK);
+    cr_expect(found.labeled.labels == 0 && isnan(found.labeled.first));
+    set->label = calloc(30, sizeof *set->label);
+    cr_assert_not_null(set->label);
+    set->policy = NVDP_LENGTH_HIDDEN;
+    set->length = 1;
+    set->clip_sequence = apart / M_SQRT2;
+    double want = 0;
+    for (size_t i = 0; i < 30; i++)
+        set->label[(i * 7) % 30] = i < 1 ? 2 : i < 5 ? 0 : NAN; /* the rest has no label */
+    for (size_t k = 0; k < 3; k++)
+        want += (double)size[k] / 30 * (size[k] == 1 ? 1 : named(size[k], apart));
+    cr_assert_eq(nvdp_linkage_measure(ctx, set, 1, 0, 5, &found), NVDP_OK, "%s",
+                 nvdp_context_error(ctx));
+    const struct nvdp_linkage_labeled *labeled = &found.labeled;
+    const double sd = sqrt(want * (1 - want) / (double)found.trials);
+    cr_expect_eq(labeled->labels, 3);
+    cr_expect_float_eq(labeled->first_chance, 3. / 30, 1e-15);
+    cr_expect_float_eq(labeled->ten_chance, 15. / 30, 1e-15);
+    cr_expect_eq(labeled->first_bound, nvdp_guess_bound(3. / 30, set->clip_sequence, 1, 30));
+    cr_expect_eq(labeled->ten_bound, nvdp_guess_bound(15. / 30, set->clip_sequence, 1, 30));
+    cr_expect_gt(labeled->first_bound, found.first_bound);
+    cr_expect_float_eq(labeled->first, want, 4.4 * sd, "%g, expected %g +- %g", labeled->first,
+                       want, sd);
+    cr_expect_gt(labeled->first, found.first);
+    cr_expect(labeled->first_interval.low < want && want < labeled->first_interval.high);
+    nvdp_linkage_sentence(&found, sentence);
+    support_contains(sentence, "; a reader who also has the labels of the samples, for ");
+    support_contains(sentence, "; chance: 10 %).");
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
+}
+
+/* 872 texts with two labels: at the clip whose bound is 27.2 % without labels, 34.7 % can be named with them. */
+Test(linkage, bound_with_labels) {
+    const double clip = nvdp_guess_clip(1. / 872, .272, 1, 0);
+    cr_expect_float_eq(nvdp_guess_bound(2. / 872, clip, 1, 0), .347, 5e-4);
+}
+
 /* Equal texts share a guess: exactly chance, and no information.  A part of the texts is reported as a part. */
 Test(linkage, of_equal_texts_is_chance) {
     struct nvdp_context *ctx = support_context();
@@ -402,6 +451,45 @@ Test(pair, texts_that_lengths_tell_apart_are_refused) {
 static void hear(enum nvdp_log_level level, const char *message, void *user) {
     *(int *)user += level == NVDP_LOG_WARNING &&
                     strstr(message, "each guess reads 2 of the file's 10 samples") != NULL;
+}
+
+/* Only labels that the file states help: without labels no candidate is ruled out. */
+Test(linkage, of_a_shared_file_with_labels) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .clip_sequence = 1, .epochs = 1};
+    struct nvdp_context *ctx = support_context();
+    const char *run = task_run(ctx, "run", &choice, NULL);
+    const char *file = support_scratch_path("labels.h5");
+    struct nvdp_config *config = NULL;
+    struct nvdp_posteriors *set = NULL;
+    struct nvdp_linkage found = NVDP_RESULT(struct nvdp_linkage);
+    cr_assert_eq(nvdp_run_config_create(ctx, &config), NVDP_OK);
+    support_set(ctx, config, "run", run);
+    cr_assert_eq(nvdp_run_posteriors(ctx, config, &set), NVDP_OK);
+    nvdp_config_free(config);
+    for (int labels = 0; labels < 2; labels++) {
+        struct nvdp_export_result result = NVDP_RESULT(struct nvdp_export_result);
+        const char *const options[][2] = {
+            {"run", run},           {"out", file},
+            {"split", "dev"},       {"samples", "10"},
+            {"insecure-seed", "7"}, {"overwrite", "true"},
+            {"no-ledger", "true"},  {"with-labels", labels ? "true" : "false"}};
+        cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
+        for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+            support_set(ctx, config, options[i][0], options[i][1]);
+        cr_assert_eq(nvdp_export(ctx, config, &result), NVDP_OK, "%s", nvdp_context_error(ctx));
+        nvdp_config_free(config);
+        cr_expect_eq(result.privacy->linkage->labeled.labels, labels ? 2 : 0);
+        nvdp_export_result_free(&result);
+        cr_assert_eq(nvdp_attack_shared(ctx, set, file, 1, &found), NVDP_OK, "%s",
+                     nvdp_context_error(ctx));
+        cr_expect_eq(found.labeled.labels, labels ? 2 : 0);
+        if (!labels) continue;
+        cr_expect_float_eq(found.labeled.first_chance, 2. / TASK_DEV, 1e-15);
+        cr_expect_gt(found.labeled.first, found.first);
+    }
+    nvdp_posteriors_free(set);
+    nvdp_context_free(ctx);
 }
 
 /* Samples of a file give the same results as drawn ones: the intervals overlap (at double width, each misses in one

@@ -579,17 +579,76 @@ Test(texts, of_tokens_that_are_shared) {
 }
 
 /* Exports a split: three samples per text. */
-static void share(struct nvdp_context *ctx, const char *run, const char *split, const char *file) {
+static void share_labels(struct nvdp_context *ctx, const char *run, const char *split,
+                         const char *file, bool labels) {
     const char *const option[][2] = {
-        {"run", run},           {"out", file},          {"split", split},
-        {"samples", "3"},       {"measure-texts", "2"}, {"limit", "30"},
-        {"insecure-seed", "7"}, {"overwrite", "true"},  {"no-ledger", "true"}};
+        {"run", run},           {"out", file},
+        {"split", split},       {"samples", "3"},
+        {"measure-texts", "2"}, {"limit", "30"},
+        {"insecure-seed", "7"}, {"overwrite", "true"},
+        {"no-ledger", "true"},  {"with-labels", labels ? "true" : "false"}};
     struct nvdp_config *config = NULL;
     cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)
         support_set(ctx, config, option[i][0], option[i][1]);
     cr_assert_eq(nvdp_export(ctx, config, NULL), NVDP_OK, "%s", nvdp_context_error(ctx));
     nvdp_config_free(config);
+}
+
+static void share(struct nvdp_context *ctx, const char *run, const char *split, const char *file) {
+    share_labels(ctx, run, split, file, false);
+}
+
+/* A file that states the labels: the best guess without samples is that with the label, for the bound too.  The prior
+ * control and the attacker use the label, so words that depend on it are named more often. */
+Test(texts, of_a_shared_file_with_labels) {
+    static const struct run_choice choice = {
+        .method = NVDP_METHOD_VTDP, .clip_sequence = .05, .epochs = 1};
+    static const enum nvdp_text_attacker attackers[] = {NVDP_ATTACKER_NEAREST, NVDP_ATTACKER_TOKEN,
+                                                        NVDP_ATTACKER_LANGUAGE};
+    struct nvdp_context *ctx = support_context();
+    char *run = strdup(task_run(ctx, "run", &choice, NULL));
+    char *known = strdup(support_scratch_path("data/train.tsv"));
+    const char *file = support_scratch_path("shared.h5");
+    struct nvdp_text_attack found[2];
+    for (size_t k = 0; k < sizeof attackers / sizeof *attackers; k++) {
+        double baseline[2] = {0}, bound[2] = {0}, value[2], prior[2];
+        for (int labels = 0; labels < 2; labels++) {
+            struct nvdp_text_attack *of = &found[labels];
+            share_labels(ctx, run, "dev", file, labels);
+            cr_assert_eq(attack_file(ctx, attackers[k], run, known, file, NULL, NULL, of), NVDP_OK,
+                         "%s", nvdp_context_error(ctx));
+            for (size_t i = 0; i < of->scores; i++)
+                if (of->score[i].metric == NVDP_TEXT_METRIC_FIRST &&
+                    strcmp(of->score[i].observed, "release") == 0) {
+                    baseline[labels] = of->score[i].baseline;
+                    bound[labels] = of->score[i].bound;
+                }
+            value[labels] = score(of, "release", "first", false);
+            prior[labels] = score(of, "prior", "first", false);
+            cr_expect(of->holds);
+            nvdp_text_attack_free(of);
+        }
+        cr_expect_gt(baseline[1], baseline[0] + .01, "%zu: %g %g", k, baseline[0], baseline[1]);
+        cr_expect_gt(bound[1], bound[0] + .01, "%zu: %g %g", k, bound[0], bound[1]);
+        cr_expect_gt(prior[1], prior[0], "%zu: %g %g", k, prior[0], prior[1]);
+        cr_expect_gt(value[1], value[0], "%zu: %g %g", k, value[0], value[1]);
+    }
+    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found[0]),
+                 NVDP_ERR_INPUT);
+    support_contains(nvdp_context_error(ctx), "states the labels of its texts");
+    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found[1]),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    share_labels(ctx, run, "dev", file, false);
+    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found[0]),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_gt(score(&found[1], "release", "F1", false),
+                 score(&found[0], "release", "F1", false));
+    nvdp_text_attack_free(&found[0]);
+    nvdp_text_attack_free(&found[1]);
+    free(known);
+    free(run);
+    nvdp_context_free(ctx);
 }
 
 /* Writes the dev file with its texts in reverse order to folder "reversed". */

@@ -226,11 +226,15 @@ Test(analyses, exposures) {
 /* Attacks on a run: a row per score. An invalid file becomes a remark, a violated promise a note. */
 Test(analyses, attacks) {
     struct nvdp_context *ctx = support_context();
-    made_run_file("attacks", "analyses", "link.json",
-                  "{\"attack\": \"reidentify\", \"texts\": 872, \"releases\": 3, \"first\": 0.25, "
-                  "\"states\": 0.5, \"first_bound\": 0.125, \"ten_bound\": null, "
-                  "\"first_interval\": [0.2, 0.3], \"first_chance\": 0.001, \"ten\": 0.5, "
-                  "\"ten_interval\": [0.4, 0.6], \"ten_chance\": 0.01}");
+    made_run_file(
+        "attacks", "analyses", "link.json",
+        "{\"attack\": \"reidentify\", \"texts\": 872, \"releases\": 3, \"first\": 0.25, "
+        "\"states\": 0.5, \"first_bound\": 0.125, \"ten_bound\": null, "
+        "\"first_interval\": [0.2, 0.3], \"first_chance\": 0.001, \"ten\": 0.5, "
+        "\"ten_interval\": [0.4, 0.6], \"ten_chance\": 0.01, \"labeled\": {\"labels\": 2, "
+        "\"first\": 0.3, \"first_interval\": [0.26, 0.34], \"first_chance\": 0.002, "
+        "\"first_bound\": 0.347, \"ten\": 0.6, \"ten_interval\": [0.5, 0.7], "
+        "\"ten_chance\": 0.02, \"ten_bound\": 0.8}}");
     made_run_file("attacks", "analyses", "near.json",
                   "{\"attack\": \"nearest\", \"both\": 3, \"weak\": true, \"scores\": ["
                   "{\"observed\": \"release\", \"metric\": \"first\", \"value\": 0.125, "
@@ -252,6 +256,8 @@ Test(analyses, attacks) {
         "link,reidentify,\"the text, among 872; 3 samples\",25.00,20.00 to 30.00,50.00,0.10,12.5 "
         "%");
     support_contains(text, "link,reidentify,among the top ten; 3 samples,50.00,");
+    support_contains(text, "link,reidentify,\"the text, label known; 3 samples\",30.00,26.00 to "
+                           "34.00,-,0.20,34.7 %");
     support_contains(text, "near,nearest,first,12.50,10.00 to 15.00,75.00,6.25,20.1 %");
     support_contains(text, "two,pair,which of two texts; 2 samples,62.50,-,-,50.00");
     free(text);
