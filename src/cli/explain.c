@@ -209,15 +209,17 @@ static int explain_epsilon(struct cli *cli, const struct values *v, double epsil
     if (v->releases != 1 || v->dim != 0)
         return cli_usage(
             cli, "EPSILON already covers all samples together; leave out --releases and --dim");
-    if (!cli->json)
-        printf("Epsilon %g at delta %g for all shared data of a text, for any two texts and any "
-               "mechanism:\n\n",
-               epsilon, v->delta);
-    CLI_TRY(answer(cli, v, &any, "proven"));
-    if (cli->json || epsilon == 0) return CLI_SUCCESS;
-    printf("\nIf a sequence clip proves this epsilon (C = %s), the bounds are lower:\n\n",
-           nvdp__bound_below(text, clip.clip)); /* the largest that does */
-    return answer(cli, v, &clip, "proven");
+    if (cli->json) return answer(cli, v, &any, "proven");
+    if (epsilon > 0) { /* the largest clip that proves it */
+        printf("Epsilon %g at delta %g for all shared data of a text, for any two texts, proven by "
+               "a sequence clip\n(C = %s, as nvdp train --certified-epsilon and nvdp export "
+               "--certified-epsilon do):\n\n",
+               epsilon, v->delta, nvdp__bound_below(text, clip.clip));
+        CLI_TRY(answer(cli, v, &clip, "proven"));
+        putchar('\n');
+    }
+    printf("The same epsilon of any other mechanism bounds less:\n\n");
+    return answer(cli, v, &any, "proven");
 }
 
 /* Prints the guess bounds that nvdp privacy measured, at its baselines. */
@@ -318,6 +320,104 @@ static int explain_run(struct cli *cli, const struct values *v) {
         return answer(cli, v, &of, "proven");
     }
     return explain_measured(cli, v);
+}
+
+/* --- a shared file --- */
+
+static const size_t numbers_of_rows[] = {1, 2, 10};
+enum { ROW_COUNTS = sizeof numbers_of_rows / sizeof *numbers_of_rows };
+
+/* Returns what the file proves of k rows of one text: mu grows with the square root of k; otherwise epsilon and delta
+ * grow with k (basic composition). */
+static struct guarantee of_rows(const struct nvdp_verification *found, size_t k) {
+    const double rows = (double)k, mu = found->mu * sqrt(rows);
+    struct guarantee of = {
+        .epsilon = rows * found->epsilon, .delta = rows * found->delta, .releases = 1};
+    if (isfinite(mu)) { /* false for NaN */
+        of.clip = mu / 2;
+        of.delta = found->delta;
+        of.epsilon = nvdp_gdp_epsilon(mu, found->delta);
+    }
+    return of;
+}
+
+static json_t *rows_json(const struct nvdp_verification *found) {
+    json_t *list = json_array();
+    for (size_t i = 0; i < ROW_COUNTS; i++) {
+        const struct guarantee of = of_rows(found, numbers_of_rows[i]);
+        json_array_append_new(
+            list, json_pack("{s:I, s:o, s:f, s:f, s:f}", "rows", (json_int_t)numbers_of_rows[i],
+                            "epsilon", cli_number(of.epsilon), "delta", of.delta, "which_of_two",
+                            bound(&of, .5), "which_of_100", bound(&of, .01)));
+    }
+    return list;
+}
+
+static void print_rows(const struct nvdp_verification *found) {
+    char epsilon[NVDP__BOUND_TEXT], two[NVDP__BOUND_TEXT], hundred[NVDP__BOUND_TEXT];
+    puts("\nIf a text, or a person, stands in several rows of the file, the rows add up:\n");
+    printf("  %-28s %12s %22s %22s\n", "rows of one text or person", "epsilon", "one of two named",
+           "one of 100 named");
+    for (size_t i = 0; i < ROW_COUNTS; i++) {
+        const struct guarantee of = of_rows(found, numbers_of_rows[i]);
+        printf("  %-28zu %12s %22s %22s\n", numbers_of_rows[i], nvdp__bound(epsilon, of.epsilon),
+               nvdp__share_bound(two, bound(&of, .5)), nvdp__share_bound(hundred, bound(&of, .01)));
+    }
+}
+
+/* Explains a shared file to its recipient, by what nvdp verify computes again from its content.  Refuses a file whose
+ * statement does not follow from its content. */
+static int explain_file(struct cli *cli, const struct values *v) {
+    struct nvdp_verification found = NVDP_RESULT(struct nvdp_verification);
+    if (v->releases != 1 || v->dim != 0 || cli_given(cli, "delta"))
+        return cli_usage(cli,
+                         "%s: the file states its delta and its samples; leave out --delta, "
+                         "--releases and --dim",
+                         cli->arg[0]);
+    CLI_DO(cli, nvdp_verify(cli->ctx, cli->arg[0], NULL, &found));
+    for (size_t i = 0; i < found.checks && !found.holds; i++)
+        if (found.check[i].verdict == NVDP_VERDICT_NO)
+            return cli_error(cli, CLI_FAILURE,
+                             "%s: its statement does not follow from its content (%s: %s); nvdp "
+                             "verify shows all checks",
+                             cli->arg[0], found.check[i].what, found.check[i].found);
+    const bool proven = found.certified && isfinite(found.epsilon);
+    if (!cli->json) {
+        nvdp__print_wrapped(stdout, found.guarantee);
+        putchar('\n');
+    }
+    if (!proven)
+        return cli_error(
+            cli, CLI_FAILURE,
+            "%s: nothing is proven of this file for any two texts, so no guess about a "
+            "whole text is bounded",
+            cli->arg[0]);
+    const struct guarantee of = of_rows(&found, 1);
+    if (cli->json) {
+        double baseline[NVDP_GUESSES];
+        size_t count = 0;
+        CLI_TRY(read_baselines(cli, v, baseline, &count));
+        json_t *made = answer_json(v, &of, "proven", count, baseline);
+        json_object_set_new(made, "rows", rows_json(&found));
+        json_object_set_new(made, "samples", json_integer((json_int_t)found.samples));
+        json_object_set_new(made, "epsilon", cli_number(of.epsilon));
+        json_object_set_new(made, "delta", json_real(of.delta));
+        return cli_print_json(cli, made);
+    }
+    char epsilon[NVDP__BOUND_TEXT];
+    printf("Epsilon %s at delta %g is about one row: for any two texts that it may come from, its "
+           "%zu sample%s from the one\nand from the other %s hard to tell apart. In terms of "
+           "guesses:\n\n",
+           nvdp__bound(epsilon, of.epsilon), of.delta, found.samples, found.samples == 1 ? "" : "s",
+           found.samples == 1 ? "is" : "are");
+    CLI_TRY(answer(cli, v, &of, "proven"));
+    print_rows(&found);
+    puts("\nNot covered: what the file says without noise (number and order of rows, labels if it "
+         "has them: who knows a\nlabel starts from a better guess, so choose --baseline or --texts "
+         "accordingly), other files of the same texts,\nand what the encoder reveals about its "
+         "training texts. Whether the values were drawn as stated, only the sender\nknows: nvdp "
+         "verify.");
+    return CLI_SUCCESS;
 }
 
 /* --- the Gaussian example beside the bounds: equal variances, distance mu, D_l = l mu^2 / 2 --- */
@@ -446,13 +546,20 @@ static int run(struct cli *cli) {
         return explain_clip(cli, &values);
     }
     if (cli->args == 0)
-        return cli_usage(
-            cli, "expected a number of nats, an epsilon, a RUN, or --clip-sequence; found none");
-    if (stat(cli->arg[0], &info) == 0 && S_ISDIR(info.st_mode)) return explain_run(cli, &values);
+        return cli_usage(cli, "expected a number of nats, an epsilon, a RUN, a shared FILE, or "
+                              "--clip-sequence; found "
+                              "none");
+    const bool there = stat(cli->arg[0], &info) == 0;
+    if (there && S_ISDIR(info.st_mode)) {
+        json_t *run = cli_run_config(cli->arg[0]); /* NULL: a folder with the files of a release */
+        json_decref(run);
+        return run != NULL ? explain_run(cli, &values) : explain_file(cli, &values);
+    }
+    if (there) return explain_file(cli, &values);
     if (!read_number(cli, &number, &unit))
         return cli_usage(cli,
-                         "expected a number of nats or an epsilon from 0 to 1e9, or the folder of "
-                         "a run, found '%s%s%s'",
+                         "expected a number of nats or an epsilon from 0 to 1e9, the folder of a "
+                         "run, or a shared file, found '%s%s%s'",
                          cli->arg[0], cli->args > 1 ? " " : "", cli->args > 1 ? cli->arg[1] : "");
     if (strcmp(unit, "epsilon") == 0) return explain_epsilon(cli, &values, number);
     number *= (double)values.releases;
@@ -467,14 +574,15 @@ static int run(struct cli *cli) {
 const struct cli_command cli_command_explain = {
     .name = "explain",
     .summary = "translate a guarantee into how often guesses about a text are right",
-    .args = "[NATS [nats] | EPSILON epsilon | RUN]...",
+    .args = "[NATS [nats] | EPSILON epsilon | RUN | FILE]...",
     .description =
         "Prints upper bounds on how often a guess about a text is right. The attacker has a "
         "sample, the model and any other knowledge; the bound depends on how often the guess is "
-        "right without the sample. Bounds exist for a run, an epsilon, a sequence clip, or a Renyi "
-        "divergence in nats (docs/certified.md, docs/privacy.md).",
+        "right without the sample. Bounds exist for a run, a shared file, an epsilon, a sequence "
+        "clip, or a Renyi divergence in nats (docs/certified.md, docs/privacy.md).",
     .examples = "Examples:\n"
                 "  nvdp explain runs/mine --baseline 0.001\n"
+                "  nvdp explain shared.h5\n"
                 "  nvdp explain 16 epsilon\n"
                 "  nvdp explain --clip-sequence 2 --texts 872 --attribute 0.12\n"
                 "  nvdp explain 23 nats\n"

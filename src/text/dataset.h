@@ -44,6 +44,9 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
 
 /* Number of a model's outputs: one per text, or with tags one per word. */
 size_t nvdp__dataset_outputs(const struct nvdp_dataset *dataset);
+/* Notes how many texts were cut at the maximum length; nothing if none was. */
+void nvdp__log_truncated(struct nvdp_context *ctx, const char *path,
+                         const struct nvdp_dataset *dataset);
 /* True if all outputs have a label. */
 bool nvdp__dataset_labeled(const struct nvdp_dataset *dataset);
 

@@ -363,6 +363,16 @@ cleanup:
 /* A larger share of unknown tokens is reported. */
 static const double MANY_UNKNOWN = .2;
 
+void nvdp__log_truncated(struct nvdp_context *ctx, const char *path,
+                         const struct nvdp_dataset *dataset) {
+    const size_t n = dataset->count;
+    if (dataset->truncated > 0)
+        nvdp__log(ctx, NVDP_LOG_NOTICE,
+                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens ({max-length})", path,
+                  dataset->truncated, n, 100 * (double)dataset->truncated / (double)n,
+                  dataset->longest);
+}
+
 /* Logs one line per finding. */
 static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                          const char *path, size_t not_utf8, const struct nvdp_dataset *dataset) {
@@ -381,11 +391,7 @@ static void log_findings(struct nvdp_context *ctx, const struct nvdp_tokenizer *
                   "%s: %.0f %% of the tokens are not in the vocabulary: is the model one for this "
                   "language and script?",
                   path, 100 * (double)unknowns / (double)tokens);
-    if (dataset->truncated > 0)
-        nvdp__log(ctx, NVDP_LOG_NOTICE,
-                  "%s: %zu of %zu texts (%.1f %%) are cut to %zu tokens ({max-length})", path,
-                  dataset->truncated, n, 100 * (double)dataset->truncated / (double)n,
-                  dataset->longest);
+    nvdp__log_truncated(ctx, path, dataset);
 }
 
 /* Compares the texts of the rows with the public ones. */

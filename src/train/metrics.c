@@ -531,3 +531,30 @@ double nvdp__entities_metric(const struct nvdp__entities *e, enum nvdp_metric me
     if (metric == NVDP_METRIC_RECALL) return ratio(e->right, e->gold);
     return ratio(2 * e->right, e->gold + e->found);
 }
+
+/* --- warnings --- */
+
+void nvdp__warn_of_chance(struct nvdp_context *ctx, const struct nvdp_scores *scores) {
+    enum { ENOUGH = 100 };
+    if (scores->metric[0] != NVDP_METRIC_ACCURACY) return;
+    if (scores->mean[0] < scores->majority)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "the accuracy %.4f is below that of always guessing the most frequent class, "
+                  "%.4f: nothing useful was learned",
+                  scores->mean[0], scores->majority);
+    else if (scores->n >= ENOUGH && scores->low[0] <= scores->majority)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "the accuracy %.4f (95 %% interval over texts: %.4f to %.4f) does not differ "
+                  "significantly from the accuracy of always guessing the most frequent class, "
+                  "%.4f: %zu texts do not show that the model learned anything",
+                  scores->mean[0], scores->low[0], scores->high[0], scores->majority, scores->n);
+}
+
+void nvdp__warn_of_few(struct nvdp_context *ctx, size_t train_texts) {
+    enum { FEW = 30 };
+    if (train_texts < FEW)
+        nvdp__log(ctx, NVDP_LOG_WARNING,
+                  "%zu training texts: so few show hardly anything, whatever the score is; use at "
+                  "least some hundreds",
+                  train_texts);
+}

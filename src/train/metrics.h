@@ -23,6 +23,12 @@ nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task
                                 const float *label, size_t draws, const float *const *outputs,
                                 struct nvdp_scores *scores);
 
+/* Warns if an accuracy is below that of always guessing the most frequent class, or, with 100 or more texts, does not
+ * differ from it significantly: a few texts may score above chance by luck, and their interval is always wide. */
+void nvdp__warn_of_chance(struct nvdp_context *ctx, const struct nvdp_scores *scores);
+/* Warns of so few training texts that nothing can be learned from them. */
+void nvdp__warn_of_few(struct nvdp_context *ctx, size_t train_texts);
+
 /* Counts entities among tagged words as CoNLL's script conlleval does. */
 
 struct nvdp__entities {

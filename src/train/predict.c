@@ -181,6 +181,7 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *
                                      texts.count, (const char *const *)texts.text,
                                      info->task.pair ? (const char *const *)texts.pair : NULL,
                                      out));
+    nvdp__log_truncated(ctx, path, *out);
 cleanup:
     for (size_t i = 0; i < texts.count; i++)
         free(texts.text[i]);

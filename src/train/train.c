@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "options/result.h"
 #include "rdp/options.h"
+#include "train/metrics.h"
 #include "train/run.h"
 #include "train/sentence.h"
 #include "train/trainer.h"
@@ -248,21 +249,6 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     return NVDP_OK;
 }
 
-/* Warns if the accuracy may be due to chance, unless warn_of_collapse has warned: a few
- * validation texts may score above chance by luck. With fewer than ENOUGH texts the interval is
- * always wide. */
-static void warn_of_chance(struct nvdp__trainer *t, const struct nvdp_scores *scores) {
-    enum { ENOUGH = 100 };
-    if (t->warned || scores->n < ENOUGH || scores->metric[0] != NVDP_METRIC_ACCURACY ||
-        !(scores->low[0] <= scores->majority))
-        return;
-    nvdp__log(t->ctx, NVDP_LOG_WARNING,
-              "the accuracy %.4f (95 %% interval over texts: %.4f to %.4f) does not differ "
-              "significantly from the accuracy of always guessing the most frequent class, %.4f: "
-              "%zu texts do not show that the model learned anything",
-              scores->mean[0], scores->low[0], scores->high[0], scores->majority, scores->n);
-}
-
 /* Scores the best epoch's weights on the test split, with fresh noise. */
 static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result *result) {
     const double start = nvdp__now();
@@ -282,7 +268,8 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
                           "train --resume %s",
                           t->config.out);
     NVDP_RETURN_IF_FAILED(status);
-    warn_of_chance(t, result->test);
+    if (!t->warned) nvdp__warn_of_chance(t->ctx, result->test); /* else of a collapse */
+    nvdp__warn_of_few(t->ctx, t->train->count);
     result->epochs_run = t->job.epoch;
     result->best_epoch = t->state.best_epoch;
     result->best_validation = t->state.best_value;

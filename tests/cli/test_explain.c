@@ -3,6 +3,10 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <nvdp/guess.h>
+#include <nvdp/rdp.h>
+#include <stdlib.h>
+#include <string.h>
 
 static double number(const json_t *object, const char *key) {
     return json_number_value(json_object_get(object, key));
@@ -43,7 +47,15 @@ Test(explain, bounds_stand_above_the_example) {
     support_contains(o.out, "--clip-sequence 0.3692\n");
     program_release(&o);
     o = program_expect(0, "explain 4 epsilon"); /* the clip is .462465: a larger one proves less */
-    support_contains(o.out, "proves this epsilon (C = 0.4624), ");
+    support_contains(o.out, "(C = 0.4624, as nvdp train --certified-epsilon");
+    program_release(&o);
+    o = program_expect(
+        0, "explain 8 epsilon"); /* the table whose bounds are below 100 % comes first */
+    const char *first = strstr(o.out, "proven by a sequence clip"),
+               *second = strstr(o.out, "of any other mechanism");
+    cr_assert(first != NULL && second != NULL && first < second, "%s", o.out);
+    const char *all = strstr(o.out, "100 %");
+    cr_expect(all == NULL || all > second, "%s", o.out);
     program_release(&o);
     o = program_expect(0, "explain 2 --releases 3 --order 2 --texts 2");
     support_contains(o.out,
@@ -98,6 +110,48 @@ Test(explain, guess_bounds_of_a_clip) {
         o = program_expect(2, "explain %s", wrong[i]);
         program_release(&o);
     }
+}
+
+/* A recipient's file: the numbers of one row and of k rows follow from its certificate, and a file whose statement does
+ * not follow from its content is refused. */
+Test(explain, of_a_shared_file) {
+    char *run = strdup(support_scratch_path("run"));
+    char *file = strdup(support_scratch_path("shared.safetensors"));
+    struct outcome o = program_expect(0, "train %s --method vib-fixed --clip-sequence 0.5 --out %s",
+                                      program_train_options(), run);
+    program_release(&o);
+    o = program_expect(0, "export %s --split dev --samples 4 --out %s", run, file);
+    program_release(&o);
+    o = program_expect(0, "explain %s", file);
+    support_contains(o.out, "Proven: epsilon ");
+    support_contains(o.out, "which of two equally likely texts was sampled");
+    support_contains(o.out, "If a text, or a person, stands in several rows");
+    support_contains(o.out, "Not covered: ");
+    program_release(&o);
+    o = program_expect(0, "explain %s --baseline 0.01 --json", file);
+    json_t *found = program_object(&o); /* C sqrt(4) = 1 */
+    const json_t *guess = json_array_get(json_object_get(found, "guess"), 0), *row;
+    cr_expect_float_eq(number(guess, "bound"), nvdp_guess_bound(.01, 1, 1, 0), 1e-9);
+    cr_expect_eq(number(found, "samples"), 4);
+    size_t i;
+    json_array_foreach(json_object_get(found, "rows"), i, row) {
+        const double k = number(row, "rows");
+        cr_expect_float_eq(number(row, "epsilon"), nvdp_gdp_epsilon(2 * sqrt(k), 1e-5), 1e-6);
+        cr_expect_float_eq(number(row, "which_of_100"), nvdp_guess_bound(.01, sqrt(k), 1, 0), 1e-9);
+    }
+    cr_expect_eq(i, 3);
+    json_decref(found);
+    program_release(&o);
+    o = program_expect(2, "explain %s --releases 2", file);
+    program_release(&o);
+    o = program_shell("sed -i 's/any two texts/any two tests/' %s", file);
+    program_release(&o);
+    o = program_expect(1, "explain %s", file);
+    support_contains(o.err, "its statement does not follow from its content");
+    cr_assert_str_empty(o.out);
+    program_release(&o);
+    free(run);
+    free(file);
 }
 
 /* The first line is of as many samples as the rows below it. */

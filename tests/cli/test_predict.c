@@ -59,6 +59,14 @@ Test(predict, new_texts_through_the_noise) {
     json_decref(lines);
     program_release(&outcome);
 
+    /* A text that is cut is said, as in training. */
+    outcome =
+        program_shell("{ yes good | head -n 40 | tr '\\n' ' '; echo; echo bad; } | " NVDP_BINARY_DIR
+                      "/nvdp predict %s --input -",
+                      run);
+    support_contains(outcome.err, "1 of 2 texts (50.0 %) are cut to 12 tokens");
+    program_release(&outcome);
+
     /* Many samples: the predicted classes fit the texts, the probabilities sum to 1, and one is a mean over samples. */
     outcome = program_shell("printf 'good good good\\nbad bad bad\\n\\ngood bad' | " NVDP_BINARY_DIR
                             "/nvdp predict %s --quiet --input - --samples 50 --probabilities",

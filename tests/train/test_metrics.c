@@ -190,3 +190,44 @@ Test(metrics, intervals_hold_the_truth) {
     }
     cr_expect(inside >= 271 && inside <= 299, "%zu of %d", inside, SPLITS);
 }
+
+struct said {
+    size_t warnings;
+    char text[512];
+};
+
+static void hear(enum nvdp_log_level level, const char *message, void *user) {
+    struct said *said = user;
+    if (level != NVDP_LOG_WARNING) return;
+    said->warnings++;
+    snprintf(said->text, sizeof said->text, "%s", message);
+}
+
+/* A score below the most frequent class is a warning however few texts there are; so are very few training texts. */
+Test(metrics, warnings_of_what_shows_nothing) {
+    struct nvdp_context *ctx = support_context();
+    struct said said = {0};
+    struct nvdp_scores scores = {.metric = {NVDP_METRIC_ACCURACY}, .n = 20, .majority = .5};
+    nvdp_context_set_log(ctx, hear, &said);
+    scores.mean[0] = .55; /* 20 texts prove nothing, and claim nothing */
+    scores.low[0] = .3;
+    nvdp__warn_of_chance(ctx, &scores);
+    cr_expect_eq(said.warnings, 0);
+    scores.n = 200;
+    nvdp__warn_of_chance(ctx, &scores);
+    cr_expect_eq(said.warnings, 1);
+    support_contains(said.text, "does not differ significantly");
+    scores.mean[0] = .45;
+    scores.n = 20;
+    nvdp__warn_of_chance(ctx, &scores);
+    cr_expect_eq(said.warnings, 2);
+    support_contains(said.text, "0.4500 is below that of always guessing the most frequent class");
+    scores.metric[0] = NVDP_METRIC_MATTHEWS; /* compares with another number */
+    nvdp__warn_of_chance(ctx, &scores);
+    nvdp__warn_of_few(ctx, 300);
+    cr_expect_eq(said.warnings, 2);
+    nvdp__warn_of_few(ctx, 10);
+    cr_expect_eq(said.warnings, 3);
+    support_contains(said.text, "10 training texts: so few show hardly anything");
+    nvdp_context_free(ctx);
+}
