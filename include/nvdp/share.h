@@ -349,10 +349,13 @@ struct nvdp_reuse_result {
     size_t struct_size; /**< NVDP_RESULT() sets it */
     size_t train_texts; /**< number of training texts */
     size_t classes;     /**< number of classes of the labels; 1 for scores */
-    size_t best_epoch;  /**< epoch whose weights were kept, from 1 */
+    size_t best_epoch;  /**< epoch whose averaged weights were kept, from 1; for the first seed */
     double seconds;     /**< duration of the whole call */
-    /** On texts that the reader was not trained on, over all samples of a text. */
+    /** On texts that the reader was not trained on, over all samples of a text and all seeds. */
     struct nvdp_scores *scores;
+    size_t seeds;     /**< number of readers, each with its own seed */
+    double seed_mean; /**< mean over seeds of the first metric */
+    double seed_sd;   /**< its standard deviation over seeds; NaN for one seed */
 };
 
 /** Frees what a result points to.
@@ -360,7 +363,7 @@ struct nvdp_reuse_result {
 void nvdp_reuse_result_free(struct nvdp_reuse_result *result);
 
 /** Creates the options of nvdp_reuse(): file, labels, eval-file, eval-labels, regression, init, heads, pool, epochs,
- * batch, patience, lr, weight-decay, warmup, seed, out, overwrite.
+ * batch, patience, lr, weight-decay, warmup, seed, seeds, out, overwrite.
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -368,7 +371,8 @@ nvdp_status nvdp_reuse_config_create(struct nvdp_context *ctx, struct nvdp_confi
 
 /** Trains a reader (denoising attention of Henderson & Fehr 2023, feed-forward layer, classifier) from a file of
  * embeddings alone. Scores the reader on other texts: those of another file, those of the file's dev split, or a
- * tenth that is held out. A tenth of the training texts selects the epoch.
+ * tenth that is held out. The weights are averages over epochs; the smallest loss on a tenth of the training texts
+ * selects the epoch.
  * @param ctx      reports progress, records messages, can cancel
  * @param config   from nvdp_reuse_config_create()
  * @param[out] out the scores; what an earlier call put there is freed; untouched on error

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <nvdp/share.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     HEAD_WIDTH = 8,
@@ -32,7 +33,7 @@ struct options {
     const char *out;         /* directory for the reader; NULL: not saved */
     bool overwrite;
     bool regression; /* labels are scores */
-    size_t heads, epochs, batch, patience;
+    size_t heads, epochs, batch, patience, seeds;
     double lr; /* 0: depends on the width of the vectors */
     double weight_decay, warmup;
     enum nvdp_pool pool;
@@ -53,16 +54,20 @@ struct reuse {
     struct nvdp__embeddings *file, *eval_file; /* eval_file is NULL if it is the same file */
     struct nvdp__labels labels, eval_labels;
     struct nvdp_task task; /* its metrics are used */
+    struct texts labeled;  /* training and validation texts of every seed */
     struct texts train, validation, test;
+    uint64_t seed; /* of the reader that is trained */
     struct nvdp__reader *reader;
     struct nvdp__optimizer optimizer;
     size_t batch;
     int64_t *order;  /* [train] */
     size_t *samples; /* [batch] */
     float *target;   /* [batch] */
-    float *best;     /* parameters of the best epoch */
+    float *mean;     /* parameters, averaged over epochs */
+    float *best;     /* those of the best epoch */
     double best_value;
     size_t best_epoch;
+    struct nvdp__meter meter;
 };
 
 /* --- options and files --- */
@@ -98,9 +103,13 @@ static const struct nvdp_option option_rows[] = {
     NVDP__WEIGHT_DECAY_ROW(AT(weight_decay)),
     NVDP__WARMUP_ROW("0.1", AT(warmup)),
     NVDP__SEED_ROW(AT(seed)),
+    {"seeds", NVDP_OPTION_INTEGER, "N",
+     "train N readers, with this seed and the next ones, and report the mean and the standard "
+     "deviation of their scores",
+     "1", AT(seeds), .min = 1, .max = 1000},
 
-    {"out", NVDP_OPTION_TEXT, "DIR", "save the reader in this directory", NULL, AT(out),
-     .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
+    {"out", NVDP_OPTION_TEXT, "DIR", "save the reader (of the first seed) in this directory", NULL,
+     AT(out), .group = "Output:", .traits = NVDP_TRAIT_NO_EFFECT},
     NVDP__OVERWRITE_ROW(AT(overwrite)),
     {0},
 };
@@ -210,10 +219,10 @@ static int by_row(const void *left, const void *right) {
 
 /* Moves every tenth text, sorted by label, from `from` to `to`, so that each class and each range of scores gives
  * its share. */
-static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, struct texts *from,
-                            struct texts *to) {
+static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, uint64_t seed,
+                            struct texts *from, struct texts *to) {
     nvdp_status status = NVDP_OK;
-    const struct nvdp__noise noise = {.seed = reuse->options->seed};
+    const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_READER, UINT32_MAX - purpose, 0);
     size_t n = from->count;
@@ -245,11 +254,31 @@ cleanup:
     return status;
 }
 
+/* Holds out the validation texts of the reader's seed. */
+static nvdp_status divide_training(struct reuse *reuse) {
+    const struct texts *labeled = &reuse->labeled;
+    struct texts *train = &reuse->train;
+    size_t *row = nvdp__calloc(reuse->ctx, labeled->count, sizeof *row);
+    if (row == NULL) return NVDP_ERR_MEMORY;
+    memcpy(row, labeled->row, labeled->count * sizeof *row);
+    free(train->row);
+    *train = *labeled;
+    train->row = row;
+    NVDP_RETURN_IF_FAILED(hold_out(reuse, 1, reuse->seed, train, &reuse->validation));
+    if (train->count > 0 && reuse->validation.count > 0 && reuse->test.count > 0) return NVDP_OK;
+    return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
+                      "%s: expected more texts with labels, found %zu for training, %zu for "
+                      "validation, %zu for scoring",
+                      reuse->options->file, train->count, reuse->validation.count,
+                      reuse->test.count);
+}
+
 /* Divides the texts.  Training uses the labeled texts of the train split, or all if it has none.  Scoring uses the
- * other file, else the dev split if there is a train split, else a tenth of the texts. */
+ * other file, else the dev split if there is a train split, else a tenth of the texts.  Readers of all seeds are scored
+ * on the same texts. */
 static nvdp_status divide(struct reuse *reuse) {
     const struct nvdp__embeddings *file = reuse->file;
-    struct texts *train = &reuse->train;
+    struct texts *train = &reuse->labeled;
     struct texts *test = &reuse->test;
     NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, TRAIN, train));
     const bool train_split = file->split != NULL && train->count > 0;
@@ -258,14 +287,10 @@ static nvdp_status divide(struct reuse *reuse) {
         NVDP_RETURN_IF_FAILED(choose(reuse, reuse->eval_file, &reuse->eval_labels, ANY, test));
     } else {
         if (train_split) NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, DEV, test));
-        if (test->count == 0) NVDP_RETURN_IF_FAILED(hold_out(reuse, 0, train, test));
+        if (test->count == 0)
+            NVDP_RETURN_IF_FAILED(hold_out(reuse, 0, reuse->options->seed, train, test));
     }
-    NVDP_RETURN_IF_FAILED(hold_out(reuse, 1, train, &reuse->validation));
-    if (train->count > 0 && reuse->validation.count > 0 && test->count > 0) return NVDP_OK;
-    return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
-                      "%s: expected more texts with labels, found %zu for training, %zu for "
-                      "validation, %zu for scoring",
-                      reuse->options->file, train->count, reuse->validation.count, test->count);
+    return divide_training(reuse);
 }
 
 /* --- the reader --- */
@@ -312,11 +337,11 @@ static nvdp_status create_reader(struct reuse *reuse) {
     };
     if (options->init == NULL) {
         NVDP_RETURN_IF_FAILED(nvdp__reader_create(reuse->ctx, &shape, true, &reuse->reader));
-        nvdp__reader_initialise(reuse->reader, options->seed);
+        nvdp__reader_initialise(reuse->reader, reuse->seed);
         return NVDP_OK;
     }
     NVDP_RETURN_IF_FAILED(nvdp__reader_load(reuse->ctx, options->init, shape.outputs, true,
-                                            options->seed, &reuse->reader));
+                                            reuse->seed, &reuse->reader));
     reuse->reader->shape.regression = shape.regression;
     const struct nvdp__reader_shape *found = &reuse->reader->shape;
     if (found->dim == dim && found->kappa == shape.kappa && found->weights == weights)
@@ -326,6 +351,19 @@ static nvdp_status create_reader(struct reuse *reuse) {
                       "%zu with kappa %d, %s weights",
                       options->init, dim, shape.kappa, weights ? "with" : "without", found->dim,
                       found->kappa, found->weights ? "with" : "without");
+}
+
+/* Frees what belongs to one reader. */
+static void release_reader(struct reuse *reuse) {
+    void *const memory[] = {reuse->order, reuse->samples, reuse->target, reuse->best, reuse->mean};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        free(memory[i]);
+    reuse->order = NULL;
+    reuse->samples = NULL;
+    reuse->target = reuse->best = reuse->mean = NULL;
+    nvdp__optimizer_release(&reuse->optimizer);
+    nvdp__reader_free(reuse->reader);
+    reuse->reader = NULL;
 }
 
 static nvdp_status allocate(struct reuse *reuse) {
@@ -354,7 +392,8 @@ static nvdp_status allocate(struct reuse *reuse) {
     reuse->samples = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->samples);
     reuse->target = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->target);
     reuse->best = nvdp__calloc(ctx, reuse->reader->params.total, sizeof *reuse->best);
-    return NVDP__MADE(reuse->order, reuse->samples, reuse->target, reuse->best);
+    reuse->mean = nvdp__calloc(ctx, reuse->reader->params.total, sizeof *reuse->mean);
+    return NVDP__MADE(reuse->order, reuse->samples, reuse->target, reuse->best, reuse->mean);
 }
 
 /* --- scoring --- */
@@ -378,25 +417,30 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
     return NVDP_OK;
 }
 
-static nvdp_status score(struct reuse *reuse, const struct texts *texts,
-                         struct nvdp_scores *scores) {
+/* Computes the outputs of every text for all samples: [samples, texts, outputs]. */
+static nvdp_status predict_all(struct reuse *reuse, const struct texts *texts, float *outputs) {
+    for (size_t s = 0; s < texts->file->shape.samples; s++)
+        NVDP_RETURN_IF_FAILED(
+            predict(reuse, texts, s, outputs + s * texts->count * reuse->reader->shape.outputs));
+    return NVDP_OK;
+}
+
+/* Scores outputs of `readers` readers [readers, samples, texts, outputs]: each sample of each reader is a draw. */
+static nvdp_status score(struct reuse *reuse, const struct texts *texts, size_t readers,
+                         const float *outputs, struct nvdp_scores *scores) {
     nvdp_status status = NVDP_OK;
-    size_t draws = texts->file->shape.samples;
-    size_t size = texts->count * reuse->reader->shape.outputs;
-    float *outputs = nvdp__calloc(reuse->ctx, draws * size, sizeof *outputs);
+    const size_t draws = readers * texts->file->shape.samples;
     float *label = nvdp__calloc(reuse->ctx, texts->count, sizeof *label);
     const float **of_draw = nvdp__calloc(reuse->ctx, draws, sizeof *of_draw);
-    if (outputs == NULL || label == NULL || of_draw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    for (size_t s = 0; s < draws; s++) {
-        of_draw[s] = outputs + s * size;
-        NVDP_TRY(predict(reuse, texts, s, outputs + s * size));
-    }
-    for (size_t i = 0; i < texts->count; i++) {
+    if (label == NULL || of_draw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    for (size_t d = 0; d < draws; d++)
+        of_draw[d] = outputs + d * texts->count * reuse->reader->shape.outputs;
+    for (size_t i = 0; i < texts->count; i++)
         label[i] = texts->labels->value[texts->row[i]];
-    }
     nvdp__score(&reuse->task, texts->count, label, draws, of_draw, scores);
+    NVDP_TRY(
+        nvdp__add_intervals(reuse->ctx, &reuse->task, texts->count, label, draws, of_draw, scores));
 cleanup:
-    free(outputs);
     free(label);
     free(of_draw);
     return status;
@@ -407,7 +451,7 @@ cleanup:
 /* Returns the sample of a text that an epoch uses. */
 static size_t pick_sample(const struct reuse *reuse, uint32_t epoch, size_t text) {
     size_t samples = reuse->file->shape.samples;
-    const struct nvdp__noise noise = {.seed = reuse->options->seed};
+    const struct nvdp__noise noise = {.seed = reuse->seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_READER, epoch, text);
     return text * samples + (samples > 1 ? nvdp__stream_below(&stream, samples) : 0);
 }
@@ -434,51 +478,155 @@ static nvdp_status step(struct reuse *reuse, uint32_t epoch, size_t first, size_
                                 nvdp__lr_factor(number, total, reuse->options->warmup), &norm);
 }
 
-static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, struct nvdp__meter *meter,
-                               uint64_t *number, uint64_t total) {
+static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, uint64_t *number,
+                               uint64_t total) {
     size_t count = reuse->train.count;
     double loss = 0;
-    nvdp__epoch_order(reuse->options->seed, epoch, count, reuse->order);
+    nvdp__epoch_order(reuse->seed, epoch, count, reuse->order);
     for (size_t first = 0; first < count; first += reuse->batch) {
         size_t n = nvdp__min(count - first, reuse->batch);
         NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
         NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));
         (*number)++;
-        nvdp__meter_update(meter, *number, (double)*number * (double)reuse->batch, "text", loss);
+        const uint64_t done = (reuse->seed - reuse->options->seed) * total + *number;
+        nvdp__meter_update(&reuse->meter, done, (double)done * (double)reuse->batch, "text", loss);
     }
     return NVDP_OK;
 }
 
-/* Scores the validation texts and keeps the parameters of the best epoch. */
-static nvdp_status keep_best(struct reuse *reuse, size_t epoch) {
-    struct nvdp_scores scores;
+/* Returns the mean loss per output [samples, texts, outputs] of the validation texts: cross entropy, or squared error. */
+static double mean_loss(const struct reuse *reuse, const float *outputs) {
+    const struct texts *texts = &reuse->validation;
+    const size_t width = reuse->reader->shape.outputs, samples = texts->file->shape.samples;
+    double sum = 0;
+    for (size_t k = 0; k < samples * texts->count; k++) {
+        const float *of = outputs + k * width;
+        const double label = (double)texts->labels->value[texts->row[k % texts->count]];
+        double top = -INFINITY, total = 0;
+        if (reuse->task.regression) {
+            sum += pow((double)of[0] - label, 2);
+            continue;
+        }
+        for (size_t c = 0; c < width; c++)
+            top = fmax(top, (double)of[c]);
+        for (size_t c = 0; c < width; c++)
+            total += exp((double)of[c] - top);
+        sum += log(total) + top - (double)of[(size_t)label];
+    }
+    return sum / (double)(samples * texts->count);
+}
+
+/* Keeps the averaged parameters of the epoch whose loss on the validation texts is the smallest.  A tenth of the texts
+ * measures a loss with less noise than an accuracy, and averages of parameters vary less between epochs.  The parameters
+ * themselves go on as they are; scratch [parameters]. */
+static nvdp_status keep_best(struct reuse *reuse, size_t epoch, float *scratch) {
+    static const float NEWEST = .4F; /* weight of the last epoch */
     const struct nvdp__params *params = &reuse->reader->params;
-    NVDP_RETURN_IF_FAILED(score(reuse, &reuse->validation, &scores));
-    nvdp__log(reuse->ctx, NVDP_LOG_INFO, "epoch %zu: validation %s %.4f", epoch,
-              nvdp_metric_name(scores.metric[0]), scores.mean[0]);
-    if (reuse->best_epoch > 0 && !(scores.mean[0] > reuse->best_value)) return NVDP_OK;
+    const struct nvdp__device *dev = &reuse->reader->dev;
+    const struct texts *texts = &reuse->validation;
+    nvdp_status status = NVDP_OK;
+    float *outputs = nvdp__calloc(
+        reuse->ctx, texts->file->shape.samples * texts->count * reuse->reader->shape.outputs,
+        sizeof *outputs);
+    NVDP_TRY(NVDP__MADE(outputs));
+    nvdp__copy(dev, params->total, params->value, scratch);
+    for (size_t k = 0; k < params->total; k++)
+        reuse->mean[k] =
+            epoch == 1 ? scratch[k] : reuse->mean[k] + NEWEST * (scratch[k] - reuse->mean[k]);
+    nvdp__copy(dev, params->total, reuse->mean, params->value);
+    status = predict_all(reuse, texts, outputs);
+    nvdp__copy(dev, params->total, scratch, params->value);
+    NVDP_TRY(status);
+    const double loss = mean_loss(reuse, outputs);
+    nvdp__log(reuse->ctx, NVDP_LOG_INFO, "epoch %zu: validation loss %.4f", epoch, loss);
+    if (reuse->best_epoch > 0 && !(loss < reuse->best_value)) goto cleanup;
     reuse->best_epoch = epoch;
-    reuse->best_value = scores.mean[0];
-    nvdp__copy(&reuse->reader->dev, params->total, params->value, reuse->best);
-    return NVDP_OK;
+    reuse->best_value = loss;
+    memcpy(reuse->best, reuse->mean, params->total * sizeof *reuse->best);
+cleanup:
+    free(outputs);
+    return status;
 }
 
 static nvdp_status train(struct reuse *reuse) {
+    nvdp_status status = NVDP_OK;
     const struct options *options = reuse->options;
     struct nvdp__params *params = &reuse->reader->params;
     size_t steps = (reuse->train.count + reuse->batch - 1) / reuse->batch;
     uint64_t total = (uint64_t)steps * options->epochs;
     uint64_t number = 0;
-    struct nvdp__meter meter;
-    nvdp__meter_begin(&meter, reuse->ctx, "reuse", "step", 0, total);
+    float *scratch = nvdp__calloc(reuse->ctx, params->total, sizeof *scratch);
+    NVDP_TRY(NVDP__MADE(scratch));
+    reuse->best_epoch = 0;
+    if (reuse->seed == options->seed)
+        nvdp__meter_begin(&reuse->meter, reuse->ctx, "reuse", "step", 0, options->seeds * total);
     for (size_t epoch = 1; epoch <= options->epochs; epoch++) {
-        NVDP_RETURN_IF_FAILED(train_epoch(reuse, (uint32_t)epoch - 1, &meter, &number, total));
-        NVDP_RETURN_IF_FAILED(keep_best(reuse, epoch));
+        NVDP_TRY(train_epoch(reuse, (uint32_t)epoch - 1, &number, total));
+        NVDP_TRY(keep_best(reuse, epoch, scratch));
         if (options->patience > 0 && epoch - reuse->best_epoch >= options->patience) break;
     }
-    nvdp__meter_end(&meter);
     nvdp__copy(&reuse->reader->dev, params->total, reuse->best, params->value);
-    return NVDP_OK;
+cleanup:
+    free(scratch);
+    return status;
+}
+
+/* Trains the reader of a seed, and computes its outputs for the texts to score [samples, texts, outputs]. */
+static nvdp_status train_seed(struct reuse *reuse, float *outputs) {
+    if (reuse->seed != reuse->options->seed) {
+        release_reader(reuse);
+        NVDP_RETURN_IF_FAILED(divide_training(reuse));
+        NVDP_RETURN_IF_FAILED(create_reader(reuse));
+        NVDP_RETURN_IF_FAILED(allocate(reuse));
+    }
+    NVDP_RETURN_IF_FAILED(train(reuse));
+    return predict_all(reuse, &reuse->test, outputs);
+}
+
+static nvdp_status save(const struct reuse *reuse) {
+    const struct nvdp__reader_info info = {
+        .task = reuse->file->task[0] != '\0' ? reuse->file->task : NULL,
+        .labels = reuse->labels.name,
+        .statement = "A reader trained on noisy embeddings and their labels.",
+    };
+    return nvdp__reader_save(reuse->reader, &info, reuse->options->out);
+}
+
+/* Trains and scores the readers of all seeds. */
+static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *result) {
+    nvdp_status status = NVDP_OK;
+    const struct options *options = reuse->options;
+    const size_t each =
+        reuse->test.file->shape.samples * reuse->test.count * reuse->reader->shape.outputs;
+    double mean = 0, square = 0; /* Welford 1962 */
+    float *outputs = nvdp__calloc(reuse->ctx, options->seeds * each, sizeof *outputs);
+    NVDP_TRY(NVDP__MADE(outputs));
+    for (size_t s = 0; s < options->seeds; s++) {
+        struct nvdp_scores one;
+        reuse->seed = options->seed + s;
+        NVDP_TRY(train_seed(reuse, outputs + s * each));
+        NVDP_TRY(score(reuse, &reuse->test, 1, outputs + s * each, &one));
+        if (options->seeds > 1)
+            nvdp__log(reuse->ctx, NVDP_LOG_INFO, "seed %llu: %s %.4f",
+                      (unsigned long long)reuse->seed, nvdp_metric_name(one.metric[0]),
+                      one.mean[0]);
+        const double off = one.mean[0] - mean;
+        mean += off / (double)(s + 1);
+        square += off * (one.mean[0] - mean);
+        if (s > 0) continue;
+        result->best_epoch = reuse->best_epoch;
+        if (options->out != NULL) NVDP_TRY(save(reuse));
+    }
+    nvdp__meter_end(&reuse->meter);
+    NVDP_TRY(score(reuse, &reuse->test, options->seeds, outputs, result->scores));
+    result->seeds = options->seeds;
+    result->seed_mean = mean;
+    result->seed_sd = options->seeds > 1 ? sqrt(square / (double)(options->seeds - 1)) : NAN;
+    nvdp__warn_of_few(reuse->ctx, reuse->train.count);
+    nvdp__warn_of_chance(reuse->ctx, result->scores);
+cleanup:
+    free(outputs);
+    return status;
 }
 
 /* --- nvdp_reuse --- */
@@ -503,38 +651,25 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     if (options.out != NULL && !options.overwrite && !nvdp__directory_empty(options.out))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                             "%s: the output directory is not empty; use {overwrite}", options.out));
+    reuse.seed = options.seed;
     NVDP_TRY(open_files(&reuse));
     NVDP_TRY(divide(&reuse));
     NVDP_TRY(create_reader(&reuse));
     NVDP_TRY(allocate(&reuse));
-    NVDP_TRY(train(&reuse));
-    NVDP_TRY(score(&reuse, &reuse.test, result.scores));
-    if (options.out != NULL) {
-        struct nvdp__reader_info info = {
-            .task = reuse.file->task[0] != '\0' ? reuse.file->task : NULL,
-            .labels = reuse.labels.name,
-            .statement = "A reader trained on noisy embeddings and their labels.",
-        };
-        NVDP_TRY(nvdp__reader_save(reuse.reader, &info, options.out));
-    }
+    NVDP_TRY(train_all(&reuse, &result));
     result.train_texts = reuse.train.count;
     result.classes = reuse.labels.classes;
-    result.best_epoch = reuse.best_epoch;
     result.seconds = nvdp__now() - started;
     nvdp_reuse_result_free(out);
     NVDP__GIVE(out, &result);
     result.scores = NULL;
 cleanup:
     nvdp_reuse_result_free(&result);
+    free(reuse.labeled.row);
     free(reuse.train.row);
     free(reuse.validation.row);
     free(reuse.test.row);
-    free(reuse.order);
-    free(reuse.samples);
-    free(reuse.target);
-    free(reuse.best);
-    nvdp__optimizer_release(&reuse.optimizer);
-    nvdp__reader_free(reuse.reader);
+    release_reader(&reuse);
     nvdp__labels_release(&reuse.labels);
     nvdp__labels_release(&reuse.eval_labels);
     nvdp__embeddings_free(reuse.file);

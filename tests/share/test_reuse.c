@@ -139,6 +139,62 @@ Test(reuse, scores_every_sample) {
     bench_close(&bench);
 }
 
+/* Several seeds: the mean and the standard deviation of readers that are trained one by one. */
+Test(reuse, seeds_are_readers_of_their_own) {
+    struct made_embeddings file = made_embeddings_default();
+    file.separation = 1;
+    file.splits = true; /* all are scored on the dev split */
+    struct bench bench = bench_open(&file);
+    double score[3], mean = 0, square = 0;
+    set(&bench, "epochs", "3");
+    for (int k = 0; k < 3; k++) {
+        char seed[8];
+        snprintf(seed, sizeof seed, "%d", 5 + k);
+        set(&bench, "seed", seed);
+        struct nvdp_reuse_result one = must_reuse(&bench);
+        cr_assert(one.seeds == 1 && isnan(one.seed_sd));
+        cr_assert_eq(one.seed_mean, one.scores->mean[0]);
+        score[k] = one.scores->mean[0];
+        mean += score[k] / 3;
+    }
+    for (int k = 0; k < 3; k++)
+        square += (score[k] - mean) * (score[k] - mean) / 2;
+    set(&bench, "seed", "5");
+    set(&bench, "seeds", "3");
+    struct nvdp_reuse_result all = must_reuse(&bench);
+    cr_assert_eq(all.seeds, 3);
+    cr_assert_eq(all.scores->draws, 3);
+    cr_assert_float_eq(all.seed_mean, mean, 1e-12);
+    cr_assert_float_eq(all.scores->mean[0], mean, 1e-12);
+    cr_assert_gt(all.seed_sd, 0);
+    cr_assert_float_eq(all.seed_sd, sqrt(square), 1e-12);
+    bench_close(&bench);
+}
+
+static void count_warnings(enum nvdp_log_level level, const char *message, void *user) {
+    int *found = user;
+    if (level != NVDP_LOG_WARNING) return;
+    found[0] += strstr(message, "most frequent class") != NULL;
+    found[1] += strstr(message, "training texts: so few") != NULL;
+}
+
+/* A score that shows nothing, and very few texts, are warnings; a reader that learns from enough texts has none. */
+Test(reuse, warns_of_what_shows_nothing) {
+    for (int few = 0; few < 3; few++) {
+        struct made_embeddings file = made_embeddings_default();
+        int found[2] = {0};
+        file.texts = few == 0 ? 1000 : few == 1 ? 30 : 300;
+        file.separation = few == 0 ? 0 : 6;
+        struct bench bench = bench_open(&file);
+        nvdp_context_set_log(bench.ctx, count_warnings, found);
+        set(&bench, "epochs", few == 2 ? "20" : "3");
+        must_reuse(&bench);
+        cr_expect_eq(found[1], few == 1);
+        if (few != 1) cr_expect_eq(found[0], few == 0);
+        bench_close(&bench);
+    }
+}
+
 Test(reuse, gives_the_same_for_the_same_seed) {
     struct made_embeddings file = made_embeddings_default();
     file.separation = 1;
