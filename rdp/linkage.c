@@ -271,6 +271,9 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
         made.labeled.first_interval = interval_of(labeled.first, made.trials);
         made.labeled.ten_interval = interval_of(labeled.ten, made.trials);
     }
+    const bool more = made.labeled.first > made.first; /* false for NaN */
+    made.named = more ? made.labeled.first : made.first;
+    made.named_interval = more ? made.labeled.first_interval : made.first_interval;
     *out = made;
 cleanup:
     for (size_t i = 0; i < block; i++)

@@ -476,10 +476,10 @@ static void print_guesses(const void *result, struct nvdp_result_lines *to) {
     print_share(to, "among the top ten", found->ten, &found->ten_interval, found->ten_chance,
                 found->ten_bound);
     if (labeled->labels > 1) {
-        print_share(to, "the same, label known", labeled->first, &labeled->first_interval,
+        print_share(to, "with the label", labeled->first, &labeled->first_interval,
                     labeled->first_chance, labeled->first_bound);
-        print_share(to, "top ten, label known", labeled->ten, &labeled->ten_interval,
-                    labeled->ten_chance, labeled->ten_bound);
+        print_share(to, "ten with label", labeled->ten, &labeled->ten_interval, labeled->ten_chance,
+                    labeled->ten_bound);
     }
     nvdp_result_line(to, "without noise",
                      "%.2f %% name the right text; texts with equal posteriors share a guess",
@@ -491,12 +491,6 @@ static void print_guesses(const void *result, struct nvdp_result_lines *to) {
 
 static bool has_labels(const void *linkage) {
     return ((const struct nvdp_linkage *)linkage)->labeled.labels > 0;
-}
-
-/* Returns the larger share: an export may have the labels. */
-static double most_named(const void *linkage) {
-    const struct nvdp_linkage *found = linkage;
-    return fmax(found->first, found->labeled.first); /* `first` if there are no labels */
 }
 
 /* clang-format off */
@@ -544,8 +538,8 @@ const struct nvdp_result_table nvdp__result_linkage = {
         LINKAGE(ten_bound, NULL, -1, "proven bound of ten"),
         {"labeled", NVDP_RESULT_TABLE, .scope = NVDP_SCOPE_FILE, .help = "the same with labels; absent if the texts have none", .of = &labeled_table,
          .present = has_labels, NVDP_RESULT_AT(struct nvdp_linkage, labeled)},
-        {"named", NVDP_RESULT_REAL, .scope = NVDP_SCOPE_FILE, .better = -1,
-         .help = "larger share of first and labeled.first", .real = most_named},
+        LINKAGE(named, NULL, -1, "larger share of first and labeled.first"),
+        INTERVAL(struct nvdp_linkage, named),
         {0}}};
 /* clang-format on */
 

@@ -51,6 +51,9 @@ struct nvdp_linkage {
     double first_bound;
     double ten_bound;                    /**< proven upper bound of `ten`; NaN: nothing is proven */
     struct nvdp_linkage_labeled labeled; /**< the same with labels */
+    double
+        named; /**< the larger of `first` and labeled.first, because an export may state the labels */
+    struct nvdp_interval named_interval; /**< its interval */
 };
 
 /** Maximum number of texts that nvdp privacy and sweeps guess among. */

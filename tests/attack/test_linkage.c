@@ -214,6 +214,8 @@ Test(linkage, of_texts_with_labels) {
     cr_expect_float_eq(labeled->first, want, 4.4 * sd, "%g, expected %g +- %g", labeled->first,
                        want, sd);
     cr_expect_gt(labeled->first, found.first);
+    cr_expect_eq(found.named, labeled->first);
+    cr_expect_eq(found.named_interval.high, labeled->first_interval.high);
     cr_expect(labeled->first_interval.low < want && want < labeled->first_interval.high);
     nvdp_linkage_sentence(&found, sentence);
     support_contains(sentence, "; a reader who also has the labels of the samples, for ");
