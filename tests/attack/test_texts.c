@@ -599,53 +599,58 @@ static void share(struct nvdp_context *ctx, const char *run, const char *split, 
     share_labels(ctx, run, split, file, false);
 }
 
+/* Returns the score of tokens named first from samples. */
+static struct nvdp_text_score first_score(const struct nvdp_text_attack *of) {
+    for (size_t i = 0; i < of->scores; i++)
+        if (of->score[i].metric == NVDP_TEXT_METRIC_FIRST &&
+            strcmp(of->score[i].observed, "release") == 0)
+            return of->score[i];
+    cr_assert(false);
+    return (struct nvdp_text_score){.value = NAN};
+}
+
 /* A file that states the labels: the best guess without samples is that with the label, for the bound too.  The prior
  * control and the attacker use the label, so words that depend on it are named more often. */
 Test(texts, of_a_shared_file_with_labels) {
     static const struct run_choice choice = {
         .method = NVDP_METHOD_VTDP, .clip_sequence = .05, .epochs = 1};
-    static const enum nvdp_text_attacker attackers[] = {NVDP_ATTACKER_NEAREST, NVDP_ATTACKER_TOKEN,
-                                                        NVDP_ATTACKER_LANGUAGE};
     struct nvdp_context *ctx = support_context();
     char *run = strdup(task_run(ctx, "run", &choice, NULL));
     char *known = strdup(support_scratch_path("data/train.tsv"));
     const char *file = support_scratch_path("shared.h5");
-    struct nvdp_text_attack found[2];
-    for (size_t k = 0; k < sizeof attackers / sizeof *attackers; k++) {
-        double baseline[2] = {0}, bound[2] = {0}, value[2], prior[2];
-        for (int labels = 0; labels < 2; labels++) {
-            struct nvdp_text_attack *of = &found[labels];
-            share_labels(ctx, run, "dev", file, labels);
-            cr_assert_eq(attack_file(ctx, attackers[k], run, known, file, NULL, NULL, of), NVDP_OK,
-                         "%s", nvdp_context_error(ctx));
-            for (size_t i = 0; i < of->scores; i++)
-                if (of->score[i].metric == NVDP_TEXT_METRIC_FIRST &&
-                    strcmp(of->score[i].observed, "release") == 0) {
-                    baseline[labels] = of->score[i].baseline;
-                    bound[labels] = of->score[i].bound;
-                }
-            value[labels] = score(of, "release", "first", false);
-            prior[labels] = score(of, "prior", "first", false);
-            cr_expect(of->holds);
-            nvdp_text_attack_free(of);
-        }
-        cr_expect_gt(baseline[1], baseline[0] + .01, "%zu: %g %g", k, baseline[0], baseline[1]);
-        cr_expect_gt(bound[1], bound[0] + .01, "%zu: %g %g", k, bound[0], bound[1]);
-        cr_expect_gt(prior[1], prior[0], "%zu: %g %g", k, prior[0], prior[1]);
-        cr_expect_gt(value[1], value[0], "%zu: %g %g", k, value[0], value[1]);
+    struct nvdp_text_attack nearest[2], found, bag[2];
+    for (int labels = 0; labels < 2; labels++) {
+        share_labels(ctx, run, "dev", file, labels);
+        cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_NEAREST, run, known, file, "seeds", "1",
+                                 &nearest[labels]),
+                     NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_assert_eq(
+            attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, "seeds", "1", &bag[labels]),
+            NVDP_OK, "%s", nvdp_context_error(ctx));
+        cr_expect_eq(nearest[labels].labels, labels ? 2 : 0);
+        cr_expect_eq(nearest[labels].labels_learned, labels);
+        cr_expect(nearest[labels].holds);
     }
-    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found[0]),
+    const struct nvdp_text_score without = first_score(&nearest[0]),
+                                 with = first_score(&nearest[1]);
+    cr_expect_gt(with.baseline, without.baseline + .01, "%g %g", with.baseline, without.baseline);
+    cr_expect_gt(with.bound, without.bound + .01, "%g %g", with.bound, without.bound);
+    cr_expect_gt(with.value, without.value, "%g %g", with.value, without.value);
+    cr_expect_gt(score(&nearest[1], "prior", "first", false),
+                 score(&nearest[0], "prior", "first", false));
+    cr_expect_geq(score(&bag[1], "prior", "F1", false), score(&bag[0], "prior", "F1", false));
+    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_LANGUAGE, run, known, file, "seeds", "1", &found),
+                 NVDP_OK, "%s", nvdp_context_error(ctx));
+    cr_expect_eq(first_score(&found).value, with.value); /* without a model it is nearest */
+    cr_expect_eq(first_score(&found).bound, with.bound);
+    nvdp_text_attack_free(&found);
+    cr_expect_eq(attack_file(ctx, NVDP_ATTACKER_ATTRIBUTE, run, known, file, NULL, NULL, &found),
                  NVDP_ERR_INPUT);
     support_contains(nvdp_context_error(ctx), "states the labels of its texts");
-    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found[1]),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
-    share_labels(ctx, run, "dev", file, false);
-    cr_assert_eq(attack_file(ctx, NVDP_ATTACKER_BAG, run, known, file, NULL, NULL, &found[0]),
-                 NVDP_OK, "%s", nvdp_context_error(ctx));
-    cr_expect_gt(score(&found[1], "release", "F1", false),
-                 score(&found[0], "release", "F1", false));
-    nvdp_text_attack_free(&found[0]);
-    nvdp_text_attack_free(&found[1]);
+    for (int labels = 0; labels < 2; labels++) {
+        nvdp_text_attack_free(&nearest[labels]);
+        nvdp_text_attack_free(&bag[labels]);
+    }
     free(known);
     free(run);
     nvdp_context_free(ctx);
