@@ -688,7 +688,7 @@ Test(pipeline, export_names_the_run_of_an_encoder) {
     snprintf(center, sizeof center, "%s", support_scratch_path("public.txt"));
     snprintf(input, sizeof input, "%s", support_scratch_path("own.txt"));
     cr_assert_eq(mkdir(folder, 0777), 0);
-    support_write_text(center, "a\nb c\nd\n");
+    support_write_text(center, "a film with a plot\nthe film of the good plot\nbad, bad, bad\n");
     support_write_text(input, "c\na d\n");
     snprintf(line, sizeof line, "\nrun               %s/%s-sentence\n", folder,
              end != NULL ? end + 1 : program_model());
