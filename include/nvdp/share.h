@@ -70,6 +70,9 @@ struct nvdp_export_result {
     char run[1024]; /**< folder of the run, which this export may have made (option "model") */
     /** The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger. */
     double spent_word_epsilon;
+    /** Budget of a text that was set with the first export and never raised: at spent_delta it is proven whatever exports
+     * depend on. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend on earlier samples. */
+    double spent_proven_epsilon;
 };
 
 /** Releases what a result holds.
@@ -257,6 +260,12 @@ struct nvdp_ledger_summary {
     /** Number of different texts without a person in any release. The sum of the person who wrote one lacks its samples.
      * 0 if no release names persons. */
     size_t unnamed_texts;
+    size_t
+        returned; /**< releases that were returned, because nobody saw a sample; they do not count */
+    /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven whatever releases
+     * depend on. 0: none, and epsilon is proven if number and noise of the releases do not depend on earlier samples. */
+    double proven_epsilon;
+    double proven_person_epsilon; /**< the same of a person */
 };
 
 /** Adds up a ledger. O(records of the ledger), which is read completely.
@@ -265,7 +274,7 @@ struct nvdp_ledger_summary {
  * @param key    the option "ledger-key"; NULL: the ledger's name and .key
  * @param out    made with NVDP_RESULT(); untouched on error
  * @return NVDP_ERR_INPUT for another kind of file, another key or a changed record; NVDP_ERR_ARGUMENT for a key that
- *         others may read; NVDP_ERR_STATE for a ledger that was moved; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+ *         others may read; NVDP_ERR_STATE for a ledger that was moved, is gone, was cut, or is an older copy; NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *ledger, const char *key,
                                   struct nvdp_ledger_summary *out);
 

@@ -482,6 +482,8 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     NVDP_TRY(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &found), out));
     if (found.budget_epsilon == 0) json_object_del(*out, "budget_epsilon"); /* 0: none */
     if (found.person_budget == 0) json_object_del(*out, "person_budget");
+    if (found.proven_epsilon == 0) json_object_del(*out, "proven_epsilon");
+    if (found.proven_person_epsilon == 0) json_object_del(*out, "proven_person_epsilon");
 cleanup:
     free(path);
     return status;
@@ -538,8 +540,9 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
                                          .receiver_person_epsilon = NAN};
     guess_persons(gate, &stated.person);
     NVDP_RETURN_IF_FAILED(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out));
-    static const char *const unknown[] = {"releases", "texts", "budget_epsilon", "person_budget",
-                                          "unnamed_texts"};
+    static const char *const unknown[] = {
+        "releases",      "texts",    "budget_epsilon", "person_budget",
+        "unnamed_texts", "returned", "proven_epsilon", "proven_person_epsilon"};
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         json_object_del(*out, unknown[i]); /* the file does not state them */
     return NVDP_OK;

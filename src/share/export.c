@@ -59,7 +59,8 @@ struct export {
     bool counted, published;    /* the ledger has the record; the file has its name */
     bool judged;                /* a failure would depend on the values that were drawn */
     nvdp__text_hash *hash;      /* [N] hashes of the texts under the ledger's key */
-    nvdp__text_hash *person;    /* [N] the same of the persons; NULL: none */
+    nvdp__text_hash *person,
+        *look; /* [N] the same of the persons, and how names look; NULL: none */
     nvdp__text_hash receiver;
     char *made_run; /* path of the run that this export makes or reuses; NULL: none */
     struct nvdp__query_map query;
@@ -628,9 +629,14 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
     const struct nvdp__export_options *options = export->options;
     if (options->person != NULL && export->person == NULL)
         NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->person, export->texts));
-    for (size_t i = 0; i < export->texts && export->person != NULL; i++)
+    if (options->person != NULL && export->look == NULL)
+        NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->look, export->texts));
+    for (size_t i = 0; i < export->texts && export->look != NULL; i++) {
         NVDP_RETURN_IF_FAILED(
             nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name_of(export, i), export->person[i]));
+        NVDP_RETURN_IF_FAILED(
+            nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name_of(export, i), export->look[i]));
+    }
     NVDP_RETURN_IF_FAILED(
         nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
     if (options->receiver != NULL && sodium_is_zero(export->receiver, sizeof export->receiver))
@@ -638,6 +644,7 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
                           "{receiver}: expected a name, found an empty one");
     struct nvdp__ledger_names names = numbers_of(export);
     names.person = (const nvdp__text_hash *)export->person;
+    names.look = (const nvdp__text_hash *)export->look;
     names.receiver = options->receiver != NULL ? export->receiver : NULL;
     nvdp__ledger_set_names(ledger, &names);
     return NVDP_OK;
@@ -675,37 +682,17 @@ cleanup:
     return status;
 }
 
-struct spelling {
-    nvdp__text_hash look, name;
-};
-
-static int by_spelling(const void *a, const void *b) {
-    return memcmp(a, b, sizeof(struct spelling));
-}
-
-/* Warns of names of persons that look alike. */
+/* Warns of names of persons that look like other ones, of these texts or of earlier exports. */
 static nvdp_status check_spelling(const struct export *export, const struct nvdp__ledger *ledger) {
-    nvdp_status status = NVDP_OK;
-    const size_t texts = export->person != NULL ? export->texts : 0;
-    struct spelling *of = NULL;
     size_t alike = 0;
-    NVDP_TRY(NVDP__NEW(export->ctx, of, texts));
-    for (size_t i = 0; i < texts; i++) {
-        memcpy(of[i].name, export->person[i], sizeof of[i].name);
-        NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name_of(export, i), of[i].look));
-    }
-    if (texts > 1) qsort(of, texts, sizeof *of, by_spelling);
-    for (size_t i = 1; i < texts; i++)
-        alike += memcmp(of[i].look, of[i - 1].look, sizeof of->look) == 0 &&
-                 memcmp(of[i].name, of[i - 1].name, sizeof of->name) != 0;
+    NVDP_RETURN_IF_FAILED(nvdp__ledger_alike_names(ledger, export->texts, &alike));
     if (alike > 0)
         nvdp__log(export->ctx, NVDP_LOG_WARNING,
                   "%zu of the names in column '%s' differ only by case, spaces or width from "
-                  "another one; they count as other persons",
+                  "another one, of these texts or of an earlier export; they count as other "
+                  "persons",
                   alike, export->options->person);
-cleanup:
-    free(of);
-    return status;
+    return NVDP_OK;
 }
 
 /* Says what a person's rows cost, and what the ledger cannot know: samples of other ledgers, other names of a person,
@@ -1101,6 +1088,7 @@ static void give_result(const struct export *export, struct nvdp_privacy_report 
         .spent_delta = export->facts.counted ? NVDP__LEDGER_DELTA : NAN,
         .spent_word_epsilon =
             export->facts.counted ? nvdp__spent_word_epsilon(&export->facts.spent) : NAN,
+        .spent_proven_epsilon = export->facts.spent.proven,
         .replaced = export->replaced,
         .receivers = (size_t) export->facts.spent.receivers,
         .receiver_epsilon = NAN,
@@ -1141,6 +1129,7 @@ static void close_export(struct export *export) {
     nvdp__public_texts_release(&export->public);
     free(export->hash);
     free(export->person);
+    free(export->look);
     free(export->facts.label_names);
     for (size_t i = 0; i < SPLITS; i++) {
         nvdp_dataset_free(export->part[i].data);

@@ -193,6 +193,60 @@ void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledg
     ledger->names = *names;
 }
 
+/* A name of a person, and how it looks. */
+struct spelling {
+    nvdp__text_hash look, name;
+    unsigned char earlier; /* of a record */
+};
+
+static int by_spelling(const void *a, const void *b) {
+    return memcmp(a, b, sizeof(struct spelling));
+}
+
+static size_t put_spellings(struct spelling *to, size_t texts, const nvdp__text_hash *look,
+                            const nvdp__text_hash *name, bool earlier) {
+    if (look == NULL || name == NULL) return 0;
+    for (size_t i = 0; i < texts; i++) {
+        memcpy(to[i].look, look[i], sizeof to[i].look);
+        memcpy(to[i].name, name[i], sizeof to[i].name);
+        to[i].earlier = earlier;
+    }
+    return texts;
+}
+
+nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t texts,
+                                     size_t *alike) {
+    nvdp_status status = NVDP_OK;
+    const struct nvdp__ledger_names *names = &ledger->names;
+    struct spelling *of = NULL;
+    size_t count = 0, all = texts;
+    *alike = 0;
+    if (names->look == NULL) return NVDP_OK;
+    for (size_t r = 0; r < ledger->count; r++)
+        all += (size_t)ledger->record[r].release->texts;
+    NVDP_TRY(NVDP__NEW(ledger->ctx, of, all));
+    count = put_spellings(of, texts, names->look, names->person, false);
+    for (size_t r = 0; r < ledger->count; r++) {
+        const struct nvdp__ledger_record *from = &ledger->record[r];
+        count +=
+            put_spellings(of + count, (size_t)from->release->texts, from->look, from->person, true);
+    }
+    if (count > 1) qsort(of, count, sizeof *of, by_spelling);
+    for (size_t i = 0, end; i < count; i = end) { /* of each look, its names, one after the other */
+        size_t here = 0, elsewhere = 0;
+        for (end = i; end < count && memcmp(of[end].look, of[i].look, sizeof of->look) == 0;
+             end++) {
+            if (end > i && memcmp(of[end].name, of[end - 1].name, sizeof of->name) == 0) continue;
+            here += !of[end].earlier;
+            elsewhere += of[end].earlier;
+        }
+        if (here > 0 && !is_nobody(of[i].name)) *alike += here - (elsewhere == 0);
+    }
+cleanup:
+    free(of);
+    return status;
+}
+
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent) {
     return (budget->samples == 0 || spent->samples <= budget->samples) &&
            (budget->epsilon == 0 || spent->epsilon <= budget->epsilon);
@@ -216,14 +270,13 @@ const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_
 const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]) {
     if (proven > 0)
         nvdp__snprintf(text, NVDP__CLAIM_TEXT,
-                       "epsilon %g, the budget that was set with the first export, is proven "
-                       "whatever the exports depend on, as long as nobody raises it",
+                       "epsilon %g, the budget since the first export, is proven whatever later "
+                       "exports depend on",
                        proven);
     else
         nvdp__snprintf(text, NVDP__CLAIM_TEXT,
-                       "proven if the number and the noise of the exports do not depend on earlier "
-                       "samples; a budget of epsilon that is set with the first export is proven "
-                       "without this condition");
+                       "proven if number and noise of the exports do not depend on earlier "
+                       "samples");
     return text;
 }
 
@@ -506,6 +559,10 @@ cleanup:
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger) {
     return ledger->count;
+}
+
+size_t nvdp__ledger_returned(const struct nvdp__ledger *ledger) {
+    return ledger->returned;
 }
 
 static const char *name_of(const char *path) {

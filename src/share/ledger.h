@@ -119,10 +119,14 @@ void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,
                        const int32_t *types, nvdp__text_hash hash);
 /* Computes the keyed hash of a person's or a receiver's name in Unicode's normal form NFC, without white space around it.
- * Zeros for an empty name or NULL.  LOOK: the same for persons' names that look alike; no record holds it. */
+ * Zeros for an empty name or NULL.  LOOK: the same for persons' names that look alike. */
 enum nvdp__ledger_naming { NVDP__LEDGER_PERSON, NVDP__LEDGER_RECEIVER, NVDP__LEDGER_LOOK };
 nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
                               const char *name, nvdp__text_hash hash);
+/* Returns how many persons' names of the next release, of so many texts, look like another one of this release or of a
+ * record. */
+nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t texts,
+                                     size_t *alike);
 /* Sets the names of the next release.  Its arrays must live until the ledger is closed. */
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names);
 /* Adds up each text's releases and the next record, `release` of the texts `text`, and sets the budget in force.  A
@@ -146,6 +150,8 @@ nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, cons
                                 const char *tokens, const nvdp__ledger_code code, bool published);
 
 size_t nvdp__ledger_count(const struct nvdp__ledger *ledger);
+/* Returns the number of releases that were returned, which do not count. */
+size_t nvdp__ledger_returned(const struct nvdp__ledger *ledger);
 /* Returns the last record with this id, or NULL.  The shards of a release share an id: a record with as many texts and
  * samples comes first, above all one whose file has the same name. */
 const struct nvdp__ledger_release *nvdp__ledger_find(const struct nvdp__ledger *ledger,
@@ -176,7 +182,7 @@ const char *nvdp__spent_before(const struct nvdp__spent *spent);
 enum { NVDP__SPENT_TEXT = 96 };
 const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_TEXT]);
 /* Writes which claim holds for the sums, as a clause, and returns the text.  `proven` is a member of struct nvdp__spent. */
-enum { NVDP__CLAIM_TEXT = 224 };
+enum { NVDP__CLAIM_TEXT = 128 };
 const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]);
 /* Converts the members that concern persons. */
 struct nvdp_persons;

@@ -96,6 +96,9 @@ nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, c
         .receiver_epsilon = spent->receivers > 0 ? spent->receiver_epsilon : NAN,
         .receiver_person_epsilon =
             spent->receivers > 0 && spent->persons > 0 ? spent->receiver_person_epsilon : NAN,
+        .returned = nvdp__ledger_returned(ledger),
+        .proven_epsilon = spent->proven,
+        .proven_person_epsilon = spent->person_proven,
         .unnamed_texts = record.person != NULL ? spent->unnamed : 0,
     };
     nvdp__spent_persons(spent, &made.person);

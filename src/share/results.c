@@ -77,7 +77,16 @@ static const struct nvdp_result_table spent_table = {
         {"word_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
          "the same for one word in place of another; at most epsilon",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_word_epsilon)},
+        {"proven_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
+         "budget since the first export, proven whatever exports depend on; 0: none, and epsilon "
+         "is proven if their number and noise do not depend on earlier samples",
+         NVDP_RESULT_AT(struct nvdp_export_result, spent_proven_epsilon)},
         {0}}};
+
+static void print_claim(struct nvdp_result_lines *to, const char *of, double proven) {
+    char text[NVDP__CLAIM_TEXT];
+    nvdp_result_line(to, of, "%s", nvdp__spent_claim(proven, text));
+}
 
 static bool has_ledger(const void *result) {
     return ((const struct nvdp_export_result *)result)->spent_samples > 0;
@@ -118,6 +127,7 @@ static void print_spent(const void *result, struct nvdp_result_lines *to) {
                      isfinite(r->spent_epsilon)
                          ? nvdp__spent_text(r->spent_epsilon, r->spent_word_epsilon, text)
                          : "without a proven guarantee");
+    if (isfinite(r->spent_epsilon)) print_claim(to, "this sum", r->spent_proven_epsilon);
 }
 
 const struct nvdp_result_table nvdp__result_export = {
@@ -190,6 +200,19 @@ static bool ledger_has_person_budget(const void *result) {
     return ((const struct nvdp_ledger_summary *)result)->person_budget > 0;
 }
 
+static bool ledger_proves_persons(const void *result) {
+    return ((const struct nvdp_ledger_summary *)result)->proven_person_epsilon > 0;
+}
+
+static void print_ledger_claim(const void *result, struct nvdp_result_lines *to) {
+    print_claim(to, "sums of a text", ((const struct nvdp_ledger_summary *)result)->proven_epsilon);
+}
+
+static void print_ledger_person_claim(const void *result, struct nvdp_result_lines *to) {
+    print_claim(to, "sums of a person",
+                ((const struct nvdp_ledger_summary *)result)->proven_person_epsilon);
+}
+
 static void print_ledger_receivers(const void *result, struct nvdp_result_lines *to) {
     const struct nvdp_ledger_summary *r = result;
     print_receiver(to, r->receivers, r->receiver_epsilon, r->receiver_person_epsilon);
@@ -212,6 +235,17 @@ const struct nvdp_result_table nvdp__result_ledger = {
                .label = "epsilon of a word", .bound = 1, .absent = NVDP_ABSENT_OMITTED,
                .present = ledger_has_words),
         LEDGER(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of all epsilons", .label = "delta"),
+        LEDGER(proven_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
+               "budget of a text since the first release, proven at delta 1e-5 whatever releases "
+               "depend on; 0: none, and epsilon is proven if their number and noise do not depend "
+               "on earlier samples",
+               .print = print_ledger_claim),
+        LEDGER(proven_person_epsilon, "nats", NVDP_SCOPE_FILE, -1, "the same of a person",
+               .absent = NVDP_ABSENT_OMITTED, .present = ledger_proves_persons,
+               .print = print_ledger_person_claim),
+        LEDGER(returned, "releases", NVDP_SCOPE_FILE, 0,
+               "releases that were returned, because nobody saw a sample; they do not count",
+               .label = "returned"),
         LEDGER(budget_epsilon, "nats", NVDP_SCOPE_TEXT, 0, "budget of a text; 0: none",
                .absent = NVDP_ABSENT_OMITTED, .present = ledger_has_budget),
         LEDGER(person_budget, "nats", NVDP_SCOPE_FILE, 0, "budget of a person; 0: none",

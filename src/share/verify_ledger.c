@@ -11,15 +11,17 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
                                const struct nvdp__ledger_release *release) {
     struct nvdp__spent worst;
     struct nvdp__budget budget;
-    char samples[32] = "none", epsilon[32] = "none", person[32] = "none", bound[NVDP__BOUND_TEXT];
+    char samples[32] = "none", epsilon[32] = "none", person[32] = "none", bound[NVDP__BOUND_TEXT],
+         claim[NVDP__CLAIM_TEXT];
     NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
-    nvdp__verify_check(
-        v, nvdp__verdict(nvdp__within_budget(&budget, &worst)),
-        "no text of the file has exceeded the budget, all releases together",
-        "at most %" PRIu64 " samples (budget: %s), epsilon %s (budget: %s) at delta %g",
-        worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon, NVDP__LEDGER_DELTA);
+    nvdp__verify_check(v, nvdp__verdict(nvdp__within_budget(&budget, &worst)),
+                       "no text of the file has exceeded the budget, all releases together",
+                       "at most %" PRIu64
+                       " samples (budget: %s), epsilon %s (budget: %s) at delta %g: %s",
+                       worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon,
+                       NVDP__LEDGER_DELTA, nvdp__spent_claim(worst.proven, claim));
     nvdp__verify_weigh(v, worst.epsilon);
     v->facts.spent = worst;
     if (worst.person_budget > 0) nvdp__snprintf(person, sizeof person, "%g", worst.person_budget);
@@ -29,9 +31,9 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
             nvdp__verdict(worst.person_budget == 0 || worst.person_epsilon <= worst.person_budget),
             "no person of the file has exceeded the budget, all texts and releases together",
             "up to %" PRIu64 " texts and %" PRIu64
-            " samples of a person, epsilon %s (budget: %s) at delta %g",
+            " samples of a person, epsilon %s (budget: %s) at delta %g: %s",
             worst.person_texts, worst.person_samples, nvdp__bound(bound, worst.person_epsilon),
-            person, NVDP__LEDGER_DELTA);
+            person, NVDP__LEDGER_DELTA, nvdp__spent_claim(worst.person_proven, claim));
         nvdp__verify_weigh(v, worst.person_epsilon);
     }
     if (worst.receivers > 0) {

@@ -400,8 +400,12 @@ Test(persons, exports_say_what_the_ledger_lacks) {
                             "a text count for both persons\n");
     support_contains(heard,
                      "1 of the names in column 'author' differ only by case, spaces or width "
-                     "from another one; they count as other persons\n");
+                     "from another one, of these texts or of an earlier export; they count as "
+                     "other persons\n");
     support_lacks(heard, "new ledger");
+    heard =
+        heard_of(ctx, config, "sea one\t1\tANN\nsea red\t1\tSue\n", "author"); /* ann is earlier */
+    support_contains(heard, "1 of the names in column 'author' differ only by case");
     heard = heard_of(ctx, config, "good cat\t1\tann\nred cat\t1\tann\n", NULL);
     support_contains(heard, "earlier exports name persons, but 1 of these texts has none: the sum "
                             "of the person who wrote it lacks these samples; name the column with "
