@@ -112,9 +112,11 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * that. The file appears under its name when it is complete.
  *
  * The run's ledger, RUN/ledger unless the options name another, counts the samples of every text. Its record is
- * written to disk before the first value is drawn, so an interrupted export is counted too. A keyed hash of its
- * tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum mu_i^2),
- * others by adding Renyi divergences. A text that was shared before is refused unless the run was certified for that
+ * written to disk before the first value is drawn. An export that is cancelled before its file has a name is returned and
+ * does not count; a killed one counts, and so does a failure that may depend on the samples: the message says which. A keyed
+ * hash of its tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum
+ * mu_i^2), others by adding Renyi divergences. This sum is proven if number and noise of the exports do not depend on
+ * earlier samples; the option "budget-epsilon" of the first export, never raised, is proven whatever exports depend on. A text that was shared before is refused unless the run was certified for that
  * many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
  * Each row is drawn, and the samples of all rows of a text accumulate, too. Before anything is drawn, equal texts are counted,
  * with or without a ledger, and a notice says what they cost together. Beyond the samples that a run with certified-epsilon,
@@ -133,7 +135,7 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
  *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
  *         a ledger key that others may read; "model-out" for a method without a sealed block. NVDP_ERR_STATE for a
- *         text, or a person, beyond its budget, for texts that stand several times and together exceed the run's budget, and for a ledger that is gone while its key is there; NVDP_ERR_INPUT for texts that cannot be read, or without labels
+ *         text, or a person, beyond its budget, for texts that stand several times and together exceed the run's budget, and for a ledger that is gone while its key or state is there, was cut, or is an older copy; NVDP_ERR_INPUT for texts that cannot be read, or without labels
  *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
  *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,

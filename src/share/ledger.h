@@ -1,8 +1,9 @@
-/* The ledger counts every release of a text before anyone can have it (docs/formats.md, "ledger/2").
+/* The ledger counts every release of a text before anyone can have it (docs/formats.md, "ledger/3").
  *
  * The file grows by one record per export.  It holds a keyed hash of each text's tokens: testing guesses of
  * texts against the ledger, or changing a record unnoticed, needs the key.  A record is on disk before the first value of its
- * release is drawn, and is never removed: an export that fails afterwards has been counted. */
+ * release is drawn, and stays in the file.  An export that fails afterwards is counted, unless a further record returns
+ * it: nobody can have seen anything that was computed from its samples. */
 #ifndef NVDP_SRC_SHARE_LEDGER_H
 #define NVDP_SRC_SHARE_LEDGER_H
 
