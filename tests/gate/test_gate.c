@@ -1011,6 +1011,17 @@ Test(gate, counts_the_samples_that_are_released) {
     is(&result, 0, true, epsilon, "");
     is(&result, 1, false, nvdp_guess_from_curve(.5, 1, &epsilon, &delta), "expected at most");
     nvdp_gate_result_free(&result);
+    /* a ledger that is gone, or was cut, while its key is there hides samples */
+    for (int empty = 0; empty < 2; empty++) {
+        char aside[700];
+        snprintf(aside, sizeof aside, "%s.aside", ledger);
+        cr_assert_eq(rename(ledger, aside), 0);
+        if (empty) support_write(ledger, "", 0);
+        result = gated(ctx, one, run);
+        is(&result, 0, false, NAN, "expected the ledger of the key");
+        nvdp_gate_result_free(&result);
+        cr_assert_eq(rename(aside, ledger), 0);
+    }
     /* a ledger that cannot be read hides samples */
     snprintf(ledger, sizeof ledger, "%s/ledger.key", run);
     cr_assert_eq(remove(ledger), 0);

@@ -551,7 +551,8 @@ Test(ledger, survives_failing_allocations) {
     for (uint64_t k = 1;; k++) {
         nvdp__fail_allocation(book.ctx, k);
         nvdp__ledger_code code;
-        nvdp_status status = reserve(&book, 2, (int32_t[]){1, 2}, 1, 1, any, 9, false, &spent, code);
+        nvdp_status status =
+            reserve(&book, 2, (int32_t[]){1, 2}, 1, 1, any, 9, false, &spent, code);
         nvdp__fail_allocation(book.ctx, 0);
         if (status == NVDP_OK) break;
         cr_assert_eq(status, NVDP_ERR_MEMORY);
@@ -726,6 +727,15 @@ Test(ledger, exports_are_counted_and_verified) {
             "found none. Restore it from a copy, or name it with --ledger. A new ledger forgets "
             "all that was shared: to begin one, remove this key and ");
     cr_assert_not(nvdp__exists(bench.book.path));
+    char *described = NULL;
+    refused(&bench.book, NVDP_ERR_STATE,
+            nvdp_verify_ledger(ctx, old, bench.book.path, bench.book.key, &found),
+            "expected the ledger of the key");
+    for (int empty = 0; empty < 2; empty++) {
+        if (empty) support_write(bench.book.path, "", 0);
+        refused(&bench.book, NVDP_ERR_STATE, nvdp_describe(ctx, bench.book.path, NVDP_DESCRIPTION_JSON, &described),
+                "expected the ledger of the key");
+    }
     forget(&bench.book);
     cr_assert_eq(export_to(&bench, "d.h5", &result), NVDP_OK, "%s", nvdp_context_error(ctx));
     verdicts(&bench, "a.h5", 1, NVDP_VERDICT_NO, NVDP_VERDICT_NO);
