@@ -157,3 +157,15 @@ def test_each_row_is_drawn_and_counted(run, compact, temporary):
         assert len(np.unique(found, axis=0)) == len(found) in (9, 24)
     with pytest.raises(nvdp.NvdpError, match="found 19 including this export"):
         opened.set_params(budget_samples=18).transform(text)
+
+
+def test_a_cached_fit_is_a_copy(run, tmp_path):
+    """Pipeline's memory gives back the samples of the same rows, and an estimator that does not transform others."""
+    from sklearn.pipeline import make_pipeline
+
+    texts = [f"a row to remember {i}" for i in range(4)]
+    pipeline = make_pipeline(NvdpTransformer(run=run.path, threads=1, pooling="mean"), "passthrough", memory=str(tmp_path))
+    first, again = pipeline.fit(texts), clone(pipeline).fit(texts)
+    assert first[0].encoder_.can_release and not again[0].encoder_.can_release
+    with pytest.raises(nvdp.NvdpError, match="found a copy"):
+        again.transform(["a row to remember"])
