@@ -192,10 +192,10 @@ def test_predict(fitted):
 @pytest.mark.parametrize("released", [True, False])
 def test_no_failure_makes_two_ledgers(run, tmp_path, monkeypatch, released):
     """Wherever save_pretrained() fails, a text that was released stays counted, and at most one place releases."""
-    shutil.copytree(run.path, tmp_path / "run", ignore=lambda _where, names: {"base", "state.ckpt", "ledger", "ledger.key"} & set(names))
+    shutil.copytree(run.path, tmp_path / "run", ignore=lambda _where, names: {"base", "state.ckpt", "ledger", "ledger.key", "ledger.state"} & set(names))
     if released:
         nvdp.Run(tmp_path / "run", threads=1).export(["a released text"], tmp_path / "a.h5")
-    before = {name: (tmp_path / "run" / name).read_bytes() for name in ("ledger", "ledger.key") if released}
+    before = {name: (tmp_path / "run" / name).read_bytes() for name in ("ledger", "ledger.key", "ledger.state") if released}
 
     def ledgers():
         return [path for path in tmp_path.rglob("ledger") if not path.read_bytes().startswith(b"nvdp ledger moved")]
