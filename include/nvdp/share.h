@@ -155,7 +155,7 @@ enum nvdp_verdict {
 struct nvdp_check {
     enum nvdp_verdict verdict; /**< its result */
     char what[96];             /**< required property: "weights of a sample sum to 1" */
-    char found[224];           /**< property of this file; printable ASCII */
+    char found[224]; /**< property of this file, on one line; control characters are escaped */
 };
 
 /** Result of nvdp_verify(). */
@@ -179,9 +179,10 @@ struct nvdp_verification {
     double word_mu;                       /**< its mu; +inf: nothing is proven per word */
     size_t checks;                        /**< number of checks made */
     struct nvdp_check check[NVDP_CHECKS]; /**< the checks, in the order in which they were made */
-    char statement
-        [NVDP_STATEMENT_SIZE]; /**< the file's statement; printable ASCII, at most ten lines */
-    bool useful;               /**< as in nvdp_export_result */
+    /** The file's statement: printable ASCII, at most ten lines. "" unless it has the wording of this version and every byte
+     * follows from the attributes; of a folder, unless this holds for each file. */
+    char statement[NVDP_STATEMENT_SIZE];
+    bool useful; /**< as in nvdp_export_result */
     /** The recomputed guarantee, or why there is no useful one. */
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */
@@ -204,7 +205,8 @@ struct nvdp_verification {
  * - weights sum to 1 within the rounding of the grid;
  * - the numbers of texts and samples are as stated, and no input row occurs twice;
  * - it states that the noise came from the operating system;
- * - bound, certificate and statement follow from the stated mechanism;
+ * - every attribute has a value of its own vocabulary, pattern or range;
+ * - bound, certificate and statement follow from the stated mechanism; the statement has the wording of this version;
  * - the signature is valid.
  *
  * safetensors and Parquet files are checked byte by byte: they must be as nvdp_export() writes them.

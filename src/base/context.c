@@ -1,4 +1,5 @@
 /* The context: callbacks, threads, the recorded message. Only this file accesses its members. */
+#include "base/escape.h"
 #include "base/ranks.h"
 
 #include <nvdp/precision.h>
@@ -123,13 +124,14 @@ const char *nvdp_context_error(const struct nvdp_context *ctx) {
 /* Copies `message`, which may be the recorded one itself, onto one line: text quoted from files
  * must not break the line or control a terminal. */
 static void copy_line(const char *message, char text[NVDP__MESSAGE_SIZE]) {
-    size_t length = strnlen(message, NVDP__MESSAGE_SIZE - 1);
-    memmove(text, message, length);
-    text[length] = '\0';
-    for (char *c = text; *c != '\0'; c++) {
+    char line[NVDP__MESSAGE_SIZE];
+    const size_t length = strnlen(message, sizeof line - 1);
+    memcpy(line, message, length);
+    line[length] = '\0';
+    for (char *c = line; *c != '\0'; c++) {
         if (*c == '\n' || *c == '\t' || *c == '\r') *c = ' ';
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
     }
+    nvdp__show_into(text, NVDP__MESSAGE_SIZE, line);
 }
 
 void nvdp_context_set_error(struct nvdp_context *ctx, const char *message) {

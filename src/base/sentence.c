@@ -1,5 +1,6 @@
 /* Text output (sentence.h): appended, aligned and wrapped; bounds as text; suggestions for misspelled names. */
 #include "base/sentence.h"
+#include "base/escape.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -36,9 +37,17 @@ nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of
 }
 
 void nvdp__print_row_args(FILE *to, const char *name, const char *format, va_list args) {
-    nvdp__fprintf(to, "%-*s", COLUMN, name);
-    nvdp__vfprintf(to, format, args);
-    putc('\n', to);
+    char *value = NULL;
+    size_t size = 0;
+    FILE *text = open_memstream(&value, &size);
+    if (text == NULL) return;
+    nvdp__vfprintf(text, format, args);
+    if (fclose(text) == 0) {
+        nvdp__fprintf(to, "%-*s", COLUMN, name);
+        nvdp__put_shown(to, value);
+        putc('\n', to);
+    }
+    free(value);
 }
 
 void nvdp__print_row(FILE *to, const char *name, const char *format, ...) {

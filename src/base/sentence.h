@@ -19,7 +19,8 @@ __attribute__((format(printf, 2, 3))) void nvdp__append(struct nvdp__writer *wri
 nvdp_status nvdp__printed(struct nvdp_context *ctx, void (*print)(const void *of, FILE *to),
                           const void *of, char **out);
 
-/* Writes a line with a name, padded to the common column of values, and its value. */
+/* Writes a line with a name, padded to the common column of values, and its value, whose control characters are shown as
+ * escapes, so a name in it cannot begin a line. */
 __attribute__((format(printf, 3, 4))) void nvdp__print_row(FILE *to, const char *name,
                                                            const char *format, ...);
 __attribute__((format(printf, 3, 0))) void nvdp__print_row_args(FILE *to, const char *name,

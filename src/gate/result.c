@@ -149,14 +149,11 @@ struct suite {
 
 /* Writes an attribute's value.  XML has no control characters, even escaped. */
 static void put_attribute(FILE *to, const char *name, const char *value) {
+    char text[NVDP_GATE_REASON + 4 * CELL];
+    nvdp__show_into(text, sizeof text, value);
     nvdp__fprintf(to, " %s=\"", name);
-    for (; *value != '\0'; value++) {
-        const unsigned char c = (unsigned char)*value;
-        if (c == '&' || c == '<' || c == '>' || c == '"' || c == '\'')
-            nvdp__fprintf(to, "&#%d;", c);
-        else
-            fputc(c < 0x20 || c == 0x7f ? '?' : c, to);
-    }
+    for (const char *c = text; *c != '\0'; c++)
+        nvdp__fprintf(to, strchr("&<>\"'", *c) != NULL ? "&#%d;" : "%c", *c);
     fputc('"', to);
 }
 

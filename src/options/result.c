@@ -2,6 +2,7 @@
  * values, JSON, lines, grids. */
 #include "options/result.h"
 
+#include "base/escape.h"
 #include "base/json.h"
 #include "base/sentence.h"
 
@@ -328,7 +329,7 @@ static void say_value(const struct place *at, const struct nvdp_result_row *row,
     } else if (row->type == NVDP_RESULT_FLAG && row->word == NULL) {
         nvdp__append(to, "%s", flag(at, row) ? "yes" : "no");
     } else {
-        nvdp__append(to, "%s", word(at, row));
+        to->used += nvdp__show_into(to->out + to->used, to->size - to->used, word(at, row));
     }
     if (row->after != NULL) nvdp__append(to, "%s", row->after);
 }

@@ -4,13 +4,16 @@
 #include "share/query.h"
 #include "share/release.h"
 
+#include "base/pattern.h"
 #include "hdf5/hdf5.h"
 #include "mechanism/options.h"
 #include "model/model.h"
 #include "nvib/nvib.h"
 #include "rdp/options.h"
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <nvdp/dataset.h>
 #include <nvdp/version.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,34 +111,101 @@ void nvdp__attributes_release(struct nvdp__attributes *list) {
     *list = (struct nvdp__attributes){.ctx = list->ctx, .path = list->path};
 }
 
-/* --- the attributes of a release --- */
+/* --- the values that attributes may have --- */
 
-enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
-    static const struct {
-        const char *name;
-        enum nvdp__attribute_type type;
-    } all[] = {
-#define TEXT(name, there, value) {name, NVDP__ATTRIBUTE_TEXT}
-#define WHOLE(name, there, value)                                                                  \
-    { name, NVDP__ATTRIBUTE_WHOLE }
-#define REAL(name, there, value)                                                                   \
-    { name, NVDP__ATTRIBUTE_REAL }
+static bool is_method(const char *text) {
+    return nvdp__method_named(text) != NULL;
+}
+
+static bool is_task(const char *text) {
+    enum nvdp_task_id task;
+    return nvdp_task_find(NULL, text, &task) == NVDP_OK;
+}
+
+/* Accepts the lines of a statement: printable ASCII, and ends of lines. */
+static bool is_statement(const char *text) {
+    for (; *text != '\0'; text++)
+        if ((*text < 0x20 || *text > 0x7e) && *text != '\n') return false;
+    return true;
+}
+
+/* Accepts a JSON array of strings as nvdp export writes it. */
+static bool is_label_names(const char *text) {
+    json_t *names = json_loads(text, 0, NULL), *name;
+    size_t i;
+    bool fits = json_is_array(names);
+    json_array_foreach(names, i, name) {
+        fits = fits && json_is_string(name);
+    }
+    char *again = fits ? json_dumps(names, NVDP__LABEL_NAMES_FORM) : NULL;
+    fits = again != NULL && strcmp(again, text) == 0;
+    free(again);
+    json_decref(names);
+    return fits;
+}
+
+static const char ENCODER[] = "[A-Za-z0-9._-]{1,63}"; /* as names of models at Hugging Face */
+static const char NORMALISATIONS[] =
+    "sum: one sample of a text, all that is shared of it, in nats; per_component_dim: sum / "
+    "(components x dim), as in the published tables, not a privacy guarantee";
+enum { MAX_COUNT = 1LL << 53 }; /* doubles represent smaller whole numbers exactly */
+
+struct rule {
+    const char *name;
+    enum nvdp__attribute_type type;
+    const char *like;               /* a pattern, or NULL */
+    bool (*fits)(const char *text); /* a function, or NULL */
+    double min, max;                /* of a number */
+};
+
+static const struct rule *find_rule(const char *name) {
+    static const struct rule all[] = {
+#define LIKE(pattern) .like = (pattern)
+#define FITS(function) .fits = (function)
+#define TEXT(name, there, value, rule) {name, NVDP__ATTRIBUTE_TEXT, rule}
+#define WHOLE(name, there, value, low, high)                                                       \
+    { name, NVDP__ATTRIBUTE_WHOLE, .min = (low), .max = (high) }
+#define REAL(name, there, value, low, high)                                                        \
+    { name, NVDP__ATTRIBUTE_REAL, .min = (low), .max = (high) }
 #include "share/attributes.inc"
 #undef TEXT
 #undef WHOLE
 #undef REAL
-        {"nvdp_format", NVDP__ATTRIBUTE_CREATED},
-        {"grid", NVDP__ATTRIBUTE_CREATED},
-        {"z_step", NVDP__ATTRIBUTE_CREATED},
-        {"log_pi_step", NVDP__ATTRIBUTE_CREATED},
-        {"public_key", NVDP__ATTRIBUTE_TEXT}, /* set in sign.c */
-        {"signature", NVDP__ATTRIBUTE_TEXT},
-        {"model_fingerprint", NVDP__ATTRIBUTE_TEXT}, /* name of model_id in older files */
+        {"nvdp_format", NVDP__ATTRIBUTE_CREATED, LIKE("embeddings/1|embeddings/2")},
+        {"grid", NVDP__ATTRIBUTE_CREATED, LIKE("float16|int16|int32")},
+        {"z_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
+        {"log_pi_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
+        {"public_key", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{64}")}, /* set in sign.c */
+        {"signature", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{128}")},
+        /* name of model_id in older files */
+        {"model_fingerprint", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{16,64}")},
     };
+    static const struct rule map = {"", NVDP__ATTRIBUTE_TEXT, LIKE("f16:[0-9a-f]{4,32768}")};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        if (strcmp(all[k].name, name) == 0) return all[k].type;
-    return nvdp__query_attribute(name) ? NVDP__ATTRIBUTE_TEXT : NVDP__ATTRIBUTE_NONE;
+        if (strcmp(all[k].name, name) == 0) return &all[k];
+    return nvdp__query_attribute(name) ? &map : NULL;
 }
+
+enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
+    const struct rule *rule = find_rule(name);
+    return rule != NULL ? rule->type : NVDP__ATTRIBUTE_NONE;
+}
+
+bool nvdp__attribute_fits(const struct nvdp__attribute *attribute) {
+    const struct rule *rule = find_rule(attribute->name);
+    if (rule == NULL) return false;
+    if (rule->like != NULL || rule->fits != NULL)
+        return attribute->type == NVDP__ATTRIBUTE_TEXT &&
+               (rule->like == NULL || nvdp__matches(rule->like, attribute->text)) &&
+               (rule->fits == NULL || rule->fits(attribute->text));
+    const bool whole = attribute->type == NVDP__ATTRIBUTE_WHOLE;
+    return (whole || attribute->type == NVDP__ATTRIBUTE_REAL) && rule->min <= attribute->real &&
+           attribute->real <= rule->max &&
+           (whole || rule->type != NVDP__ATTRIBUTE_WHOLE ||
+            attribute->real == floor(attribute->real));
+}
+
+/* --- the attributes of a release --- */
 
 struct row {
     const char *name;
@@ -147,6 +217,25 @@ struct row {
         double real;
     };
 };
+
+/* Copies the name of an encoder's folder, with _ in place of each byte that the attribute may not have. */
+static void plain_name(const char *from, char *to) {
+    for (; *from != '\0'; from++, to++) {
+        const char byte[] = {*from, '\0'};
+        *to = nvdp__matches(ENCODER, byte) ? *from : '_';
+    }
+    *to = '\0';
+}
+
+/* Fails if a value is not one that nvdp verify accepts. */
+static nvdp_status check_values(const struct nvdp__attributes *list) {
+    for (size_t i = 0; i < list->count; i++)
+        if (!nvdp__attribute_fits(&list->item[i]))
+            return nvdp__fail(list->ctx, NVDP_ERR_UNSUPPORTED,
+                              "attribute '%s': cannot write '%s', which the format does not allow",
+                              list->item[i].name, list->item[i].text);
+    return NVDP_OK;
+}
 
 nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
                                      const struct nvdp__release_facts *facts) {
@@ -170,22 +259,24 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     double distance = weights && facts->grids != NULL ? nvdp__release_weights_distance(facts) : 0;
     static const struct nvdp__query_map no_query;
     const struct nvdp__query_map *query = facts->query != NULL ? facts->query : &no_query;
+    char encoder[sizeof query->encoder];
+    plain_name(query->encoder, encoder);
     char statement[NVDP_STATEMENT_SIZE];
     nvdp__statement(facts, sizeof statement, statement);
     const struct row all[] = {
-#define TEXT(name, there, value)                                                                   \
+#define TEXT(name, there, value, rule)                                                             \
     {                                                                                              \
         name, there, NVDP__ATTRIBUTE_TEXT, {                                                       \
             .text = (value)                                                                        \
         }                                                                                          \
     }
-#define WHOLE(name, there, value)                                                                  \
+#define WHOLE(name, there, value, low, high)                                                       \
     {                                                                                              \
         name, there, NVDP__ATTRIBUTE_WHOLE, {                                                      \
             .whole = (int64_t)(value)                                                              \
         }                                                                                          \
     }
-#define REAL(name, there, value)                                                                   \
+#define REAL(name, there, value, low, high)                                                        \
     {                                                                                              \
         name, there, NVDP__ATTRIBUTE_REAL, {                                                       \
             .real = (value)                                                                        \
@@ -203,5 +294,6 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
             : a->type == NVDP__ATTRIBUTE_WHOLE ? nvdp__attributes_set_whole(list, a->name, a->whole)
                                                : nvdp__attributes_set_real(list, a->name, a->real));
     }
-    return facts->query != NULL ? nvdp__query_attributes(list, facts->query) : NVDP_OK;
+    if (facts->query != NULL) NVDP_RETURN_IF_FAILED(nvdp__query_attributes(list, facts->query));
+    return check_values(list);
 }

@@ -1,5 +1,6 @@
 /* Describes a file or directory as a JSON object, and prints such objects, for nvdp info.  The order: untrusted
  * text, files, directories, printing in full, printing in few lines. */
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
@@ -30,39 +31,14 @@ static const size_t VOCABULARY_LIMIT = (size_t)64 << 20;
 
 /* --- untrusted text from files --- */
 
-/* Returns the length of a well-formed UTF-8 sequence, or 0.  Rejects C1 controls (U+0080 to U+009F), which terminals
- * obey. */
-static size_t sequence(const unsigned char *at) {
-    size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-    if (at[0] < 0xc2 || at[0] > 0xf4) return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) return 0;
-    }
-    if (at[0] == 0xc2 && at[1] < 0xa0) return 0;
-    return length;
-}
-
-/* Returns text from a file as a printable JSON string: ends of lines become spaces, other control characters and
- * broken UTF-8 '?'. */
 json_t *nvdp__shown(const char *text) {
     char *copy = strdup(text);
-    if (copy == NULL) return NULL;
-    for (unsigned char *at = (unsigned char *)copy; *at != '\0';) {
-        if (*at >= 0x20 && *at < 0x7f) {
-            at++;
-            continue;
-        }
-        size_t length = *at >= 0x80 ? sequence(at) : 0;
-        if (length == 0) *at = *at == '\n' ? ' ' : '?';
-        at += length > 0 ? length : 1;
-    }
-    json_t *value = json_string(copy);
-    for (char *at = copy; value == NULL && *at != '\0';
-         at++) { /* an overlong form or a surrogate */
-        if ((unsigned char)*at >= 0x80) *at = '?';
-    }
-    if (value == NULL) value = json_string(copy);
+    for (char *c = copy; c != NULL && *c != '\0'; c++)
+        if (*c == '\n') *c = ' ';
+    char *made = copy != NULL ? nvdp__escaped(NULL, nvdp__put_shown, copy) : NULL;
+    json_t *value = made != NULL ? json_string(made) : NULL;
     free(copy);
+    free(made);
     return value;
 }
 
@@ -874,7 +850,8 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     to = open_memstream(&text, &size);
     if (to == NULL) NVDP_TRY(no_memory(ctx, path));
     if (how != NVDP_DESCRIPTION_JSON) {
-        nvdp__fprintf(to, "%s\n", path);
+        nvdp__put_shown(to, path);
+        fputc('\n', to);
         if (how == NVDP_DESCRIPTION_ALL)
             print_object(object, STEP, to);
         else

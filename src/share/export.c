@@ -456,7 +456,7 @@ static nvdp_status name_labels(struct export *export) {
     if (!export->options->with_labels || task->tags) return NVDP_OK;
     json_t *names = task->labels == NULL ? json_array()
                                          : nvdp__label_names(task->labels, (size_t)task->classes);
-    char *text = json_dumps(names, JSON_COMPACT | JSON_ENSURE_ASCII);
+    char *text = json_dumps(names, NVDP__LABEL_NAMES_FORM);
     json_decref(names);
     if (text == NULL) return nvdp__fail(export->ctx, NVDP_ERR_MEMORY, "out of memory");
     if (strlen(text) < MAX_NAMES)

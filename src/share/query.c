@@ -51,6 +51,16 @@ nvdp_status nvdp__query_attributes(struct nvdp__attributes *list,
     return write_array(list, "decoder", query->width * query->dim, query->decoder);
 }
 
+static size_t chunks(const float *array, size_t n) {
+    return array != NULL ? (n + CHUNK - 1) / CHUNK : 0;
+}
+
+size_t nvdp__query_attribute_count(const struct nvdp__query_map *query) {
+    if (query == NULL) return 0;
+    return chunks(query->center, query->width) + chunks(query->map, query->width * query->dim) +
+           chunks(query->decoder, query->width * query->dim);
+}
+
 bool nvdp__query_attribute(const char *name) {
     const char *digits = strncmp(name, "center_", 7) == 0    ? name + 7
                          : strncmp(name, "map_", 4) == 0     ? name + 4

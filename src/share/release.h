@@ -24,6 +24,8 @@ enum nvdp__attribute_type {
 };
 /* Returns the type that the attribute of this name has in files of embeddings. */
 enum nvdp__attribute_type nvdp__attribute_find(const char *name);
+/* The flags of json_dumps() for the attribute label_names. */
+enum { NVDP__LABEL_NAMES_FORM = JSON_COMPACT | JSON_ENSURE_ASCII };
 
 struct nvdp__attribute {
     char *name, *text; /* text: the value as text, for every type */
@@ -37,6 +39,9 @@ struct nvdp__attributes {
     struct nvdp__attribute *item;
     size_t count, capacity;
 };
+
+/* Returns whether the attribute is of the format, and has one of the values that its row in attributes.inc allows. */
+bool nvdp__attribute_fits(const struct nvdp__attribute *attribute);
 
 /* Replace an attribute of the same name, or append a new one.  NVDP_ERR_INPUT if the list is full. */
 nvdp_status nvdp__attributes_set_text(struct nvdp__attributes *list, const char *name,
@@ -223,7 +228,7 @@ nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *na
 
 /* Builds the parts of the description of a file, as JSON. */
 
-/* Returns text from a file as a printable JSON string: control characters and broken UTF-8 become '?'. */
+/* Returns text from a file as a JSON string on one line: ends of lines become spaces, other controls escapes (base/escape.h). */
 json_t *nvdp__shown(const char *text);
 /* Sets the kind and the size of the file. */
 void nvdp__describe_start(json_t *object, const char *path, const char *kind);

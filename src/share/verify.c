@@ -6,10 +6,12 @@
 #include "rdp/options.h"
 #include "share/sign.h"
 
+#include "base/escape.h"
 #include "base/sentence.h"
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
-#include <nvdp/version.h>
+#include <nvdp/linkage.h>
 #include <sodium.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -17,15 +19,10 @@
 
 /* --- checks --- */
 
-void nvdp__make_printable(char *text, char kept) {
-    for (; *text != '\0'; text++) {
-        if ((*text < 0x20 && *text != kept) || *text > 0x7e) *text = '?';
-    }
-}
-
 void nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict, const char *what,
                         const char *found, ...) {
     struct nvdp_check *made = &v->found.check[v->found.checks];
+    char text[2 * sizeof made->found];
     va_list args;
     if (verdict == NVDP_VERDICT_NO) v->found.holds = false;
     if (v->found.checks == NVDP_CHECKS) return;
@@ -33,9 +30,9 @@ void nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict, const
     made->verdict = verdict;
     nvdp__snprintf(made->what, sizeof made->what, "%s", what);
     va_start(args, found);
-    nvdp__vsnprintf(made->found, sizeof made->found, found, args);
+    nvdp__vsnprintf(text, sizeof text, found, args);
     va_end(args);
-    nvdp__make_printable(made->found, 0);
+    nvdp__show_into(made->found, sizeof made->found, text);
 }
 
 void nvdp__verify_weigh(struct nvdp__verify *v, double number) {
@@ -213,7 +210,9 @@ static void check_training(struct nvdp__verify *v) {
     else
         nvdp__verify_check(v, nvdp__verdict(strcmp(found, expected) == 0), what,
                            "stated: %s; by the splits: %s", found, expected);
-    nvdp__make_printable(found, 0);
+    const struct nvdp__attribute *stated =
+        nvdp__attributes_get(&v->release.attributes, "training_texts");
+    if (stated != NULL && !nvdp__attribute_fits(stated)) found[0] = '\0';
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
     if (!isnan(v->facts.training_epsilon))
         nvdp__verify_check(v, NVDP_VERDICT_OPEN, "the encoder was trained privately",
@@ -409,7 +408,59 @@ static nvdp_status check_certificate(struct nvdp__verify *v) {
 
 /* --- the statement --- */
 
-/* Checks the line of published measurements, except for its sentence about linkage. */
+static bool take(const char **at, const char *words) {
+    const size_t length = strlen(words);
+    if (strncmp(*at, words, length) != 0) return false;
+    *at += length;
+    return true;
+}
+
+static bool take_number(const char **at, double *value) {
+    char *end = NULL;
+    *value = nvdp__strtod(*at, &end);
+    const bool taken = end > *at && isfinite(*value);
+    *at = end;
+    return taken && *value >= 0 && *value < 0x1p53;
+}
+
+static bool take_percent(const char **at, double *share) {
+    if (take(at, "more than 99.9")) {
+        *share = 0.9999;
+        return true;
+    }
+    if (!take_number(at, share)) return false;
+    *share /= 100;
+    return true;
+}
+
+/* Returns whether the text is a sentence of nvdp_linkage_sentence(): its numbers give the same sentence again. */
+static bool is_linkage_sentence(const char *text) {
+    struct nvdp_linkage read = {.releases = 1};
+    char again[NVDP_LINKAGE_SENTENCE];
+    double texts = 0, of_texts = 0, releases = 1;
+    const char *at = text;
+    bool fits = take(&at, "Someone who has the model and these ") && take_number(&at, &texts) &&
+                take(&at, " texts");
+    if (fits && take(&at, ", drawn from ")) fits = take_number(&at, &of_texts) && take(&at, ",");
+    fits = fits && take(&at, " names the right text for ") && take_percent(&at, &read.first) &&
+           take(&at, " % of ");
+    if (fits && take(&at, "the texts, given "))
+        fits = take_number(&at, &releases) && releases <= INT_MAX && take(&at, " samples each");
+    else
+        fits = fits && take(&at, "the samples");
+    fits = fits && take(&at, " (") && take_percent(&at, &read.confidence) &&
+           take(&at, " % interval: ") && take_percent(&at, &read.first_interval.low) &&
+           take(&at, " to ") && take_percent(&at, &read.first_interval.high) &&
+           take(&at, " %; chance: ") && take_percent(&at, &read.first_chance);
+    if (!fits) return false;
+    read.texts = (size_t)texts;
+    read.of_texts = (size_t)of_texts;
+    read.releases = (int)releases;
+    nvdp_linkage_sentence(&read, again);
+    return strcmp(again, text) == 0;
+}
+
+/* Checks the line of published measurements.  The file has the numbers of its sentence about linkage nowhere else. */
 static bool published_fits(struct nvdp__verify *v, const char *line) {
     struct nvdp_pairs_summary pairs = {
         .order = nvdp__verify_real(v, "divergence_order", NAN),
@@ -420,15 +471,17 @@ static bool published_fits(struct nvdp__verify *v, const char *line) {
     struct nvdp__release_facts facts = v->facts;
     facts.privacy = (struct nvdp_privacy_report){.pairs = &pairs, .best = &best};
     facts.delta = nvdp__verify_real(v, "bdp_delta", NAN);
-    if (strncmp(line, nvdp__measured_words, strlen(nvdp__measured_words)) != 0 ||
-        strchr(line, '\n') != NULL)
-        return false;
+    const size_t before = strlen(nvdp__measured_words);
+    if (strncmp(line, nvdp__measured_words, before) != 0) return false;
     for (int few = 0; few < 2; few++) {
-        char end[NVDP_STATEMENT_SIZE];
+        char end[NVDP_STATEMENT_SIZE], sentence[NVDP_LINKAGE_SENTENCE];
         facts.privacy.small_population = few == 1;
         nvdp__statement_divergences(&facts, nvdp__verify_real(v, "divergence_infinite_share", NAN),
                                     sizeof end, end);
-        if (nvdp__ends_with(line, end)) return true;
+        if (!nvdp__ends_with(line + before, end)) continue;
+        nvdp__snprintf(sentence, sizeof sentence, "S%.*s",
+                       (int)(strlen(line + before) - strlen(end)), line + before);
+        if (is_linkage_sentence(sentence)) return true;
     }
     return false;
 }
@@ -447,7 +500,7 @@ static bool measured_fits(struct nvdp__verify *v, const char *line) {
     return false;
 }
 
-/* Compares word by word. */
+/* Compares every byte with the statement that follows from the attributes. */
 static bool statement_fits(struct nvdp__verify *v, const char *text) {
     char computed[NVDP_STATEMENT_SIZE];
     nvdp__statement_computed(&v->facts, sizeof computed, computed);
@@ -455,26 +508,42 @@ static bool statement_fits(struct nvdp__verify *v, const char *text) {
     return strncmp(text, computed, size) == 0 && measured_fits(v, text + size);
 }
 
+/* Withdraws what was computed from a file whose statement is in unknown words: its attributes may mean something else. */
+static void refuse_words(struct nvdp__verify *v, const char *what, double words) {
+    const bool newer = words > NVDP__STATEMENT_WORDS;
+    v->found.certified = v->found.useful = v->facts.word.holds = v->facts.counted = false;
+    v->found.epsilon = INFINITY;
+    v->found.delta = v->found.mu = NAN;
+    nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee,
+                   "No guarantee: this version of the program does not know the wording of the "
+                   "file's statement.");
+    nvdp__verify_check(v, NVDP_VERDICT_NO, what,
+                       "wording %.17g is unknown: this version knows wording %d only; verify with "
+                       "%s, or ask the sender for a new file",
+                       words, NVDP__STATEMENT_WORDS,
+                       newer ? "a newer version" : "the older version that wrote the file");
+}
+
+const char nvdp__statement_agrees[] = "the statement agrees with the attributes";
+
+/* Gives out the statement only if every byte of it follows from the attributes. */
 static void check_statement(struct nvdp__verify *v, bool known) {
-    static const char what[] = "the statement agrees with the attributes";
+    const char *what = nvdp__statement_agrees;
     char text[NVDP_STATEMENT_SIZE];
-    const bool there = nvdp__verify_text(v, "statement", sizeof text, text);
-    nvdp__snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
-    nvdp__make_printable(v->found.statement, '\n');
-    if (!there)
+    const double words = nvdp__verify_real(v, "statement_words", 1);
+    if (!nvdp__verify_text(v, "statement", sizeof text, text)) {
         nvdp__verify_check(v, NVDP_VERDICT_OPEN, what, "the file has no statement");
-    else if (!known)
-        nvdp__verify_check(v, NVDP_VERDICT_OPEN, what,
-                           "not compared, because the file does not describe the mechanism");
-    else if (!nvdp__verify_text_is(v, "nvdp_version", nvdp_version()) ||
-             nvdp__verify_real(v, "statement_words", 1) != NVDP__STATEMENT_WORDS)
-        nvdp__verify_check(v, NVDP_VERDICT_OPEN, what,
-                           "not compared, because another version of this program wrote it");
-    else
-        nvdp__verify_check(
-            v, nvdp__verdict(statement_fits(v, text)), what, "compared word for word%s",
-            nvdp__verify_has(v, "divergence_texts") ? " except for the share of named samples"
-                                                    : "");
+        return;
+    }
+    if (words != NVDP__STATEMENT_WORDS) {
+        refuse_words(v, what, words);
+        return;
+    }
+    const bool fits = known && statement_fits(v, text);
+    nvdp__verify_check(v, nvdp__verdict(fits), what,
+                       known ? "compared word for word"
+                             : "not compared, because the file does not describe the mechanism");
+    if (fits) nvdp__snprintf(v->found.statement, sizeof v->found.statement, "%s", text);
 }
 
 /* --- the signature --- */
@@ -528,6 +597,7 @@ static nvdp_status check_all(struct nvdp__verify *v) {
     NVDP_RETURN_IF_FAILED(nvdp__verify_content(v));
     const bool known = take_mechanism(v);
     if (known) {
+        NVDP_RETURN_IF_FAILED(nvdp__verify_rows(v));
         check_pseudo_counts(v);
         check_bound(v);
         NVDP_RETURN_IF_FAILED(check_certificate(v));
@@ -572,6 +642,8 @@ nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
     v->texts = v->held != NULL ? v->held->shape.texts : 0;
     v->epsilon = nvdp__counts_more(&v->facts) ? v->facts.spent.epsilon : v->found.epsilon;
 cleanup:
+    free(v->rows.key);
+    v->rows.key = NULL;
     nvdp__embeddings_free(v->held);
     nvdp__release_close(&v->release);
     return status;

@@ -1,6 +1,6 @@
 /* Parts of nvdp verify, which checks that a shared file is consistent with itself and with what its attributes claim:
- * verify.c has the checks of one file, verify_content.c those of its names, values and counts, verify_folder.c merges those
- * of several files, verify_ledger.c compares files with the owner's ledger. */
+ * verify.c has the checks of one file, verify_content.c those of its names, values and counts, verify_rows.c those of single
+ * rows, verify_folder.c merges those of several files, verify_ledger.c compares files with the owner's ledger. */
 #ifndef NVDP_SRC_SHARE_VERIFY_H
 #define NVDP_SRC_SHARE_VERIFY_H
 
@@ -18,6 +18,18 @@ struct nvdp__verify_place {
     int32_t split;
 };
 
+/* Hashes and norms of the rows of z, from the pass over the file. */
+struct nvdp__row_key {
+    uint64_t hash; /* keyed with `secret` */
+    size_t row;
+};
+struct nvdp__rows {
+    unsigned char secret[16];  /* nobody can make rows of one hash */
+    struct nvdp__row_key *key; /* [count], freed with the file; NULL: no rows, or out of memory */
+    size_t count, shortest_row, longest_row;
+    double shortest, longest; /* squares of norms */
+};
+
 struct nvdp__verify {
     struct nvdp_context *ctx;
     struct nvdp__release release;
@@ -30,6 +42,7 @@ struct nvdp__verify {
     struct nvdp__verify_place *place; /* [places] rows of splits, sorted; free() it */
     size_t places;
     double largest, square; /* of z: max |z|, sum of squares */
+    struct nvdp__rows rows;
     nvdp_status status; /* NVDP_ERR_MEMORY once memory was short, which is no fault of the file */
     /* from the attributes */
     struct nvdp__model_info info;
@@ -46,8 +59,6 @@ static inline bool nvdp__verify_is_whole(const struct nvdp__verify *v) {
 /* --- verify.c: checks --- */
 
 struct nvdp_verification nvdp__nothing_found(void);
-/* Replaces what a terminal could obey, except `kept` (0: nothing). */
-void nvdp__make_printable(char *text, char kept);
 /* Adds a check. */
 void nvdp__verify_check(struct nvdp__verify *v, enum nvdp_verdict verdict, const char *what,
                         const char *found, ...) __attribute__((format(printf, 4, 5)));
@@ -67,6 +78,7 @@ bool nvdp__verify_text_is(struct nvdp__verify *v, const char *name, const char *
 /* Takes the sums of a ledger that the file states. */
 void nvdp__verify_take_counted(struct nvdp__verify *v);
 
+extern const char nvdp__statement_agrees[]; /* name of a check */
 /* Runs all checks of one file. */
 nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
                               const unsigned char *wanted, struct nvdp__verify *v);
@@ -75,12 +87,34 @@ nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
 
 /* Checks that the file has nothing but what the format defines. */
 nvdp_status nvdp__verify_names(struct nvdp__verify *v);
-/* Adds values of z to the sums while the file is read. */
-void nvdp__verify_sum(size_t count, const float *values, void *verify);
 /* Checks values, weights, numbers of texts and rows, and the source of the noise. */
 nvdp_status nvdp__verify_content(struct nvdp__verify *v);
 int nvdp__by_place(const void *a, const void *b);
 extern const char nvdp__no_row_twice[];
+
+/* --- verify_rows.c --- */
+
+/* The law of a row of z, as the file states it.  Rounding to a grid is part of the tests. */
+struct nvdp__row_law {
+    size_t dim;
+    double rows;                       /* number of rows in the file */
+    double radius;                     /* upper bound of the norm of a row's mean; INFINITY: none */
+    double variance_min, variance_max; /* 0, INFINITY: unknown */
+    double step;                       /* of the grid; 0: float16 */
+    double limit;                      /* larger values are rounded to this one */
+    double alarm;                      /* probability with which an honest file may fail */
+};
+#define NVDP__ROW_ALARM 1e-9
+/* Return whether the squared norm of a row is too small, or too large. */
+bool nvdp__row_too_short(const struct nvdp__row_law *law, double square);
+bool nvdp__row_too_long(const struct nvdp__row_law *law, double square);
+/* Returns whether this row is too improbable, or two rows that are both equal to it. */
+bool nvdp__row_is_fault(const struct nvdp__row_law *law, const float *row, bool pair);
+
+/* Adds whole rows of z to the sums while the file is read. */
+void nvdp__verify_sum(size_t count, const float *values, void *verify);
+/* Checks the rows against the mechanism that the file describes. */
+nvdp_status nvdp__verify_rows(struct nvdp__verify *v);
 
 /* --- verify_folder.c --- */
 

@@ -1,4 +1,5 @@
 /* Checks names, values and counts of a shared file (verify.h). */
+#include "share/query.h"
 #include "share/verify.h"
 
 #include <inttypes.h>
@@ -88,6 +89,28 @@ nvdp_status nvdp__verify_names(struct nvdp__verify *v) {
     return NVDP_OK;
 }
 
+/* Checks the values of all attributes of the format. */
+static void check_attributes(struct nvdp__verify *v) {
+    static const char what[] = "every attribute has a value that its name allows";
+    const struct nvdp__attributes *list = &v->release.attributes;
+    const char *other = NULL;
+    size_t maps = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct nvdp__attribute *item = &list->item[i];
+        maps += nvdp__query_attribute(item->name);
+        if (nvdp__attribute_find(item->name) == NVDP__ATTRIBUTE_NONE) continue;
+        if (other == NULL && !nvdp__attribute_fits(item)) other = item->name;
+    }
+    const size_t needed = nvdp__query_attribute_count(v->held->query);
+    if (other != NULL)
+        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "attribute '%.*s' has another value",
+                           NVDP__VERIFY_NAME, other);
+    else
+        nvdp__verify_check(v, nvdp__verdict(maps == needed), what,
+                           "%zu attributes, %zu of them for searchers (expected %zu)", list->count,
+                           maps, needed);
+}
+
 /* --- values --- */
 
 static void check_grid(struct nvdp__verify *v) {
@@ -110,14 +133,6 @@ static void check_grid(struct nvdp__verify *v) {
                        "the grid is the mechanism's, the same for every text",
                        "%s, steps of 2^%d; expected %s, 2^%d", nvdp__grid_names[shape->grid],
                        shape->z_exponent, nvdp__grid_names[v->grids.type], v->grids.z.exponent);
-}
-
-void nvdp__verify_sum(size_t count, const float *values, void *user) {
-    struct nvdp__verify *v = user;
-    for (size_t i = 0; i < count; i++) {
-        v->largest = fmax(v->largest, fabs((double)values[i]));
-        v->square += (double)values[i] * (double)values[i];
-    }
 }
 
 /* Let S be the sum of squares of n values, which belong to N samples with means of norm at most C and noise of
@@ -266,6 +281,7 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
                        "the datasets have the shapes, types and ranges of the format",
                        "%zu vectors of %zu numbers%s", v->held->shape.rows, v->held->shape.dim,
                        v->held->shape.weights ? ", with weights" : "");
+    check_attributes(v);
     check_grid(v);
     check_values(v);
     check_weights(v);

@@ -1,11 +1,14 @@
 /* Verifies the files of a folder together (verify.h). */
 #include "share/verify.h"
 
+#include "base/escape.h"
 #include "base/sentence.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { NAME = 61 }; /* size of a shown file name */
 
 void nvdp__verify_merge(struct nvdp__verify *all, const char *name, const struct nvdp__verify *of) {
     struct nvdp_verification *to = &all->found;
@@ -24,10 +27,19 @@ void nvdp__verify_merge(struct nvdp__verify *all, const char *name, const struct
         if (k == to->checks) to->checks++;
         to->check[k] = *from;
         all->number[k] = of->number[i];
-        nvdp__snprintf(to->check[k].found, sizeof to->check[k].found, "%.60s: %.160s", name,
-                       from->found);
-        nvdp__make_printable(to->check[k].found, 0);
+        char shown[NAME], found[2 * sizeof to->check[k].found];
+        nvdp__show_into(shown, sizeof shown, name);
+        nvdp__snprintf(found, sizeof found, "%s: %s", shown, from->found);
+        nvdp__show_into(to->check[k].found, sizeof to->check[k].found, found);
     }
+}
+
+/* Returns whether every file has a statement that follows from its attributes. */
+static bool statements_agree(const struct nvdp_verification *all) {
+    size_t k = 0;
+    while (k < all->checks && strcmp(all->check[k].what, nvdp__statement_agrees) != 0)
+        k++;
+    return k < all->checks && all->check[k].verdict == NVDP_VERDICT_YES;
 }
 
 /* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
@@ -38,12 +50,12 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
                          const struct nvdp__verify *weakest) {
     struct nvdp_verification *to = &all->found;
     const struct nvdp_verification *of = &weakest->found;
-    char name_of[64], first[448] = "", bound[NVDP__BOUND_TEXT];
+    char name_of[NAME], first[448] = "", bound[NVDP__BOUND_TEXT];
     struct nvdp__writer writer = {first, sizeof first, 0};
     const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon,
                persons = of->person.persons > 0 &&
                          (to->person.persons == 0 || to->person.epsilon > of->person.epsilon);
-    nvdp__snprintf(name_of, sizeof name_of, "%.60s", name);
+    nvdp__show_into(name_of, sizeof name_of, name);
     if (files > 1 && !counted)
         nvdp__append(&writer,
                      "No ledger counts all of these files%s: the samples of a text that is in "
@@ -67,13 +79,13 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
     else if (persons)
         nvdp__append(&writer, "Per person only epsilon %s at delta %g is proven of all files. ",
                      nvdp__bound(bound, to->person.epsilon), NVDP__LEDGER_DELTA);
-    nvdp__snprintf(
-        to->statement, sizeof to->statement,
-        "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
-        "%s, says:\n%.*s",
-        files, all->texts, first, words && !larger ? " over all texts" : "", name_of,
-        (int)(sizeof to->statement - 640), of->statement);
-    nvdp__make_printable(to->statement, '\n');
+    if (statements_agree(to))
+        nvdp__snprintf(
+            to->statement, sizeof to->statement,
+            "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
+            "%s, says:\n%.*s",
+            files, all->texts, first, words && !larger ? " over all texts" : "", name_of,
+            (int)(sizeof to->statement - 640), of->statement);
     to->useful = of->useful;
     to->certified = of->certified;
     to->epsilon = of->epsilon;

@@ -1,11 +1,14 @@
 /* Tests the verification of shared files: unchanged exports pass, and one changed value fails. */
 #include "base/file.h"
+#include "base/random.h"
 #include "base/sentence.h"
 #include "hdf5/hdf5.h"
 #include "made_embeddings.h"
 #include "share/release.h"
 #include "share/statement.h"
+#include "share/verify.h"
 #include <criterion/criterion.h>
+#include <gsl/gsl_cdf.h>
 #include <hdf5.h>
 #include <math.h>
 #include <nvdp.h>
@@ -405,8 +408,11 @@ static void change_words(const char *path, const char *from, const char *to) {
 Test(verify, compares_what_was_measured) {
     const struct choice choice = {clipped.run, {{"publish-measured", "true"}, {"samples", "2"}}};
     struct bench bench = bench_open(&choice);
-    static const char *const words[][2] = {
-        {"two of ", "all of "}, {"rounded up", "proven all"}, {" The Renyi", "\nThe Renyi"}};
+    static const char *const words[][2] = {{"two of ", "all of "},
+                                           {"rounded up", "proven all"},
+                                           {" The Renyi", "\nThe Renyi"},
+                                           {"names the right text", "never names any text"},
+                                           {"95 % interval", "95 % nonsense"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         change_words(bench.file, words[i][0], words[i][1]);
         struct nvdp_verification found = verified(&bench, NULL);
@@ -421,14 +427,102 @@ Test(verify, compares_what_was_measured) {
     nvdp_context_free(bench.ctx);
 }
 
-/* Statements with another wording are not compared: this program knows only its own. */
-Test(verify, compares_no_statement_of_other_words) {
-    struct bench bench = bench_open(&hidden);
-    change_real(bench.file, "statement_words", 1);
-    nudge(bench.file, "statement");
+/* Sets an attribute to a text of any length. */
+static void change_text(const char *path, const char *name, const char *text) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    if (H5Aexists(file, name) > 0) H5Adelete(file, name);
+    hid_t made = H5Acreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    cr_assert_geq(H5Awrite(made, type, text), 0, "%s", name);
+    H5Aclose(made);
+    H5Tclose(type);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+/* A statement in words that this version does not know is not shown, and nothing is claimed. */
+Test(verify, shows_no_statement_of_other_words) {
+    struct bench bench = bench_open(&clipped);
+    static const double words[] = {1, NVDP__STATEMENT_WORDS + 1, NAN};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        change_real(bench.file, "statement_words", words[i]);
+        struct nvdp_verification found = verified(&bench, NULL);
+        cr_assert_not(found.holds || found.certified || found.useful);
+        cr_expect_eq(found.epsilon, INFINITY);
+        cr_expect_str_empty(found.statement);
+        const struct nvdp_check *check = check_of(&found, "the statement agrees");
+        cr_expect_eq(check->verdict, NVDP_VERDICT_NO);
+        support_contains(check->found, i == 1 ? "a newer version" : "the older version");
+        support_contains(found.guarantee, "No guarantee: this version");
+    }
+    change_real(bench.file, "statement_words", NVDP__STATEMENT_WORDS);
+    change_text(bench.file, "nvdp_version", "9.9.9"); /* the words alone decide */
     struct nvdp_verification found = verified(&bench, NULL);
-    all_hold(&found);
-    cr_assert_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_OPEN);
+    cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_YES);
+    support_contains(found.statement, "Proven: epsilon");
+    change_words(bench.file, "Proven", "proven");
+    found = verified(&bench, NULL);
+    cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_NO);
+    cr_expect_str_empty(found.statement);
+    nvdp_context_free(bench.ctx);
+}
+
+/* Every attribute has a rule.  A file with other text, or with a number that is none, fails. */
+Test(verify, sees_values_that_no_export_writes) {
+    static const char *const texts[][2] = {
+        {"method", "nvdp; trust this file"},
+        {"task", "anything"},
+        {"length_policy", "HIDDEN"},
+        {"pool", "the sender is honest"},
+        {"row_index", "\033[2J"},
+        {"regularizer", "free text"},
+        {"model_id", "0123456789abcdef0123456789abcdeF"},
+        {"model_id", "0123456789abcdef0123456789abcdef0"},
+        {"created", "2024-01-01T00:00:00Z and proven"},
+        {"created", "2024-1-01T00:00:00Z"},
+        {"nvdp_version", "0.1.0 (verified)"},
+        {"label_names", "[\"a\", \"b\"]"},
+        {"label_names", "[\"a\",1]"},
+        {"encoder", "../encoder"},
+        {"text_unit", "person"},
+        {"certificate", "z"},
+        {"training_texts", "none"},
+        {"named_share", "below 50 %"},
+        {"public_key", "secret"},
+        {"map_0", "f16:0000"}, /* no file without an encoder has a map */
+    };
+    static const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"divergence_bound", NAN},       {"divergence_bound_order", INFINITY},
+                   {"certificate_delta", INFINITY}, {"certificate_delta", NAN},
+                   {"certificate_epsilon", NAN},    {"certificate_mu", -1},
+                   {"clip_sequence", NAN},          {"clip_mu_radius", NAN},
+                   {"lambda_g", INFINITY},          {"ledger_epsilon", NAN}};
+    struct bench bench = bench_open(&clipped);
+    char whole[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole.h5"));
+    copy(bench.file, whole);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts + sizeof numbers / sizeof *numbers; i++) {
+        const size_t k = i - sizeof texts / sizeof *texts;
+        const bool text = i < sizeof texts / sizeof *texts;
+        copy(whole, bench.file);
+        if (text)
+            change_text(bench.file, texts[i][0], texts[i][1]);
+        else
+            change_real(bench.file, numbers[k].name, numbers[k].value);
+        struct nvdp_verification found = verified(&bench, NULL);
+        cr_expect_not(found.holds);
+        if (text &&
+            (strcmp(texts[i][0], "length_policy") == 0 || strcmp(texts[i][0], "encoder") == 0))
+            continue; /* the datasets cannot be read at all */
+        cr_expect_eq(check_of(&found, "every attribute has")->verdict, NVDP_VERDICT_NO, "%s",
+                     text ? texts[i][0] : numbers[k].name);
+        for (size_t c = 0; c < found.checks; c++)
+            cr_expect(strchr(found.check[c].found, '\033') == NULL);
+    }
     nvdp_context_free(bench.ctx);
 }
 
@@ -441,6 +535,109 @@ Test(verify, sees_weights_that_are_none) {
     cr_assert_eq(check_of(&found, "the weights of every sample")->verdict, NVDP_VERDICT_NO);
     support_contains(check_of(&found, "the weights of every sample")->found, "sample 1 of text 0");
     nvdp_context_free(bench.ctx);
+}
+
+/* Each fault of a single row is found, and the sums over all rows do not show it. */
+Test(verify, sees_rows_without_their_own_noise) {
+    enum { DIM = 8, ROW = 30 };
+    static const char *const words[] = {"row 30, counted from 0, is zero", "are equal", "too short",
+                                        "too long"};
+    struct choice wide = clipped;
+    wide.run.latent_dim = DIM;
+    wide.option[0][0] = NULL;
+    struct bench bench = bench_open(&wide);
+    char whole[512];
+    snprintf(whole, sizeof whole, "%s", support_scratch_path("whole.h5"));
+    copy(bench.file, whole);
+    for (int i = 0; i < 4; i++) {
+        copy(whole, bench.file);
+        for (size_t d = 0; d < DIM; d++) {
+            const double value = i == 0   ? 0
+                                 : i == 1 ? 1000 - 200 * (double)d
+                                 : i == 2 ? 1
+                                 : d == 0 ? 12288
+                                          : 100;
+            change_value(bench.file, "z", ROW * DIM + d, false, value);
+            if (i == 1) change_value(bench.file, "z", 2 * ROW * DIM + d, false, value);
+        }
+        struct nvdp_verification found = verified(&bench, NULL);
+        const struct nvdp_check *check = check_of(&found, "every row has noise of its own");
+        cr_expect_eq(check->verdict, NVDP_VERDICT_NO, "%s", words[i]);
+        support_contains(check->found, words[i]);
+        cr_expect_eq(check_of(&found, "the values spread")->verdict, NVDP_VERDICT_YES);
+    }
+    nvdp_context_free(bench.ctx);
+}
+
+/* The bounds are not below the exact probabilities, and not much above them. */
+Test(verify, bounds_of_rows_hold) {
+    for (size_t dim = 1; dim <= 1024; dim *= 4) {
+        struct nvdp__row_law law = {.dim = dim,
+                                    .rows = 1,
+                                    .radius = 0,
+                                    .variance_min = 1,
+                                    .variance_max = 1,
+                                    .step = 0x1p-30,
+                                    .limit = INFINITY};
+        const double p = (double)dim;
+        for (double alarm = 1e-12; alarm < 0.1; alarm *= 10) {
+            double low = 0, high = 0;
+            law.alarm = 4 * alarm;
+            while (nvdp__row_too_short(&law, low + p / 4096))
+                low += p / 4096;
+            while (!nvdp__row_too_long(&law, high + p / 64))
+                high += p / 64;
+            cr_expect_leq(gsl_cdf_chisq_P(low, p), alarm);
+            cr_expect_leq(gsl_cdf_chisq_Q(high + p / 64, p), alarm);
+            if (dim >= 16) {
+                cr_expect_gt(gsl_cdf_chisq_P(low + p / 2048, p), alarm * 1e-2 / sqrt(p));
+                cr_expect_gt(gsl_cdf_chisq_Q(high, p), alarm * alarm * 1e-3);
+            }
+        }
+    }
+}
+
+/* Honest files fail with at most the stated probability.  At an alarm of 0.08 and a fixed seed, 1000 files of 40 rows fail
+ * 80 times on average if the bound is tight: more than 120 would be 4.6 standard deviations away. */
+Test(verify, honest_rows_rarely_fail) {
+    enum { FILES = 1000, ROWS = 40 };
+    for (size_t dim = 1; dim <= 16; dim *= 4) {
+        const struct nvdp__noise noise = {.seed = dim};
+        struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, 0);
+        const double steps[] = {0x1p-3, 0x1p-10};
+        for (int s = 0; s < 2; s++) {
+            const struct nvdp__row_law law = {.dim = dim,
+                                              .rows = ROWS,
+                                              .radius = 3,
+                                              .variance_min = 1,
+                                              .variance_max = 1,
+                                              .step = steps[s],
+                                              .limit = 32,
+                                              .alarm = 0.08};
+            int failed = 0;
+            for (int f = 0; f < FILES; f++) {
+                float row[ROWS][16];
+                bool fault = false;
+                for (int r = 0; r < ROWS; r++) {
+                    double draw[16], square = 0;
+                    nvdp__stream_normals_f64(&stream, dim, draw);
+                    if (r % 2 == 0) draw[0] += 3;
+                    for (size_t d = 0; d < dim; d++) {
+                        row[r][d] = (float)(steps[s] * round(draw[d] / steps[s]));
+                        square += (double)row[r][d] * row[r][d];
+                    }
+                    fault = fault || nvdp__row_too_short(&law, square) ||
+                            nvdp__row_too_long(&law, square) ||
+                            (square == 0 && nvdp__row_is_fault(&law, row[r], false));
+                    for (int k = 0; k < r && !fault; k++)
+                        fault = memcmp(row[k], row[r], dim * sizeof(float)) == 0 &&
+                                nvdp__row_is_fault(&law, row[r], true);
+                }
+                failed += fault;
+            }
+            cr_expect_leq(failed, 120, "dim %zu, step %g: %d", dim, steps[s], failed);
+        }
+    }
 }
 
 struct names {
