@@ -114,8 +114,6 @@ int cli_check_source(struct cli *cli, const char *path);
 int cli_posteriors(struct cli *cli, const char *path, struct nvdp_posteriors **posteriors);
 /* Prints a text and frees it. Returns CLI_FAILURE if it cannot be written. */
 int cli_put(char *text);
-/* nvdp_write_fn() for a stream. */
-bool cli_write(const char *text, size_t size, void *stream);
 /* Prints the first line about a run's privacy (nvdp/guarantee.h), and the proven guess bounds if there are any. Prints
  * nothing for a folder without such records. */
 void cli_print_guarantee(struct cli *cli, const char *run);
@@ -154,6 +152,15 @@ int cli_need(struct cli *cli);
 
 /* Shows a sweep's state: on a terminal a table that is redrawn in place, elsewhere a line every half minute. */
 void cli_sweep_show(struct cli *cli, const struct sweep_state *state);
+
+/* --- streams.c --- */
+
+/* Makes stdout and stderr show untrusted text. Returns false if memory is short. */
+bool cli_streams_open(void);
+/* Prints control sequences on stderr. */
+__attribute__((format(printf, 1, 2))) void cli_control(const char *format, ...);
+/* nvdp_write_fn() for data on stdout: unchanged, except on a terminal. */
+bool cli_write(const char *text, size_t size, void *stream);
 
 /* --- output.c --- */
 void cli_meter_open(struct cli_meter *meter);

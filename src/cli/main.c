@@ -178,6 +178,7 @@ static int run_command(const struct cli_command *command, int argc, char **argv)
 
 int main(int argc, char **argv) {
     keep_standard_files();
+    if (!cli_streams_open()) return CLI_FAILURE;
     setlocale(LC_CTYPE, "");
     gsl_set_error_handler_off(); /* GSL functions then return NaN instead of aborting */
     argp_program_version_hook = print_version;

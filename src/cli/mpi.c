@@ -7,6 +7,7 @@
 #include "base/base.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
@@ -298,9 +299,11 @@ int cli_ranks_begin(struct cli *cli) {
     nvdp_context_set_log(cli->ctx, NULL, NULL);
     nvdp_context_set_progress(cli->ctx, NULL, NULL);
     cli->quiet = true;
-    return freopen("/dev/null", "w", stdout) != NULL
-               ? CLI_SUCCESS
-               : cli_error(cli, CLI_FAILURE, "/dev/null: cannot open");
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0)
+        return cli_error(cli, CLI_FAILURE, "/dev/null: cannot open");
+    close(nowhere);
+    return CLI_SUCCESS;
 }
 
 /* ---- the end ---- */

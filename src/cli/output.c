@@ -69,8 +69,8 @@ void cli_meter_open(struct cli_meter *meter) {
 }
 
 void cli_meter_clear(struct cli_meter *meter) {
-    if (meter->lines > 0) fprintf(stderr, "\033[%dA\r\033[J", meter->lines);
-    if (meter->drawn) fputs("\r\033[K", stderr);
+    if (meter->lines > 0) cli_control("\033[%dA\r\033[J", meter->lines);
+    if (meter->drawn) cli_control("\r\033[K");
     meter->lines = 0;
     meter->drawn = false;
 }
@@ -131,7 +131,7 @@ static void draw_bar(const struct nvdp_progress *progress, const char *text) {
     append(head, "%-10s", progress->phase != NULL ? progress->phase : "");
     int width = screen().ws_col;
     int room = width - (int)strlen(head) - (int)strlen(text) - 12;
-    fputs("\r\033[K", stderr);
+    cli_control("\r\033[K");
     if (progress->total == 0 || room < MIN_BAR) {
         fprintf(stderr, "%.*s", width - 1, head);
         int left = width - 1 - (int)strlen(head);
@@ -265,8 +265,4 @@ int cli_put(char *text) {
     const bool whole = fputs(text, stdout) != EOF;
     free(text);
     return whole ? CLI_SUCCESS : CLI_FAILURE;
-}
-
-bool cli_write(const char *text, size_t size, void *stream) {
-    return fwrite(text, 1, size, stream) == size && fflush(stream) == 0;
 }

@@ -1,5 +1,6 @@
 /* Writes the predictions of a run: for a split, the file of the leaderboard (first part); for
  * new texts, one JSON object per text (second part). */
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "text/conll.h"
@@ -16,6 +17,21 @@
 
 /* --- predictions: leaderboard files, "index<TAB>prediction" --- */
 
+/* Writes a field with escaped control characters, and what follows it. */
+static nvdp_status put_field(struct nvdp__output *to, size_t size, const char *text,
+                             const char *after) {
+    nvdp_status status = NVDP_OK;
+    char *copy = nvdp__format(to->ctx, "%.*s", (int)size, text), *field = NULL;
+    NVDP_TRY(NVDP__MADE(copy));
+    field = nvdp__escaped(to->ctx, nvdp__put_tsv, copy);
+    NVDP_TRY(NVDP__MADE(field));
+    NVDP_TRY(nvdp__output_printf(to, "%s%s", field, after));
+cleanup:
+    free(copy);
+    free(field);
+    return status;
+}
+
 static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
                               const struct nvdp__model_info *info,
                               const struct nvdp_dataset *dataset, const float *outputs) {
@@ -26,15 +42,15 @@ static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
     for (size_t i = 0; i < dataset->count; i++) {
         const float *row = outputs + i * info->outputs;
         if (dataset->id != NULL && dataset->id[i] != NULL)
-            NVDP_TRY(nvdp__output_printf(&file, "%s\t", dataset->id[i]));
+            NVDP_TRY(put_field(&file, strlen(dataset->id[i]), dataset->id[i], "\t"));
         else
             NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
         if (info->task.regression) {
             double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
             NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));
         } else {
-            NVDP_TRY(nvdp__output_printf(&file, "%s\n",
-                                         info->task.labels[nvdp__argmax(info->outputs, row)]));
+            const char *label = info->task.labels[nvdp__argmax(info->outputs, row)];
+            NVDP_TRY(put_field(&file, strlen(label), label, "\n"));
         }
     }
     NVDP_TRY(nvdp__output_commit(&file, true));
@@ -63,13 +79,14 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
         if (i > 0 && !continues[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
-            NVDP_TRY(nvdp__output_printf(&file, "%.*s", (int)word->text.size, word->text.text));
-            if (conll.tagged)
-                NVDP_TRY(nvdp__output_printf(&file, "\t%c%s%.*s", word->kind,
-                                             word->kind == 'O' ? "" : "-", (int)word->type.size,
-                                             word->type.text));
-            NVDP_TRY(nvdp__output_printf(&file, "\t%s\n",
-                                         info->task.labels[nvdp__argmax(info->outputs, outputs)]));
+            const char *label = info->task.labels[nvdp__argmax(info->outputs, outputs)];
+            NVDP_TRY(put_field(&file, word->text.size, word->text.text, "\t"));
+            if (conll.tagged) {
+                NVDP_TRY(
+                    nvdp__output_printf(&file, "%c%s", word->kind, word->kind == 'O' ? "" : "-"));
+                NVDP_TRY(put_field(&file, word->type.size, word->type.text, "\t"));
+            }
+            NVDP_TRY(put_field(&file, strlen(label), label, "\n"));
             outputs += info->outputs;
             word++;
         }
