@@ -63,6 +63,10 @@ static void print_person(const struct nvdp_persons *person, struct nvdp_result_l
 
 #define EXPORT(member, ...) NVDP_RESULT_ROW(struct nvdp_export_result, member, __VA_ARGS__)
 
+static bool export_has_budget(const void *result) {
+    return ((const struct nvdp_export_result *)result)->spent_proven_epsilon > 0;
+}
+
 static const struct nvdp_result_table spent_table = {
     .name = "spent",
     .help = "samples of a text in all files that the ledger lists",
@@ -80,7 +84,8 @@ static const struct nvdp_result_table spent_table = {
         {"proven_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
          "budget since the first export, proven whatever exports depend on; 0: none, and epsilon "
          "is proven if their number and noise do not depend on earlier samples",
-         NVDP_RESULT_AT(struct nvdp_export_result, spent_proven_epsilon)},
+         NVDP_RESULT_AT(struct nvdp_export_result, spent_proven_epsilon),
+         .absent = NVDP_ABSENT_OMITTED, .present = export_has_budget},
         {0}}};
 
 static void print_claim(struct nvdp_result_lines *to, const char *of, double proven) {
@@ -200,6 +205,10 @@ static bool ledger_has_person_budget(const void *result) {
     return ((const struct nvdp_ledger_summary *)result)->person_budget > 0;
 }
 
+static bool ledger_proves(const void *result) {
+    return ((const struct nvdp_ledger_summary *)result)->proven_epsilon > 0;
+}
+
 static bool ledger_proves_persons(const void *result) {
     return ((const struct nvdp_ledger_summary *)result)->proven_person_epsilon > 0;
 }
@@ -239,6 +248,7 @@ const struct nvdp_result_table nvdp__result_ledger = {
                "budget of a text since the first release, proven at delta 1e-5 whatever releases "
                "depend on; 0: none, and epsilon is proven if their number and noise do not depend "
                "on earlier samples",
+               .absent = NVDP_ABSENT_OMITTED, .present = ledger_proves,
                .print = print_ledger_claim),
         LEDGER(proven_person_epsilon, "nats", NVDP_SCOPE_FILE, -1, "the same of a person",
                .absent = NVDP_ABSENT_OMITTED, .present = ledger_proves_persons,
