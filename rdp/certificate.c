@@ -310,12 +310,14 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
     const enum nvdp_theorem theorem = to->theorem;
     struct at_order at[ORDERS] = {{0}};
     to->numbers = limits->rows * limits->dim;
+    to->named_bound = 1;
     if (theorem == NVDP_THEOREM_NONE) {
         to->guesses = 0;
         return;
     }
     if (theorem == NVDP_THEOREM_SEQUENCE) {
         to->information = nvdp_guess_information(to->radius, to->releases, to->numbers);
+        to->named_bound = nvdp__named_bound(to->radius, to->releases, to->numbers);
         for (size_t i = 0; i < to->guesses; i++)
             to->guess[i].bound =
                 nvdp_guess_bound(to->guess[i].baseline, to->radius, to->releases, to->numbers);
@@ -325,6 +327,10 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
     for (size_t k = 0; k < ORDERS; k++) {
         const double all = center_divergence(limits, theorem, at[k].order, to->releases);
         to->information = fmin(to->information, all); /* divergences grow with the order */
+        if (isfinite(all))
+            to->named_bound =
+                fmin(to->named_bound,
+                     nvdp_renyi_probability_bound(at[k].order, all, 1. / NVDP_USEFUL_CANDIDATES));
         for (size_t i = 0; i < to->guesses && isfinite(all); i++)
             to->guess[i].bound =
                 fmin(to->guess[i].bound,
@@ -459,6 +465,9 @@ static const char *const names[] = {"sequence clip and the same noise for every 
 static struct nvdp_certificate whole(const struct nvdp_certificate *certificate) {
     struct nvdp_certificate made = {0};
     memcpy(&made, certificate, nvdp__min(certificate->struct_size, sizeof made));
+    if (!(made.named_bound > 0)) /* from an older library */
+        made.named_bound = nvdp__named_bound_of(made.theorem, made.radius, made.releases,
+                                                made.numbers, made.epsilon, made.delta);
     return made;
 }
 
@@ -500,20 +509,48 @@ static void say_why(const struct nvdp_certificate *from, FILE *to) {
             from->order, nvdp__bound(a, from->vectors), nvdp__bound(b, from->weights));
 }
 
-const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
+double nvdp__named_bound(double clip, int releases, size_t dim) {
+    return nvdp_guess_bound(1. / NVDP_USEFUL_CANDIDATES, clip, releases, dim);
+}
+
+double nvdp__named_bound_of(enum nvdp_theorem theorem, double clip, int releases, size_t dim,
+                            double epsilon, double delta) {
+    return theorem == NVDP_THEOREM_SEQUENCE
+               ? nvdp__named_bound(clip, releases, dim)
+               : nvdp_guess_from_curve(1. / NVDP_USEFUL_CANDIDATES, 1, &epsilon, &delta);
+}
+
+bool nvdp__is_useful(double epsilon, double named_bound) {
+    return epsilon <= NVDP_USEFUL_EPSILON && named_bound <= NVDP_USEFUL_NAMED;
+}
+
+const char *nvdp__proven_text(double epsilon, double delta, double named_bound, const char *samples,
                               char text[NVDP__PROVEN_TEXT]) {
-    char bound[NVDP__BOUND_TEXT], rounded[NVDP__BOUND_TEXT];
-    nvdp__snprintf(
-        text, NVDP__PROVEN_TEXT,
-        epsilon <= NVDP_USEFUL_EPSILON
-            ? "Proven: epsilon %s at delta %s, %s, any two texts."
-            : "No useful guarantee over all texts: the proven epsilon is %s at delta %s, %s.",
-        nvdp__bound(bound, epsilon), nvdp__bound(rounded, delta), samples);
+    char bound[NVDP__BOUND_TEXT], rounded[NVDP__BOUND_TEXT], share[NVDP__BOUND_TEXT];
+    struct nvdp__writer to = {text, NVDP__PROVEN_TEXT, 0};
+    nvdp__append(&to,
+                 nvdp__is_useful(epsilon, named_bound)
+                     ? "Proven: epsilon %s at delta %s, %s, any two texts."
+                     : "No useful guarantee: epsilon %s at delta %s, %s, is proven for any two "
+                       "texts",
+                 nvdp__bound(bound, epsilon), nvdp__bound(rounded, delta), samples);
+    if (nvdp__is_useful(epsilon, named_bound)) return text;
+    if (named_bound > NVDP_USEFUL_NAMED)
+        nvdp__append(&to,
+                     "; somebody who has the model and %d texts may name the right one more than "
+                     "half of the time (at most %s)",
+                     NVDP_USEFUL_CANDIDATES, nvdp__share_bound(share, named_bound));
+    nvdp__append(&to, ".");
     return text;
 }
 
+/* Samples with this mu are within mu/2 of their reference (rdp/word.h). */
+static bool is_useful_mu(double epsilon, double mu) {
+    return nvdp__is_useful(epsilon, nvdp__named_bound(mu / 2, 1, 0));
+}
+
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word) {
-    return word->holds && word->epsilon <= NVDP_USEFUL_EPSILON;
+    return word->holds && is_useful_mu(word->epsilon, word->mu);
 }
 
 const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
@@ -533,10 +570,10 @@ const char *nvdp__word_text(const struct nvdp_word_claim *word, size_t releases,
 static void write_phrase(const struct nvdp_word_claim *word, FILE *to) {
     char text[NVDP__BOUND_TEXT];
     fputs(" Punctuation marks and Chinese characters are words of their own. A name, number or "
-          "address of k words, such as a phone number or an e-mail address, has up to k times the "
-          "mu: for ",
+          "address of k words, such as a phone number or an e-mail address, in place of one of at "
+          "most k words has up to k times the mu: for ",
           to);
-    if (word->phrase_epsilon <= NVDP_USEFUL_EPSILON) {
+    if (is_useful_mu(word->phrase_epsilon, word->phrase_mu)) {
         nvdp__fprintf(to, "%d adjacent words epsilon is %s", NVDP_PHRASE_WORDS,
                       nvdp__bound(text, word->phrase_epsilon));
         if (word->guesses > 0) {
@@ -585,8 +622,8 @@ void nvdp__write_word(const struct nvdp_word_claim *word, size_t releases, bool 
 
 static void say(const struct nvdp_certificate *from, FILE *to) {
     const struct nvdp_condition *lacks = missing(from);
-    char a[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT],
-        word[NVDP__WORD_TEXT];
+    char a[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT], word[NVDP__WORD_TEXT],
+        proven[NVDP__PROVEN_TEXT];
     if (from->theorem == NVDP_THEOREM_NONE) {
         nvdp__fprintf(to,
                       "Nothing is proven over all texts, because this condition does not hold: %s "
@@ -596,19 +633,15 @@ static void say(const struct nvdp_certificate *from, FILE *to) {
             nvdp__fprintf(to, " Training with %s would satisfy it.", lacks->option);
         return;
     }
-    const bool useful = from->epsilon <= NVDP_USEFUL_EPSILON;
+    const bool useful = nvdp__is_useful(from->epsilon, from->named_bound);
     if (nvdp__word_is_useful(&from->word)) {
         nvdp__write_word(&from->word, (size_t)from->releases, !useful, to);
         fputc('\n', to);
     } else if (from->word.holds)
         nvdp__fprintf(to, "%s\n", nvdp__word_text(&from->word, (size_t)from->releases, word));
-    nvdp__fprintf(to,
-                  useful
-                      ? "Proven: epsilon %s at delta %s, %s, any two texts, measured or not.\n"
-                      : "No useful guarantee: the proven epsilon %s at delta %s, %s, lets any two "
-                        "texts be told apart.\n",
-                  nvdp__bound(a, from->epsilon), nvdp__bound(delta, from->delta),
-                  nvdp__samples_text(from->releases, samples));
+    nvdp__fprintf(to, "%s\n",
+                  nvdp__proven_text(from->epsilon, from->delta, from->named_bound,
+                                    nvdp__samples_text(from->releases, samples), proven));
     if (useful && from->guesses > 0) {
         nvdp__write_guesses((size_t)from->releases, from->radius, from->guesses, from->guess, to);
         fputc('\n', to);
@@ -664,12 +697,13 @@ static json_t *pack_word(const struct nvdp_word_claim *from) {
 
 json_t *nvdp__certificate_summary(const struct nvdp_certificate *from) {
     if (!isfinite(from->epsilon)) return json_null();
-    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:I, s:o, s:o, s:o*}", "theorem",
+    return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o, s:I, s:o, s:o, s:o, s:o*}", "theorem",
                      letters[from->theorem], "epsilon", number(from->epsilon), "delta",
                      number(from->delta), "releases", from->releases, "right", number(from->right),
                      "clip", isnan(from->radius) ? json_null() : number(from->radius), "numbers",
                      (json_int_t)from->numbers, "guess",
-                     nvdp__guesses_json(from->guesses, from->guess), "information_bits",
+                     nvdp__guesses_json(from->guesses, from->guess), "named_bound",
+                     number(from->named_bound), "information_bits",
                      number(from->information / M_LN2), "word", pack_word(&from->word));
 }
 
@@ -684,15 +718,16 @@ static json_t *pack(const struct nvdp_certificate *from, const char *statement) 
         json_array_append_new(claims, pack_claim(theorem, &from->claim[theorem]));
     return json_pack(
         "{s:s, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, "
-        "s:o, s:o, s:s, s:o*}",
+        "s:o, s:o, s:o, s:s, s:o*}",
         "scope", "proven of any two texts, seen or not", "theorem", letters[from->theorem],
         "epsilon", number(from->epsilon), "delta", number(from->delta), "releases", from->releases,
         "mu", number(from->mu), "radius", number(from->radius), "right", number(from->right),
         "order", number(from->order), "vectors", number(from->vectors), "weights",
         number(from->weights), "weights_found", number(from->weights_found), "numbers",
         (json_int_t)from->numbers, "guess", nvdp__guesses_json(from->guesses, from->guess),
-        "information_bits", number(from->information / M_LN2), "curve", curve, "theorems", claims,
-        "statement", statement, "word", pack_word(&from->word));
+        "named_bound", number(from->named_bound), "information_bits",
+        number(from->information / M_LN2), "curve", curve, "theorems", claims, "statement",
+        statement, "word", pack_word(&from->word));
 }
 
 nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,

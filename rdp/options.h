@@ -101,11 +101,21 @@ extern const char nvdp__guess_limits[];
 /* Writes the guess bounds as sentences; clip NaN: without the clip. */
 void nvdp__write_guesses(size_t releases, double clip, size_t guesses,
                          const struct nvdp_guess *guess, FILE *to);
+/* Returns the bound of naming one of NVDP_USEFUL_CANDIDATES equally likely texts from Gaussian samples; the arguments are
+ * those of nvdp_guess_bound(). */
+double nvdp__named_bound(double clip, int releases, size_t dim);
+/* Returns the same bound for a certificate without `named_bound`, as older versions recorded: by C for a Gaussian
+ * mechanism, else by its epsilon. */
+double nvdp__named_bound_of(enum nvdp_theorem theorem, double clip, int releases, size_t dim,
+                            double epsilon, double delta);
+/* Decides whether a guarantee is useful: the one rule for runs, files, ledgers and words. */
+bool nvdp__is_useful(double epsilon, double named_bound);
 /* Writes what an epsilon proves of any two texts, useful or not, and returns the text. `samples`: "one sample". */
-enum { NVDP__PROVEN_TEXT = 160 };
-const char *nvdp__proven_text(double epsilon, double delta, const char *samples,
+enum { NVDP__PROVEN_TEXT = 320 };
+const char *nvdp__proven_text(double epsilon, double delta, double named_bound, const char *samples,
                               char text[NVDP__PROVEN_TEXT]);
-/* True if something is proven per word, with an epsilon of at most NVDP_USEFUL_EPSILON. */
+/* Returns true if something is proven per word, and useful: the candidates are words at one place, all other words
+ * known. */
 bool nvdp__word_is_useful(const struct nvdp_word_claim *word);
 /* Writes the claim per word, useful or not, as one sentence without numbers of guesses. */
 enum { NVDP__WORD_TEXT = 192 };

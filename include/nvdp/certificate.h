@@ -62,8 +62,13 @@ enum nvdp_theorem {
 /** Number of words of a name, number or address for which certificates per word have bounds, too. */
 #define NVDP_PHRASE_WORDS 3
 
-/** Largest useful epsilon. Above it, any two texts may be distinguishable. */
+/** Largest useful epsilon. Above it, any two texts may be distinguishable. A guarantee is useful if its epsilon is at
+ * most this number and its `named_bound` is at most NVDP_USEFUL_NAMED. Both follow from the certificate alone. */
 #define NVDP_USEFUL_EPSILON 100
+/** Number of equally likely texts of which an attacker names one, for `named_bound`. */
+#define NVDP_USEFUL_CANDIDATES 100
+/** Largest useful `named_bound`: one half. */
+#define NVDP_USEFUL_NAMED 0.5
 
 /** One condition of a theorem. */
 struct nvdp_condition {
@@ -142,6 +147,9 @@ struct nvdp_certificate {
      * nothing is proven. */
     double information;
     struct nvdp_word_claim word; /**< the claim per word, for a method that clips words */
+    /** Upper bound of the probability that an attacker who has the model and NVDP_USEFUL_CANDIDATES equally likely texts
+     * names the right one from all samples; 1 if nothing is proven. */
+    double named_bound;
 };
 
 /** Checks which theorems hold for a mechanism with the given limits, and computes what they prove.

@@ -43,13 +43,12 @@ struct nvdp_guarantee {
     bool partial;                /**< `texts` are a subset of the texts of their split */
     size_t of_texts;             /**< number of texts of the split; 0: unknown */
     struct nvdp_word_claim word; /**< the claim per word */
+    /** nvdp_certificate.named_bound; NaN or 0: unknown, then a bound that follows from `epsilon` takes its place. */
+    double named_bound;
 };
 
-/** Maximum share of named samples of a useful export (nvdp_export_result.useful): one half. */
-#define NVDP_USEFUL_NAMED 0.5
-
-/** Returns true if a useful guarantee is known: samples are noised, and the proven epsilon is at most
- * NVDP_USEFUL_EPSILON.
+/** Returns true if a useful guarantee is known: samples are noised, the proven epsilon is at most NVDP_USEFUL_EPSILON,
+ * and `named_bound` is at most NVDP_USEFUL_NAMED. A run and the files of its samples have the same verdict.
  * @param of the guarantee
  * @return whether the samples have a useful guarantee over all texts */
 bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of);

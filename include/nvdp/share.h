@@ -53,9 +53,9 @@ struct nvdp_export_result {
     /** Number of texts for which the model gave numbers that are not finite; 0 replaced these numbers. For the owner
      * only: it is computed without noise. */
     size_t replaced;
-    /** The file has a useful guarantee: a certificate with an epsilon of at most NVDP_USEFUL_EPSILON for all samples
-     * of a text. False if an attacker with the model and the texts names more than half of the samples of 100 or
-     * more texts. */
+    /** The file has a useful guarantee: the certificate of the samples of one row has an epsilon of at most
+     * NVDP_USEFUL_EPSILON and a `named_bound` of at most NVDP_USEFUL_NAMED. No measurement counts. The samples of a text
+     * that the ledger counts in other rows and files add up: see spent_epsilon. */
     bool useful;
     /** First line of the statement: the guarantee, or why there is no useful one. */
     char guarantee[NVDP_GUARANTEE_SIZE];
@@ -89,7 +89,8 @@ void nvdp_export_result_free(struct nvdp_export_result *result);
 nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_config **out);
 
 /** Draws the samples of every text and writes them to a file of kind embeddings/2 (embeddings/1 for grid float16).
- * The file has nothing else that is derived from the texts. If its name ends with .safetensors or .parquet, it has
+ * Without publish-measured nothing else in the file is derived from the content of the texts: number, order, row numbers,
+ * splits, lengths (if public) and labels (on request) are public. If its name ends with .safetensors or .parquet, it has
  * that format.
  *
  * For each text, the model infers the posterior. Each sample is drawn from the posterior with randomness of the
@@ -173,8 +174,8 @@ struct nvdp_verification {
     double delta; /**< its delta; NaN: none */
     /** Its mu for the same samples; NaN: not a Gaussian mechanism. */
     double mu;
-    /** For any word in place of any other, at 1e-5: all samples of a text that the sender's ledger counts, in nats; +inf:
-     * nothing is proven per word. */
+    /** For any word in place of any other, at 1e-5: all samples of one row of the file, in nats; +inf: nothing is proven per
+     * word. */
     double word_epsilon;
     double word_mu;                       /**< its mu; +inf: nothing is proven per word */
     size_t checks;                        /**< number of checks made */
@@ -187,18 +188,19 @@ struct nvdp_verification {
     char guarantee[NVDP_GUARANTEE_SIZE];
     /** Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it. */
     char training_texts[8];
-    struct nvdp_persons person; /**< as the file states it, by its sender's ledger */
-    uint64_t spent_samples; /**< as in nvdp_export_result, as the file states it; 0: no ledger */
-    double spent_epsilon;   /**< as in nvdp_export_result; NaN: no ledger */
-    size_t samples;         /**< samples per text in the file */
+    struct nvdp_persons person; /**< by the owner's ledger; only nvdp_verify_ledger() sets it */
+    uint64_t
+        spent_samples; /**< as in nvdp_export_result; only nvdp_verify_ledger() sets it, else 0 */
+    double
+        spent_epsilon; /**< as in nvdp_export_result; only nvdp_verify_ledger() sets it, else NaN */
+    size_t samples;    /**< samples per text in the file */
+    bool counted;      /**< the file states that its sender's ledger counts it */
 };
 
 /** Checks a file of kind embeddings/2 (or embeddings/1, which states less) for consistency, without the model and
  * the texts. In a folder, all files are checked, and must be of one run and mechanism, with one model-id
- * (nvdp_export_config_create()). Statement and guarantee are those of the file with the weakest guarantee over all
- * texts. Before them stand the largest epsilon of all files, over all texts, per word or (in the statement alone) per
- * person, if it is another file's, and a warning if no ledger counts all of them, or if a row of a split has more samples
- * than the ledger counts. The checks:
+ * (nvdp_export_config_create()). Statement and guarantee are those of the file with the weakest guarantee. Before
+ * them stands that the samples of a text in several files add up. The checks:
  *
  * - it has the datasets, attributes and shapes of its format, and no other bytes;
  * - values lie on its grid and, under a sequence clip, have the spread of the noise;
@@ -228,10 +230,9 @@ struct nvdp_verification {
 nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *public_key,
                         struct nvdp_verification *out);
 
-/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples, and
- * with sums that are not below those that the file states.
- * No text may have exceeded the budget over all releases so far. If these are more than the file states, the guarantee
- * begins with their epsilon. O(records of the ledger), which is read
+/** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
+ * No text may have exceeded the budget over all releases so far. Sets the sums of the ledger, which no file states. If a
+ * text has more samples than a row of the file, the guarantee begins with their epsilon. O(records of the ledger), which is read
  * completely.
  * @param ctx    context
  * @param path   the file, or a folder as in nvdp_verify()

@@ -63,7 +63,8 @@ const struct cli_command cli_command_gate = {
         "cover "
         "all samples of a text that the run's ledger counts. --limit needs min_texts in the "
         "policy. Two policies come with the program: certified, which expects persons (nvdp export "
-        "--person), and attacks. Of a shared file alone only its own statements can be checked. "
+        "--person), and attacks. Of a shared file alone only its own statements can be checked, "
+        "which are about one row. "
         "Exit status 1: a check fails; 3: the "
         "policy is wrong.",
     .examples = "Examples:\n"

@@ -457,7 +457,7 @@ static nvdp_status check_counted(const struct gate *gate, const char *path) {
     struct nvdp_verification found = {.struct_size = sizeof found, .holds = true};
     char fault[NVDP__REASON] = "";
     if (file_of(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
-    if (isnan(gate->file.spent_epsilon)) return uncounted(gate);
+    if (!gate->file.counted) return uncounted(gate);
     NVDP_RETURN_IF_FAILED(
         nvdp_verify_ledger(gate->ctx, file_of(gate), path, gate->options.ledger_key, &found));
     find_fault(&found, fault);
@@ -491,29 +491,26 @@ cleanup:
 
 /* --- a shared file --- */
 
-/* Returns what the file states of all samples of a text, or NULL with an error: of those in the file, or of more if the policy
- * wants more.  Other files of the sender's ledger count too: they can only raise epsilon. */
+/* Returns what the file states of one row: of its samples, or of more if the policy wants more.  A text can have samples in
+ * other rows and files, which only the ledger of the sender counts. */
 static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_verification *found,
                                     json_t **out) {
     const double delta = gate->policy.delta,
                  times = fmax(1, (double)gate->policy.releases /
                                      (double)nvdp__max(found->samples, (size_t)1));
     const double mu = found->mu * sqrt(times), word = found->word_mu * sqrt(times);
-    double epsilon = found->epsilon, at = found->delta;
-    if (isnan(found->spent_epsilon)) return uncounted(gate);
-    const bool more = found->spent_epsilon > epsilon * (1 + 1e-9); /* of other releases */
-    if (found->certified && (more || isnan(mu))) NVDP_RETURN_IF_FAILED(check_delta(gate, at));
+    double epsilon = found->epsilon;
+    if (!found->counted) return uncounted(gate);
+    if (found->certified && isnan(mu)) NVDP_RETURN_IF_FAILED(check_delta(gate, found->delta));
     if (found->certified && isnan(mu) && times > 1)
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                           "the policy expects %d samples of a text, and the file states what is "
                           "proven for %zu: name the run, and the file with {shared}",
                           gate->policy.releases, found->samples);
-    if (found->certified && !isnan(mu) && (delta != at || times > 1))
+    if (found->certified && !isnan(mu) && (delta != found->delta || times > 1))
         epsilon = nvdp_gdp_epsilon(mu, delta);
-    if (more) at = delta; /* not below that of the ledger */
-    return make_stated(gate, more ? fmax(epsilon, found->spent_epsilon) : epsilon, at,
-                       more ? NAN : mu, isfinite(word) ? nvdp_gdp_epsilon(word, delta) : INFINITY,
-                       out);
+    return make_stated(gate, epsilon, found->delta, mu,
+                       isfinite(word) ? nvdp_gdp_epsilon(word, delta) : INFINITY, out);
 }
 
 static nvdp_status measure_file(const struct gate *gate, const char *source, char *fault,
@@ -525,27 +522,12 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
     if (gate->unread[0] != '\0') return nvdp__fail(gate->ctx, NVDP_ERR_INPUT, "%s", gate->unread);
     nvdp__snprintf(fault, NVDP__REASON, "%s", gate->fault);
     if (strcmp(source, "certificate") == 0) return file_certificate(gate, file, out);
+    if (strcmp(source, "ledger") == 0)
+        return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                          "a shared file states no counts of its texts: name the run, whose "
+                          "ledger has them, and the file with {shared}");
     NVDP_RETURN_IF_FAILED(check_delta(gate, NVDP__LEDGER_DELTA));
-    if (strcmp(source, "ledger") != 0)
-        return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, file), out);
-    if (isnan(file->spent_epsilon)) return uncounted(gate);
-    struct nvdp_ledger_summary stated = {.struct_size = sizeof stated,
-                                         .epsilon = file->spent_epsilon,
-                                         .delta = NVDP__LEDGER_DELTA,
-                                         .samples = file->spent_samples,
-                                         .person = file->person,
-                                         .word_epsilon =
-                                             fmin(file->word_epsilon, file->spent_epsilon),
-                                         .receiver_epsilon = NAN,
-                                         .receiver_person_epsilon = NAN};
-    guess_persons(gate, &stated.person);
-    NVDP_RETURN_IF_FAILED(made(gate, nvdp__result_json(&nvdp__result_ledger, NULL, &stated), out));
-    static const char *const unknown[] = {
-        "releases",      "texts",    "budget_epsilon", "person_budget",
-        "unnamed_texts", "returned", "proven_epsilon", "proven_person_epsilon"};
-    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
-        json_object_del(*out, unknown[i]); /* the file does not state them */
-    return NVDP_OK;
+    return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, file), out);
 }
 
 /* --- an attack --- */
@@ -892,8 +874,7 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     NVDP_TRY(check_limit(&gate));
     NVDP_TRY(verify_file(&gate));
     NVDP_TRY(read_ledger(&gate));
-    gate.releases = nvdp__max((size_t)gate.policy.releases,
-                              (size_t)nvdp__max(gate.ledger.samples, gate.file.spent_samples));
+    gate.releases = nvdp__max((size_t)gate.policy.releases, (size_t)gate.ledger.samples);
     gate.releases = nvdp__max(gate.releases, gate.file.samples); /* no ledger may count these */
     result.delta = gate.policy.delta;
     result.releases = gate.releases;

@@ -156,6 +156,7 @@ struct rule {
     const char *like;               /* a pattern, or NULL */
     bool (*fits)(const char *text); /* a function, or NULL */
     double min, max;                /* of a number */
+    bool old; /* of older files, computed from the texts without noise; readers ignore it */
 };
 
 static const struct rule *find_rule(const char *name) {
@@ -177,6 +178,19 @@ static const struct rule *find_rule(const char *name) {
         {"log_pi_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
         {"public_key", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{64}")}, /* set in sign.c */
         {"signature", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{128}")},
+#define OLD(name, type, high)                                                                      \
+    { name, NVDP__ATTRIBUTE_##type, .min = 0, .max = (high), .old = true }
+        {"named_share", NVDP__ATTRIBUTE_TEXT, LIKE("above 50 %"), .old = true},
+        OLD("ledger_samples", WHOLE, MAX_COUNT),
+        OLD("ledger_epsilon", REAL, INFINITY),
+        OLD("ledger_delta", REAL, 1),
+        OLD("ledger_word_mu", REAL, INFINITY),
+        OLD("ledger_persons", WHOLE, MAX_COUNT),
+        OLD("ledger_person_texts", WHOLE, MAX_COUNT),
+        OLD("ledger_person_samples", WHOLE, MAX_COUNT),
+        OLD("ledger_person_epsilon", REAL, INFINITY),
+        OLD("ledger_person_mu", REAL, INFINITY),
+#undef OLD
         /* name of model_id in older files */
         {"model_fingerprint", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{16,64}")},
     };
@@ -189,6 +203,11 @@ static const struct rule *find_rule(const char *name) {
 enum nvdp__attribute_type nvdp__attribute_find(const char *name) {
     const struct rule *rule = find_rule(name);
     return rule != NULL ? rule->type : NVDP__ATTRIBUTE_NONE;
+}
+
+bool nvdp__attribute_is_old(const char *name) {
+    const struct rule *rule = find_rule(name);
+    return rule != NULL && rule->old;
 }
 
 bool nvdp__attribute_fits(const struct nvdp__attribute *attribute) {

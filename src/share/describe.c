@@ -516,28 +516,11 @@ static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path
                              path);
 }
 
-/* Takes what a file states of its ledger: of several files the largest sums. A file without one leaves it unknown. */
-static void take_sums(json_t *to, const struct nvdp__attributes *from, bool first) {
-    static const char *const names[] = {"ledger_samples",        "ledger_epsilon",
-                                        "ledger_delta",          "ledger_word_mu",
-                                        "ledger_person_texts",   "ledger_person_samples",
-                                        "ledger_person_epsilon", "ledger_person_mu"};
-    const char *ledger = nvdp__attributes_text(from, "ledger"),
-               *named = nvdp__attributes_text(from, "named_share");
-    const json_t *before = json_object_get(to, "ledger");
-    if (before == NULL || strcmp(ledger, "none") == 0 ||
-        strcmp(json_string_value(before), "first") == 0)
+/* Takes whether a ledger counts a file: of several files, whether it counts all. */
+static void take_ledger(json_t *to, const struct nvdp__attributes *from, bool first) {
+    const char *ledger = nvdp__attributes_text(from, "ledger");
+    if (first || strcmp(ledger, "none") == 0 || *ledger == '\0')
         nvdp__describe_attribute(to, "ledger", ledger, false);
-    if (*named != '\0') nvdp__describe_attribute(to, "named_share", named, false);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *text = nvdp__attributes_text(from, names[i]);
-        before = json_object_get(to, names[i]);
-        const double largest = json_is_string(before) ? INFINITY : json_number_value(before);
-        if (*text == '\0')
-            json_object_del(to, names[i]);
-        else if (first || (before != NULL && nvdp__strtod(text, NULL) > largest))
-            nvdp__describe_attribute(to, names[i], text, true);
-    }
 }
 
 /* Describes the files of a release together: what they share, and the sum of their texts. */
@@ -562,7 +545,7 @@ static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, j
                 nvdp__describe_attribute(attributes, a->name, a->text,
                                          a->type != NVDP__ATTRIBUTE_TEXT);
         }
-        take_sums(attributes, &release.attributes, i == 0);
+        take_ledger(attributes, &release.attributes, i == 0);
         nvdp__release_close(&release);
     }
     json_object_del(attributes, "nvdp_format");
@@ -594,8 +577,6 @@ static bool is_bound(const char *key) {
     static const char *const ends[] = {"epsilon", "bound"};
     static const char *const names[] = {"certificate_mu",
                                         "clip_sequence",
-                                        "ledger_person_mu",
-                                        "ledger_word_mu",
                                         "certificate_word_mu",
                                         "clip_word",
                                         "information_bits",
@@ -765,11 +746,6 @@ static const char *const first_facts[] = {"guarantee",
                                           "attributes.certificate_word_epsilon",
                                           "attributes.training_texts",
                                           "attributes.ledger",
-                                          "attributes.ledger_samples",
-                                          "attributes.ledger_epsilon",
-                                          "attributes.ledger_word_mu",
-                                          "attributes.ledger_person_texts",
-                                          "attributes.ledger_person_epsilon",
                                           "attributes.statement"};
 
 static const json_t *value_at(const json_t *object, const char *path) {

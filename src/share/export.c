@@ -62,7 +62,8 @@ struct export {
     nvdp__text_hash *person,
         *look; /* [N] the same of the persons, and how names look; NULL: none */
     nvdp__text_hash receiver;
-    char *made_run; /* path of the run that this export makes or reuses; NULL: none */
+    struct nvdp__spent spent; /* the ledger's count of these texts, with this file; 0: no ledger */
+    char *made_run;           /* path of the run that this export makes or reuses; NULL: none */
     struct nvdp__query_map query;
     struct nvdp__public_texts public; /* compared with the texts to share */
     struct nvdp__noise noise;
@@ -539,7 +540,6 @@ static nvdp_status measure(struct export *export) {
     NVDP_TRY(nvdp_linkage_measure(export->ctx, posteriors, config.bdp.releases, 0, options->seed,
                                   facts->privacy.linkage));
     facts->measured = true;
-    facts->named = nvdp__names_most(facts->privacy.linkage);
     facts->bound_order = options->order; /* the order of the measurements */
 cleanup:
     nvdp_posteriors_free(posteriors);
@@ -698,7 +698,7 @@ static nvdp_status check_spelling(const struct export *export, const struct nvdp
 /* Says what a person's rows cost, and what the ledger cannot know: samples of other ledgers, other names of a person,
  * and missing names. */
 static void note_limits(const struct export *export, const struct nvdp__ledger *ledger) {
-    const struct nvdp__spent *spent = &export->facts.spent;
+    const struct nvdp__spent *spent = &export->spent;
     char bound[NVDP__BOUND_TEXT];
     if (spent->persons > 0 && spent->person_samples > export->options->samples)
         nvdp__log(export->ctx, NVDP_LOG_NOTICE,
@@ -749,11 +749,11 @@ static nvdp_status ask_ledger(struct export *export) {
     nvdp_status status = NVDP_OK;
     struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = record_of(export);
-    const struct nvdp__spent *spent = &export->facts.spent;
+    const struct nvdp__spent *spent = &export->spent;
     NVDP_TRY(open_ledger(export, &ledger));
     if (ledger == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
-                                promised_samples(export), &export->facts.spent));
+                                promised_samples(export), &export->spent));
     NVDP_TRY(check_spelling(export, ledger));
     note_limits(export, ledger);
     if (spent->seen_before > 0)
@@ -766,11 +766,25 @@ cleanup:
     return status;
 }
 
-/* Warns of an export without a useful guarantee, before anything is written. */
+/* Warns of an export without a useful guarantee, before anything is written: of the file, or of all samples of a text that
+ * the ledger counts.  The file does not state the latter. */
 static nvdp_status warn(struct export *export) {
+    const struct nvdp__release_facts *facts = &export->facts;
+    const struct nvdp__spent *spent = &export->spent;
+    char text[NVDP__SPENT_TEXT];
     NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(export->ctx, &export->facts));
-    if (!export->facts.useful && !export->facts.word_useful)
-        nvdp__log(export->ctx, NVDP_LOG_WARNING, "%s", export->facts.guarantee);
+    if (!facts->useful && !facts->word_useful) {
+        nvdp__log(export->ctx, NVDP_LOG_WARNING, "%s", facts->guarantee);
+        return NVDP_OK;
+    }
+    if (spent->samples <= facts->samples || nvdp__spent_is_useful(spent, !facts->useful))
+        return NVDP_OK;
+    nvdp__log(export->ctx, NVDP_LOG_WARNING,
+              "no useful guarantee for all %" PRIu64 " samples of a text together: %s",
+              spent->samples,
+              isfinite(spent->epsilon)
+                  ? nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), text)
+                  : "nothing is proven");
     return NVDP_OK;
 }
 
@@ -805,7 +819,7 @@ static nvdp_status begin_file(struct export *export) {
     NVDP_TRY(open_ledger(export, &ledger));
     if (ledger != NULL)
         NVDP_TRY(nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash,
-                                    promise, &export->facts.spent));
+                                    promise, &export->spent));
     NVDP_TRY(nvdp__release_guarantee(export->ctx, &export->facts));
     NVDP_TRY(nvdp__release_attributes(&export->release.attributes, &export->facts));
     if (export->options->sign != NULL)
@@ -818,7 +832,7 @@ static nvdp_status begin_file(struct export *export) {
         nvdp__check_room(export->ctx, export->options->out, nvdp__release_bytes(&export->release)));
     if (ledger == NULL) goto cleanup;
     NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)export->hash, promise,
-                              &export->facts.spent));
+                              &export->spent));
     nvdp__ledger_added(ledger, export->code);
     export->counted = true;
 cleanup:
@@ -1083,21 +1097,21 @@ static void give_result(const struct export *export, struct nvdp_privacy_report 
         .dim = export->release.shape.dim,
         .bytes = stat(export->options->out, &info) == 0 ? (uint64_t)info.st_size : 0,
         .privacy = privacy,
-        .spent_samples = export->facts.spent.samples,
-        .spent_epsilon = export->facts.counted ? export->facts.spent.epsilon : NAN,
+        .spent_samples = export->spent.samples,
+        .spent_epsilon = export->facts.counted ? export->spent.epsilon : NAN,
         .spent_delta = export->facts.counted ? NVDP__LEDGER_DELTA : NAN,
         .spent_word_epsilon =
-            export->facts.counted ? nvdp__spent_word_epsilon(&export->facts.spent) : NAN,
-        .spent_proven_epsilon = export->facts.spent.proven,
+            export->facts.counted ? nvdp__spent_word_epsilon(&export->spent) : NAN,
+        .spent_proven_epsilon = export->spent.proven,
         .replaced = export->replaced,
-        .receivers = (size_t) export->facts.spent.receivers,
+        .receivers = (size_t) export->spent.receivers,
         .receiver_epsilon = NAN,
         .receiver_person_epsilon = NAN,
     };
-    nvdp__spent_persons(&export->facts.spent, &result.person);
-    if (result.receivers > 0) result.receiver_epsilon = export->facts.spent.receiver_epsilon;
+    nvdp__spent_persons(&export->spent, &result.person);
+    if (result.receivers > 0) result.receiver_epsilon = export->spent.receiver_epsilon;
     if (result.receivers > 0 && result.person.persons > 0)
-        result.receiver_person_epsilon = export->facts.spent.receiver_person_epsilon;
+        result.receiver_person_epsilon = export->spent.receiver_person_epsilon;
     nvdp__statement(&export->facts, sizeof result.statement, result.statement);
     result.useful = export->facts.useful;
     nvdp__snprintf(result.guarantee, sizeof result.guarantee, "%s", export->facts.guarantee);

@@ -62,6 +62,7 @@ struct nvdp__spent {
     uint64_t samples;
     double
         epsilon; /* at NVDP__LEDGER_DELTA, the smallest that is proven; infinite if one release has no guarantee */
+    double mu;      /* infinite if one release is not Gaussian */
     double word_mu; /* for one word in place of another; infinite if one release proves nothing */
     uint64_t seen_before;           /* texts that occur in earlier records */
     char files[NVDP__LEDGER_FILES]; /* files of these records, the last first */

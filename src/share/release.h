@@ -26,6 +26,8 @@ enum nvdp__attribute_type {
 enum nvdp__attribute_type nvdp__attribute_find(const char *name);
 /* The flags of json_dumps() for the attribute label_names. */
 enum { NVDP__LABEL_NAMES_FORM = JSON_COMPACT | JSON_ENSURE_ASCII };
+/* Returns whether older versions wrote the attribute, which was computed from the texts without noise. */
+bool nvdp__attribute_is_old(const char *name);
 
 struct nvdp__attribute {
     char *name, *text; /* text: the value as text, for every type */

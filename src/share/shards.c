@@ -66,12 +66,11 @@ static nvdp_status list(struct nvdp_context *ctx, const char *folder, DIR *opene
  * bound, which is proven. */
 bool nvdp__shard_attribute(const char *name) {
     static const char *const names[] = {
-        "texts",           "ledger",           "ledger_samples", "created",        "ledger_epsilon",
-        "named_share",     "signature",        "statement",      "training_texts", "nvdp_version",
-        "statement_words", "weights_distance", "ledger_word_mu", "ledger_delta",   "public_texts"};
+        "texts",          "ledger",       "created",         "signature",        "statement",
+        "training_texts", "nvdp_version", "statement_words", "weights_distance", "public_texts"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) return true;
-    return strncmp(name, "ledger_person", 13) == 0 || strncmp(name, "bdp_", 4) == 0 ||
+    return nvdp__attribute_is_old(name) || strncmp(name, "bdp_", 4) == 0 ||
            (strncmp(name, "divergence_", 11) == 0 && strncmp(name, "divergence_bound", 16) != 0);
 }
 

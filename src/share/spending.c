@@ -233,6 +233,7 @@ void nvdp__account_close(struct nvdp__account *account) {
         if (i > 0 && by_spending(sum - 1, sum) == 0) continue;
         if (sum->spending.samples > worst->samples) worst->samples = sum->spending.samples;
         worst->epsilon = fmax(worst->epsilon, epsilon_of(&sum->spending, account->delta));
+        worst->mu = fmax(worst->mu, sqrt(sum->spending.mu_square));
         worst->filtered =
             fmax(worst->filtered, filtered_of(&sum->spending, &account->filter, account->delta));
         worst->word_mu = fmax(worst->word_mu, sqrt(sum->spending.word_square));

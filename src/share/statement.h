@@ -15,8 +15,16 @@ enum nvdp__training {
 };
 extern const char *const nvdp__training_names[]; /* "maybe", "some", "all" */
 
+/* The epsilon that is proven of several rows of a file together, which have one text, or texts of one person. */
+struct nvdp__repeat {
+    size_t rows;
+    double epsilon, word_epsilon; /* at NVDP__LEDGER_DELTA; infinite: nothing is proven */
+};
+enum { NVDP__REPEATS = 2 };
+
 struct nvdp__query_map; /* share/query.h */
-/* Everything that a statement may say.  All of it is public. */
+/* Everything that a statement may say.  All of it is public: it follows from the model, the options, and the number,
+ * order, lengths, splits and labels of the texts.  Only `privacy` is measured on the texts; a file has it on request. */
 struct nvdp__release_facts {
     const struct nvdp__model_info *info;
     struct nvdp__form form;    /* the form of the samples */
@@ -31,14 +39,9 @@ struct nvdp__release_facts {
     /* The private training of the run, as its owner states it: one training example zeroed out; NaN: not private, or with noise
      * from a seed. */
     double training_epsilon, training_delta;
-    char model_id[33]; /* random: independent of the model */
-    bool counted;      /* a ledger counts these texts */
-    struct nvdp__spent
-        spent; /* the ledger's count of these texts, including this file; 0: no ledger */
+    char model_id[33];      /* random: independent of the model */
+    bool counted;           /* a ledger counts these texts; its counts are no facts of a file */
     bool measured, publish; /* measurements exist; they go into the file */
-    bool
-        named; /* an attacker with the model and the texts names the text of more than half of the samples
-                * (nvdp__names_most) */
     struct nvdp_privacy_report privacy; /* of one release, except `bdp`, which is of all releases */
     double delta;                       /* for the Bayesian accounting */
     double bound_order;                 /* order of the bound that a sequence clip gives */
@@ -46,12 +49,12 @@ struct nvdp__release_facts {
     const struct nvdp__query_map *query; /* for searchers; NULL: the method has none */
     struct nvdp_limits limits;           /* of the mechanism */
     bool certified; /* `certificate` proves something about the noise of the file */
-    struct nvdp_certificate certificate; /* at delta 1e-5, for all samples of a text */
-    char guesses[640];                   /* its guess bound in plain English; "": it has none */
-    bool useful;                 /* set by nvdp__release_guarantee(), like the next members */
-    struct nvdp_word_claim word; /* per word, for the samples of one row and of earlier files */
-    char word_guesses[1280];     /* its guess bound in plain English; "": it has none */
-    bool word_useful;            /* a useful guarantee per word */
+    struct nvdp_certificate certificate;       /* at delta 1e-5, for all samples of a text */
+    struct nvdp__repeat repeat[NVDP__REPEATS]; /* set with the certificate */
+    char guesses[640];       /* the certificate's guess bound in plain English; "": it has none */
+    bool useful;             /* set by nvdp__release_guarantee(), like the next members */
+    bool word_useful;        /* a useful guarantee per word */
+    char word_guesses[1280]; /* the guess bound per word in plain English; "": it has none */
     char guarantee[NVDP_GUARANTEE_SIZE];
 };
 
@@ -63,18 +66,14 @@ double nvdp__public_bound(double value);
 /* Fills the certificate from `limits`.  There is none if the noise is inexact or from a seed.  There is none either
  * if the sampler of the weights adds more than a thousandth of delta. */
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
-/* Returns true if more than half of the samples are named.  Returns false for fewer than 100 texts, where chance
- * names many. */
-bool nvdp__names_most(const struct nvdp_linkage *linkage);
-/* Decides whether the file has a useful guarantee.  The certificate's epsilon, for all samples of a text that the
- * ledger counts, must be at most NVDP_USEFUL_EPSILON.  At most half of the samples may be named.  Fills `useful` and
+/* Decides whether the file has a useful guarantee, by its certificate alone (nvdp__is_useful).  Fills `useful` and
  * `guarantee`, the first line of the statement: the proven guarantee, or the reason why there is no useful one. */
 nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__release_facts *facts);
-/* Returns true if the ledger counts more samples of a text than a row of this file has: of other files, or of other rows. */
-bool nvdp__counts_more(const struct nvdp__release_facts *facts);
 /* Returns the number of the file's texts that a mechanism of the certificate's delta could expose on
  * average; 0: less than one text, or no certificate. */
 double nvdp__release_exposed(const struct nvdp__release_facts *facts);
+/* Decides by the same rule about all samples of a text that a ledger counts: for any two texts, or for one word. */
+bool nvdp__spent_is_useful(const struct nvdp__spent *spent, bool per_word);
 /* Returns mu of one sample for one word in place of another; 0: nothing is proven per word. */
 double nvdp__word_sample_mu(const struct nvdp__release_facts *facts);
 /* Returns an upper bound, rounded up, on the total variation between the weights of all samples of a text and a

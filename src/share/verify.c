@@ -139,21 +139,6 @@ static void take_parameters(struct nvdp__verify *v, bool single) {
     nvib->clip.alpha_max = nvdp__verify_real(v, "clip_alpha_max", INFINITY);
 }
 
-/* Takes what the ledger counted when the file was written. */
-void nvdp__verify_take_counted(struct nvdp__verify *v) {
-    struct nvdp__spent *spent = &v->facts.spent;
-    spent->seen_before = nvdp__verify_text_is(v, "ledger", "again");
-    v->facts.counted = spent->seen_before > 0 || nvdp__verify_text_is(v, "ledger", "first");
-    spent->samples = (uint64_t)nvdp__verify_whole(v, "ledger_samples", 0);
-    spent->epsilon = nvdp__verify_real(v, "ledger_epsilon", INFINITY);
-    spent->word_mu = nvdp__verify_real(v, "ledger_word_mu", INFINITY);
-    spent->persons = (uint64_t)nvdp__verify_whole(v, "ledger_persons", 0);
-    spent->person_texts = (uint64_t)nvdp__verify_whole(v, "ledger_person_texts", 0);
-    spent->person_samples = (uint64_t)nvdp__verify_whole(v, "ledger_person_samples", 0);
-    spent->person_epsilon = nvdp__verify_real(v, "ledger_person_epsilon", INFINITY);
-    spent->person_mu = nvdp__verify_real(v, "ledger_person_mu", INFINITY);
-}
-
 /* Takes the attributes of the mechanism.  Returns false if they are missing. */
 static bool take_mechanism(struct nvdp__verify *v) {
     static const char *const needed[] = {"clip_mu_radius", "clip_logvar_min", "clip_logvar_max",
@@ -191,12 +176,9 @@ static bool take_mechanism(struct nvdp__verify *v) {
     v->facts.training = training_of(held);
     v->facts.training_epsilon = nvdp__verify_real(v, "training_epsilon", NAN);
     v->facts.training_delta = nvdp__verify_real(v, "training_delta", NAN);
-    v->facts.named = nvdp__verify_has(v, "named_share");
-    nvdp__verify_take_counted(v);
-    nvdp__spent_persons(&v->facts.spent, &v->found.person);
+    v->facts.counted = nvdp__verify_has(v, "ledger") && !nvdp__verify_text_is(v, "ledger", "none");
+    v->found.counted = v->facts.counted;
     v->found.samples = shape->samples;
-    v->found.spent_samples = v->facts.counted ? v->facts.spent.samples : 0;
-    v->found.spent_epsilon = v->facts.counted ? v->facts.spent.epsilon : NAN;
     return true;
 }
 
@@ -222,74 +204,26 @@ static void check_training(struct nvdp__verify *v) {
                            nvdp__bound(delta, v->facts.training_delta));
 }
 
-/* Checks that the ledger's count in the file covers at least the samples of the file.  The ledger stays with its
- * owner. */
+/* Finds whether the file states that a ledger counts it.  The counts stay with the ledger's owner. */
 static void check_count(struct nvdp__verify *v) {
-    static const char what[] = "the sender's ledger counts the file's samples";
-    const struct nvdp__release_facts *facts = &v->facts;
-    const struct nvdp__spent *spent = &facts->spent;
-    char epsilon[NVDP__SPENT_TEXT];
-    const double least = facts->certified ? facts->certificate.epsilon : INFINITY;
-    const struct nvdp_word_claim *word = &facts->certificate.word;
-    const bool words = !facts->certified || !word->holds ||
-                       !nvdp__verify_has(v, "ledger_word_mu") ||
-                       spent->word_mu >= word->mu * (1 - 1e-6);
-    const bool sampled =
-        !facts->certified || !facts->form.weights || isinf(spent->epsilon) ||
-        nvdp__distance_negligible(spent->epsilon, nvdp__release_weights_distance(facts),
-                                  NVDP__LEDGER_DELTA);
-    if (!nvdp__verify_has(v, "ledger"))
-        nvdp__verify_check(v, NVDP_VERDICT_OPEN, what,
-                           "the file does not state whether a ledger counts them");
-    else if (!facts->counted)
-        nvdp__verify_check(v, NVDP_VERDICT_OPEN, what,
-                           "the file states that no ledger counts them");
-    else
-        nvdp__verify_check(
-            v,
-            nvdp__verdict(spent->samples >= facts->samples &&
-                          spent->epsilon >= least * (1 - 1e-6) && words && sampled &&
-                          nvdp__verify_real(v, "ledger_delta", NAN) == NVDP__LEDGER_DELTA),
-            what, "up to %" PRIu64 " sample%s of a text, %zu of them in this file; %s",
-            spent->samples, spent->samples == 1 ? "" : "s", facts->samples,
-            nvdp__spent_text(spent->epsilon, nvdp__spent_word_epsilon(spent), epsilon));
-    nvdp__verify_weigh(v, facts->counted ? spent->epsilon : 0);
+    const bool there = nvdp__verify_has(v, "ledger");
+    nvdp__verify_check(v, NVDP_VERDICT_OPEN, "the sender's ledger counts the file's samples",
+                       v->facts.counted ? "stated; only the owner of the ledger can check it (%s)"
+                       : there          ? "the file states that no ledger counts them"
+                                        : "the file does not state whether a ledger counts them",
+                       nvdp__as_option(v->ctx, "ledger").text);
 }
 
-/* Checks the sums of a person.  Of P persons of N texts, one has N/P texts of this file or more.  All samples of a text
- * count for its person. */
-static void check_persons(struct nvdp__verify *v) {
-    static const char what[] = "the sums of a person cover the file, and their epsilon follows";
-    const struct nvdp__release_facts *facts = &v->facts;
-    const struct nvdp__spent *spent = &facts->spent;
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    if (!nvdp__verify_has(v, "ledger_persons") && !nvdp__verify_has(v, "ledger_person_epsilon") &&
-        !nvdp__verify_has(v, "ledger_person_mu") && !nvdp__verify_has(v, "ledger_person_texts") &&
-        !nvdp__verify_has(v, "ledger_person_samples"))
+/* Names the first attribute of an older version that was computed from the texts without noise. */
+static void check_old(struct nvdp__verify *v) {
+    for (size_t i = 0; i < v->release.attributes.count; i++) {
+        const char *name = v->release.attributes.item[i].name;
+        if (!nvdp__attribute_is_old(name)) continue;
+        nvdp__verify_check(v, NVDP_VERDICT_OPEN,
+                           "the file states nothing that was computed from its texts without noise",
+                           "it states '%s', as older versions did; it is not read", name);
         return;
-    const double rows = ceil((double)facts->texts / fmax((double)spent->persons, 1));
-    const double mu = facts->certified && facts->certificate.theorem == NVDP_THEOREM_SEQUENCE
-                          ? facts->certificate.mu * sqrt(rows)
-                      : facts->certified ? 0
-                                         : INFINITY;
-    const double epsilon = isfinite(spent->person_mu)
-                               ? nvdp_gdp_epsilon(spent->person_mu, NVDP__LEDGER_DELTA)
-                               : spent->person_epsilon;
-    const double least =
-        fmax(facts->certified ? facts->certificate.epsilon : INFINITY, spent->epsilon);
-    const bool holds =
-        facts->counted && spent->persons > 0 && spent->persons <= facts->texts &&
-        spent->person_texts > 0 && spent->person_texts <= spent->person_samples &&
-        (double)spent->person_samples >= rows * (double)facts->samples &&
-        spent->person_samples >= spent->samples && spent->person_mu >= mu * (1 - 1e-6) &&
-        spent->person_epsilon >= least * (1 - 1e-6) && agree(spent->person_epsilon, epsilon);
-    nvdp__verify_check(v, nvdp__verdict(holds), what,
-                       "%" PRIu64 " persons for %zu texts; up to %" PRIu64 " texts and %" PRIu64
-                       " samples of one; epsilon %s, computed %s, at delta %g",
-                       spent->persons, facts->texts, spent->person_texts, spent->person_samples,
-                       nvdp__bound(a, spent->person_epsilon), nvdp__bound(b, epsilon),
-                       NVDP__LEDGER_DELTA);
-    nvdp__verify_weigh(v, spent->person_epsilon);
+    }
 }
 
 static void check_pseudo_counts(struct nvdp__verify *v) {
@@ -511,7 +445,7 @@ static bool statement_fits(struct nvdp__verify *v, const char *text) {
 /* Withdraws what was computed from a file whose statement is in unknown words: its attributes may mean something else. */
 static void refuse_words(struct nvdp__verify *v, const char *what, double words) {
     const bool newer = words > NVDP__STATEMENT_WORDS;
-    v->found.certified = v->found.useful = v->facts.word.holds = v->facts.counted = false;
+    v->found.certified = v->found.useful = v->found.counted = v->facts.certified = false;
     v->found.epsilon = INFINITY;
     v->found.delta = v->found.mu = NAN;
     nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee,
@@ -602,7 +536,7 @@ static nvdp_status check_all(struct nvdp__verify *v) {
         check_bound(v);
         NVDP_RETURN_IF_FAILED(check_certificate(v));
         check_count(v);
-        check_persons(v);
+        check_old(v);
         check_training(v);
         NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(v->ctx, &v->facts));
         v->found.useful = v->facts.useful;
@@ -635,12 +569,11 @@ nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
     if (v->held != NULL) NVDP_TRY(check_all(v));
     NVDP_TRY(check_signature(v, wanted));
     NVDP_TRY(v->status);
-    if (v->facts.word.holds) {
-        v->found.word_mu = v->facts.word.mu;
+    if (v->facts.certified && v->facts.certificate.word.holds) {
+        v->found.word_mu = v->facts.certificate.word.mu;
         v->found.word_epsilon = nvdp_gdp_epsilon(v->found.word_mu, NVDP__LEDGER_DELTA);
     }
     v->texts = v->held != NULL ? v->held->shape.texts : 0;
-    v->epsilon = nvdp__counts_more(&v->facts) ? v->facts.spent.epsilon : v->found.epsilon;
 cleanup:
     free(v->rows.key);
     v->rows.key = NULL;

@@ -37,7 +37,7 @@ struct nvdp__verify {
     struct nvdp_verification found;
     /* of each check the epsilon that it shows, else 0: of several files the largest counts */
     double number[NVDP_CHECKS];
-    double epsilon; /* of all samples of a text that the file counts */
+    struct nvdp__spent spent; /* by the owner's ledger (verify_ledger.c) */
     size_t texts;
     struct nvdp__verify_place *place; /* [places] rows of splits, sorted; free() it */
     size_t places;
@@ -75,8 +75,6 @@ double nvdp__verify_real(struct nvdp__verify *v, const char *name, double fallba
 int64_t nvdp__verify_whole(struct nvdp__verify *v, const char *name, int64_t fallback);
 bool nvdp__verify_text(struct nvdp__verify *v, const char *name, size_t size, char *out);
 bool nvdp__verify_text_is(struct nvdp__verify *v, const char *name, const char *word);
-/* Takes the sums of a ledger that the file states. */
-void nvdp__verify_take_counted(struct nvdp__verify *v);
 
 extern const char nvdp__statement_agrees[]; /* name of a check */
 /* Runs all checks of one file. */

@@ -42,50 +42,23 @@ static bool statements_agree(const struct nvdp_verification *all) {
     return k < all->checks && all->check[k].verdict == NVDP_VERDICT_YES;
 }
 
-/* Takes the statement and the guarantee of the file with the weakest guarantee over all texts. If another file proves
- * less per word, or has a larger epsilon but its texts are not named, both say so first: they must hold for every file.
- * So does a text with samples in several files, which only a ledger knows of. The statement also begins with a larger
- * epsilon per person of another file. */
-static void take_weakest(struct nvdp__verify *all, const char *name, size_t files, bool counted,
+/* Takes the statement and the guarantee of the file with the weakest guarantee.  The files agree in their mechanism, so only
+ * wrong files differ.  A text with samples in several files is mentioned first, because its number of samples is not stated. */
+static void take_weakest(struct nvdp__verify *all, const char *name, size_t files,
                          const struct nvdp__verify *weakest) {
     struct nvdp_verification *to = &all->found;
     const struct nvdp_verification *of = &weakest->found;
-    char name_of[NAME], first[448] = "", bound[NVDP__BOUND_TEXT];
-    struct nvdp__writer writer = {first, sizeof first, 0};
-    const bool words = to->word_mu > of->word_mu, larger = all->epsilon > weakest->epsilon,
-               persons = of->person.persons > 0 &&
-                         (to->person.persons == 0 || to->person.epsilon > of->person.epsilon);
+    char name_of[NAME];
+    const char *first =
+        files > 1 ? "The samples of a text that is in several of these files add up. " : "";
     nvdp__show_into(name_of, sizeof name_of, name);
-    if (files > 1 && !counted)
-        nvdp__append(&writer,
-                     "No ledger counts all of these files%s: the samples of a text that is in "
-                     "several of them add up. ",
-                     isnan(to->spent_epsilon) ? "" : ", unless they are of different data");
-    if (words && isinf(to->word_mu))
-        nvdp__append(&writer, "Per word nothing is proven of some of the files. ");
-    else if (words)
-        nvdp__append(&writer, "Per word only epsilon %s at delta %g is proven of all files. ",
-                     nvdp__bound(bound, to->word_epsilon), NVDP__LEDGER_DELTA);
-    if (larger)
-        nvdp__append(&writer, "Over all texts only epsilon %s at delta %g is proven of all files. ",
-                     nvdp__bound(bound, all->epsilon), NVDP__LEDGER_DELTA);
-    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s%s", first,
-                   larger  ? "The file with the weakest guarantee: "
-                   : words ? "The file that proves least over all texts: "
-                           : "",
-                   of->guarantee);
-    if (persons && (to->person.persons == 0 || isinf(to->person.epsilon)))
-        nvdp__append(&writer, "Per person nothing is proven of some of the files. ");
-    else if (persons)
-        nvdp__append(&writer, "Per person only epsilon %s at delta %g is proven of all files. ",
-                     nvdp__bound(bound, to->person.epsilon), NVDP__LEDGER_DELTA);
+    nvdp__snprintf(to->guarantee, sizeof to->guarantee, "%s%s", first, of->guarantee);
     if (statements_agree(to))
-        nvdp__snprintf(
-            to->statement, sizeof to->statement,
-            "%zu files of one release hold %zu texts. %sThe file with the weakest guarantee%s, "
-            "%s, says:\n%.*s",
-            files, all->texts, first, words && !larger ? " over all texts" : "", name_of,
-            (int)(sizeof to->statement - 640), of->statement);
+        nvdp__snprintf(to->statement, sizeof to->statement,
+                       "%zu files of one release hold %zu texts. %sThe file with the weakest "
+                       "guarantee, %s, says:\n%.*s",
+                       files, all->texts, first, name_of, (int)(sizeof to->statement - 320),
+                       of->statement);
     to->useful = of->useful;
     to->certified = of->certified;
     to->epsilon = of->epsilon;
@@ -94,26 +67,19 @@ static void take_weakest(struct nvdp__verify *all, const char *name, size_t file
     to->samples = of->samples;
 }
 
-/* Takes the largest sums that a file states.  One that states none leaves them unknown. */
+/* Takes the larger mu per word, and whether a ledger counts all files. */
 static void take_sums(struct nvdp_verification *to, const struct nvdp_verification *of,
                       bool first) {
-    if (first || isnan(of->spent_epsilon) || of->spent_epsilon > to->spent_epsilon)
-        to->spent_epsilon = !first && isnan(to->spent_epsilon) ? NAN : of->spent_epsilon;
-    to->spent_samples =
-        isnan(to->spent_epsilon) ? 0 : nvdp__max(to->spent_samples, of->spent_samples);
-    if (first || of->person.persons == 0 ||
-        (to->person.persons > 0 && of->person.epsilon > to->person.epsilon))
-        to->person = of->person;
+    to->counted = of->counted && (first || to->counted);
     if (first || of->word_mu > to->word_mu) {
         to->word_mu = of->word_mu;
         to->word_epsilon = of->word_epsilon;
     }
 }
 
-/* Checks the rows of splits of all files.  Returns false if a row has more samples than the ledger counts of a text: then
- * the files are of different data, or more than one ledger counts them. */
-static bool check_rows(struct nvdp__verify *all, size_t samples, size_t places,
-                       struct nvdp__verify_place *place) {
+/* Leaves the check of rows open if a row of a split is in several files: its samples add up, unless the files are of
+ * different data. */
+static void check_rows(struct nvdp__verify *all, size_t places, struct nvdp__verify_place *place) {
     size_t same = 0, most = 0, at = 0;
     if (places > 1) qsort(place, places, sizeof *place, nvdp__by_place);
     for (size_t i = 0; i < places; i++) {
@@ -121,20 +87,15 @@ static bool check_rows(struct nvdp__verify *all, size_t samples, size_t places,
         if (same > most) at = i;
         most = nvdp__max(most, same);
     }
-    if (isnan(all->found.spent_epsilon)) return false;
-    if (most * samples <= all->found.spent_samples) return true;
-    for (size_t k = 0; k < all->found.checks; k++)
+    for (size_t k = 0; k < all->found.checks && most > 1; k++)
         if (strcmp(all->found.check[k].what, nvdp__no_row_twice) == 0 &&
             all->found.check[k].verdict == NVDP_VERDICT_YES) {
             all->found.check[k].verdict = NVDP_VERDICT_OPEN;
             nvdp__snprintf(all->found.check[k].found, sizeof all->found.check[k].found,
-                           "row %" PRId64
-                           " of split %d is in %zu files, and the ledger counts %" PRIu64
-                           " samples of a text at most: the files are of different data, or "
-                           "of several ledgers",
-                           place[at].id, (int)place[at].split, most, all->found.spent_samples);
+                           "row %" PRId64 " of split %d is in %zu files: its samples add up, "
+                           "unless the files are of different data",
+                           place[at].id, (int)place[at].split, most);
         }
-    return false;
 }
 
 nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__shards *shards,
@@ -160,12 +121,12 @@ nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__sha
         all->found.is_signed = all->found.is_signed && found->is_signed;
         all->found.is_known = all->found.is_known && found->is_known;
         all->texts += one.texts;
-        all->epsilon = fmax(all->epsilon, one.epsilon);
         take_sums(&all->found, found, i == 0);
         for (size_t k = 0; k < most; k++)
             if (strcmp(found->training_texts, training[k]) == 0) most = k;
-        if (i > 0 && (found->useful > weakest.found.useful ||
-                      (found->useful == weakest.found.useful && one.epsilon <= weakest.epsilon)))
+        if (i > 0 &&
+            (found->useful > weakest.found.useful ||
+             (found->useful == weakest.found.useful && found->epsilon <= weakest.found.epsilon)))
             continue;
         weakest = one;
         at = i;
@@ -173,8 +134,8 @@ nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__sha
     memcpy(all->found.public_key, one.found.public_key, sizeof one.found.public_key);
     nvdp__snprintf(all->found.training_texts, sizeof all->found.training_texts, "%s",
                    training[most]);
-    const bool counted = check_rows(all, weakest.found.samples, places, place);
-    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, counted, &weakest);
+    check_rows(all, places, place);
+    take_weakest(all, nvdp__shard_name(shards->path[at]), shards->count, &weakest);
 cleanup:
     free(one.place);
     free(place);

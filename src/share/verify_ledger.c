@@ -23,7 +23,7 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
                        worst.samples, samples, nvdp__bound(bound, worst.epsilon), epsilon,
                        NVDP__LEDGER_DELTA, nvdp__spent_claim(worst.proven, claim));
     nvdp__verify_weigh(v, worst.epsilon);
-    v->facts.spent = worst;
+    v->spent = worst;
     if (worst.person_budget > 0) nvdp__snprintf(person, sizeof person, "%g", worst.person_budget);
     if (worst.persons > 0) {
         nvdp__verify_check(
@@ -49,36 +49,40 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
 }
 
 static void check_words(struct nvdp__verify *v) {
-    const struct nvdp__spent *worst = &v->facts.spent;
+    const struct nvdp__spent *worst = &v->spent;
     const double word = nvdp_gdp_epsilon(worst->word_mu, NVDP__LEDGER_DELTA);
     char bound[NVDP__BOUND_TEXT];
-    if (word < worst->epsilon && word <= NVDP_USEFUL_EPSILON)
+    if (word < worst->epsilon && nvdp__spent_is_useful(worst, true))
         nvdp__verify_check(v, NVDP_VERDICT_YES,
                            "the ledger proves privacy per word, all releases together",
                            "epsilon %s at delta %g, for one word in place of another",
                            nvdp__bound(bound, word), NVDP__LEDGER_DELTA);
 }
 
-/* Begins the guarantee with the ledger's sums if they are above those that the file states: it counts later exports. */
+/* Begins the guarantee with the ledger's sums if they are above what the file states of one row: the ledger also counts
+ * other rows and files. */
 static void begin_with_ledger(struct nvdp__verify *v) {
     const double room = 1 + 1e-6;
-    const struct nvdp__spent *now = &v->facts.spent;
+    const struct nvdp__spent *now = &v->spent;
     struct nvdp_verification *to = &v->found;
-    const double word = nvdp__spent_word_epsilon(now),
-                 before = isnan(to->spent_epsilon) ? to->epsilon : to->spent_epsilon;
+    const double word = nvdp__spent_word_epsilon(now);
     char old[NVDP_GUARANTEE_SIZE], epsilon[NVDP__SPENT_TEXT];
-    if (now->epsilon <= before * room && word <= fmin(to->word_epsilon, before) * room) return;
+    to->spent_samples = now->samples;
+    to->spent_epsilon = now->epsilon;
+    nvdp__spent_persons(now, &to->person);
+    if (now->epsilon <= to->epsilon * room && word <= fmin(to->word_epsilon, to->epsilon) * room)
+        return;
     nvdp__snprintf(old, sizeof old, "%s", to->guarantee);
     nvdp__snprintf(to->guarantee, sizeof to->guarantee,
-                   "The ledger now counts up to %" PRIu64 " samples of a text, which together "
-                   "have %s. The file states: %s",
+                   "The ledger counts up to %" PRIu64 " samples of a text, which together "
+                   "have %s. The file states of one row: %s",
                    now->samples, nvdp__spent_text(now->epsilon, word, epsilon), old);
-    to->useful = to->useful && now->epsilon <= NVDP_USEFUL_EPSILON;
+    to->useful = to->useful && nvdp__spent_is_useful(now, false);
 }
 
 /* Adds the checks and takes the sums. */
 static void append_checks(struct nvdp__verify *to, const struct nvdp__verify *from) {
-    to->facts.spent = from->facts.spent;
+    to->spent = from->spent;
     for (size_t i = 0; i < from->found.checks; i++) {
         nvdp__verify_check(to, from->found.check[i].verdict, from->found.check[i].what, "%s",
                            from->found.check[i].found);
@@ -88,15 +92,18 @@ static void append_checks(struct nvdp__verify *to, const struct nvdp__verify *fr
 
 /* Adds the checks and the sums of one release. */
 static void merge_spent(struct nvdp__verify *all, const char *path, const struct nvdp__verify *of) {
-    struct nvdp__spent *to = &all->facts.spent;
-    const struct nvdp__spent *from = &of->facts.spent;
+    struct nvdp__spent *to = &all->spent;
+    const struct nvdp__spent *from = &of->spent;
     nvdp__verify_merge(all, nvdp__shard_name(path), of);
     to->samples = nvdp__max(to->samples, from->samples);
     to->epsilon = fmax(to->epsilon, from->epsilon);
+    to->mu = fmax(to->mu, from->mu);
     to->word_mu = fmax(to->word_mu, from->word_mu);
     to->persons = nvdp__max(to->persons, from->persons);
+    to->person_texts = nvdp__max(to->person_texts, from->person_texts);
     to->person_samples = nvdp__max(to->person_samples, from->person_samples);
     to->person_epsilon = fmax(to->person_epsilon, from->person_epsilon);
+    to->person_mu = fmax(to->person_mu, from->person_mu);
 }
 
 /* Checks the sums of the release, and those of similar ones of the same id if the file's name does not tell them apart. */
@@ -112,39 +119,13 @@ static nvdp_status check_similar(struct nvdp__verify *v, const struct nvdp__ledg
     return NVDP_OK;
 }
 
-/* Writes what the file states and the ledger does not count, or "": another ledger counts it, or records are missing. */
-static void find_uncounted(struct nvdp__verify *v, const struct nvdp__spent *now, size_t size,
-                           char *text) {
-    const double room = 1 + 1e-6;
-    const struct nvdp__spent *stated = &v->facts.spent;
-    char a[NVDP__BOUND_TEXT], b[NVDP__BOUND_TEXT];
-    text[0] = '\0';
-    nvdp__verify_take_counted(v);
-    const bool more =
-                   stated->samples > now->samples || stated->epsilon > now->epsilon * room ||
-                   (nvdp__verify_has(v, "ledger_word_mu") && stated->word_mu > now->word_mu * room),
-               persons =
-                   stated->persons > 0 && (stated->person_samples > now->person_samples ||
-                                           stated->person_epsilon > now->person_epsilon * room);
-    if (nvdp__verify_has(v, "ledger") && !v->facts.counted)
-        nvdp__snprintf(text, size, "the file states that no ledger counts it");
-    else if (v->facts.counted && (more || persons))
-        nvdp__snprintf(text, size,
-                       "it counts %" PRIu64 " samples of a %s, epsilon %s; the file states %" PRIu64
-                       ", epsilon %s: another ledger counts the file, or records are missing",
-                       more ? now->samples : now->person_samples, more ? "text" : "person",
-                       nvdp__bound(a, more ? now->epsilon : now->person_epsilon),
-                       more ? stated->samples : stated->person_samples,
-                       nvdp__bound(b, more ? stated->epsilon : stated->person_epsilon));
-}
-
 /* Checks the release of file i of a folder, or of a single file (i = 0).  Sets texts[i]; the files before set theirs. */
 static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledger *ledger,
                                 const char *path, size_t i, int64_t *texts) {
     static const char what[] = "the ledger lists the file's release";
     nvdp_status status = NVDP_OK;
     struct nvdp__verify sums = {.ctx = v->ctx, .found = nvdp__nothing_found()};
-    char id[NVDP__VERIFY_NAME], uncounted[sizeof v->found.check->found];
+    char id[NVDP__VERIFY_NAME];
     int64_t samples = 0;
     size_t before = 0;
     NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
@@ -159,7 +140,6 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
         goto cleanup;
     }
     NVDP_TRY(check_similar(&sums, ledger, release, path));
-    find_uncounted(v, &sums.facts.spent, sizeof uncounted, uncounted);
     for (size_t k = 0; k < i; k++)
         before += texts[k] == texts[i];
     const size_t alike = nvdp__ledger_alike(ledger, release);
@@ -174,8 +154,8 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
                            "the folder has %zu files of %" PRId64
                            " texts, and the ledger lists %zu",
                            before + 1, texts[i], alike);
-    else if (uncounted[0] != '\0')
-        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "%s", uncounted);
+    else if (nvdp__verify_text_is(v, "ledger", "none"))
+        nvdp__verify_check(v, NVDP_VERDICT_NO, what, "the file states that no ledger counts it");
     else
         nvdp__verify_check(v, NVDP_VERDICT_YES, what,
                            "%" PRIu64 " texts with %" PRIu64 " sample%s each", release->texts,

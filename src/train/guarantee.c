@@ -14,6 +14,7 @@
 #include <nvdp/method.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct nvdp_guarantee NOTHING = {.struct_size = sizeof NOTHING,
                                               .epsilon = INFINITY,
@@ -27,19 +28,31 @@ static const struct nvdp_guarantee NOTHING = {.struct_size = sizeof NOTHING,
                                               .named = NAN,
                                               .training_epsilon = NAN,
                                               .training_delta = NAN,
-                                              .training_mu = INFINITY};
+                                              .training_mu = INFINITY,
+                                              .named_bound = NAN};
+
+/* Copies the caller's struct, which may be an older, shorter version. */
+static struct nvdp_guarantee whole(const struct nvdp_guarantee *from) {
+    struct nvdp_guarantee made = NOTHING;
+    memcpy(&made, from, nvdp__min(from->struct_size, sizeof made));
+    if (!(made.named_bound > 0))
+        made.named_bound = nvdp__named_bound_of(NVDP_THEOREM_NONE, made.clip, (int)made.releases,
+                                                made.numbers, made.epsilon, made.delta);
+    return made;
+}
 
 bool nvdp_guarantee_is_useful(const struct nvdp_guarantee *of) {
-    return of->noise && of->epsilon <= NVDP_USEFUL_EPSILON;
+    const struct nvdp_guarantee copy = whole(of);
+    return copy.noise && nvdp__is_useful(copy.epsilon, copy.named_bound);
 }
 
 /* ---- as text ---- */
 
 static void write_proven(const struct nvdp_guarantee *of, FILE *to) {
     char text[NVDP__PROVEN_TEXT], samples[NVDP__SAMPLES_TEXT];
-    fputs(
-        nvdp__proven_text(of->epsilon, of->delta, nvdp__samples_text(of->releases, samples), text),
-        to);
+    fputs(nvdp__proven_text(of->epsilon, of->delta, of->named_bound,
+                            nvdp__samples_text(of->releases, samples), text),
+          to);
 }
 
 static void write_measured(const struct nvdp_guarantee *of, FILE *to) {
@@ -81,13 +94,6 @@ static void write_training(const struct nvdp_guarantee *of, FILE *to) {
                   nvdp__bound(delta, of->training_delta));
     if (isfinite(of->training_mu)) nvdp__fprintf(to, ", mu %s", nvdp__bound(mu, of->training_mu));
     fputs(", by private training (" NVDP__EXACT_ARITHMETIC("its") ").", to);
-}
-
-/* Copies the caller's struct, which may be an older, shorter version. */
-static struct nvdp_guarantee whole(const struct nvdp_guarantee *from) {
-    struct nvdp_guarantee made = NOTHING;
-    memcpy(&made, from, nvdp__min(from->struct_size, sizeof made));
-    return made;
 }
 
 static void write_line(const void *guarantee, FILE *to) {
@@ -176,6 +182,13 @@ static void take_certificate(const json_t *proven, struct nvdp_guarantee *to) {
     to->clip = number_at(proven, "clip");
     to->numbers = (size_t)json_integer_value(json_object_get(proven, "numbers"));
     to->information = number_at(proven, "information_bits") * M_LN2;
+    const char *theorem = json_string_value(json_object_get(proven, "theorem"));
+    to->named_bound = number_at(proven, "named_bound");
+    if (isnan(to->named_bound))
+        to->named_bound = nvdp__named_bound_of(
+            theorem != NULL && strcmp(theorem, "a") == 0 ? NVDP_THEOREM_SEQUENCE
+                                                         : NVDP_THEOREM_NONE,
+            to->clip, (int)to->releases, to->numbers, to->epsilon, to->delta);
     take_guesses(json_object_get(proven, "guess"), &to->guesses, to->guess);
     take_word(json_object_get(proven, "word"), &to->word);
 }

@@ -464,7 +464,7 @@ Test(certificate, as_text) {
     cr_assert_eq(nvdp_certificate_text(ctx, &made, &text), NVDP_OK);
     support_contains(text,
                      "(a) sequence clip and the same noise for every text: holds, epsilon 15.9");
-    support_contains(text, "any two texts, measured or not");
+    support_contains(text, "Proven: epsilon 15.97 at delta 1e-05, one sample, any two texts.");
     const char *at = strstr(text, "     epsilon        delta\n"); /* the curve, rounded up */
     for (size_t i = 0; i < made.points; i++) {
         double epsilon = NAN, delta = NAN;
@@ -490,8 +490,16 @@ Test(certificate, of_no_use) {
     limits.clip_sequence = 50;
     struct nvdp_certificate made = certify(ctx, &limits, "1");
     cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
-    cr_expect_eq(strncmp(text, "No useful guarantee: the proven epsilon 5426 ", 45), 0, "%s", text);
+    cr_expect_eq(strncmp(text, "No useful guarantee: epsilon 5426 at delta ", 43), 0, "%s", text);
     support_lacks(text, "guess that is right");
+    support_lacks(text, "lets any two texts be told apart");
+    free(text);
+    limits.clip_sequence = 2.668;
+    made = certify(ctx, &limits, "1");
+    cr_expect_float_eq(made.named_bound, nvdp_guess_bound(.01, 2.668, 1, limits.rows * limits.dim),
+                       1e-12);
+    cr_assert_eq(nvdp_certificate_statement(ctx, &made, &text), NVDP_OK);
+    cr_expect_eq(strncmp(text, made.named_bound > .5 ? "No useful" : "Proven:", 7), 0, "%s", text);
     free(text);
     nvdp_context_free(ctx);
 }

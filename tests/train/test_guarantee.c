@@ -61,13 +61,16 @@ TestSuite(guarantee, .init = set_up, .fini = tear_down);
 
 Test(guarantee, certified) {
     expect("{\"method\": \"nvdp\"}",
-           "{\"certified\": {\"epsilon\": 15.99999999999, \"delta\": 1e-5, \"releases\": 1}}", "{}",
+           "{\"certified\": {\"epsilon\": 15.99999999999, \"delta\": 1e-5, \"releases\": 1, "
+           "\"named_bound\": 0.19}}",
+           "{}",
            "Proven: epsilon 16 at delta 1e-05, one sample, any two texts. Not covered: the texts "
            "that the encoder was trained on.");
     expect(
         "{\"method\": \"vib-fixed\"}",
-        "{\"certified\": {\"epsilon\": 8.0001, \"delta\": 1.2345612e-6, \"releases\": 3}, \"dp\": "
-        "{\"pld\": {\"epsilon\": 2.9981}, \"delta\": 1e-5}}",
+        "{\"certified\": {\"epsilon\": 8.0001, \"delta\": 1.2345612e-6, \"releases\": 3, "
+        "\"theorem\": \"a\", \"clip\": 0.4, \"numbers\": 8}, \"dp\": {\"pld\": {\"epsilon\": "
+        "2.9981}, \"delta\": 1e-5}}",
         "{}",
         "Proven: epsilon 8.001 at delta 1.235e-06, 3 samples, any two texts. One training example "
         "(zero-out): epsilon 2.999 at delta 1e-05, by private training (for exact arithmetic, "
@@ -84,8 +87,10 @@ Test(guarantee, none) {
     expect("{\"method\": \"nvdp\"}", "{\"certified\": null}", MEASURED, FULLY_MEASURED);
     expect("{\"method\": \"nvdp\"}",
            "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1}}", "{}",
-           "No useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
-           "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
+           "No useful guarantee: epsilon 12720 at delta 1e-05, one sample, is proven for any two "
+           "texts; somebody who has the model and 100 texts may name the right one more than half "
+           "of the time (at most 100 %). Nothing is measured yet. Not covered: the texts that the "
+           "encoder was trained "
            "on.");
     expect("{\"method\": \"base\", \"token_noise\": \"sequence-laplace\"}", "{}", "{}",
            "No guarantee: this run draws the noise of its texts from its seed, and whoever knows "
@@ -96,12 +101,33 @@ Test(guarantee, none) {
            "{\"epsilon\": 119.991, \"delta\": 1e-6}}}",
            "{}",
            "No useful guarantee per word: the proven epsilon is 120 at delta 1e-06, one sample. No "
-           "useful guarantee over all texts: the proven epsilon is 12720 at delta 1e-05, one "
-           "sample. Nothing is measured yet. Not covered: the texts that the encoder was trained "
+           "useful guarantee: epsilon 12720 at delta 1e-05, one sample, is proven for any two "
+           "texts; somebody who has the model and 100 texts may name the right one more than half "
+           "of the time (at most 100 %). Nothing is measured yet. Not covered: the texts that the "
+           "encoder was trained "
            "on.");
     expect("{\"method\": \"base\"}", "{}", "{}",
            "No guarantee: method base adds no noise to what it makes of a text. Not covered: the "
            "texts that the encoder was trained on.");
+}
+
+/* Records of older versions have no bound on naming: for a Gaussian mechanism it follows from C. */
+Test(guarantee, an_older_certificate) {
+    expect(
+        "{\"method\": \"vib-fixed\"}",
+        "{\"certified\": {\"theorem\": \"a\", \"clip\": 2.3, \"epsilon\": 29.9, \"delta\": 1e-5, "
+        "\"releases\": 1, \"numbers\": 2048}}",
+        "{}",
+        "Proven: epsilon 29.9 at delta 1e-05, one sample, any two texts. Not covered: the texts "
+        "that the encoder was trained on.");
+    expect("{\"method\": \"vib-fixed\"}",
+           "{\"certified\": {\"theorem\": \"a\", \"clip\": 2.668, \"epsilon\": 36.261, \"delta\": "
+           "1e-5, \"releases\": 1, \"numbers\": 2048}}",
+           "{}",
+           "No useful guarantee: epsilon 36.27 at delta 1e-05, one sample, is proven for any two "
+           "texts; somebody who has the model and 100 texts may name the right one more than half "
+           "of the time (at most 63.4 %). Nothing is measured yet. Not covered: the texts that the "
+           "encoder was trained on.");
 }
 
 /* A shared file records only that its encoder was trained privately. */
@@ -111,6 +137,7 @@ Test(guarantee, private_training_at_an_unknown_epsilon) {
                                 .epsilon = 16,
                                 .delta = 1e-5,
                                 .releases = 1,
+                                .named_bound = .25,
                                 .training_epsilon = INFINITY};
     char *text = NULL;
     cr_assert_eq(nvdp_guarantee_line(ctx, &of, &text), NVDP_OK);
@@ -157,6 +184,7 @@ Test(guarantee, guesses) {
                                 .delta = 1e-5,
                                 .releases = 1,
                                 .clip = 2,
+                                .named_bound = .38,
                                 .guesses = 3,
                                 .guess = {{.5, .97725}, {1e-3, .13786}, {1e-6, .00289}}};
     char *text = NULL;
@@ -168,6 +196,12 @@ Test(guarantee, guesses) {
         "0.29 % of the time with the sample, on average over texts and noise (C = 2). Single "
         "guesses can be nearly certain. Further samples of this text or of related texts add up.");
     free(text);
+    of.named_bound = .501; /* one rule for epsilon and the bound on naming */
+    cr_expect_not(nvdp_guarantee_is_useful(&of));
+    of.named_bound = NAN; /* unknown: 24.4 at 1e-5 alone does not exclude naming */
+    cr_expect_not(nvdp_guarantee_is_useful(&of));
+    of.named_bound = .38;
+    cr_expect(nvdp_guarantee_is_useful(&of));
     of.epsilon = 101;
     cr_assert_eq(nvdp_guarantee_guesses(ctx, &of, &text), NVDP_OK);
     cr_expect_str_eq(text, "");
