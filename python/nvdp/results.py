@@ -269,8 +269,9 @@ class ExportResult(Result):
     """Number of texts for which the model gave numbers that are not finite; 0 replaced these numbers. For the owner only: it is computed
     without noise."""
     useful: bool
-    """The file has a useful guarantee: a certificate with an epsilon of at most NVDP_USEFUL_EPSILON for all samples of a text. False if an
-    attacker with the model and the texts names more than half of the samples of 100 or more texts."""
+    """The file has a useful guarantee: the certificate of the samples of one row has an epsilon of at most NVDP_USEFUL_EPSILON and a
+    `named_bound` of at most NVDP_USEFUL_NAMED. No measurement counts. The samples of a text that the ledger counts in other rows and
+    files add up: see spent_epsilon."""
     guarantee: str
     """First line of the statement: the guarantee, or why there is no useful one."""
     training_texts: str
@@ -375,6 +376,8 @@ class Guarantee(Result):
     """Number of texts of the split; 0: unknown."""
     word: WordClaim
     """The claim per word."""
+    named_bound: float
+    """nvdp_certificate.named_bound; NaN or 0: unknown, then a bound that follows from `epsilon` takes its place."""
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -835,8 +838,7 @@ class Verification(Result):
     mu: float
     """Its mu for the same samples; NaN: not a Gaussian mechanism."""
     word_epsilon: float
-    """For any word in place of any other, at 1e-5: all samples of a text that the sender's ledger counts, in nats; +inf: nothing is proven
-    per word."""
+    """For any word in place of any other, at 1e-5: all samples of one row of the file, in nats; +inf: nothing is proven per word."""
     word_mu: float
     """Its mu; +inf: nothing is proven per word."""
     checks: int
@@ -852,13 +854,15 @@ class Verification(Result):
     training_texts: str
     """Texts that the encoder was trained on: "all", "some", "maybe"; "": the file does not state it."""
     person: Persons
-    """As the file states it, by its sender's ledger."""
+    """By the owner's ledger; only nvdp_verify_ledger() sets it."""
     spent_samples: int
-    """As in nvdp_export_result, as the file states it; 0: no ledger."""
+    """As in nvdp_export_result; only nvdp_verify_ledger() sets it, else 0."""
     spent_epsilon: float
-    """As in nvdp_export_result; NaN: no ledger."""
+    """As in nvdp_export_result; only nvdp_verify_ledger() sets it, else NaN."""
     samples: int
     """Samples per text in the file."""
+    counted: bool
+    """The file states that its sender's ledger counts it."""
 
 
 KINDS["struct nvdp_account"] = Account
