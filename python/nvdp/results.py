@@ -813,7 +813,7 @@ class Check(Result):
     what: str
     """Required property: "weights of a sample sum to 1"."""
     found: str
-    """Property of this file; printable ASCII."""
+    """Property of this file, on one line; control characters are escaped."""
 
 
 @dataclass(init=False, eq=False, repr=False)
@@ -846,7 +846,8 @@ class Verification(Result):
     check: list[Check]
     """The checks, in the order in which they were made."""
     statement: str
-    """The file's statement; printable ASCII, at most ten lines."""
+    """The file's statement: printable ASCII, at most ten lines. "" unless it has the wording of this version and every byte follows from
+    the attributes; of a folder, unless this holds for each file."""
     useful: bool
     """As in nvdp_export_result."""
     guarantee: str

@@ -178,8 +178,7 @@ static const struct rule *find_rule(const char *name) {
         {"log_pi_step", NVDP__ATTRIBUTE_CREATED, .min = 0x1p-30, .max = 0x1p30},
         {"public_key", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{64}")}, /* set in sign.c */
         {"signature", NVDP__ATTRIBUTE_TEXT, LIKE("[0-9a-f]{128}")},
-#define OLD(name, type, high)                                                                      \
-    { name, NVDP__ATTRIBUTE_##type, .min = 0, .max = (high), .old = true }
+#define OLD(name, type, high) {name, NVDP__ATTRIBUTE_##type, .min = 0, .max = (high), .old = true}
         {"named_share", NVDP__ATTRIBUTE_TEXT, LIKE("above 50 %"), .old = true},
         OLD("ledger_samples", WHOLE, MAX_COUNT),
         OLD("ledger_epsilon", REAL, INFINITY),

@@ -733,7 +733,8 @@ Test(ledger, exports_are_counted_and_verified) {
             "expected the ledger of the key");
     for (int empty = 0; empty < 2; empty++) {
         if (empty) support_write(bench.book.path, "", 0);
-        refused(&bench.book, NVDP_ERR_STATE, nvdp_describe(ctx, bench.book.path, NVDP_DESCRIPTION_JSON, &described),
+        refused(&bench.book, NVDP_ERR_STATE,
+                nvdp_describe(ctx, bench.book.path, NVDP_DESCRIPTION_JSON, &described),
                 "expected the ledger of the key");
     }
     forget(&bench.book);
