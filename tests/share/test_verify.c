@@ -461,8 +461,8 @@ Test(verify, shows_no_statement_of_other_words) {
     change_text(bench.file, "nvdp_version", "9.9.9"); /* the words alone decide */
     struct nvdp_verification found = verified(&bench, NULL);
     cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_YES);
-    support_contains(found.statement, "Proven: epsilon");
-    change_words(bench.file, "Proven", "proven");
+    support_contains(found.statement, "No useful guarantee: epsilon");
+    change_words(bench.file, "guarantee", "Guarantee");
     found = verified(&bench, NULL);
     cr_expect_eq(check_of(&found, "the statement agrees")->verdict, NVDP_VERDICT_NO);
     cr_expect_str_empty(found.statement);
@@ -500,7 +500,7 @@ Test(verify, sees_values_that_no_export_writes) {
                    {"certificate_delta", INFINITY}, {"certificate_delta", NAN},
                    {"certificate_epsilon", NAN},    {"certificate_mu", -1},
                    {"clip_sequence", NAN},          {"clip_mu_radius", NAN},
-                   {"lambda_g", INFINITY},          {"ledger_epsilon", NAN}};
+                   {"lambda_g", INFINITY},          {"clip_logvar_min", NAN}};
     struct bench bench = bench_open(&clipped);
     char whole[512];
     snprintf(whole, sizeof whole, "%s", support_scratch_path("whole.h5"));
