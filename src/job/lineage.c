@@ -494,8 +494,8 @@ static void write_history(const void *of, FILE *to) {
         else
             fputs("those texts", to);
         nvdp__fprintf(to,
-                      " (compared by words). Not covered is what it knew of an example that was "
-                      "changed or cut, or that has fewer than %d words.",
+                      " (compared by words), apart from texts of fewer than %d words. Not covered "
+                      "is what it knew of these, and of an example that was changed or cut.",
                       NVDP__SEEN_LONG);
     }
     if (open > compared) {
