@@ -97,8 +97,8 @@ struct nvdp_training_privacy {
     bool delta_default; /**< delta was not set: half of 1/N */
     uint64_t examples;  /**< N, which is public */
     double clip;        /**< C; +inf: no clip */
-    /** Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: the texts may
-     * decide when training stops, and which state is kept. */
+    /** Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: what was
+     * learned may decide when training stops, and which state is kept. */
     struct nvdp_dp_steps steps;
     struct nvdp_account *account; /**< epsilon at delta, under zero-out adjacency (account.h) */
     /** Mu, replacement, membership, guesses at baselines 1/2 and 1/1000. */

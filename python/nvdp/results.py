@@ -794,8 +794,8 @@ class TrainingPrivacy(Result):
     clip: float
     """C; +inf: no clip."""
     steps: DpSteps
-    """Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: the texts may decide when training
-    stops, and which state is kept."""
+    """Noise multiplier, sampling probability, number of planned steps. Epsilon counts all of these: what was learned may decide when
+    training stops, and which state is kept."""
     account: Account
     """Epsilon at delta, under zero-out adjacency (account.h)."""
     risk: AccountRisk

@@ -308,7 +308,7 @@ static void write_mechanism(FILE *to, const struct statement *of) {
     if (facts->steps_done > 0)
         nvdp__fprintf(to,
                       ", of which %llu were done (epsilon counts all that were planned, because "
-                      "the end may depend on the examples)",
+                      "the end may depend on what was learned)",
                       (unsigned long long)facts->steps_done);
     nvdp__fprintf(
         to,
@@ -328,8 +328,9 @@ static void write_all(const void *statement, FILE *to) {
     write_mechanism(to, of);
     fputs(
         "Not covered: what the starting model knew of the examples; other models made from them "
-        "(folds, seeds, a sweep), whose epsilons add up; choices made by looking at them "
-        "(settings, an epoch, a vocabulary); copies of an example, or several examples of one "
+        "(folds, seeds, a sweep), whose epsilons add up; choices made by looking at them, or at "
+        "losses and counts of them (settings, an epoch, an early end, a vocabulary); copies of an "
+        "example, or several examples of one "
         "person, which are a group of a larger epsilon; other people's texts with the same facts; "
         "timing and memory; the texts that the finished model is given.",
         to);
