@@ -428,6 +428,8 @@ static nvdp_status read_ledger(struct gate *gate) {
     char *key = gate->options.ledger_key != NULL ? nvdp__strdup(gate->ctx, gate->options.ledger_key)
                                                  : nvdp__format(gate->ctx, "%s.key", path);
     nvdp_status status = NVDP__MADE(key);
+    if (status == NVDP_OK && gate->options.ledger == NULL)
+        status = nvdp__ledger_elsewhere(gate->ctx, gate->options.target);
     if (status == NVDP_OK && nvdp__ledger_expected(gate->ctx, path, key))
         status = nvdp__ledger_summarize(gate->ctx, path, key, gate->options.target,
                                         NVDP__LEDGER_DELTA, &gate->ledger);

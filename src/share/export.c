@@ -1026,7 +1026,7 @@ static void format_way_on(struct export *export, size_t size, char *text) {
     struct nvdp__spent spent;
     char epsilon[NVDP__SPENT_TEXT];
     text[0] = '\0';
-    release.budget = (struct nvdp__budget){.samples = UINT64_MAX, .epsilon = INFINITY};
+    release.budget = (struct nvdp__budget){.samples = UINT64_MAX}; /* epsilon: as before */
     if (open_ledger(export, &ledger) == NVDP_OK &&
         nvdp__ledger_check(ledger, &release, (const nvdp__text_hash *)export->hash, 0, &spent) ==
             NVDP_OK)

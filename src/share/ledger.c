@@ -63,7 +63,7 @@ static struct nvdp__ledger_record *find_code(const struct nvdp__ledger *ledger,
 }
 
 /* Takes the end of a release: it was published, or returned.  The release that set the budget keeps it, even if
- * it was returned, as soon as another one was counted under it. */
+ * it was returned, while another one counts under it. */
 static bool settle(struct nvdp__ledger *ledger, const struct nvdp__ledger_record *end,
                    uint64_t type) {
     struct nvdp__ledger_record *of =
@@ -71,10 +71,9 @@ static bool settle(struct nvdp__ledger *ledger, const struct nvdp__ledger_record
     if (of == NULL) return false;
     of->finished = true;
     if (type == NVDP__LEDGER_PUBLISHED) return true;
-    if (ledger->first == of->release && ledger->count == 1) ledger->first = NULL;
     const size_t after = (size_t)(ledger->record + ledger->count - of) - 1;
     memmove(of, of + 1, after * sizeof *of);
-    ledger->count--;
+    if (--ledger->count == 0) ledger->first = NULL;
     ledger->returned++;
     return true;
 }

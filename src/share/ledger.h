@@ -115,6 +115,8 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
 bool nvdp__ledger_expected(struct nvdp_context *ctx, const char *path, const char *key);
 /* Also compares with the state in the folder `run`, if the key is elsewhere, and lets the next record update it. */
 nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run);
+/* Fails if the folder `run` remembers records of a ledger elsewhere, which the caller did not name. */
+nvdp_status nvdp__ledger_elsewhere(struct nvdp_context *ctx, const char *run);
 void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
 
 /* Computes the keyed hash of a text's tokens. */

@@ -369,7 +369,11 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
     set_head(ledger, ledger->frames + count, mac);
     NVDP_TRY(write_head(ledger));
     NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->state));
-    NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->copy));
+    /* The record counts from here on.  The run's folder may be one that cannot be written, and a copy may lag. */
+    if (nvdp__ledger_state_write(ledger, &ledger->copy) != NVDP_OK)
+        nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
+                  "%s; the ledger counts, but the run lacks this copy",
+                  nvdp_context_error(ledger->ctx));
 cleanup:
     if (status != NVDP_OK) { /* nothing was drawn for these records */
         ledger->head = before;
@@ -467,8 +471,8 @@ static nvdp_status refuse_lost(const struct nvdp__ledger *ledger, const char *ke
 
 /* Fails for a file too short for a head, unless nothing can have been counted in it: a writer died that began it. */
 static nvdp_status check_begun(const struct nvdp__ledger *ledger, const char *key, bool add) {
-    const bool counted =
-        nvdp__ledger_state_counts(&ledger->state) || (!ledger->state.there && nvdp__exists(key));
+    const bool counted = nvdp__ledger_state_counts(&ledger->state) ||
+                         (ledger->state.marks == 0 && nvdp__exists(key));
     if (counted)
         return FAIL(
             ledger, STATE,
@@ -529,10 +533,25 @@ nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const 
     return nvdp__ledger_open_patient(ctx, path, key, tokens, false, out);
 }
 
+static const char copies[] = "ledgers.state";
+
+nvdp_status nvdp__ledger_elsewhere(struct nvdp_context *ctx, const char *run) {
+    struct nvdp__ledger_state copy = {.path = nvdp__join(ctx, run, copies)};
+    nvdp_status status = NVDP__MADE(copy.path);
+    if (status == NVDP_OK) status = nvdp__ledger_state_read(ctx, &copy);
+    if (status == NVDP_OK && nvdp__ledger_state_counts(&copy))
+        status = nvdp__fail(ctx, NVDP_ERR_STATE,
+                            "%s: ledgers outside of the run count its releases; name the one that "
+                            "counts, or the run's own, with {ledger}",
+                            copy.path);
+    nvdp__ledger_state_release(&copy);
+    return status;
+}
+
 nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run) {
     struct nvdp__ledger_state *copy = &ledger->copy;
     char *beside = nvdp__join(ledger->ctx, run, "ledger.state");
-    copy->path = nvdp__join(ledger->ctx, run, "ledgers.state");
+    copy->path = nvdp__join(ledger->ctx, run, copies);
     nvdp_status status = NVDP__MADE(beside, copy->path);
     const bool same = status == NVDP_OK && (strcmp(beside, ledger->state.path) == 0 ||
                                             nvdp__same_file(beside, ledger->state.path));

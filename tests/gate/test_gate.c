@@ -424,8 +424,9 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
         "{\"checks\": [{\"measure\": \"exact_epsilon\", \"at_most\": 100},\n"
         "{\"measure\": \"text_epsilon\", \"at_most\": 100}]}";
     struct nvdp_context *ctx = support_context();
-    char run[512], other[512];
+    char run[512], other[512], own[600];
     snprintf(run, sizeof run, "%s", task_run(ctx, "run", &choice, NULL));
+    snprintf(own, sizeof own, "%s/ledger", run);
     snprintf(other, sizeof other, "%s", support_scratch_path("other"));
     const char *input = support_keep(strdup(support_scratch_path("texts.tsv"))),
                *three = support_keep(strdup(support_scratch_path("3.h5")));
@@ -450,6 +451,10 @@ Test(gate, counts_a_file_that_the_ledger_of_the_run_lacks) {
             support_keep(strdup(support_scratch_path(i == 0 ? "2.h5" : "named.h5")));
         export_file(ctx, run, input, shared, i == 0 ? wanted : named);
         result = gated_with(ctx, policy, run, shared);
+        is(&result, 1, false, NAN, "ledgers outside of the run count its releases");
+        nvdp_gate_result_free(&result);
+        const char *const inner[] = {"shared", shared, "ledger", own, NULL};
+        result = gated_more(ctx, policy, run, inner);
         is(&result, 1, false, NAN, "the ledger lists the file's release");
         nvdp_gate_result_free(&result);
         const char *const more[] = {"shared", shared, "ledger", other, NULL};
@@ -1008,6 +1013,10 @@ Test(gate, counts_the_samples_that_are_released) {
     const double epsilon = nvdp_gdp_epsilon(1.5, 1e-5), delta = 1e-5;
     is(&result, 0, true, epsilon, "");
     is(&result, 1, false, nvdp_guess_from_curve(.5, 1, &epsilon, &delta), "expected at most");
+    nvdp_gate_result_free(&result);
+    /* the other run remembers that a ledger elsewhere counts */
+    result = gated(ctx, one, other);
+    is(&result, 0, false, NAN, "ledgers outside of the run count its releases");
     nvdp_gate_result_free(&result);
     /* a ledger that is gone, or was cut, while its key is there hides samples */
     for (int empty = 0; empty < 2; empty++) {

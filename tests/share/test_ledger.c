@@ -503,6 +503,13 @@ Test(ledger, is_missed) {
         cr_assert_eq(unlink(book.path), 0);
     }
     forget(&book);
+    /* an empty state accepts a ledger, but not one that was cut before its first record */
+    added(&book, 1, (int32_t[]){1}, 1, 1, any);
+    support_write(book.path, "nvdp le", 7);
+    support_write(book.state, "", 0);
+    struct nvdp__spent again;
+    refused(&book, NVDP_ERR_STATE, add(&book, 1, (int32_t[]){1}, 1, 1, any, &again), "was cut");
+    forget(&book);
     support_write(book.path, "nvdp le", 7); /* of a writer that died before the state */
     added(&book, 1, (int32_t[]){1}, 1, 1, any);
     free(state);
@@ -540,6 +547,18 @@ Test(ledger, is_remembered_by_its_run) {
         nvdp__ledger_close(ledger);
         free(bytes[r]);
         free(state[r]);
+    }
+    /* a run that cannot be written: the ledger counts, and stays readable */
+    for (size_t r = 2; r < 4; r++) {
+        struct nvdp__spent spent;
+        struct nvdp__ledger_release release = {.texts = 1, .samples = 1, .mu = 1};
+        const nvdp__text_hash hash = {1};
+        cr_assert_eq(nvdp__ledger_open(book.ctx, book.path, book.key, "words", &ledger), NVDP_OK,
+                     "%s", nvdp_context_error(book.ctx));
+        cr_assert_eq(nvdp__ledger_of_run(ledger, support_scratch_path("gone")), NVDP_OK);
+        cr_assert_eq(nvdp__ledger_count(ledger), r);
+        cr_assert_eq(nvdp__ledger_add(ledger, &release, &hash, 9, &spent), NVDP_OK);
+        nvdp__ledger_close(ledger);
     }
     nvdp_context_free(book.ctx);
 }
@@ -1168,6 +1187,26 @@ Test(ledger, a_returned_release_does_not_count) {
     cr_assert_eq(nvdp_ledger_summarize(book.ctx, book.path, NULL, &found), NVDP_OK);
     cr_assert_eq(found.releases, 1);
     cr_assert_float_eq(found.epsilon, nvdp_gdp_epsilon(2, 1e-5), 1e-12);
+    nvdp_context_free(book.ctx);
+}
+
+/* A budget ends with the last release that counts under it: then no budget is in force, and none is proven. */
+Test(ledger, returned_releases_prove_no_budget) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    nvdp__ledger_code code[2];
+    const int32_t word[] = {1};
+    const struct nvdp__budget eight = {9, 8};
+    for (size_t r = 0; r < 2; r++) {
+        cr_assert_eq(reserve(&book, 1, word, 1, 1, eight, 9, false, &spent, code[r]), NVDP_OK);
+        cr_assert_eq(spent.proven, 8);
+    }
+    for (size_t r = 0; r < 2; r++)
+        cr_assert_eq(nvdp__ledger_settle(book.ctx, book.path, book.key, "words", code[r], false),
+                     NVDP_OK);
+    spent = added(&book, 1, word, 9, 1, any);
+    cr_assert_gt(spent.epsilon, 8);
+    cr_assert_eq(spent.proven, 0);
     nvdp_context_free(book.ctx);
 }
 
