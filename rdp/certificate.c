@@ -537,8 +537,8 @@ const char *nvdp__proven_text(double epsilon, double delta, double named_bound, 
     if (nvdp__is_useful(epsilon, named_bound)) return text;
     if (named_bound > NVDP_USEFUL_NAMED)
         nvdp__append(&to,
-                     "; somebody who has the model and %d texts may name the right one more than "
-                     "half of the time (at most %s)",
+                     "; somebody who has the model and %d equally likely texts may name the right "
+                     "one more than half of the time (at most %s)",
                      NVDP_USEFUL_CANDIDATES, nvdp__share_bound(share, named_bound));
     nvdp__append(&to, ".");
     return text;

@@ -70,8 +70,8 @@ struct nvdp_export_result {
     char run[1024]; /**< folder of the run, which this export may have made (option "model") */
     /** The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger. */
     double spent_word_epsilon;
-    /** Budget of a text that was set with the first export and never raised: at spent_delta it is proven whatever exports
-     * depend on. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend on earlier samples. */
+    /** Budget of a text that was set with the first export and never raised: at spent_delta it is proven even if exports
+     * depend on earlier samples. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend on earlier samples. */
     double spent_proven_epsilon;
 };
 
@@ -117,8 +117,8 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  * does not count; a killed one counts, and so does a failure that may depend on the samples: the message says which. A keyed
  * hash of its tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum
  * mu_i^2), others by adding Renyi divergences. This sum is proven if number and noise of the exports do not depend on
- * earlier samples; the option "budget-epsilon" of the first export, never raised, is proven whatever exports depend on. A text that was shared before is refused unless the run was certified for that
- * many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
+ * earlier samples; the option "budget-epsilon" of the first export, never raised, is proven even if they do. A text that
+ * was shared before is refused unless the run was certified for that many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
  * Each row is drawn, and the samples of all rows of a text accumulate, too. Before anything is drawn, equal texts are counted,
  * with or without a ledger, and a notice says what they cost together. Beyond the samples that a run with certified-epsilon,
  * certified-guess or word-epsilon was certified for they are refused, unless "duplicates" is "each" or a budget is given. The
@@ -267,8 +267,8 @@ struct nvdp_ledger_summary {
     size_t unnamed_texts;
     size_t
         returned; /**< releases that were returned, because nobody saw a sample; they do not count */
-    /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven whatever releases
-     * depend on. 0: none, and epsilon is proven if number and noise of the releases do not depend on earlier samples. */
+    /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven even if releases
+     * depend on earlier samples. 0: none, and epsilon is proven if number and noise of the releases do not depend on earlier samples. */
     double proven_epsilon;
     double proven_person_epsilon; /**< the same of a person */
 };

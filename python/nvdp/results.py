@@ -289,8 +289,8 @@ class ExportResult(Result):
     spent_word_epsilon: float
     """The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger."""
     spent_proven_epsilon: float
-    """Budget of a text that was set with the first export and never raised: at spent_delta it is proven whatever exports depend on. 0:
-    none, and spent_epsilon is proven if number and noise of the exports do not depend on earlier samples."""
+    """Budget of a text that was set with the first export and never raised: at spent_delta it is proven even if exports depend on earlier
+    samples. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend on earlier samples."""
     privacy: Optional[Record]
     """The report for the owner, as of Posteriors.privacy(). None: fewer than 2 texts."""
 

@@ -96,7 +96,8 @@ static const struct nvdp_option option_rows[] = {
      "0", AT(budget.samples), .traits = NVDP_TRAIT_BASIC | NVDP_TRAIT_NO_EFFECT},
     {"budget-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all samples of a text together have an epsilon above E at delta 1e-5; "
-     "set with the first export and never raised, E is proven whatever later exports depend on; "
+     "set with the first export and never raised, E is proven even if later exports depend on "
+     "earlier samples; "
      "0: the budget of the previous export",
      "0", AT(budget.epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"duplicates", NVDP_OPTION_CHOICE, "HOW",
@@ -114,7 +115,7 @@ static const struct nvdp_option option_rows[] = {
     {"person-epsilon", NVDP_OPTION_REAL, "E",
      "refuse the export if all texts of a person together have an epsilon above E at delta 1e-5, "
      "all releases of the ledger included; set with the first export and never raised, E is proven "
-     "whatever later exports depend on; 0: the budget of the previous export",
+     "even if later exports depend on earlier samples; 0: the budget of the previous export",
      "0", AT(person_epsilon), .traits = NVDP_TRAIT_NO_EFFECT},
     {"receiver", NVDP_OPTION_TEXT, "NAME",
      "who gets the file: the ledger then also shows the largest sum of a single receiver; budgets "

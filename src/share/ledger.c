@@ -269,8 +269,8 @@ const char *nvdp__spent_text(double epsilon, double word, char text[NVDP__SPENT_
 const char *nvdp__spent_claim(double proven, char text[NVDP__CLAIM_TEXT]) {
     if (proven > 0)
         nvdp__snprintf(text, NVDP__CLAIM_TEXT,
-                       "epsilon %g, the budget since the first export, is proven whatever later "
-                       "exports depend on",
+                       "epsilon %g, the budget since the first export, is proven even if later "
+                       "exports depend on earlier samples",
                        proven);
     else
         nvdp__snprintf(text, NVDP__CLAIM_TEXT,

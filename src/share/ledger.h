@@ -3,7 +3,7 @@
  * The file grows by one record per export.  It holds a keyed hash of each text's tokens: testing guesses of
  * texts against the ledger, or changing a record unnoticed, needs the key.  A record is on disk before the first value of its
  * release is drawn, and stays in the file.  An export that fails afterwards is counted, unless a further record returns
- * it: nobody can have seen anything that was computed from its samples. */
+ * it: nothing that was computed from its samples was shown. */
 #ifndef NVDP_SRC_SHARE_LEDGER_H
 #define NVDP_SRC_SHARE_LEDGER_H
 
@@ -149,7 +149,7 @@ nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_re
 /* Returns the code of the record that nvdp__ledger_add() wrote. */
 void nvdp__ledger_added(const struct nvdp__ledger *ledger, nvdp__ledger_code code);
 /* Opens the ledger and ends a release: its file was published, or the release is returned and no longer counts.  It may be
- * returned only if nobody can have seen a value, or anything computed from one. */
+ * returned only if no value, and nothing computed from one, was shown. */
 nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, const char *key,
                                 const char *tokens, const nvdp__ledger_code code, bool published);
 

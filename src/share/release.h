@@ -161,7 +161,7 @@ nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvd
 nvdp_status nvdp__release_finish(struct nvdp__release *release);
 /* Gives the file its name.  Without `replace`, NVDP_ERR_ARGUMENT if a non-empty file of that name exists by then. */
 nvdp_status nvdp__release_commit(struct nvdp__release *release, bool replace);
-/* True if the new file has no name and never had one: nobody can have read it by its path. */
+/* True if the new file has no name and never had one: it could not be read by its path. */
 bool nvdp__release_is_unnamed(const struct nvdp__release *release);
 /* Returns an upper bound of the file's size, before compression. */
 uint64_t nvdp__release_bytes(const struct nvdp__release *release);

@@ -82,7 +82,8 @@ static const struct nvdp_result_table spent_table = {
          "the same for one word in place of another; at most epsilon",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_word_epsilon)},
         {"proven_epsilon", NVDP_RESULT_REAL, "nats", NVDP_SCOPE_TEXT, -1,
-         "budget since the first export, proven whatever exports depend on; 0: none, and epsilon "
+         "budget since the first export, proven even if exports depend on earlier samples; 0: "
+         "none, and epsilon "
          "is proven if their number and noise do not depend on earlier samples",
          NVDP_RESULT_AT(struct nvdp_export_result, spent_proven_epsilon),
          .absent = NVDP_ABSENT_OMITTED, .present = export_has_budget},
@@ -245,8 +246,9 @@ const struct nvdp_result_table nvdp__result_ledger = {
                .present = ledger_has_words),
         LEDGER(delta, NULL, NVDP_SCOPE_FILE, 0, "delta of all epsilons", .label = "delta"),
         LEDGER(proven_epsilon, "nats", NVDP_SCOPE_TEXT, -1,
-               "budget of a text since the first release, proven at delta 1e-5 whatever releases "
-               "depend on; 0: none, and epsilon is proven if their number and noise do not depend "
+               "budget of a text since the first release, proven at delta 1e-5 even if releases "
+               "depend on earlier samples; 0: none, and epsilon is proven if their number and "
+               "noise do not depend "
                "on earlier samples",
                .absent = NVDP_ABSENT_OMITTED, .present = ledger_proves,
                .print = print_ledger_claim),

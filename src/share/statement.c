@@ -141,13 +141,12 @@ static void append_proof(struct nvdp__writer *writer, const struct nvdp__release
                      nvdp__word_text(&facts->certificate.word, facts->samples, word));
     if (facts->word_useful && facts->word_guesses[0] != '\0')
         nvdp__append(writer, "%s\n", facts->word_guesses);
-    if (facts->useful && facts->guesses[0] != '\0')
-        nvdp__append(writer, "%s%s\n", facts->guesses,
-                     facts->labels
-                         ? " A reader of this file has the labels without the samples: one of "
-                           "N texts with two labels is named 2/N of the time without its "
-                           "sample, not 1/N."
-                         : "");
+    const bool guesses = facts->useful && facts->guesses[0] != '\0';
+    if (guesses) nvdp__append(writer, "%s%s", facts->guesses, facts->labels ? " " : "\n");
+    if (facts->labels && facts->certified) /* the first line has such a number without them */
+        nvdp__append(writer, "A reader of this file has the labels without the samples: one of N "
+                             "texts with two labels is named 2/N of the time without its sample, "
+                             "not 1/N.\n");
     if (facts->certified)
         nvdp__append(writer, "The proof assumes exact arithmetic, which our noise sampler "
                              "provides. The attacker may know the model.");

@@ -24,7 +24,7 @@ struct nvdp__row_key {
     size_t row;
 };
 struct nvdp__rows {
-    unsigned char secret[16];  /* nobody can make rows of one hash */
+    unsigned char secret[16];  /* against rows that were made to have one hash */
     struct nvdp__row_key *key; /* [count], freed with the file; NULL: no rows, or out of memory */
     size_t count, shortest_row, longest_row;
     double shortest, longest; /* squares of norms */

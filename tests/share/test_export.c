@@ -997,13 +997,20 @@ Test(statement, begins_with_the_guarantee) {
     facts = certified_facts(ctx, &info, 6, 1, &grids);
     first_line(&facts, false,
                "No useful guarantee: epsilon 122.4 at delta 1e-05, one sample, is proven for any "
-               "two texts; somebody who has the model and 100 texts may name the right one more "
+               "two texts; somebody who has the model and 100 equally likely texts may name the "
+               "right one more "
                "than half of the time (at most 100 %).");
     facts = certified_facts(ctx, &info, 2.668, 1, &grids);
     first_line(&facts, false,
                "No useful guarantee: epsilon 36.27 at delta 1e-05, one sample, is proven for any "
-               "two texts; somebody who has the model and 100 texts may name the right one more "
+               "two texts; somebody who has the model and 100 equally likely texts may name the "
+               "right one more "
                "than half of the time (at most 54.2 %).");
+    char text[NVDP_STATEMENT_SIZE];
+    facts.labels =
+        true; /* without them, the 100 texts are equally likely; with them, they are not */
+    nvdp__statement(&facts, sizeof text, text);
+    support_contains(text, "named 2/N of the time without its sample, not 1/N.\n");
     nvdp_context_free(ctx);
 }
 

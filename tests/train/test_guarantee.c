@@ -88,7 +88,8 @@ Test(guarantee, none) {
     expect("{\"method\": \"nvdp\"}",
            "{\"certified\": {\"epsilon\": 12716.2, \"delta\": 1e-5, \"releases\": 1}}", "{}",
            "No useful guarantee: epsilon 12720 at delta 1e-05, one sample, is proven for any two "
-           "texts; somebody who has the model and 100 texts may name the right one more than half "
+           "texts; somebody who has the model and 100 equally likely texts may name the right one "
+           "more than half "
            "of the time (at most 100 %). Nothing is measured yet. Not covered: the texts that the "
            "encoder was trained "
            "on.");
@@ -102,7 +103,8 @@ Test(guarantee, none) {
            "{}",
            "No useful guarantee per word: the proven epsilon is 120 at delta 1e-06, one sample. No "
            "useful guarantee: epsilon 12720 at delta 1e-05, one sample, is proven for any two "
-           "texts; somebody who has the model and 100 texts may name the right one more than half "
+           "texts; somebody who has the model and 100 equally likely texts may name the right one "
+           "more than half "
            "of the time (at most 100 %). Nothing is measured yet. Not covered: the texts that the "
            "encoder was trained "
            "on.");
@@ -125,7 +127,8 @@ Test(guarantee, an_older_certificate) {
            "1e-5, \"releases\": 1, \"numbers\": 2048}}",
            "{}",
            "No useful guarantee: epsilon 36.27 at delta 1e-05, one sample, is proven for any two "
-           "texts; somebody who has the model and 100 texts may name the right one more than half "
+           "texts; somebody who has the model and 100 equally likely texts may name the right one "
+           "more than half "
            "of the time (at most 63.4 %). Nothing is measured yet. Not covered: the texts that the "
            "encoder was trained on.");
 }
