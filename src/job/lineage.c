@@ -313,10 +313,18 @@ static double examples_of(const json_t *entry, struct nvdp__seen seen) {
     return within ? each : each * (double)texts_of_example(seen);
 }
 
+/* Returns a recorded guarantee. An empty one proves nothing. */
+static struct nvdp_dp_guarantee guarantee_of(const json_t *dp) {
+    if (json_array_size(dp) == 0) return (struct nvdp_dp_guarantee){INFINITY, 1};
+    return (struct nvdp_dp_guarantee){json_number_value(json_array_get(dp, 0)),
+                                      json_number_value(json_array_get(dp, 1))};
+}
+
 /* Returns the guarantee for a group of examples (Vadhan 2017, Lemma 2.2). */
 static struct nvdp_dp_guarantee of_group(const json_t *dp, double examples) {
-    const double epsilon = json_number_value(json_array_get(dp, 0)),
-                 delta = json_number_value(json_array_get(dp, 1));
+    const struct nvdp_dp_guarantee one = guarantee_of(dp);
+    const double epsilon = one.epsilon, delta = one.delta;
+    if (isinf(epsilon)) return one;
     if (examples == 1) return (struct nvdp_dp_guarantee){epsilon, delta};
     const double times = epsilon > 0 ? expm1(examples * epsilon) / expm1(epsilon) : examples;
     return (struct nvdp_dp_guarantee){examples * epsilon, delta > 0 ? fmin(times * delta, 1) : 0};
@@ -398,8 +406,8 @@ nvdp_status nvdp__lineage_promise(struct nvdp_context *ctx, const struct nvdp__l
 /* --- in words --- */
 
 static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json_t *entry) {
-    const json_t *files = json_object_get(entry, "files"), *file,
-                 *dp = json_object_get(entry, "dp");
+    const json_t *files = json_object_get(entry, "files"), *file;
+    const struct nvdp_dp_guarantee of = guarantee_of(json_object_get(entry, "dp"));
     const struct nvdp__seen_digests *digests = digests_of(lineage, entry);
     const char *run = json_string_value(json_object_get(entry, "run"));
     char epsilon[NVDP__BOUND_TEXT], delta[NVDP__BOUND_TEXT];
@@ -414,9 +422,12 @@ static void name_texts(FILE *to, const struct nvdp__lineage *lineage, const json
     if (digests != NULL && !was_private(entry))
         nvdp__fprintf(to, " (%zu different texts)", digests->count);
     if (!was_private(entry)) return;
-    nvdp__fprintf(to, " (epsilon %s at delta %s",
-                  nvdp__bound(epsilon, json_number_value(json_array_get(dp, 0))),
-                  nvdp__bound(delta, json_number_value(json_array_get(dp, 1))));
+    if (isinf(of.epsilon)) {
+        fputs(" (a private vocabulary, of which nothing is proven for a whole text)", to);
+        return;
+    }
+    nvdp__fprintf(to, " (epsilon %s at delta %s", nvdp__bound(epsilon, of.epsilon),
+                  nvdp__bound(delta, of.delta));
     if (json_object_get(entry, "windows") != NULL) fputs(" for one example of a text", to);
     nvdp__fprintf(to, "%s)",
                   json_is_true(json_object_get(entry, "seed")) ? ", noise from a seed" : "");

@@ -204,13 +204,17 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
  * taken. */
 static nvdp_status lineage_before(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    if (c->vocab == NULL) return nvdp__lineage_read(t->ctx, c->init, &t->lineage);
-    char *copy = nvdp__strdup(t->ctx, c->vocab);
-    if (copy == NULL) return NVDP_ERR_MEMORY;
-    nvdp_status status = nvdp__lineage_read(t->ctx, dirname(copy), &t->lineage);
-    if (status == NVDP_OK) nvdp__lineage_vocabularies(&t->lineage);
+    nvdp_status status;
+    if (c->vocab == NULL) {
+        status = nvdp__lineage_read(t->ctx, c->init, &t->lineage);
+    } else {
+        char *copy = nvdp__strdup(t->ctx, c->vocab);
+        if (copy == NULL) return NVDP_ERR_MEMORY;
+        status = nvdp__lineage_read(t->ctx, dirname(copy), &t->lineage);
+        if (status == NVDP_OK) nvdp__lineage_vocabularies(&t->lineage);
+        free(copy);
+    }
     t->lineage.counts_words = nvdp__dp_wanted(&c->dp) && t->words.epsilon > 0;
-    free(copy);
     return status;
 }
 

@@ -473,6 +473,28 @@ Test(lineage, of_a_private_vocabulary_is_kept) {
     nvdp_context_free(ctx);
 }
 
+/* A private vocabulary without max-words proves nothing for a text. A later training on the texts counts that, and its
+ * statement says so. */
+Test(lineage, of_a_private_vocabulary_that_proves_nothing_for_a_text) {
+    struct nvdp_context *ctx = support_context();
+    const char a[1][NVDP__DIGEST_HEX] = {A};
+    const struct nvdp__seen of_a = {1, a, NULL, NULL, 0};
+    struct nvdp__lineage lineage = {json_array(), NULL, 0, false};
+    struct nvdp_dp_guarantee of;
+    char *text = NULL;
+    cr_assert_eq(nvdp__lineage_add(ctx, &lineage, "words", of_a, false), NVDP_OK);
+    nvdp__lineage_words(&lineage, (struct nvdp_dp_guarantee){INFINITY, 1});
+    nvdp__lineage_vocabularies(&lineage);
+    cr_assert_eq(nvdp__lineage_promise(ctx, &lineage, of_a, false, &of), NVDP_OK);
+    cr_expect(of.epsilon == INFINITY && of.delta == 1, "%g, %g", of.epsilon, of.delta);
+    cr_assert_eq(nvdp__lineage_sentences(ctx, &lineage, 1, "model", true, &text), NVDP_OK);
+    support_contains(text,
+                     "words (a private vocabulary, of which nothing is proven for a whole text)");
+    free(text);
+    nvdp__lineage_release(&lineage);
+    nvdp_context_free(ctx);
+}
+
 /* Three trainings on the same texts, the second of which did not count the first: the third costs
  * what the accountant says of all of them. */
 Test(lineage, of_a_training_that_did_not_count_an_earlier_one) {
