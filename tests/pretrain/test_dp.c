@@ -115,6 +115,9 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
     const struct nvdp__params *params = &b.model.params;
     float *alone[TEXTS];
     double square[TEXTS], norm[TEXTS];
+    /* Sums of another batch may differ in their last bit, and an operand halfway between two bf16 numbers is then rounded
+     * the other way: which moves gradients below it by up to 2^-8. */
+    const double near = precision == NVDP_PRECISION_BF16 ? 0x1p-8 : 1e-5;
     for (size_t t = 0; t < TEXTS; t++) {
         fill(&b, t, 1);
         step(&b, 0);
@@ -137,7 +140,7 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
         const struct nvdp__param *table = &params->entry[word];
         double want = t < TEXTS ? square_of(params->total, alone[t])
                                 : square_of(table->count, alone[t - TEXTS] + table->offset);
-        cr_expect_leq(fabs(sqrt(square[t % TEXTS]) - sqrt(want)), 1e-5 * sqrt(want), "%g of %g",
+        cr_expect_leq(fabs(sqrt(square[t % TEXTS]) - sqrt(want)), near * sqrt(want), "%g of %g",
                       sqrt(square[t % TEXTS]), sqrt(want));
         if (t < TEXTS) nvdp__per_example_add(&b.model.dev, weight, true);
         b.model.dev.per_example = NULL;
@@ -147,8 +150,9 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
             double error = 0;
             for (size_t k = 0; k < entry->count; k++)
                 error += pow((double)x[k] - (double)y[k], 2);
-            cr_expect_leq(sqrt(error), 1e-5 * sqrt(square_of(entry->count, y)) + 1e-6 * sqrt(want),
-                          "%s, text %zu", entry->name, t);
+            cr_expect_leq(sqrt(error), near * (sqrt(square_of(entry->count, y)) + .1 * sqrt(want)),
+                          "%s, text %zu: %g of %g, all %g", entry->name, t, sqrt(error),
+                          sqrt(square_of(entry->count, y)), sqrt(want));
         }
     }
     for (size_t t = 0; t < TEXTS; t++)
