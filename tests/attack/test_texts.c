@@ -586,7 +586,8 @@ static void share_labels(struct nvdp_context *ctx, const char *run, const char *
         {"split", split},       {"samples", "3"},
         {"measure-texts", "2"}, {"limit", "30"},
         {"insecure-seed", "7"}, {"overwrite", "true"},
-        {"no-ledger", "true"},  {"with-labels", labels ? "true" : "false"}};
+        {"no-ledger", "true"},  {"with-labels", labels ? "true" : "false"},
+        {"duplicates", "each"}};
     struct nvdp_config *config = NULL;
     cr_assert_eq(nvdp_export_config_create(ctx, &config), NVDP_OK);
     for (size_t i = 0; i < sizeof option / sizeof *option; i++)

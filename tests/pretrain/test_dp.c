@@ -116,7 +116,7 @@ static void norms_agree(enum nvdp_precision precision, enum nvdp__objective obje
     float *alone[TEXTS];
     double square[TEXTS], norm[TEXTS];
     /* Sums of another batch may differ in their last bit, and an operand halfway between two bf16 numbers is then rounded
-     * the other way: which moves gradients below it by up to 2^-8. */
+     * the other way, which moves gradients below it by up to 2^-8. */
     const double near = precision == NVDP_PRECISION_BF16 ? 0x1p-8 : 1e-5;
     for (size_t t = 0; t < TEXTS; t++) {
         fill(&b, t, 1);
