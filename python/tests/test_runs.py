@@ -276,7 +276,7 @@ def test_sklearn(run, compact, tmp_path):
     first = transformer.fit(texts, [1, 0, 1]).transform(texts)
     assert first.shape == (3, 80) and first.dtype == np.float32 and transformer.classes_.tolist() == ["neg", "pos"]
     assert not np.array_equal(first, transformer.transform(texts))  # another release
-    assert "a text has up to 2 samples" in transformer.statement_
+    assert "one sample, is proven for any two texts" in transformer.statement_  # of one row: the ledger has the sums
     with pytest.raises(nvdp.NvdpError, match="expected in total at most 2 samples"):
         transformer.transform(texts)
     check_estimator(NvdpTransformer())
