@@ -46,6 +46,15 @@ static nvdp_status add_tokens(struct nvdp_context *ctx, const struct nvdp__publi
     return status;
 }
 
+/* Replaces punctuation by spaces, unless a text has nothing else. */
+static void drop_punctuation(struct nvdp__runes *runes) {
+    bool words = false;
+    for (size_t i = 0; i < runes->count && !words; i++)
+        words = !nvdp__is_punctuation(runes->at[i]) && !nvdp__is_white_space(runes->at[i]);
+    for (size_t i = 0; i < runes->count && words; i++)
+        if (nvdp__is_punctuation(runes->at[i])) runes->at[i] = ' ';
+}
+
 /* Writes the words of a text, folded, each followed by a space. */
 static nvdp_status fold(struct nvdp_context *ctx, const char *text, size_t size, char **out,
                         size_t *out_size) {
@@ -58,6 +67,7 @@ static nvdp_status fold(struct nvdp_context *ctx, const char *text, size_t size,
     size_t used = 0, capacity = 0;
     NVDP_TRY(nvdp__runes_read(ctx, text, size, &normal.run));
     NVDP_TRY(nvdp__normal_form(ctx, &normal.run, true, true, &normal.folded));
+    drop_punctuation(&normal.folded);
     NVDP_TRY(nvdp__runes_write(ctx, &normal.folded, &normal));
     nvdp__words_begin(&words, normal.text, normal.size);
     for (bool found = true;;) {

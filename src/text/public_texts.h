@@ -4,7 +4,8 @@
  *
  * Two texts are the same
  *
- *     if they have the same words, compared as NFKC, in lower case and without accents, whatever separates them;
+ *     if they have the same words, compared as NFKC, in lower case and without accents, whatever space and
+ *     punctuation separates them;
  *     if a model reads the same tokens, which are cut to its maximum length; special tokens do not count;
  *     if a model reads the same tokens of these words.
  *

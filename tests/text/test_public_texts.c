@@ -27,9 +27,13 @@ Test(public_texts, words) {
     cr_expect(has(&public, "the cat sat. naive fig"));
     cr_expect(has(&public, "\tTHE\xC2\xA0 cat\r\n sat .  nai\xCC\x88ve\xE2\x80\x8B FIG\n"));
     cr_expect(has(&public, "\xEF\xBC\xB4he cat sat. naive fig")); /* a wide T */
-    cr_expect_not(has(&public, "the cat sat naive fig"));
+    cr_expect(has(&public, "the cat sat naive fig!"));
+    cr_expect(has(&public, "\"the-cat\" \xE2\x80\x9Csat\xE2\x80\x9D: naive fig")); /* quotes */
     cr_expect_not(has(&public, "thecat sat. naive fig"));
     cr_expect_not(has(&public, "the cat sat. naive fig fig"));
+    add(&public, "...", 0);
+    cr_expect(has(&public, " . .."));
+    cr_expect_not(has(&public, "!"));
     cr_expect_not(has(&public, ""));
     nvdp__public_texts_release(&public);
 }
