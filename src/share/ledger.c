@@ -328,9 +328,10 @@ static void allow(const struct nvdp__ledger *ledger, const char *option, double 
     nvdp__bound(bound, fmax(epsilon, nextafter(budget, INFINITY)));
     nvdp__snprintf(text, ALLOWS_SIZE, "; %s %s allows the export%s",
                    nvdp__as_option(ledger->ctx, option).text, bound,
-                   proven > 0 ? ", but raises the budget: its epsilon is then no longer proven if "
-                                "this depends on earlier files"
-                              : "");
+                   proven > 0 && ledger->first != NULL
+                       ? ", but raises the budget: its epsilon is then no longer proven if "
+                         "this depends on earlier files"
+                       : "");
 }
 
 /* Writes the epsilon that the filter compares, which is above the smallest one. */

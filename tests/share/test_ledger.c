@@ -1190,6 +1190,21 @@ Test(ledger, a_returned_release_does_not_count) {
     nvdp_context_free(book.ctx);
 }
 
+/* A first export that is refused raised no budget. */
+Test(ledger, says_what_a_larger_budget_costs) {
+    const struct book book = book_open();
+    struct nvdp__spent spent;
+    const struct nvdp__budget six = {9, 6};
+    const int32_t word[] = {1};
+    for (size_t r = 0; r < 2; r++) {
+        refused(&book, NVDP_ERR_STATE, add(&book, 1, word, 2, 1, six, &spent), "allows the export");
+        if (r == 0) support_lacks(nvdp_context_error(book.ctx), "but raises the budget");
+        if (r == 1) support_contains(nvdp_context_error(book.ctx), "but raises the budget");
+        if (r == 0) added(&book, 1, word, 1, 1, six);
+    }
+    nvdp_context_free(book.ctx);
+}
+
 /* A budget ends with the last release that counts under it: then no budget is in force, and none is proven. */
 Test(ledger, returned_releases_prove_no_budget) {
     const struct book book = book_open();
