@@ -599,6 +599,11 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     } else {
         NVDP_TRY(nvdp__verify_file(ctx, path, wanted, &v));
     }
+    if (!v.found.holds && v.found.certified) {
+        v.found.useful = false;
+        nvdp__snprintf(v.found.guarantee, sizeof v.found.guarantee,
+                       "No guarantee: a check of the file failed.");
+    }
     NVDP__GIVE(out, &v.found);
 cleanup:
     free(v.place);
