@@ -280,7 +280,7 @@ def qqp(study):
                  header=HEADER + ["prototype, recall", "prototype, both noised"], rows=rows,
                  verdict=verdict(measured, lambda *found: all(a > WANTED[clip] - .05 for a, clip in zip(found, CLIPS)),
                                  "recall is at most .05 below that of the prototype at each C.", "recall is below the prototype's."),
-                 note="At C 5 (epsilon %s) such a release names %s of texts among 872 known ones ([distill.md](distill.md)). One export and one search of the program "
+                 note="At C 5 (epsilon %s) a file says *No useful guarantee*: such a release names %s of texts among 872 known ones ([distill.md](distill.md)). One export and one search of the program "
                       "with MiniLM at C 5: recall@10 %s, nDCG@10 %s." % (named["epsilon"], named["named among 872"], number(program["recall"]), number(program["ndcg"])))
 
 

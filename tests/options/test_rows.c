@@ -71,6 +71,7 @@ static const struct {
     {"run", 2, "an export without training makes its run"},
     {"samples", 3, "averaged predictions, released samples, trials of an attack"},
     {"seed", 2, "sanitized texts draw from the operating system, only analyses by a seed"},
+    {"seeds", 2, "of noise that an attacker learns from, and of readers"},
     {"split", 2, "only a run has a validation part"},
     {"task", 2, "tokens of a text are privatized, words with tags are not"},
     {"text", 2, "text to train on, and held-out text"},

@@ -148,7 +148,7 @@ Test(reuse, seeds_are_readers_of_their_own) {
     double score[3], mean = 0, square = 0;
     set(&bench, "epochs", "3");
     for (int k = 0; k < 3; k++) {
-        char seed[8];
+        char seed[16];
         snprintf(seed, sizeof seed, "%d", 5 + k);
         set(&bench, "seed", seed);
         struct nvdp_reuse_result one = must_reuse(&bench);
