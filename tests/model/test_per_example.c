@@ -198,10 +198,7 @@ static void norms_agree(const struct choice *choice) {
     struct fixture fixture = open_fixture(choice);
     /* float32 in another order, which depends on the processor. In bfloat16 such a difference can
      * round one activation to its other neighbor, 2^-8 away. */
-    const double tolerance =
-        choice->precision == NVDP_PRECISION_BF16
-            ? 1e-3
-            : 2e-5; /* sums of products have an order that depends on the processor */
+    const double tolerance = choice->precision == NVDP_PRECISION_BF16 ? 1e-3 : 2e-5;
     const struct nvdp__params *params = &fixture.model->params;
     double square[TEXTS], norm[TEXTS], floor[TEXTS], total[TEXTS] = {0};
     float *alone[TEXTS];
