@@ -2,7 +2,7 @@
 """Runs a frozen list of commands and digests everything that they print and write, to prove that a change keeps behaviour.
 
 corpus.py run BUILD OUT [--cases PATTERN]   runs the cases of the lists *.txt in this folder with BUILD/nvdp, writes OUT
-corpus.py compare OLD NEW                   prints the differences of two such files; exit status 1 if there are any
+corpus.py compare OLD NEW [--text]          prints the differences of two such files; exit status 1 if there are any
 corpus.py allocations BUILD [--most N]      lets each allocation of ten commands fail, one at a time (or N of each command's)
 
 A list has cases; each runs in an empty folder whose path is the same in every run.
@@ -177,7 +177,8 @@ def run(args):
 def compare(args):
     old, new = (json.loads(Path(p).read_text()) for p in (args.old, args.new))
     differences = 0
-    for name in sorted({*old, *new}):
+    names = {n for n in {*old, *new} if not args.cases or any(fnmatch.fnmatch(n, p) for p in args.cases)}
+    for name in sorted(names):
         pair = old.get(name), new.get(name)
         if None in pair or len(pair[0]) != len(pair[1]):
             print(f'{name}: only in one of the two, or another number of commands')
@@ -207,6 +208,7 @@ def main():
     one.add_argument('old')
     one.add_argument('new')
     one.add_argument('--text', action='store_true')
+    one.add_argument('--cases', nargs='*')
     one.set_defaults(do=compare)
     one = commands.add_parser('allocations')
     one.add_argument('build')

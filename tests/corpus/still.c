@@ -3,7 +3,6 @@
  *
  *   NVDP_STILL_FAIL=K  the K-th call of aligned_alloc() fails, K = 1, 2, ...  Our library allocates with it alone.
  *   NVDP_STILL_COUNT=FILE  writes the number of calls of aligned_alloc() to FILE when the process ends. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
