@@ -238,7 +238,7 @@ Test(persons, every_death_keeps_the_samples) {
     char *bytes = support_read(book.path);
     for (off_t cut = one.st_size; cut < two.st_size; cut += 7) {
         char written[1 << 13];
-        cr_assert_lt(two.st_size, sizeof written);
+        cr_assert_lt((size_t)two.st_size, sizeof written);
         memcpy(written, bytes, (size_t)cut);
         memcpy(written, head, HEAD);
         support_write(book.path, written, (size_t)cut);
