@@ -1041,10 +1041,11 @@ static void format_way_on(struct export *export, size_t size, char *text) {
 /* Returns why the release counts although its file was not published, or NULL if it can be returned: then its samples
  * were only in memory and in a file without a name, and nothing that was computed from them decided about the end. */
 static const char *why_counted(const struct export *export, nvdp_status status) {
-    if (!nvdp__release_is_unnamed(&export->release))
+    const struct nvdp__format *format = export->release.format;
+    if (format == NULL || !nvdp__release_is_unnamed(&export->release))
         return "its incomplete file had a name, and could be read";
     if (export->judged) return "the samples themselves decided that it failed";
-    if (status == NVDP_ERR_IO && export->release.format->compressed)
+    if (status == NVDP_ERR_IO && format->compressed)
         return "the size of its file depends on the samples";
     return NULL;
 }
@@ -1052,8 +1053,8 @@ static const char *why_counted(const struct export *export, nvdp_status status) 
 /* Ends the release in the ledger: it was published, is returned, or counts.  The message of a failure says which. */
 static nvdp_status settle(struct export *export, nvdp_status status) {
     char message[NVDP__MESSAGE_SIZE], way[512] = "";
-    const char *why = export->published ? NULL : why_counted(export, status);
     if (!export->counted) return status;
+    const char *why = export->published ? NULL : why_counted(export, status);
     nvdp__snprintf(message, sizeof message, "%s", nvdp_context_error(export->ctx));
     if (!export->published) nvdp__release_close(&export->release); /* frees the room of its file */
     if (why == NULL &&
