@@ -507,10 +507,10 @@ static const struct nvdp_result_table labeled_table = {
     .size = sizeof(struct nvdp_linkage_labeled),
     .rows = (const struct nvdp_result_row[]){
         LABELED(labels, 0, "number of different labels"),
-        LABELED(first, -1, "share whose text is the most likely of those with the label"),
+        LABELED(first, -1, "share of samples whose text is the most likely one among the texts with the same label"),
         INTERVAL(struct nvdp_linkage_labeled, first),
         LABELED(first_chance, 0, "the same without samples: labels/texts"),
-        LABELED(ten, -1, "share whose text is among the ten most likely with the label"),
+        LABELED(ten, -1, "share of samples whose text is among the ten most likely texts with the same label"),
         INTERVAL(struct nvdp_linkage_labeled, ten),
         LABELED(ten_chance, 0, "the same without samples"),
         LABELED(first_bound, -1, "proven bound of first"),

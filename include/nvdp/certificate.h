@@ -148,7 +148,7 @@ struct nvdp_certificate {
     double information;
     struct nvdp_word_claim word; /**< the claim per word, for a method that clips words */
     /** Upper bound of the probability that an attacker who has the model and NVDP_USEFUL_CANDIDATES equally likely texts
-     * names the right one from all samples; 1 if nothing is proven. */
+     * names the right one from all samples. It is 1 if nothing is proven. */
     double named_bound;
 };
 

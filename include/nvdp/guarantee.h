@@ -43,7 +43,7 @@ struct nvdp_guarantee {
     bool partial;                /**< `texts` are a subset of the texts of their split */
     size_t of_texts;             /**< number of texts of the split; 0: unknown */
     struct nvdp_word_claim word; /**< the claim per word */
-    /** nvdp_certificate.named_bound; NaN or 0: unknown, then a bound that follows from `epsilon` takes its place. */
+    /** nvdp_certificate.named_bound. If it is NaN or 0, it is unknown, and a bound that follows from `epsilon` is used. */
     double named_bound;
 };
 

@@ -157,7 +157,7 @@ struct nvdp_train_plan {
      * certified-guess or word-epsilon; else 0. Texts are equal if their tokens are. */
     size_t repeat_rows;
     /** Epsilon of all these rows together, one sample each, at certified-delta, or at word-delta for one word if only
-     * word-epsilon bounds texts; NaN if `repeat_rows` is 0. */
+     * word-epsilon bounds texts. It is NaN if `repeat_rows` is 0. */
     double repeat_epsilon;
     /** States how often texts repeat there, what that costs, and whether nvdp_export() refuses it; "" if no text repeats. */
     char repeats[NVDP_REPEATS_SIZE];

@@ -377,7 +377,7 @@ class Guarantee(Result):
     word: WordClaim
     """The claim per word."""
     named_bound: float
-    """nvdp_certificate.named_bound; NaN or 0: unknown, then a bound that follows from `epsilon` takes its place."""
+    """nvdp_certificate.named_bound. If it is NaN or 0, it is unknown, and a bound that follows from `epsilon` is used."""
 
 
 @dataclass(init=False, eq=False, repr=False)

@@ -165,7 +165,7 @@ struct nvdp__tokens {
 nvdp_status nvdp__tokens_count(struct nvdp__text_attack *attack, const char *attacker,
                                struct nvdp__tokens *tokens);
 void nvdp__tokens_release(struct nvdp__tokens *tokens);
-/* Returns the lift [count] of text i's label, which the attacker knows; NULL if he knows none. */
+/* Returns the lift [count] of the label of text i, or NULL if the attacker knows no labels. */
 const double *nvdp__tokens_lift(const struct nvdp__tokens *tokens, const struct nvdp__texts *corpus,
                                 size_t i);
 /* Turns counts of tokens per label, lift [labels, count], into log P(label | token)/P(label).  `times` [count] are the

@@ -11,7 +11,7 @@ nvdp_status nvdp__query_attributes(struct nvdp__attributes *list,
                                    const struct nvdp__query_map *query);
 /* Returns true for the names of these attributes. */
 bool nvdp__query_attribute(const char *name);
-/* Returns the number of these attributes; 0 for NULL. */
+/* Returns the number of these attributes, or 0 if `query` is NULL. */
 size_t nvdp__query_attribute_count(const struct nvdp__query_map *query);
 /* Reads the map of an open file for vectors of width `dim`. *out is NULL if the file has none. */
 nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,

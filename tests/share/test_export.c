@@ -960,7 +960,7 @@ Test(statement, explains_a_delta_above_one_in_all_texts) {
     nvdp_context_free(ctx);
 }
 
-/* A useful guarantee is a certificate with an epsilon of at most 100 that names at most half of 100 texts. */
+/* A guarantee is useful if epsilon is at most 100, and if the right one of 100 texts is named at most half of the time. */
 Test(statement, begins_with_the_guarantee) {
     struct nvdp_context *ctx = support_context();
     struct nvdp__model_info info;
