@@ -369,8 +369,8 @@ struct nvdp_reuse_result {
     struct nvdp_scores *scores;
     size_t seeds;     /**< number of readers, each with its own seed */
     double seed_mean; /**< mean over seeds of the first metric */
-    double
-        seed_sd; /**< standard deviation of the first metric over seeds; NaN if there is one seed */
+    /** Standard deviation of the first metric over seeds; NaN if there is one seed. */
+    double seed_sd;
 };
 
 /** Frees what a result points to.

@@ -90,7 +90,7 @@ struct nvdp__spent {
 /* The names of a release. */
 struct nvdp__ledger_names {
     const nvdp__text_hash *person; /* [texts] zeros: a text without a person; NULL: no names */
-    const nvdp__text_hash *look;   /* [texts] hashes of the folded names of the persons; NULL if `person` is NULL */
+    const nvdp__text_hash *look;   /* [texts] of folded names; NULL if `person` is NULL */
     const unsigned char *receiver; /* a nvdp__text_hash; NULL: not named */
     double person_epsilon;         /* budget of a person; 0: that of earlier releases */
     double word_mu;  /* of one sample, for one word in place of another; 0: mu of the release */
