@@ -355,9 +355,11 @@ static json_t *rows_json(const struct nvdp_verification *found) {
 
 static void print_rows(const struct nvdp_verification *found) {
     char epsilon[NVDP__BOUND_TEXT], two[NVDP__BOUND_TEXT], hundred[NVDP__BOUND_TEXT];
-    puts("\nIf a text, or a person, stands in several rows of the file, the rows add up:\n");
-    printf("  %-28s %12s %22s %22s\n", "rows of one text or person", "epsilon", "one of two named",
-           "one of 100 named");
+    puts("\nIf a text, or a person, stands in several rows of the file, the rows add up. The right "
+         "one of 2 or 100 equally\nlikely texts or persons is then named with at most this "
+         "probability:\n");
+    printf("  %-28s %12s %22s %22s\n", "rows of one text or person", "epsilon", "one of 2, at most",
+           "one of 100, at most");
     for (size_t i = 0; i < ROW_COUNTS; i++) {
         const struct guarantee of = of_rows(found, numbers_of_rows[i]);
         printf("  %-28zu %12s %22s %22s\n", numbers_of_rows[i], nvdp__bound(epsilon, of.epsilon),
@@ -404,12 +406,12 @@ static int explain_file(struct cli *cli, const struct values *v) {
         json_object_set_new(made, "delta", json_real(of.delta));
         return cli_print_json(cli, made);
     }
-    char epsilon[NVDP__BOUND_TEXT];
-    printf("Epsilon %s at delta %g is about one row: for any two texts that it may come from, its "
-           "%zu sample%s from the one\nand from the other %s hard to tell apart. In terms of "
-           "guesses:\n\n",
-           nvdp__bound(epsilon, of.epsilon), of.delta, found.samples, found.samples == 1 ? "" : "s",
-           found.samples == 1 ? "is" : "are");
+    char epsilon[NVDP__BOUND_TEXT], samples[NVDP__SAMPLES_TEXT];
+    printf(
+        "Epsilon %s at delta %g is about one row (%s). For any two texts, it is hard to tell from "
+        "which of the two\nthe row was drawn. In terms of guesses:\n\n",
+        nvdp__bound(epsilon, of.epsilon), of.delta,
+        nvdp__samples_text((double)found.samples, samples));
     CLI_TRY(answer(cli, v, &of, "proven"));
     print_rows(&found);
     puts("\nNot covered: what the file says without noise (number and order of rows, labels if it "
