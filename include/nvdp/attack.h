@@ -275,7 +275,8 @@ struct nvdp_text_score {
     struct nvdp_interval interval;
     /** Success of the best guess without samples. NaN unless the score is the success of a guess from "release" and
      * the run has a sequence clip without shared weights. For tokens, the guesser knows each text's length, each
-     * token's position and the label that a shared file states. For informed: the larger of "prior" and the upper end of "reference". */
+     * token's position and the label that a shared file states. For informed: the larger of "prior" and the upper end
+     * of "reference". */
     double baseline;
     /** nvdp_guess_bound() of the baseline, which no attacker exceeds; NaN like the baseline. */
     double bound;

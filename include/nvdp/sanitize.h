@@ -87,9 +87,9 @@ nvdp_status nvdp_sanitizer_config_create(struct nvdp_context *ctx, struct nvdp_c
  * name of a task, the words are those of the texts given to nvdp_sanitizer_count(), and nvdp_sanitizer_choose()
  * creates the mechanism. That vocabulary is not private.
  *
- * The texts of the files sensitive-from and vocabulary-from are compared with every text that is privatized. A text that is
- * among them is refused, because the mechanism depends on it. With public-independent the owner declares that these files
- * were chosen independently of the private texts; they are then not compared, and statements say so.
+ * The texts of the files sensitive-from and vocabulary-from are compared with every text that is privatized. A text
+ * that is among them is refused, because the mechanism depends on it. With public-independent the owner declares that
+ * these files were chosen independently of the private texts; they are then not compared, and statements say so.
  * @param ctx      records messages: a notice about equal vectors, a warning about words that no text can contain
  * @param config   from nvdp_sanitizer_config_create()
  * @param[out] out the sanitizer; nvdp_sanitizer_free(); untouched on error
@@ -245,8 +245,8 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * Before anything is written, every text is compared with the public texts of sensitive-from and vocabulary-from, as in
  * nvdp_sanitizer_create(); this needs files that can be read twice.
  *
- * Takes one pass, and another one each for public texts, sensitive-from-data or vocabulary-from TASK, and laplace. Memory for some thousand rows;
- * for laplace, memory for the texts. The files appear when all of them are complete.
+ * Takes one pass, and another one each for public texts, sensitive-from-data or vocabulary-from TASK, and laplace.
+ * Memory for some thousand rows; for laplace, memory for the texts. The files appear when all of them are complete.
  *
  * Draws are those of nvdp_dchi_sample(), from the operating system's generator. With insecure-seed they come from
  * that seed, for tests and experiments; a warning, the statement and privacy.json say so.
@@ -256,9 +256,9 @@ nvdp_status nvdp_sanitize_config_create(struct nvdp_context *ctx, struct nvdp_co
  * @param user     passed to write
  * @param[out] out the result; what an earlier call put there is freed; untouched on error; NULL: not wanted
  * @return NVDP_ERR_ARGUMENT for options out of range, mutually exclusive options, an existing output without
- *         "overwrite", and a private text among the public texts; NVDP_ERR_INPUT, whose message names file and line, for a row with another number of columns,
- *         a missing column, and invalid tables as in nvdp_sanitizer_create(); NVDP_ERR_IO; NVDP_ERR_CANCELLED;
- *         NVDP_ERR_MEMORY */
+ *         "overwrite", and a private text among the public texts; NVDP_ERR_INPUT, whose message names file and line,
+ *         for a row with another number of columns, a missing column, and invalid tables as in nvdp_sanitizer_create();
+ *         NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,
                           nvdp_write_fn write, void *user, struct nvdp_sanitize_result *out);
 

@@ -71,7 +71,8 @@ struct nvdp_export_result {
     /** The same as spent_epsilon for one word in place of another; at most spent_epsilon. NaN: no ledger. */
     double spent_word_epsilon;
     /** Budget of a text that was set with the first export and never raised: at spent_delta it is proven even if exports
-     * depend on earlier samples. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend on earlier samples. */
+     * depend on earlier samples. 0: none, and spent_epsilon is proven if number and noise of the exports do not depend
+     * on earlier samples. */
     double spent_proven_epsilon;
 };
 
@@ -80,9 +81,10 @@ struct nvdp_export_result {
 void nvdp_export_result_free(struct nvdp_export_result *result);
 
 /** Creates the options of nvdp_export(): run, or model (a public encoder without training, by the method sentence) with
- * center, public-independent, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit, out, model-out, samples, grid, card,
- * model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples, budget-epsilon, person,
- * person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts, publish-measured.
+ * center, public-independent, clip-sequence or certified-epsilon, reduce, text-column; input or split; data, limit,
+ * out, model-out, samples, grid, card, model-id, with-labels, sign, ledger, ledger-key, no-ledger, budget-samples,
+ * budget-epsilon, person, person-epsilon, receiver, overwrite, batch, insecure-seed, order, delta, measure-texts,
+ * publish-measured.
  * @param ctx      outlives the configuration
  * @param[out] out the configuration; nvdp_config_free()
  * @return NVDP_ERR_MEMORY */
@@ -100,10 +102,10 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *
  * With the option "model" it first makes the run "run" of method sentence, without training, unless that run exists: see
  * nvdp/search.h. The file then also states the mean and the principal directions of the texts of "center", without noise.
- * NVDP_ERR_ARGUMENT if one of the texts to export is among them, as normalized words or as tokens of the model; the same for
- * the public texts of a run with the objective distill. This refusal depends on the texts: it is for their owner alone. With
- * public-independent the owner declares that the public texts were chosen independently of the private texts. They are then
- * not compared, and the file always states the declaration.
+ * NVDP_ERR_ARGUMENT if one of the texts to export is among them, as normalized words or as tokens of the model; the
+ * same for the public texts of a run with the objective distill. This refusal depends on the texts: it is for their
+ * owner alone. With public-independent the owner declares that the public texts were chosen independently of the
+ * private texts. They are then not compared, and the file always states the declaration.
  *
  * Divergences over all ordered pairs of at most measure-texts texts are measured for the result. The file contains
  * them only with publish-measured, because they can help someone who knows the encoder and some of the texts to
@@ -114,17 +116,18 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *
  * The run's ledger, RUN/ledger unless the options name another, counts the samples of every text. Its record is
  * written to disk before the first value is drawn. An export that is cancelled before its file has a name is returned and
- * does not count; a killed one counts, and so does a failure that may depend on the samples: the message says which. A keyed
- * hash of its tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to mu = sqrt(sum
- * mu_i^2), others by adding Renyi divergences. This sum is proven if number and noise of the exports do not depend on
- * earlier samples; the option "budget-epsilon" of the first export, never raised, is proven even if they do. A text that
- * was shared before is refused unless the run was certified for that many samples or a budget allows it. Each export from a seed counts, although the same seed gives the same samples.
- * Each row is drawn, and the samples of all rows of a text accumulate, too. Before anything is drawn, equal texts are counted,
- * with or without a ledger, and a notice says what they cost together. Beyond the samples that a run with certified-epsilon,
- * certified-guess or word-epsilon was certified for they are refused, unless "duplicates" is "each" or a budget is given. The
- * refusal is outside of the proof, because it shows that texts repeat.
- * With the column "person", the samples of all texts of a person accumulate in the same way. All releases of the ledger
- * count together, as receivers may collude; with "receiver" the result also has the largest sum of a single receiver.
+ * does not count; a killed one counts, and so does a failure that may depend on the samples: the message says which. A
+ * keyed hash of its tokens identifies a text. The samples of a text accumulate: Gaussian mechanisms compose to
+ * mu = sqrt(sum mu_i^2), others by adding Renyi divergences. This sum is proven if number and noise of the exports do not
+ * depend on earlier samples; the option "budget-epsilon" of the first export, never raised, is proven even if they do.
+ * A text that was shared before is refused unless the run was certified for that many samples or a budget allows it.
+ * Each export from a seed counts, although the same seed gives the same samples. Each row is drawn, and the samples of
+ * all rows of a text accumulate, too. Before anything is drawn, equal texts are counted, with or without a ledger, and
+ * a notice says what they cost together. Beyond the samples that a run with certified-epsilon, certified-guess or
+ * word-epsilon was certified for they are refused, unless "duplicates" is "each" or a budget is given. The refusal is
+ * outside of the proof, because it shows that texts repeat. With the column "person", the samples of all texts of a
+ * person accumulate in the same way. All releases of the ledger count together, as receivers may collude; with
+ * "receiver" the result also has the largest sum of a single receiver.
  *
  * One pass of the encoder over the texts, and one over the measured texts; O(n^2 k p) for the pairs of n measured
  * texts with k components.
@@ -136,9 +139,11 @@ nvdp_status nvdp_export_config_create(struct nvdp_context *ctx, struct nvdp_conf
  *         a method without noise; a model with query clean; grid float16 for a model with a sequence clip;
  *         deviations or pseudo-counts outside the range of exact sampling; a ledger of another tokenizer or length;
  *         a ledger key that others may read; "model-out" for a method without a sealed block. NVDP_ERR_STATE for a
- *         text, or a person, beyond its budget, for texts that stand several times and together exceed the run's budget, and for a ledger that is gone while its key or state is there, was cut, or is an older copy; NVDP_ERR_INPUT for texts that cannot be read, or without labels
- *         if "with-labels" is set; NVDP_ERR_NUMERIC for values of 2^24 steps or more in a signed Parquet file, which
- *         float32 cannot represent; NVDP_ERR_IO; NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
+ *         text, or a person, beyond its budget, for texts that stand several times and together exceed the run's
+ *         budget, and for a ledger that is gone while its key or state is there, was cut, or is an older copy;
+ *         NVDP_ERR_INPUT for texts that cannot be read, or without labels if "with-labels" is set; NVDP_ERR_NUMERIC for
+ *         values of 2^24 steps or more in a signed Parquet file, which float32 cannot represent; NVDP_ERR_IO;
+ *         NVDP_ERR_CANCELLED; NVDP_ERR_MEMORY */
 nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_export_result *out);
 
@@ -232,8 +237,8 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
 
 /** Adds the owner's checks of a file. Its release must be in the ledger, with the same numbers of texts and samples.
  * No text may have exceeded the budget over all releases so far. Sets the sums of the ledger, which no file states. If a
- * text has more samples than a row of the file, the guarantee begins with their epsilon. O(records of the ledger), which is read
- * completely.
+ * text has more samples than a row of the file, the guarantee begins with their epsilon. O(records of the ledger),
+ * which is read completely.
  * @param ctx    context
  * @param path   the file, or a folder as in nvdp_verify()
  * @param ledger the option "ledger" of nvdp_export(): RUN/ledger by default
@@ -268,7 +273,8 @@ struct nvdp_ledger_summary {
     size_t
         returned; /**< releases that were returned, because nobody saw a sample; they do not count */
     /** Budget of a text that was set with the first release and never raised: at delta 1e-5 it is proven even if releases
-     * depend on earlier samples. 0: none, and epsilon is proven if number and noise of the releases do not depend on earlier samples. */
+     * depend on earlier samples. 0: none, and epsilon is proven if number and noise of the releases do not depend on
+     * earlier samples. */
     double proven_epsilon;
     double proven_person_epsilon; /**< the same of a person */
 };
@@ -279,7 +285,8 @@ struct nvdp_ledger_summary {
  * @param key    the option "ledger-key"; NULL: the ledger's name and .key
  * @param out    made with NVDP_RESULT(); untouched on error
  * @return NVDP_ERR_INPUT for another kind of file, another key or a changed record; NVDP_ERR_ARGUMENT for a key that
- *         others may read; NVDP_ERR_STATE for a ledger that was moved, is gone, was cut, or is an older copy; NVDP_ERR_IO; NVDP_ERR_MEMORY */
+ *         others may read; NVDP_ERR_STATE for a ledger that was moved, is gone, was cut, or is an older copy;
+ *         NVDP_ERR_IO; NVDP_ERR_MEMORY */
 nvdp_status nvdp_ledger_summarize(struct nvdp_context *ctx, const char *ledger, const char *key,
                                   struct nvdp_ledger_summary *out);
 

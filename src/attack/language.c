@@ -3,10 +3,10 @@
  *
  *     e log p(z_t | x_t)  +  (1 - w) log f(x_t)  +  w log p(x_t | others)
  *
- * over all places (search.c).  f is the frequency of a token among public texts; if the attacked file states labels, among
- * those with the label of the sample.  The exponent e and the weight w are chosen to identify the most tokens of held-out
- * public texts.  First e is chosen without the model, as in nearest.c.  Then e and w are chosen together, twice, each time
- * for the texts found with the previous choice. */
+ * over all places (search.c).  f is the frequency of a token among public texts; if the attacked file states labels,
+ * among those with the label of the sample.  The exponent e and the weight w are chosen to identify the most tokens of
+ * held-out public texts.  First e is chosen without the model, as in nearest.c.  Then e and w are chosen together,
+ * twice, each time for the texts found with the previous choice. */
 #include "attack/language.h"
 
 #include <math.h>

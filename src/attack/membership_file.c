@@ -5,7 +5,8 @@
  *
  *     one of the m texts, at a place drawn at random, is x, the others are drawn from q;     all are drawn from q,
  *
- * q the public texts.  Labels that the file states leave only the m texts with the label of x.  The most powerful test is the ratio of both likelihoods (Neyman & Pearson 1933):
+ * q the public texts.  Labels that the file states leave only the m texts with the label of x.  The most powerful test
+ * is the ratio of both likelihoods (Neyman & Pearson 1933):
  *
  *     score(x)  =  log 1/m sum_i p(z_i | x) / q(z_i),      q(z)  =  1/n sum over public texts u of p(z | u),
  *

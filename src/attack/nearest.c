@@ -1,8 +1,9 @@
 /* Names the token of each vector.  Every token of the public texts gets a Gaussian, whose mean is that of the
  * posteriors' means over the occurrences.  Its variance sums the variance of these means, that of the mean itself,
  * and the noise.  The first of these is shrunk towards that of all tokens if there are few.  The prior is the
- * token's frequency among texts with the label that the attacked file states.  Treating dependent dimensions as independent counts them too much, so densities get an
- * exponent: the one that names the most tokens of held-out public texts. */
+ * token's frequency among texts with the label that the attacked file states.  Treating dependent dimensions as
+ * independent counts them too much, so densities get an exponent: the one that names the most tokens of held-out public
+ * texts. */
 #include "attack/texts.h"
 #include "rdp/divergence.h"
 

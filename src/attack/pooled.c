@@ -1,7 +1,7 @@
 /* Predicts the words of a text (bag) or its label (attribute) from one vector per text, by logistic regression.  The
  * vector has two or three parts: a mean over all vectors of a sample, the vector of the first token, [CLS], and the
- * weighted mean if there are weights.  A label that the attacked file states adds an indicator to it.  In the first mean, a row's weight is the share of public texts in which it
- * belongs to a token. */
+ * weighted mean if there are weights.  A label that the attacked file states adds an indicator to it.  In the first
+ * mean, a row's weight is the share of public texts in which it belongs to a token. */
 #include "attack/texts.h"
 #include "rdp/pairs.h"
 

@@ -99,15 +99,15 @@ struct nvdp__ledger_names {
 };
 
 /* Opens and authenticates the ledger, for every reader and writer.  To add a record, give `tokens`: it names the tokenizer
- * and the max. length of texts, which are recognized by their tokens.  NVDP_ERR_ARGUMENT if the ledger has other `tokens`.
- * With `tokens`, creates a missing file, its key and its state, and locks the file until it is closed: a second writer
- * waits.  Without (NULL), opens the file for reading.
+ * and the max. length of texts, which are recognized by their tokens.  NVDP_ERR_ARGUMENT if the ledger has other
+ * `tokens`. With `tokens`, creates a missing file, its key and its state, and locks the file until it is closed: a
+ * second writer waits.  Without (NULL), opens the file for reading.
  *
- * NVDP_ERR_STATE if records are missing: the file is gone while its key or its state is there; it is shorter than its head
- * says; it is an older copy than the one that the state remembers (NAME.state beside the key NAME.key); the state of a
- * file of kind ledger/3 is gone.  One record behind those that the head counts is right, and so is a state that lags: a
- * writer died.  Ignores an incomplete last record, which the next writer removes: nothing of its release was drawn.
- * NVDP_ERR_INPUT if the file is not a ledger, the key is wrong or a record is damaged. */
+ * NVDP_ERR_STATE if records are missing: the file is gone while its key or its state is there; it is shorter than its
+ * head says; it is an older copy than the one that the state remembers (NAME.state beside the key NAME.key); the state
+ * of a file of kind ledger/3 is gone.  One record behind those that the head counts is right, and so is a state that
+ * lags: a writer died.  Ignores an incomplete last record, which the next writer removes: nothing of its release was
+ * drawn. NVDP_ERR_INPUT if the file is not a ledger, the key is wrong or a record is damaged. */
 nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
                               const char *tokens, struct nvdp__ledger **out);
 /* True if the ledger, its key or its state exists: then readers must open the ledger, which fails if records are

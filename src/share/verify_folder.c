@@ -43,7 +43,8 @@ static bool statements_agree(const struct nvdp_verification *all) {
 }
 
 /* Takes the statement and the guarantee of the file with the weakest guarantee.  The files agree in their mechanism, so only
- * wrong files differ.  A text with samples in several files is mentioned first, because its number of samples is not stated. */
+ * wrong files differ.  A text with samples in several files is mentioned first, because its number of samples is not
+ * stated. */
 static void take_weakest(struct nvdp__verify *all, const char *name, size_t files,
                          const struct nvdp__verify *weakest) {
     struct nvdp_verification *to = &all->found;

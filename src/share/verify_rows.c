@@ -1,7 +1,8 @@
 /* Checks single rows of z of a shared file (verify.h): lengths that the stated noise does not give, rows of zeros, equal rows.
  *
- * The noise of a row has p independent Gaussian numbers whose variances lie between v and V, and its mean has norm at most r.
- * An honest file fails with probability below NVDP__ROW_ALARM: each of the four tests, over all R rows, has a quarter of it.
+ * The noise of a row has p independent Gaussian numbers whose variances lie between v and V, and its mean has norm at
+ * most r. An honest file fails with probability below NVDP__ROW_ALARM: each of the four tests, over all R rows, has a
+ * quarter of it.
  *
  * Short rows.  By Anderson's inequality, |mean + noise| is at most s with probability at most P(v chi^2_p <= s^2), and
  * Chernoff's bound is
@@ -12,13 +13,13 @@
  *
  *     |row|^2 <= V (p + l + 2 sqrt((p + 2 l) x) + 2 x),   l = r^2 / V.
  *
- * Cells.  A coordinate's density is at most 1 / sqrt(2 pi v), so a row is rounded to a given point of the grid, whose cells
- * have widths h_i, with probability at most
+ * Cells.  A coordinate's density is at most 1 / sqrt(2 pi v), so a row is rounded to a given point of the grid, whose
+ * cells have widths h_i, with probability at most
  *
  *     q = prod_i min(1, h_i / sqrt(2 pi v)).
  *
- * A row of zeros is a fault if R q is small enough, and two equal rows if R^2 q / 2 is: P(two rows at points with q <= c are
- * equal) <= sum over these points of P_1 P_2 <= c. */
+ * A row of zeros is a fault if R q is small enough, and two equal rows if R^2 q / 2 is: P(two rows at points with
+ * q <= c are equal) <= sum over these points of P_1 P_2 <= c. */
 #include "share/verify.h"
 
 #include "mechanism/method.h"
