@@ -347,8 +347,7 @@ static void tell(struct nvdp_context *ctx, const json_t *entry, struct nvdp__see
             ctx, NVDP_LOG_NOTICE,
             "private training: %s saw %zu of these %zu texts (the first is text %zu; one text "
             "of a pair is enough); its own epsilon %s at delta %s is counted (this notice is for "
-            "the "
-            "owner of the texts: the statement does not say which texts, nor how many)",
+            "the owner of the texts: the statement does not say which texts, nor how many)",
             name, overlap->rows, seen.texts->rows, overlap->first + 1,
             nvdp__bound(epsilon, of->epsilon), nvdp__bound(delta, of->delta));
     else
