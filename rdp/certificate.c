@@ -253,13 +253,12 @@ static struct at_order best_order(const struct nvdp_limits *limits, enum nvdp_th
 
 /* Uses a theorem's bound if its epsilon is smaller than that of earlier theorems. */
 static void prove(const struct nvdp_limits *limits, enum nvdp_theorem theorem,
-                  struct nvdp_certificate *to) {
-    struct at_order at[ORDERS], best = {.order = NAN, .vectors = NAN, .weights = NAN, .found = NAN};
+                  const struct at_order at[ORDERS], struct nvdp_certificate *to) {
+    struct at_order best = {.order = NAN, .vectors = NAN, .weights = NAN, .found = NAN};
     const bool exact = theorem == NVDP_THEOREM_SEQUENCE;
     const double radius = theorem != NVDP_THEOREM_CLIP_SET ? radius_of(limits) : NAN;
     const double mu = exact ? 2 * radius * sqrt(to->releases) : NAN;
     const double up = mu * (1 + 8 * DBL_EPSILON); /* above the rounding of mu */
-    if (!exact) all_orders(limits, theorem, at);
     if (!exact) best = best_order(limits, theorem, at, to->releases, to->delta);
     const double epsilon =
         exact ? nvdp_gdp_epsilon(up, to->delta) : epsilon_at(&best, to->releases, to->delta);
@@ -306,11 +305,10 @@ static double center_divergence(const struct nvdp_limits *limits, enum nvdp_theo
 }
 
 /* Sets the guess bounds of the theorem that proved the epsilon; see nvdp_certify(). */
-static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certificate *to) {
+static void bound_guesses(const struct nvdp_limits *limits, const struct at_order at[][ORDERS],
+                          struct nvdp_certificate *to) {
     const enum nvdp_theorem theorem = to->theorem;
-    struct at_order at[ORDERS] = {{0}};
     to->numbers = limits->rows * limits->dim;
-    to->named_bound = 1;
     if (theorem == NVDP_THEOREM_NONE) {
         to->guesses = 0;
         return;
@@ -323,18 +321,18 @@ static void bound_guesses(const struct nvdp_limits *limits, struct nvdp_certific
                 nvdp_guess_bound(to->guess[i].baseline, to->radius, to->releases, to->numbers);
         return;
     }
-    all_orders(limits, theorem, at);
     for (size_t k = 0; k < ORDERS; k++) {
-        const double all = center_divergence(limits, theorem, at[k].order, to->releases);
+        const double order = at[theorem][k].order,
+                     all = center_divergence(limits, theorem, order, to->releases);
         to->information = fmin(to->information, all); /* divergences grow with the order */
         if (isfinite(all))
             to->named_bound =
                 fmin(to->named_bound,
-                     nvdp_renyi_probability_bound(at[k].order, all, 1. / NVDP_USEFUL_CANDIDATES));
+                     nvdp_renyi_probability_bound(order, all, 1. / NVDP_USEFUL_CANDIDATES));
         for (size_t i = 0; i < to->guesses && isfinite(all); i++)
             to->guess[i].bound =
                 fmin(to->guess[i].bound,
-                     nvdp_renyi_probability_bound(at[k].order, all, to->guess[i].baseline));
+                     nvdp_renyi_probability_bound(order, all, to->guess[i].baseline));
     }
 }
 
@@ -417,20 +415,20 @@ static nvdp_status take_points(struct nvdp_context *ctx,
     return nvdp__guess_baselines(ctx, options, &to->guesses, to->guess);
 }
 
-nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
-                          const struct nvdp__privacy_options *given,
-                          const struct nvdp__remedies *remedies, struct nvdp_certificate *out) {
+nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                               const struct nvdp__privacy_options *given,
+                               const struct nvdp__remedies *remedies, size_t count,
+                               const int *releases, struct nvdp_certificate *out) {
     struct nvdp__privacy_options options = *given;
     struct nvdp_limits of = {0};
+    struct at_order at[NVDP_THEOREMS][ORDERS] = {{{0}}};
     memcpy(&of, limits, nvdp__min(limits->struct_size, sizeof of));
     options.bdp.gamma = 1e-300; /* nothing is estimated */
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
     NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
     NVDP_RETURN_IF_FAILED(check_limits(ctx, &of));
     struct nvdp_certificate made = {.struct_size = sizeof made,
                                     .theorem = NVDP_THEOREM_NONE,
                                     .delta = options.bdp.delta,
-                                    .releases = options.bdp.releases,
                                     .epsilon = INFINITY,
                                     .mu = NAN,
                                     .radius = NAN,
@@ -439,13 +437,33 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
                                     .vectors = NAN,
                                     .weights = NAN,
                                     .weights_found = NAN,
-                                    .information = INFINITY};
+                                    .information = INFINITY,
+                                    .named_bound = 1};
     NVDP_RETURN_IF_FAILED(take_points(ctx, &options, &made));
     check_all(&of, remedies, &made);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
-        if (made.claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, &made);
-    bound_guesses(&of, &made);
-    prove_word(&of, &made);
+        if (made.claim[theorem].holds && theorem != NVDP_THEOREM_SEQUENCE)
+            all_orders(&of, (enum nvdp_theorem)theorem, at[theorem]);
+    for (size_t i = 0; i < count; i++) {
+        struct nvdp_certificate *to = &out[i];
+        *to = made;
+        to->releases = releases[i];
+        for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
+            if (to->claim[theorem].holds) prove(&of, (enum nvdp_theorem)theorem, at[theorem], to);
+        if (i > 0) to->guesses = 0;
+        if (i == 0) bound_guesses(&of, at, to);
+        prove_word(&of, to);
+    }
+    return NVDP_OK;
+}
+
+nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                          const struct nvdp__privacy_options *options,
+                          const struct nvdp__remedies *remedies, struct nvdp_certificate *out) {
+    struct nvdp_certificate made;
+    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_RETURN_IF_FAILED(
+        nvdp__certify_each(ctx, limits, options, remedies, 1, &options->bdp.releases, &made));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }

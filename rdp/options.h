@@ -85,6 +85,12 @@ struct nvdp__remedies; /* report.h */
 nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                           const struct nvdp__privacy_options *options,
                           const struct nvdp__remedies *remedies, struct nvdp_certificate *out);
+/* The same for several numbers of samples, in place of that of the options: out [count].  The divergences of one sample
+ * are computed once.  Only the first certificate has bounds of guesses. */
+nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limits *limits,
+                               const struct nvdp__privacy_options *options,
+                               const struct nvdp__remedies *remedies, size_t count,
+                               const int *releases, struct nvdp_certificate *out);
 /* The Renyi divergence of that order that a valid theorem proves for one sample; may be
  * infinite. */
 double nvdp__certified_divergence(const struct nvdp_limits *limits, enum nvdp_theorem theorem,

@@ -392,48 +392,49 @@ static void write_guesses(const void *certificate, FILE *to) {
 
 /* Sets what is proven of several rows together.  Samples of different rows are independent, so k rows are one row with k
  * times as many samples: for texts of one person, too, each of which may be replaced. */
-static nvdp_status certify_repeats(struct nvdp_context *ctx, const struct nvdp__privacy_options *of,
-                                   struct nvdp__release_facts *facts) {
-    static const int rows[NVDP__REPEATS] = {2, 10};
-    for (size_t i = 0; i < NVDP__REPEATS; i++) {
-        struct nvdp__repeat *to = &facts->repeat[i];
-        struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
-        struct nvdp__privacy_options options = *of;
-        *to = (struct nvdp__repeat){(size_t)rows[i], INFINITY, INFINITY};
-        if (of->bdp.releases > INT_MAX / rows[i]) continue;
-        options.bdp.releases = of->bdp.releases * rows[i];
-        options.baselines = "";
-        NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, NULL, &made));
-        if (made.theorem == NVDP_THEOREM_NONE ||
-            (facts->form.weights &&
-             !nvdp__distance_negligible(made.epsilon,
-                                        rows[i] * nvdp__release_weights_distance(facts),
-                                        NVDP__LEDGER_DELTA)))
-            continue;
-        to->epsilon = made.epsilon;
-        to->word_epsilon = made.word.holds ? fmin(made.word.epsilon, made.epsilon) : made.epsilon;
-    }
-    return NVDP_OK;
+static void take_repeat(const struct nvdp__release_facts *facts, size_t rows,
+                        const struct nvdp_certificate *made, struct nvdp__repeat *to) {
+    *to = (struct nvdp__repeat){rows, INFINITY, INFINITY};
+    if (made->theorem == NVDP_THEOREM_NONE ||
+        (facts->form.weights &&
+         !nvdp__distance_negligible(made->epsilon,
+                                    (double)rows * nvdp__release_weights_distance(facts),
+                                    NVDP__LEDGER_DELTA)))
+        return;
+    to->epsilon = made->epsilon;
+    to->word_epsilon = made->word.holds ? fmin(made->word.epsilon, made->epsilon) : made->epsilon;
 }
 
 nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release_facts *facts) {
+    static const int rows[] = {1, 2, 10};
+    enum { COUNT = sizeof rows / sizeof *rows };
+    _Static_assert(COUNT == 1 + NVDP__REPEATS, "one row, and the repeats");
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    struct nvdp_certificate made = NVDP_RESULT(struct nvdp_certificate);
+    struct nvdp_certificate made[COUNT];
+    int releases[COUNT];
+    size_t count = 0;
     char *text = NULL;
     options.bdp.delta = NVDP__LEDGER_DELTA;
     options.bdp.releases = (int)facts->samples;
     facts->certified = false;
     if (facts->grids == NULL || facts->insecure_seed) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__certify(ctx, &facts->limits, &options, &nvdp__remedies, &made));
-    facts->certificate = made;
-    if (made.theorem == NVDP_THEOREM_NONE) return NVDP_OK;
+    for (; count < COUNT && options.bdp.releases <= INT_MAX / rows[count]; count++)
+        releases[count] = options.bdp.releases * rows[count];
+    for (size_t i = count; i < COUNT; i++)
+        made[i].theorem = NVDP_THEOREM_NONE;
+    NVDP_RETURN_IF_FAILED(
+        nvdp__certify_each(ctx, &facts->limits, &options, &nvdp__remedies, count, releases, made));
+    facts->certificate = made[0];
+    if (made[0].theorem == NVDP_THEOREM_NONE) return NVDP_OK;
     if (facts->form.weights &&
-        !nvdp__distance_negligible(made.epsilon, nvdp__release_weights_distance(facts),
+        !nvdp__distance_negligible(made[0].epsilon, nvdp__release_weights_distance(facts),
                                    NVDP__LEDGER_DELTA))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made, &text));
+    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made[0], &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);
     free(text);
     facts->certified = true;
-    return certify_repeats(ctx, &options, facts);
+    for (size_t i = 0; i < NVDP__REPEATS; i++)
+        take_repeat(facts, (size_t)rows[1 + i], &made[1 + i], &facts->repeat[i]);
+    return NVDP_OK;
 }
