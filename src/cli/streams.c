@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 enum { ROOM = 4096, LONGEST = 4 /* bytes of a character */ };
@@ -53,28 +52,18 @@ static ssize_t show(void *cookie, const char *bytes, size_t count) {
     return write_all(of->fd, out, used) ? (ssize_t)count : 0;
 }
 
-static int release(void *cookie) {
-    free(cookie);
-    return 0;
-}
-
 /* Returns a stream to the descriptor, with the buffer that the C library's own stream has; NULL: out of memory. */
-static FILE *open_stream(int fd) {
-    struct stream *made = calloc(1, sizeof *made);
-    FILE *stream = NULL;
-    if (made != NULL)
-        stream = fopencookie(made, "w", (cookie_io_functions_t){.write = show, .close = release});
-    if (stream == NULL) {
-        free(made);
-        return NULL;
-    }
+static FILE *open_stream(struct stream *made, int fd) {
+    FILE *stream = fopencookie(made, "w", (cookie_io_functions_t){.write = show});
+    if (stream == NULL) return NULL;
     made->fd = fd;
     setvbuf(stream, NULL, fd == STDERR_FILENO ? _IONBF : isatty(fd) ? _IOLBF : _IOFBF, BUFSIZ);
     return stream;
 }
 
 bool cli_streams_open(void) {
-    FILE *out = open_stream(STDOUT_FILENO), *err = open_stream(STDERR_FILENO);
+    static struct stream opened[2]; /* as long-lived as the two streams: exit() writes through them */
+    FILE *out = open_stream(&opened[0], STDOUT_FILENO), *err = open_stream(&opened[1], STDERR_FILENO);
     if (out != NULL) stdout = out;
     if (err != NULL) stderr = err;
     return out != NULL && err != NULL;
