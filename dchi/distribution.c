@@ -1,5 +1,6 @@
 /* The exact distributions of santext and similar mechanisms, and how well they distinguish two
  * inputs: rows, divergences, then the worst case over the vocabulary. */
+#include "base/own.h"
 #include "base/random.h"
 #include "dchi/dchi.h"
 #include "options/schema.h"
@@ -37,8 +38,7 @@ const struct nvdp__token_row nvdp__token_row_random = {
 nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                              enum nvdp_dchi_mechanism mechanism, double eta, double p,
                              const unsigned char *sensitive, struct nvdp_dchi **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dchi *made = NULL;
+    nvdp__autoptr(nvdp_dchi_free) struct nvdp_dchi *made = NULL;
     const struct nvdp__token_row *row = nvdp__dchi_row(mechanism);
     if (row == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -68,9 +68,7 @@ nvdp_status nvdp_dchi_create(struct nvdp_context *ctx, const struct nvdp_vectors
         memcpy(made->sensitive, sensitive, vectors->count);
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_dchi_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_dchi_free(struct nvdp_dchi *dchi) {
@@ -143,7 +141,7 @@ nvdp_status nvdp_dchi_log_probabilities(struct nvdp_context *ctx, const struct n
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "text privatization: a Laplace mechanism has no table of output "
                           "probabilities, because its outputs are vectors");
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
     const size_t blocks = nvdp__blocks(n, BLOCK);
     const int threads = nvdp_context_threads(ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
@@ -185,10 +183,9 @@ static size_t sort_distinct(size_t n, int32_t *token) {
 
 nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                                  const int32_t *tokens, double *same) {
-    nvdp_status status = NVDP_OK;
     const size_t dim = dchi->vectors->dim;
-    double *from = NULL, *sum = NULL;
-    int32_t *token = NULL;
+    nvdp__autofree double *from = NULL, *sum = NULL;
+    nvdp__autofree int32_t *token = NULL;
     size_t own = 0;
     NVDP_TRY(NVDP__NEW(ctx, token, n));
     for (size_t i = 0; i < n; i++) {
@@ -215,11 +212,7 @@ nvdp_status nvdp__dchi_unchanged(struct nvdp_context *ctx, const struct nvdp_dch
         const int32_t *at = bsearch(&tokens[i], token, own, sizeof *token, nvdp__by_int32);
         if (at != NULL) same[i] = exp(-log(sum[at - token]));
     }
-cleanup:
-    free(token);
-    free(from);
-    free(sum);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- divergences ---- */
@@ -258,16 +251,15 @@ void nvdp__dchi_position(const struct nvdp_dchi *dchi, size_t m, const double *o
 nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t m,
                                  const double *orders, size_t length_a, const int32_t *a,
                                  size_t length_b, const int32_t *b, double *out) {
-    nvdp_status status = NVDP_OK;
     const size_t count = dchi->vectors->count, length = length_a;
-    double *part = NULL, *rows = NULL;
+    nvdp__autofree double *part = NULL, *rows = NULL;
     for (size_t k = 0; k < m; k++)
         if (!(orders[k] > 0))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "text privatization: order: expected a number above 0, found %g",
                               orders[k]);
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_a, a));
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_b, b));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, length_a, a));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, length_b, b));
     if (length_a != length_b) {
         for (size_t k = 0; k < m; k++)
             out[k] = INFINITY;
@@ -287,10 +279,7 @@ nvdp_status nvdp_dchi_divergence(struct nvdp_context *ctx, const struct nvdp_dch
     for (size_t i = 0; i < length; i++)
         for (size_t k = 0; k < m; k++)
             out[k] += part[i * m + k];
-cleanup:
-    free(part);
-    free(rows);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the worst case over the vocabulary ---- */
@@ -343,7 +332,7 @@ static nvdp_status diameter_bound(struct nvdp_context *ctx, const struct nvdp_dc
     double *mean = NULL, largest[2] = {-INFINITY, -INFINITY}; /* not protected, protected */
     double scratch[NVDP__ROW_WIDEST];
     size_t n = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, mean, vectors->dim));
+    NVDP_TRY(NVDP__NEW(ctx, mean, vectors->dim));
     for (size_t x = 0; x < vectors->count; x++) {
         if (!nvdp__comes_out(dchi, x)) continue;
         const double *row = nvdp__row(vectors, x, scratch);
@@ -390,7 +379,7 @@ static nvdp_status choose_candidates(struct nvdp_context *ctx, const struct nvdp
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     const size_t count = dchi->vectors->count;
     size_t protected = 0, end = count;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, of->token, count));
+    NVDP_TRY(NVDP__NEW(ctx, of->token, count));
     for (size_t x = 0; x < count; x++) /* the others from the end */
         of->token[nvdp__comes_out(dchi, x) ? protected ++ : --end] = (int32_t)x;
     *others = count - protected;
@@ -411,10 +400,9 @@ static size_t chunk_of(int threads) {
 /* Computes of->log_sum for a mechanism with a table of output probabilities. */
 static nvdp_status sum_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                   struct candidates *of) {
-    nvdp_status status = NVDP_OK;
     const size_t count = dchi->vectors->count, blocks = nvdp__blocks(of->all, BLOCK);
     const int threads = nvdp_context_threads(ctx);
-    double *rows = NULL;
+    nvdp__autofree double *rows = NULL;
     NVDP_TRY(NVDP__NEW(ctx, rows, (size_t)threads * BLOCK * count));
     for (size_t first = 0; first < blocks; first += chunk_of(threads)) {
         const size_t end = nvdp__min(blocks, first + chunk_of(threads));
@@ -428,17 +416,14 @@ static nvdp_status sum_candidates(struct nvdp_context *ctx, const struct nvdp_dc
                 of->log_sum[b * BLOCK + i] = log_sum_of(dchi, of, b * BLOCK + i, row + i * count);
         }
     }
-cleanup:
-    free(rows);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status search_candidates(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                      const struct candidates *of, struct best *best) {
-    nvdp_status status = NVDP_OK;
     const size_t blocks = nvdp__blocks(of->protected, BLOCK);
     const int threads = nvdp_context_threads(ctx);
-    struct best *found = NULL;
+    nvdp__autofree struct best *found = NULL;
     NVDP_TRY(NVDP__NEW(ctx, found, blocks));
     for (size_t first = 0; first < blocks; first += chunk_of(threads)) {
         const size_t end = nvdp__min(blocks, first + chunk_of(threads));
@@ -454,9 +439,7 @@ static nvdp_status search_candidates(struct nvdp_context *ctx, const struct nvdp
     }
     if (of->all < dchi->vectors->count)
         NVDP_TRY(diameter_bound(ctx, dchi, of->factor, &best->bound));
-cleanup:
-    free(found);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t inputs,
@@ -469,10 +452,10 @@ nvdp_status nvdp_dchi_worst(struct nvdp_context *ctx, const struct nvdp_dchi *dc
                             .factor = dchi->sensitive != NULL ? -log(dchi->p) : 0};
     struct best best = {.value = -INFINITY, .bound = -INFINITY};
     size_t others = 0;
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(choose_candidates(ctx, dchi, inputs, seed, &of, &others));
-    if (exact) NVDP_TRY(sum_candidates(ctx, dchi, &of));
-    if (!random) NVDP_TRY(search_candidates(ctx, dchi, &of, &best));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(choose_candidates(ctx, dchi, inputs, seed, &of, &others));
+    if (exact) NVDP_TRY_OR_CLEAN(sum_candidates(ctx, dchi, &of));
+    if (!random) NVDP_TRY_OR_CLEAN(search_candidates(ctx, dchi, &of, &best));
     worst.inputs = of.protected;
     worst.finite = best.value > 0 ? best.value : 0;
     worst.x = best.x;

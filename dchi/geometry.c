@@ -45,15 +45,15 @@ static void measure_pairs(const struct nvdp_vectors *vectors, size_t n, const in
 
 nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                   size_t tokens, uint64_t seed, struct nvdp_geometry *out) {
-    nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, n = tokens == 0 || tokens > count ? count : tokens;
     const size_t blocks = nvdp__blocks(n, BLOCK);
     const int threads = nvdp_context_threads(ctx);
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     struct nvdp_geometry found = {.struct_size = sizeof found, .tokens = n};
-    int32_t *token = NULL;
-    double *nearest = NULL, *farthest = NULL, *pairs = NULL, radius = 0;
+    nvdp__autofree int32_t *token = NULL;
+    nvdp__autofree double *nearest = NULL, *farthest = NULL, *pairs = NULL;
+    double radius = 0;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(NVDP__NEW(ctx, token, count));
     NVDP_TRY(NVDP__NEW(ctx, nearest, n));
@@ -77,12 +77,7 @@ nvdp_status nvdp_vectors_geometry(struct nvdp_context *ctx, const struct nvdp_ve
     }
     found.diameter_bound = n == count ? found.pair_max : 2 * radius;
     NVDP__GIVE(out, &found);
-cleanup:
-    free(token);
-    free(nearest);
-    free(farthest);
-    free(pairs);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the k-th nearest ---- */
@@ -106,11 +101,10 @@ static void find_neighbors(const struct nvdp_vectors *vectors, size_t n, const i
 nvdp_status nvdp_vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                    size_t n, const int32_t *tokens, size_t m, const size_t *k,
                                    double *distance) {
-    nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, blocks = nvdp__blocks(n, BLOCK);
     const int threads = nvdp_context_threads(ctx);
     const size_t chunk = 16 * (size_t)threads;
-    double *rows = NULL;
+    nvdp__autofree double *rows = NULL;
     for (size_t i = 0; i < n; i++)
         if (tokens[i] < 0 || (size_t)tokens[i] >= count)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -131,9 +125,7 @@ nvdp_status nvdp_vectors_neighbors(struct nvdp_context *ctx, const struct nvdp_v
                            rows + (size_t)omp_get_thread_num() * BLOCK * count,
                            distance + b * BLOCK * m);
     }
-cleanup:
-    free(rows);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- plausible deniability ---- */
@@ -156,10 +148,10 @@ static void drawing_end(struct drawing *d) {
 static nvdp_status drawing_begin(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                  size_t draws, struct drawing *d) {
     *d = (struct drawing){.draws = draws};
-    NVDP_RETURN_IF_FAILED(nvdp_dchi_create(
-        ctx, dchi->vectors, dchi->row->gives_vectors ? dchi->row->nearest : dchi->mechanism,
-        dchi->eta, dchi->p, dchi->sensitive, &d->dchi));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, d->in, TOGETHER * draws));
+    NVDP_TRY(nvdp_dchi_create(ctx, dchi->vectors,
+                              dchi->row->gives_vectors ? dchi->row->nearest : dchi->mechanism,
+                              dchi->eta, dchi->p, dchi->sensitive, &d->dchi));
+    NVDP_TRY(NVDP__NEW(ctx, d->in, TOGETHER * draws));
     return NVDP__NEW(ctx, d->drawn, TOGETHER * draws);
 }
 
@@ -167,14 +159,13 @@ static nvdp_status drawing_begin(struct nvdp_context *ctx, const struct nvdp_dch
  * `first`. */
 static nvdp_status draw_together(struct nvdp_context *ctx, struct drawing *d, size_t n,
                                  const int32_t *tokens, uint64_t seed, size_t first) {
-    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "cancelled"));
+    NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
     for (size_t i = 0; i < n; i++) {
         d->offset[i + 1] = (i + 1) * d->draws;
         for (size_t k = 0; k < d->draws; k++)
             d->in[i * d->draws + k] = tokens[i];
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp_dchi_sample(ctx, d->dchi, n, d->offset, d->in, &seed, first, d->drawn));
+    NVDP_TRY(nvdp_dchi_sample(ctx, d->dchi, n, d->offset, d->in, &seed, first, d->drawn));
     for (size_t i = 0; i < n; i++)
         qsort(d->drawn + i * d->draws, d->draws, sizeof *d->drawn, nvdp__by_int32);
     return NVDP_OK;
@@ -183,10 +174,9 @@ static nvdp_status draw_together(struct nvdp_context *ctx, struct drawing *d, si
 nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                                   const int32_t *tokens, size_t draws, uint64_t seed, double *same,
                                   double *distinct) {
-    nvdp_status status = NVDP_OK;
     const bool exact = nvdp__dchi_exact(dchi);
-    struct drawing d = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
+    nvdp__auto(drawing_end) struct drawing d = {0};
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
     NVDP_TRY(drawing_begin(ctx, dchi, draws, &d));
     for (size_t i = 0; i < n; i++) {
         const int32_t *drawn = d.drawn + i % TOGETHER * draws;
@@ -201,16 +191,13 @@ nvdp_status nvdp_dchi_deniability(struct nvdp_context *ctx, const struct nvdp_dc
         distinct[i] = (double)kinds;
     }
     if (exact) NVDP_TRY(nvdp__dchi_unchanged(ctx, dchi, n, tokens, same));
-cleanup:
-    drawing_end(&d);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *dchi, size_t n,
                               const int32_t *tokens, size_t draws, uint64_t seed, double *inputs) {
-    nvdp_status status = NVDP_OK;
-    struct drawing d = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
+    nvdp__auto(drawing_end) struct drawing d = {0};
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
     NVDP_TRY(drawing_begin(ctx, dchi, draws, &d));
     memset(inputs, 0, dchi->vectors->count * sizeof *inputs);
     for (size_t i = 0; i < n; i++) {
@@ -220,7 +207,5 @@ nvdp_status nvdp_dchi_sources(struct nvdp_context *ctx, const struct nvdp_dchi *
         for (size_t k = 0; k < draws; k++)
             inputs[drawn[k]] += k == 0 || drawn[k] != drawn[k - 1];
     }
-cleanup:
-    drawing_end(&d);
-    return status;
+    return NVDP_OK;
 }

@@ -51,12 +51,11 @@ static void add_block(const struct nvdp_dchi *dchi, size_t n, const int32_t *tok
 
 static nvdp_status invert_exactly(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                   const double *prior, double sum, struct nvdp_inversion *found) {
-    nvdp_status status = NVDP_OK;
     const size_t count = dchi->vectors->count;
     const int threads = nvdp_context_threads(ctx);
     const size_t each = (size_t)(BLOCK + 1) * count, chunk = 16 * (size_t)threads;
-    int32_t *token = NULL;
-    double *memory = NULL, *own = NULL;
+    nvdp__autofree int32_t *token = NULL;
+    nvdp__autofree double *memory = NULL, *own = NULL;
     size_t n = 0;
     NVDP_TRY(NVDP__NEW(ctx, token, count));
     NVDP_TRY(NVDP__NEW(ctx, own, count));
@@ -82,11 +81,7 @@ static nvdp_status invert_exactly(struct nvdp_context *ctx, const struct nvdp_dc
             best = memory[t * each + y] > best ? memory[t * each + y] : best;
         found->bayes += best / sum;
     }
-cleanup:
-    free(token);
-    free(own);
-    free(memory);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- noised vectors: tokens drawn from the prior ---- */
@@ -120,14 +115,13 @@ static int32_t likeliest(const struct nvdp_dchi *dchi, const double *log_prior,
 static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                 const double *prior, size_t draws, uint64_t seed,
                                 struct nvdp_inversion *found) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_vectors *vectors = dchi->vectors;
     const size_t count = vectors->count, dim = vectors->dim;
     const int threads = nvdp_context_threads(ctx);
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 0, 0);
     int32_t token[DRAWN], near[DRAWN], guess[DRAWN];
-    double *end = NULL, *log_prior = NULL, *points = NULL, *rows = NULL;
+    nvdp__autofree double *end = NULL, *log_prior = NULL, *points = NULL, *rows = NULL;
     size_t nearest = 0, bayes = 0;
     NVDP_TRY(NVDP__NEW(ctx, end, count));
     NVDP_TRY(NVDP__NEW(ctx, log_prior, count));
@@ -166,12 +160,7 @@ static nvdp_status invert_drawn(struct nvdp_context *ctx, const struct nvdp_dchi
     found->bayes = (double)bayes / (double)draws;
     found->nearest_error = nvdp__share_error(found->nearest, draws);
     found->bayes_error = nvdp__share_error(found->bayes, draws);
-cleanup:
-    free(end);
-    free(log_prior);
-    free(points);
-    free(rows);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_inversion(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
@@ -180,15 +169,15 @@ nvdp_status nvdp_dchi_inversion(struct nvdp_context *ctx, const struct nvdp_dchi
     const bool exact = nvdp__dchi_exact(dchi);
     struct nvdp_inversion found = {.struct_size = sizeof found};
     double sum = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(check_prior(ctx, dchi->vectors->count, prior, &sum));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check_prior(ctx, dchi->vectors->count, prior, &sum));
     if (!exact && draws == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "token inversion: expected at least 1 draw, found 0");
     for (size_t x = 0; x < dchi->vectors->count; x++)
         found.prior = fmax(found.prior, prior[x] / sum);
-    NVDP_RETURN_IF_FAILED(exact ? invert_exactly(ctx, dchi, prior, sum, &found)
-                                : invert_drawn(ctx, dchi, prior, draws, seed, &found));
+    NVDP_TRY(exact ? invert_exactly(ctx, dchi, prior, sum, &found)
+                   : invert_drawn(ctx, dchi, prior, draws, seed, &found));
     NVDP__GIVE(out, &found);
     return NVDP_OK;
 }

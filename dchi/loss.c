@@ -82,7 +82,6 @@ static void remove_equal(struct pair *of) {
 }
 
 static nvdp_status find_positions(struct pair *of) {
-    nvdp_status status = NVDP_OK;
     const size_t count = of->dchi->vectors->count;
     NVDP_TRY(NVDP__NEW(of->ctx, of->position, of->length));
     for (size_t i = 0; i < of->length; i++)
@@ -99,8 +98,7 @@ static nvdp_status find_positions(struct pair *of) {
     for (size_t i = 0; i < of->n; i++)
         means(of, i);
     remove_equal(of);
-cleanup:
-    return status;
+    return NVDP_OK;
 }
 
 static void release(struct pair *of) {
@@ -165,7 +163,7 @@ static nvdp_status epsilon_or_delta(struct pair *of, struct nvdp_interval *out) 
     const bool asks_delta = isnan(of->delta);
     struct nvdp__loss loss = {0};
     double range = 0, bound;
-    NVDP_TRY(find_positions(of));
+    NVDP_TRY_OR_CLEAN(find_positions(of));
     if (of->n == 0) {
         *out = (struct nvdp_interval){0, 0};
         goto cleanup;
@@ -181,8 +179,8 @@ static nvdp_status epsilon_or_delta(struct pair *of, struct nvdp_interval *out) 
     const double step =
         fmax(of->precision * fmax(size, 0.1) / (double)of->n, range / (double)MAX_POINTS);
     const double k = fmin(best, max_tilted / (step * (double)of->n));
-    NVDP_TRY(grid_losses(of, k, step));
-    NVDP_TRY(nvdp__loss_sum(of->ctx, of->n, of->part, k, step, &loss));
+    NVDP_TRY_OR_CLEAN(grid_losses(of, k, step));
+    NVDP_TRY_OR_CLEAN(nvdp__loss_sum(of->ctx, of->n, of->part, k, step, &loss));
     *out = asks_delta ? nvdp__loss_delta(&loss, of->epsilon) : nvdp__loss_epsilon(&loss, of->delta);
     if (only_bounded(of)) out->low = 0;
 cleanup:
@@ -208,7 +206,7 @@ nvdp_status nvdp__dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi 
 static nvdp_status check_texts(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                size_t length_a, const int32_t *a, size_t length_b,
                                const int32_t *b) {
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, length_a, a));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, length_a, a));
     return nvdp__dchi_check(ctx, dchi, length_b, b);
 }
 
@@ -221,7 +219,7 @@ nvdp_status nvdp_dchi_epsilon(struct nvdp_context *ctx, const struct nvdp_dchi *
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "text privatization: delta: expected a number between 0 and 1, found %g",
                           delta);
-    NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
+    NVDP_TRY(check_texts(ctx, dchi, length_a, a, length_b, b));
     if (length_a == length_b)
         return nvdp__dchi_epsilon(ctx, dchi, delta, precise, length_a, a, b, out);
     *out = (struct nvdp_interval){INFINITY, INFINITY};
@@ -236,7 +234,7 @@ nvdp_status nvdp_dchi_delta(struct nvdp_context *ctx, const struct nvdp_dchi *dc
             ctx, NVDP_ERR_ARGUMENT,
             "text privatization: epsilon: expected a finite number of at least 0, found %g",
             epsilon);
-    NVDP_RETURN_IF_FAILED(check_texts(ctx, dchi, length_a, a, length_b, b));
+    NVDP_TRY(check_texts(ctx, dchi, length_a, a, length_b, b));
     struct pair of = {.ctx = ctx,
                       .dchi = dchi,
                       .delta = NAN,

@@ -68,7 +68,7 @@ nvdp_status nvdp_text_mechanism_describe(struct nvdp_context *ctx, const char *n
                                          struct nvdp_text_mechanism_info *out) {
     char all[256] = "";
     int choice = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     for (size_t used = 0; choice < COUNT; choice++) {
         if (strcmp(name, nvdp__text_noise_names[choice]) == 0) break;
         const char *before = choice == 0 ? "" : choice + 1 < COUNT ? ", " : " or ";

@@ -75,11 +75,11 @@ static size_t coarse_size(size_t rows, size_t dim) {
 
 static nvdp_status coarse_create(struct nvdp_context *ctx, size_t rows, size_t dim,
                                  struct nvdp__coarse *out) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->step, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->sum, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->half, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->length, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->rest, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->step, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->sum, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->half, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->length, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->rest, rows));
     return NVDP__NEW(ctx, out->q, coarse_size(rows, dim));
 }
 
@@ -182,11 +182,10 @@ nvdp_status nvdp__vectors_center(struct nvdp_context *ctx, struct nvdp_vectors *
     const size_t count = vectors->count, dim = vectors->dim;
     const int threads = nvdp__table_threads(ctx, count * dim);
     double max = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->mean, dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->norm, count));
-    if (keep) NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, vectors->centered, count * dim));
-    if (keep && dim <= MAX_DIM)
-        NVDP_RETURN_IF_FAILED(coarse_create(ctx, count, dim, &vectors->coarse));
+    NVDP_TRY(NVDP__NEW(ctx, vectors->mean, dim));
+    NVDP_TRY(NVDP__NEW(ctx, vectors->norm, count));
+    if (keep) NVDP_TRY(NVDP__NEW(ctx, vectors->centered, count * dim));
+    if (keep && dim <= MAX_DIM) NVDP_TRY(coarse_create(ctx, count, dim, &vectors->coarse));
     find_mean(vectors, threads);
 #pragma omp parallel for schedule(static) num_threads(threads) reduction(max : max)
     for (size_t j = 0; j < count; j++) {
@@ -510,8 +509,7 @@ static nvdp_status quantize_points(struct nvdp_context *ctx, const struct nvdp_v
     const int largest = bytes ? NVDP__BYTE_LARGEST_U : nvdp__int8_largest();
     const size_t blocks = nvdp__blocks(n, each);
     double *z = NULL;
-    NVDP_RETURN_IF_FAILED(
-        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, (size_t)threads * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_CENTRED, z, (size_t)threads * dim));
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t b = 0; b < blocks; b++) {
         uint8_t own[NVDP__BYTE_POINTS * MAX_DIM];
@@ -531,7 +529,6 @@ static nvdp_status search_by_integers(struct nvdp_context *ctx, const struct nvd
                                       struct nvdp__dchi_scratch *scratch, size_t n,
                                       const double *points, size_t ways, struct nearest *best,
                                       bool *done) {
-    nvdp_status status = NVDP_OK;
     const size_t count = vectors->count, dim = vectors->dim, many = nvdp__min(n, MANY);
     const int threads = nvdp_context_threads(ctx);
     const bool bytes = by_bytes();
@@ -569,8 +566,7 @@ static nvdp_status search_by_integers(struct nvdp_context *ctx, const struct nvd
                 compare(vectors, of.points + i * dim, 0, count, NULL, NULL, &of.best[i * ways + w]);
     }
     *done = true;
-cleanup:
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- tokens and distances ---- */
@@ -580,7 +576,6 @@ cleanup:
 static nvdp_status search_all(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                               struct nvdp__dchi_scratch *scratch, size_t n, const double *points,
                               size_t ways, struct nearest *best) {
-    nvdp_status status = NVDP_OK;
     const size_t dim = vectors->dim;
     const size_t block = nvdp__min(n, POINTS), wide = nvdp__min(vectors->count, ROWS);
     struct nvdp__device dev = nvdp__device_cpu(ctx);
@@ -599,8 +594,7 @@ static nvdp_status search_all(struct nvdp_context *ctx, const struct nvdp_vector
         search_block(&dev, vectors, nvdp__min(n - first, block), points + first * dim, ways,
                      best + first * ways, z, norm, dot, rows);
     }
-cleanup:
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
@@ -613,10 +607,10 @@ nvdp_status nvdp__vectors_nearest(struct nvdp_context *ctx, const struct nvdp_ve
                 ctx, NVDP_ERR_ARGUMENT,
                 "nearest token: point %zu, dimension %zu: expected a finite number, found %g",
                 i / vectors->dim, i % vectors->dim, points[i]);
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_BEST, best, n));
     for (size_t i = 0; i < n; i++)
         best[i] = (struct nearest){INFINITY, INFINITY, 1, 0, -1, 0};
-    NVDP_RETURN_IF_FAILED(search_all(ctx, vectors, scratch, n, points, 1, best));
+    NVDP_TRY(search_all(ctx, vectors, scratch, n, points, 1, best));
     for (size_t i = 0; i < n; i++)
         nearest[i] = best[i].row;
     return NVDP_OK;
@@ -633,11 +627,10 @@ nvdp_status nvdp_vectors_nearest(struct nvdp_context *ctx, const struct nvdp_vec
 nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_vectors *vectors,
                                    size_t n, const int32_t *tokens, double *nearest,
                                    double *farthest) {
-    nvdp_status status = NVDP_OK;
     const size_t dim = vectors->dim, block = nvdp__min(n, POINTS);
-    struct nvdp__dchi_scratch scratch = {0};
-    double *points = NULL;
-    struct nearest *best = NULL;
+    nvdp__auto(nvdp__dchi_scratch_release) struct nvdp__dchi_scratch scratch = {0};
+    nvdp__autofree double *points = NULL;
+    nvdp__autofree struct nearest *best = NULL;
     NVDP_TRY(NVDP__NEW(ctx, points, block * dim));
     NVDP_TRY(NVDP__NEW(ctx, best, 2 * block));
     for (size_t first = 0; first < n; first += block) {
@@ -654,9 +647,5 @@ nvdp_status nvdp__vectors_extremes(struct nvdp_context *ctx, const struct nvdp_v
             farthest[first + i] = sqrt(-best[2 * i + 1].value);
         }
     }
-cleanup:
-    nvdp__dchi_scratch_release(&scratch);
-    free(points);
-    free(best);
-    return status;
+    return NVDP_OK;
 }

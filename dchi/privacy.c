@@ -66,8 +66,7 @@ static int ascending(const void *left, const void *right) {
 
 static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *options,
                         double reach) {
-    nvdp_status status = NVDP_OK;
-    const char **text = NULL;
+    nvdp__autofree const char **text = NULL;
     size_t n = 0, m = 0;
     NVDP_TRY(nvdp__list_split(work->ctx, options->moments, &text, &n));
     NVDP_TRY(NVDP__NEW(work->ctx, work->orders, n + 2));
@@ -99,9 +98,7 @@ static nvdp_status plan(struct work *work, const struct nvdp__privacy_options *o
         work->orders[m++] = made;
     }
     work->m = m;
-cleanup:
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the pairs of tokens at the same position ---- */
@@ -132,10 +129,10 @@ static nvdp_status sort_texts(struct work *work) {
     const struct nvdp_token_texts *texts = work->texts;
     const size_t n = texts->texts;
     struct shaped *shaped = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->by_shape, n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->group, n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->begin, n + 1));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, shaped, n));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->by_shape, n));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->group, n));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->begin, n + 1));
+    NVDP_TRY(NVDP__NEW(work->ctx, shaped, n));
     for (size_t i = 0; i < n; i++)
         shaped[i] = (struct shaped){length_of(texts, i), first_of(texts, i), i};
     qsort(shaped, n, sizeof *shaped, by_shape);
@@ -151,7 +148,7 @@ static nvdp_status sort_texts(struct work *work) {
 
 static nvdp_status list_tokens(struct work *work) {
     const size_t n = work->texts->offset[work->texts->texts];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->token, n));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->token, n));
     memcpy(work->token, work->texts->tokens, n * sizeof *work->token);
     qsort(work->token, n, sizeof *work->token, nvdp__by_int32);
     for (size_t i = 0; i < n; i++)
@@ -173,7 +170,7 @@ static size_t slot_of(const struct table *table, struct token_pair pair) {
 
 static nvdp_status grow(struct work *work, struct table *table) {
     struct table made = {.slots = table->slots == 0 ? 1024 : 2 * table->slots};
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, made.slot, made.slots));
+    NVDP_TRY(NVDP__NEW(work->ctx, made.slot, made.slots));
     for (size_t i = 0; i < work->pairs; i++) {
         size_t at = slot_of(&made, work->pair[i]);
         while (made.slot[at] != 0)
@@ -187,8 +184,7 @@ static nvdp_status grow(struct work *work, struct table *table) {
 
 static nvdp_status number_of(struct work *work, struct table *table, struct token_pair pair,
                              uint32_t *number) {
-    if (table->slot == NULL || 2 * (work->pairs + 1) > table->slots)
-        NVDP_RETURN_IF_FAILED(grow(work, table));
+    if (table->slot == NULL || 2 * (work->pairs + 1) > table->slots) NVDP_TRY(grow(work, table));
     size_t at = slot_of(table, pair);
     for (; table->slot[at] != 0; at = (at + 1) & (table->slots - 1)) {
         const struct token_pair *known = &work->pair[table->slot[at] - 1];
@@ -200,8 +196,8 @@ static nvdp_status number_of(struct work *work, struct table *table, struct toke
                               "pairs: expected at most %zu pairs of tokens, found more: measure a "
                               "sample of the texts",
                               work->pairs);
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &work->pair, &work->capacity,
-                                            work->pairs + 1, sizeof *work->pair));
+        NVDP_TRY(nvdp__reserve(work->ctx, &work->pair, &work->capacity, work->pairs + 1,
+                               sizeof *work->pair));
         work->pair[work->pairs++] = pair;
         table->slot[at] = (uint32_t)work->pairs;
     }
@@ -216,7 +212,7 @@ static nvdp_status list_pairs(struct work *work) {
     struct table table = {0};
     uint32_t *token_index = NULL;
     size_t entries = 0, tokens = texts->offset[n];
-    NVDP_TRY(NVDP__NEW(work->ctx, token_index, tokens));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, token_index, tokens));
     for (size_t i = 0; i < tokens; i++)
         token_index[i] =
             (uint32_t)((const int32_t *)bsearch(&texts->tokens[i], work->token, work->tokens,
@@ -224,7 +220,7 @@ static nvdp_status list_pairs(struct work *work) {
                        work->token);
     for (size_t i = 0; i < n; i++)
         entries += (work->group[i] - i - 1) * length_of(texts, work->by_shape[i]);
-    NVDP_TRY(NVDP__NEW(work->ctx, work->entry, entries));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, work->entry, entries));
     entries = 0;
     for (size_t i = 0; i < n; i++) {
         const uint32_t *a = token_index + texts->offset[work->by_shape[i]];
@@ -236,10 +232,10 @@ static nvdp_status list_pairs(struct work *work) {
                 const bool reversed = a[k] > b[k];
                 *entry = UINT32_MAX;
                 if (a[k] == b[k]) continue;
-                NVDP_TRY(number_of(work, &table,
-                                   reversed ? (struct token_pair){b[k], a[k]}
-                                            : (struct token_pair){a[k], b[k]},
-                                   entry));
+                NVDP_TRY_OR_CLEAN(number_of(work, &table,
+                                            reversed ? (struct token_pair){b[k], a[k]}
+                                                     : (struct token_pair){a[k], b[k]},
+                                            entry));
                 *entry = 2 * *entry + reversed;
             }
         }
@@ -254,10 +250,9 @@ cleanup:
 /* ---- token pairs of a Laplace mechanism: a function of their distance ---- */
 
 static nvdp_status laplace_pairs(struct work *work) {
-    nvdp_status status = NVDP_OK;
     const size_t dim = work->dchi->vectors->dim, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
-    double *distance = NULL, *value = NULL;
+    nvdp__autofree double *distance = NULL, *value = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, distance, work->pairs));
     NVDP_TRY(NVDP__NEW(work->ctx, value, work->pairs));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads)
@@ -270,10 +265,7 @@ static nvdp_status laplace_pairs(struct work *work) {
         for (size_t i = 0; i < work->pairs; i++)
             work->value[(2 * i) * m + k] = work->value[(2 * i + 1) * m + k] = value[i];
     }
-cleanup:
-    free(distance);
-    free(value);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- token pairs of santext and santext-plus ----
@@ -407,10 +399,9 @@ static void divergences(const struct work *work, uint32_t a, uint32_t b, double 
 
 /* Computes token pairs with an unknown token, and orders below 1, from both distributions. */
 static nvdp_status slow_pairs(struct work *work) {
-    nvdp_status status = NVDP_OK;
     const size_t count = work->dchi->vectors->count, m = work->m;
     const int threads = nvdp_context_threads(work->ctx);
-    double *rows = NULL, *orders = NULL, *out = NULL;
+    nvdp__autofree double *rows = NULL, *orders = NULL, *out = NULL;
     const size_t slow = work->orders[0].way == SLOW; /* moments are above 0 */
     NVDP_TRY(NVDP__NEW(work->ctx, rows, (size_t)threads * 2 * count));
     NVDP_TRY(NVDP__NEW(work->ctx, out, (size_t)threads * m));
@@ -433,11 +424,7 @@ static nvdp_status slow_pairs(struct work *work) {
             memcpy(work->value + (2 * i + 1) * m, value, n * sizeof *value);
         }
     }
-cleanup:
-    free(rows);
-    free(out);
-    free(orders);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status santext_pairs(struct work *work) {
@@ -453,14 +440,14 @@ static nvdp_status santext_pairs(struct work *work) {
     size_t n = 0;
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, work->ctx, "pairs", "output", 0, count);
-    NVDP_TRY(NVDP__NEW(work->ctx, tile.weight, work->tokens * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, tile.log_weight, work->tokens * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, tile.power, work->tokens * work->bases * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, tile.outputs, dim * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, z, work->tokens));
-    NVDP_TRY(NVDP__NEW(work->ctx, log_sum, work->tokens));
-    NVDP_TRY(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
-    NVDP_TRY(NVDP__NEW(work->ctx, summed, work->pairs));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.weight, work->tokens * WIDTH));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.log_weight, work->tokens * WIDTH));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.power, work->tokens * work->bases * WIDTH));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, tile.outputs, dim * WIDTH));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, z, work->tokens));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, log_sum, work->tokens));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, scratch, (size_t)threads * 2 * m * WIDTH));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(work->ctx, summed, work->pairs));
     for (size_t x = 0; x < work->tokens; x++)
         z[x].largest = is_sensitive(work, (uint32_t)x) ? 0 : -INFINITY;
     for (size_t i = 0; i < work->pairs; i++) {
@@ -473,7 +460,7 @@ static nvdp_status santext_pairs(struct work *work) {
         for (tile.width = 0; y < count && tile.width < WIDTH; y++)
             if (dchi->sensitive == NULL || dchi->sensitive[y] != 0)
                 nvdp_vectors_row(dchi->vectors, y, tile.outputs + tile.width++ * dim);
-        NVDP_TRY(nvdp__check_cancelled(work->ctx, "cancelled"));
+        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(work->ctx, "cancelled"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t x = 0; x < work->tokens; x++)
             fill_tile(work, &tile, x, &z[x]);
@@ -492,7 +479,7 @@ static nvdp_status santext_pairs(struct work *work) {
         divergences(work, a, b, h, log_sum, work->value + 2 * i * m);
         divergences(work, b, a, h, log_sum, work->value + (2 * i + 1) * m);
     }
-    NVDP_TRY(slow_pairs(work));
+    NVDP_TRY_OR_CLEAN(slow_pairs(work));
 cleanup:
     nvdp__meter_end(&meter);
     free(tile.weight);
@@ -567,11 +554,11 @@ static double reach_of(const struct nvdp_dchi *dchi) {
 
 static nvdp_status prepare(struct work *work, const struct nvdp__privacy_options *options) {
     const bool random = nvdp__dchi_uniform(work->dchi);
-    NVDP_RETURN_IF_FAILED(plan(work, options, random ? 0 : reach_of(work->dchi)));
-    NVDP_RETURN_IF_FAILED(sort_texts(work));
-    NVDP_RETURN_IF_FAILED(list_tokens(work));
-    NVDP_RETURN_IF_FAILED(list_pairs(work));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->value, work->pairs * 2 * work->m));
+    NVDP_TRY(plan(work, options, random ? 0 : reach_of(work->dchi)));
+    NVDP_TRY(sort_texts(work));
+    NVDP_TRY(list_tokens(work));
+    NVDP_TRY(list_pairs(work));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->value, work->pairs * 2 * work->m));
     if (random) return NVDP_OK;
     return nvdp__dchi_exact(work->dchi) ? santext_pairs(work) : laplace_pairs(work);
 }
@@ -593,21 +580,17 @@ static int descending(const void *left, const void *right) {
 /* Treats several releases of one pair as one longer text, because releases are independent. */
 static nvdp_status exact_epsilon(struct work *work, int releases, double delta, size_t p, size_t q,
                                  struct nvdp_interval *out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_token_texts *texts = work->texts;
     const size_t length = length_of(texts, p);
-    int32_t *a = NULL;
+    nvdp__autofree int32_t *a = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, a, 2 * (size_t)releases * length));
     int32_t *b = a + (size_t)releases * length;
     for (size_t r = 0; r < (size_t)releases; r++) {
         memcpy(a + r * length, texts->tokens + texts->offset[p], length * sizeof *a);
         memcpy(b + r * length, texts->tokens + texts->offset[q], length * sizeof *b);
     }
-    NVDP_TRY(nvdp__dchi_epsilon(work->ctx, work->dchi, delta, 5e-3, (size_t)releases * length, a, b,
-                                out));
-cleanup:
-    free(a);
-    return status;
+    return nvdp__dchi_epsilon(work->ctx, work->dchi, delta, 5e-3, (size_t)releases * length, a, b,
+                              out);
 }
 
 /* True if two texts of the same shape have the same output distribution. */
@@ -623,9 +606,8 @@ static bool same_output(const struct work *work, size_t p, size_t q) {
  * value found. */
 static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy_options *options,
                                    const double *epsilon, struct nvdp_dchi_report *out) {
-    nvdp_status status = NVDP_OK;
     const size_t n = work->texts->texts;
-    struct candidate *list = NULL;
+    nvdp__autofree struct candidate *list = NULL;
     size_t candidates = 0, done = 0;
     NVDP_TRY(NVDP__NEW(work->ctx, list, out->same->pairs->pairs));
     for (size_t p = 0; p < n; p++)
@@ -651,9 +633,7 @@ static nvdp_status largest_epsilon(struct work *work, const struct nvdp__privacy
     if (done == MAX_EVALUATED && done < candidates)
         out->epsilon.high = fmax(out->epsilon.high, list[done].epsilon);
     out->epsilon_pairs = done;
-cleanup:
-    free(list);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- everything ---- */
@@ -709,10 +689,9 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                const struct nvdp_token_texts *texts,
                                const struct nvdp__privacy_options *options, double *matrix,
                                struct nvdp_dchi_report *out) {
-    nvdp_status status = NVDP_OK;
     static const double max_work = 1.5e10; /* work limit for the vocabulary's worst case */
     const bool vectors = dchi->row->gives_vectors;
-    struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
+    nvdp__auto(release) struct work work = {.ctx = ctx, .dchi = dchi, .texts = texts};
     const struct nvdp__divergence_source source = {fill, &work};
     struct nvdp_posteriors shape = {.texts = texts->texts,
                                     .offset = (size_t *)texts->offset,
@@ -720,9 +699,10 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                                     .kappa = 1,
                                     .policy = NVDP_LENGTH_PUBLIC};
     struct nvdp__privacy_options same = *options;
-    struct nvdp_dchi_report made = NVDP_RESULT(struct nvdp_dchi_report);
+    nvdp__auto(nvdp_dchi_report_free) struct nvdp_dchi_report made =
+        NVDP_RESULT(struct nvdp_dchi_report);
     struct parts *parts = NULL;
-    double *epsilon = NULL;
+    nvdp__autofree double *epsilon = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(NVDP__NEW(ctx, parts, 1));
     *parts = (struct parts){.pairs = NVDP_RESULT(struct nvdp_privacy_report),
@@ -756,11 +736,7 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
                              options->pairs.seed, made.worst));
     NVDP__GIVE(out, &made);
     made.pairs = made.same = NULL;
-cleanup:
-    nvdp_dchi_report_free(&made);
-    free(epsilon);
-    release(&work);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
@@ -768,7 +744,6 @@ nvdp_status nvdp_dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi *
                               const struct nvdp_config *config, double *matrix,
                               struct nvdp_dchi_report *out) {
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    if (config != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    if (config != NULL) NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
     return nvdp__dchi_privacy(ctx, dchi, texts, &options, matrix, out);
 }

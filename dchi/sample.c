@@ -46,7 +46,7 @@ struct source {
 static nvdp_status open_source(struct nvdp_context *ctx, const uint64_t *seed, struct source *out) {
     out->noise = (struct nvdp__noise){.seed = seed != NULL ? *seed : 0};
     if (seed != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(ctx, &out->key));
+    NVDP_TRY(nvdp__release_key_create(ctx, &out->key));
     out->noise.release = &out->key;
     return NVDP_OK;
 }
@@ -55,7 +55,7 @@ static nvdp_status find_places(struct nvdp_context *ctx, struct nvdp__dchi_scrat
                                size_t texts, const size_t *offset, uint64_t first,
                                struct nvdp__token_place **out) {
     struct nvdp__token_place *place = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PLACE, place, offset[texts]));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PLACE, place, offset[texts]));
     for (size_t t = 0; t < texts; t++)
         for (size_t i = offset[t]; i < offset[t + 1]; i++)
             place[i] = (struct nvdp__token_place){first + t, (uint32_t)(i - offset[t])};
@@ -122,11 +122,11 @@ nvdp_status nvdp__dchi_perturb_texts(struct nvdp_context *ctx, const struct nvdp
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "text privatization: expected a Laplace mechanism, the only kind that "
                           "outputs noisy vectors");
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, offset[texts], tokens));
-    NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals,
-                           (size_t)threads * dchi->vectors->dim));
-    NVDP_TRY(open_source(ctx, seed, &source));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, offset[texts], tokens));
+    NVDP_TRY_OR_CLEAN(find_places(ctx, scratch, texts, offset, first, &place));
+    NVDP_TRY_OR_CLEAN(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals,
+                                    (size_t)threads * dchi->vectors->dim));
+    NVDP_TRY_OR_CLEAN(open_source(ctx, seed, &source));
     nvdp__dchi_perturb(dchi, &source.noise, threads, offset[texts], place, tokens, normals, out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
@@ -187,12 +187,12 @@ nvdp_status nvdp_sequence_laplace(struct nvdp_context *ctx, double eta, double c
     struct source source = {0};
     struct nvdp__token_place *place = NULL;
     double *scratch = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__sequence_check(ctx, eta, clip, dim));
-    NVDP_TRY(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
-    NVDP_TRY(NVDP__NEW(ctx, place, texts));
+    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, dim));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scratch, (size_t)threads * dim));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, place, texts));
     for (size_t i = 0; i < texts; i++)
         place[i].text = first + i;
-    NVDP_TRY(open_source(ctx, seed, &source));
+    NVDP_TRY_OR_CLEAN(open_source(ctx, seed, &source));
     nvdp__sequence_perturb(&source.noise, threads, eta, clip, texts, dim, place, in, scratch, out);
 cleanup:
     nvdp__release_key_wipe(&source.key);
@@ -502,10 +502,10 @@ struct lists {
 
 static nvdp_status make_lists(struct nvdp_context *ctx, struct nvdp__dchi_scratch *scratch,
                               size_t count, size_t n, const int32_t *tokens, struct lists *lists) {
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_HEAD, lists->head, count));
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NEXT, lists->next, n));
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DISTINCT, lists->distinct,
-                                        count < n ? count : n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_HEAD, lists->head, count));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NEXT, lists->next, n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DISTINCT, lists->distinct,
+                           count < n ? count : n));
     for (size_t x = 0; x < count; x++)
         lists->head[x] = -1;
     for (size_t i = 0; i < n; i++) {
@@ -523,8 +523,8 @@ static nvdp_status make_spans(struct nvdp_context *ctx, struct nvdp__dchi_scratc
     struct span *spans = NULL;
     float *memory = NULL;
     const size_t each = (size_t)SPAN * dim;
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SPANS, spans, (size_t)threads));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SPANS, spans, (size_t)threads));
+    NVDP_TRY(
         NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_PRODUCTS, memory, (size_t)threads * 2 * each));
     for (size_t t = 0; t < (size_t)threads; t++) {
         spans[t].rows = memory + 2 * t * each;
@@ -556,13 +556,12 @@ static nvdp_status reserve_proposals(struct nvdp_context *ctx, const struct nvdp
         nvdp__min(tokens, stores ? MADE : nvdp__max(MADE_BYTES / (of->sums * sizeof *of->sum), 1));
     const size_t n = of->largest;
     if (stores)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_WEIGHTS, of->weights, n * vectors->count));
-    NVDP_RETURN_IF_FAILED(
-        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, of->z, n * vectors->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, of->sum, n * of->sums));
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_MADE, of->made, n));
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH, of->fresh, n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FLOATS, of->z, n * vectors->dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_SUMS, of->sum, n * of->sums));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_MADE, of->made, n));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH, of->fresh, n));
     return NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_FRESH_TOKENS, of->x, n);
 }
 
@@ -597,15 +596,14 @@ static nvdp_status sample_exact(struct nvdp_context *ctx, struct nvdp_dchi *dchi
     struct proposals of = {0};
     struct span *spans = NULL;
     double *rows = NULL;
-    NVDP_RETURN_IF_FAILED(make_lists(ctx, scratch, count, n, tokens, &lists));
-    NVDP_RETURN_IF_FAILED(make_spans(ctx, scratch, threads, dchi->vectors->dim, &spans));
-    NVDP_RETURN_IF_FAILED(reserve_proposals(ctx, dchi, scratch, lists.n, &of));
-    NVDP_RETURN_IF_FAILED(
-        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)threads * count));
-    if (dchi->kept == NULL) NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, dchi->kept, count));
+    NVDP_TRY(make_lists(ctx, scratch, count, n, tokens, &lists));
+    NVDP_TRY(make_spans(ctx, scratch, threads, dchi->vectors->dim, &spans));
+    NVDP_TRY(reserve_proposals(ctx, dchi, scratch, lists.n, &of));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_ROWS, rows, (size_t)threads * count));
+    if (dchi->kept == NULL) NVDP_TRY(NVDP__NEW(ctx, dchi->kept, count));
     for (size_t first = 0, now; first < lists.n; first += now) {
         const int32_t *distinct = lists.distinct + first;
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         now = nvdp__min(lists.n - first, of.largest);
         find_proposals(dchi, now, distinct, &of);
         make_proposals(dchi, threads, spans, of.n, of.others, of.x, of.z, of.fresh);
@@ -633,15 +631,13 @@ static nvdp_status sample_nearest(struct nvdp_context *ctx, const struct nvdp_dc
     const size_t block = nvdp__min(n, nvdp__max(PERTURBED / dim, 1));
     const int threads = nvdp_context_threads(ctx);
     double *points = NULL, *normals = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));
-    NVDP_RETURN_IF_FAILED(
-        NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals, (size_t)threads * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_POINTS, points, block * dim));
+    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_NORMALS, normals, (size_t)threads * dim));
     for (size_t first = 0; first < n; first += block) {
         const size_t now = nvdp__min(n - first, block);
         nvdp__dchi_perturb(dchi, &source->noise, threads, now, place + first, tokens + first,
                            normals, points);
-        NVDP_RETURN_IF_FAILED(
-            nvdp__vectors_nearest(ctx, dchi->vectors, scratch, now, points, out + first));
+        NVDP_TRY(nvdp__vectors_nearest(ctx, dchi->vectors, scratch, now, points, out + first));
     }
     return NVDP_OK;
 }
@@ -660,15 +656,15 @@ nvdp_status nvdp__dchi_sample(struct nvdp_context *ctx, struct nvdp_dchi *dchi,
                           "text privatization: expected a mechanism that outputs tokens, found %s, "
                           "which outputs vectors",
                           nvdp__dchi_name(dchi->mechanism));
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_check(ctx, dchi, n, tokens));
-    NVDP_TRY(find_places(ctx, scratch, texts, offset, first, &place));
-    NVDP_TRY(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DRAWN, drawn, n));
-    NVDP_TRY(open_source(ctx, seed, &source));
+    NVDP_TRY(nvdp__dchi_check(ctx, dchi, n, tokens));
+    NVDP_TRY_OR_CLEAN(find_places(ctx, scratch, texts, offset, first, &place));
+    NVDP_TRY_OR_CLEAN(NVDP__SCRATCH(ctx, scratch, NVDP__SCRATCH_DRAWN, drawn, n));
+    NVDP_TRY_OR_CLEAN(open_source(ctx, seed, &source));
     const bool random = nvdp__dchi_uniform(dchi);
     if (!random && nvdp__dchi_exact(dchi))
-        NVDP_TRY(sample_exact(ctx, dchi, scratch, &source, n, place, tokens, drawn));
+        NVDP_TRY_OR_CLEAN(sample_exact(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     else if (!random)
-        NVDP_TRY(sample_nearest(ctx, dchi, scratch, &source, n, place, tokens, drawn));
+        NVDP_TRY_OR_CLEAN(sample_nearest(ctx, dchi, scratch, &source, n, place, tokens, drawn));
     for (size_t i = 0; i < n; i++) {
         if (!random && tokens[i] >= 0) continue;
         struct nvdp__stream stream =

@@ -5,6 +5,7 @@
 #include "text/word_vectors.h"
 
 #include "base/file.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "bert/encoder.h"
 #include "bert/weights.h"
@@ -80,7 +81,7 @@ nvdp_status nvdp_sanitizer_describe(const struct nvdp_sanitizer *sanitizer,
         .table = sanitizer->table,
         .unmatched = sanitizer->unmatched,
     };
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(NULL, out));
+    NVDP_TRY(nvdp__can_give(NULL, out));
     NVDP__GIVE(out, &info);
     return NVDP_OK;
 }
@@ -188,14 +189,13 @@ bool nvdp__sanitizer_compares(const struct nvdp_sanitizer *sanitizer) {
 nvdp_status nvdp__sanitizer_compare(struct nvdp_sanitizer *sanitizer, struct nvdp__field text,
                                     size_t row) {
     for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__public_texts_compare(&sanitizer->public[i], text.text, text.size, row));
+        NVDP_TRY(nvdp__public_texts_compare(&sanitizer->public[i], text.text, text.size, row));
     return NVDP_OK;
 }
 
 nvdp_status nvdp__sanitizer_check_public(const struct nvdp_sanitizer *sanitizer) {
     for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++)
-        NVDP_RETURN_IF_FAILED(nvdp__public_texts_check(&sanitizer->public[i], choices[i]));
+        NVDP_TRY(nvdp__public_texts_check(&sanitizer->public[i], choices[i]));
     return NVDP_OK;
 }
 
@@ -209,29 +209,26 @@ static nvdp_status push(struct nvdp_context *ctx, const struct nvdp_sanitizer *s
     list->unknown += token == NVDP_DCHI_UNKNOWN;
     if (token == NVDP_DCHI_UNKNOWN && sanitizer->options.oov == NVDP__OOV_DROP) return NVDP_OK;
     if (list->count == list->capacity)
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &list->token, &list->capacity, list->count + 1,
-                                            sizeof *list->token));
+        NVDP_TRY(nvdp__reserve(ctx, &list->token, &list->capacity, list->count + 1,
+                               sizeof *list->token));
     list->token[list->count++] = token;
     return NVDP_OK;
 }
 
 static nvdp_status read_pieces(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                                const char *text, size_t size, struct nvdp_token_list *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__encoder encoder = {
+    nvdp__auto(nvdp__encoder_release) struct nvdp__encoder encoder = {
         .tokenizer = sanitizer->tokenizer, .ctx = ctx, .names_are_text = true};
     NVDP_TRY(nvdp__encode(&encoder, text, size, NULL, 0, PTRDIFF_MAX));
     for (size_t i = 1; i + 1 < encoder.count; i++)
         NVDP_TRY(push(ctx, sanitizer, sanitizer->row[encoder.ids[i]], out));
-cleanup:
-    nvdp__encoder_release(&encoder);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status read_words(struct nvdp_context *ctx, const struct nvdp_sanitizer *sanitizer,
                               const char *text, size_t size, struct nvdp_token_list *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__words words = {.rules = &sanitizer->rules, .ctx = ctx};
+    nvdp__auto(nvdp__words_release) struct nvdp__words words = {.rules = &sanitizer->rules,
+                                                                .ctx = ctx};
     nvdp__words_begin(&words, text, size);
     for (bool found = true;;) {
         NVDP_TRY(nvdp__words_next(&words, &found));
@@ -242,9 +239,7 @@ static nvdp_status read_words(struct nvdp_context *ctx, const struct nvdp_saniti
                           : find_word(sanitizer, words.word.bytes, words.word.size),
                       out));
     }
-cleanup:
-    nvdp__words_release(&words);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__sanitizer_tokenize(struct nvdp_context *ctx,
@@ -261,8 +256,8 @@ nvdp_status nvdp_sanitizer_tokenize(struct nvdp_context *ctx,
     for (size_t i = 0; i < NVDP__PUBLIC_CHOICES; i++) {
         struct nvdp__public_texts one = sanitizer->public[i]; /* other threads compare, too */
         one.ctx = ctx;
-        NVDP_RETURN_IF_FAILED(nvdp__public_texts_compare(&one, text, size, 0));
-        NVDP_RETURN_IF_FAILED(nvdp__public_texts_check(&one, choices[i]));
+        NVDP_TRY(nvdp__public_texts_compare(&one, text, size, 0));
+        NVDP_TRY(nvdp__public_texts_check(&one, choices[i]));
     }
     return nvdp__sanitizer_tokenize(ctx, sanitizer, text, size, out);
 }
@@ -297,14 +292,11 @@ nvdp_status nvdp_sanitizer_text(struct nvdp_context *ctx, const struct nvdp_sani
 nvdp_status nvdp__text_batch_add(struct nvdp_context *ctx, struct nvdp__text_batch *batch,
                                  struct nvdp__field text) {
     const size_t need = batch->texts + 1;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &batch->text, &batch->text_capacity, need, sizeof *batch->text));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &batch->list, &batch->capacity, need, sizeof *batch->list));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &batch->out, &batch->out_capacity, need, sizeof *batch->out));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &batch->offset, &batch->offset_capacity, need + 1,
-                                        sizeof *batch->offset));
+    NVDP_TRY(nvdp__reserve(ctx, &batch->text, &batch->text_capacity, need, sizeof *batch->text));
+    NVDP_TRY(nvdp__reserve(ctx, &batch->list, &batch->capacity, need, sizeof *batch->list));
+    NVDP_TRY(nvdp__reserve(ctx, &batch->out, &batch->out_capacity, need, sizeof *batch->out));
+    NVDP_TRY(nvdp__reserve(ctx, &batch->offset, &batch->offset_capacity, need + 1,
+                           sizeof *batch->offset));
     batch->text[batch->texts++] = text;
     return NVDP_OK;
 }
@@ -325,11 +317,11 @@ nvdp_status nvdp__text_batch_tokenize(struct nvdp_context *ctx,
                                                    batch->text[i].size, &batch->list[i]);
         status = own > status ? own : status;
     }
-    NVDP_RETURN_IF_FAILED(recorded(ctx, status));
+    NVDP_TRY(recorded(ctx, status));
     for (size_t i = 0; i < batch->texts; i++)
         batch->offset[i + 1] = batch->offset[i] + batch->list[i].count;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &batch->token, &batch->token_capacity,
-                                        batch->offset[batch->texts], sizeof *batch->token));
+    NVDP_TRY(nvdp__reserve(ctx, &batch->token, &batch->token_capacity, batch->offset[batch->texts],
+                           sizeof *batch->token));
     for (size_t i = 0; i < batch->texts; i++)
         if (batch->list[i].count > 0)
             memcpy(batch->token + batch->offset[i], batch->list[i].token,
@@ -342,10 +334,10 @@ nvdp_status nvdp__text_batch_draw(struct nvdp_context *ctx, const struct nvdp_sa
                                   uint64_t first) {
     nvdp_status status = NVDP_OK;
     const int threads = nvdp_context_threads(ctx);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &batch->drawn, &batch->drawn_capacity,
-                                        batch->offset[batch->texts], sizeof *batch->drawn));
-    NVDP_RETURN_IF_FAILED(nvdp_dchi_sample(ctx, sanitizer->dchi, batch->texts, batch->offset,
-                                           batch->token, seed, first, batch->drawn));
+    NVDP_TRY(nvdp__reserve(ctx, &batch->drawn, &batch->drawn_capacity, batch->offset[batch->texts],
+                           sizeof *batch->drawn));
+    NVDP_TRY(nvdp_dchi_sample(ctx, sanitizer->dchi, batch->texts, batch->offset, batch->token, seed,
+                              first, batch->drawn));
 #pragma omp parallel for schedule(dynamic, 64) num_threads(threads) reduction(max : status)
     for (size_t i = 0; i < batch->texts; i++) {
         nvdp_status own = nvdp_sanitizer_text(NULL, sanitizer, batch->list[i].count,
@@ -406,7 +398,7 @@ static nvdp_status choose_rare(struct nvdp_context *ctx, struct nvdp_sanitizer *
             ctx, NVDP_ERR_ARGUMENT,
             "sensitive: expected a share that contains at least one token, found %g of %zu tokens",
             sanitizer->options.sensitive, count);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));
+    NVDP_TRY(NVDP__NEW(ctx, order, count));
     for (size_t x = 0; x < count; x++)
         order[x] = (struct counted){sanitizer->times[x], x};
     qsort(order, count, sizeof *order, rarer);
@@ -433,20 +425,18 @@ nvdp_status nvdp_sanitizer_choose(struct nvdp_context *ctx, struct nvdp_sanitize
     if (sanitizer->dchi != NULL) return NVDP_OK;
     if (sanitizer->uncounted) return choose_words(ctx, sanitizer);
     if (sanitizer->sensitive == NULL)
-        NVDP_RETURN_IF_FAILED(
-            NVDP__NEW(ctx, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors)));
-    NVDP_RETURN_IF_FAILED(choose_rare(ctx, sanitizer));
+        NVDP_TRY(NVDP__NEW(ctx, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors)));
+    NVDP_TRY(choose_rare(ctx, sanitizer));
     return make_mechanism(ctx, sanitizer);
 }
 
 /* Counts the words of a file that has one text per line. */
 static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
                                 size_t of, const char *path) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__public_texts *public = &sanitizer->public[of];
-    struct nvdp__lines lines = {0};
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
     struct nvdp__line line;
-    struct nvdp_token_list list = {0};
+    nvdp__auto(nvdp_token_list_free) struct nvdp_token_list list = {0};
     size_t known = 0;
     bool found;
     NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
@@ -464,14 +454,10 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a text that contains words of the vocabulary, found none",
                             path));
-    if (sanitizer->options.public_independent) goto cleanup;
+    if (sanitizer->options.public_independent) return NVDP_OK;
     NVDP_TRY(NVDP__MADE(sanitizer->path[of] = nvdp__strdup(ctx, path)));
     *public = (struct nvdp__public_texts){.ctx = ctx, .path = sanitizer->path[of]};
-    NVDP_TRY(nvdp__public_texts_add_file(public, path));
-cleanup:
-    nvdp__lines_close(&lines);
-    nvdp_token_list_free(&list);
-    return status;
+    return nvdp__public_texts_add_file(public, path);
 }
 
 static struct nvdp__field trimmed(struct nvdp__line line) {
@@ -486,10 +472,9 @@ static struct nvdp__field trimmed(struct nvdp__line line) {
 
 static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer,
                              const char *path) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__lines lines = {0};
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
     struct nvdp__line line;
-    char *word = NULL;
+    nvdp__autofree char *word = NULL;
     size_t capacity = 0;
     bool found;
     NVDP_TRY(NVDP__NEW(ctx, sanitizer->sensitive, nvdp_vectors_count(sanitizer->vectors)));
@@ -516,11 +501,7 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
     if (sanitizer->sensitives == 0)
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one token per line, found none", path));
-    NVDP_TRY(make_mechanism(ctx, sanitizer));
-cleanup:
-    nvdp__lines_close(&lines);
-    free(word);
-    return status;
+    return make_mechanism(ctx, sanitizer);
 }
 
 /* ---- tables ---- */
@@ -554,7 +535,7 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
     const int threads = nvdp__table_threads(ctx, count * dim);
     struct hashed *order = NULL;
     sanitizer->equal_pair[0] = sanitizer->equal_pair[1] = -1;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, order, count));
+    NVDP_TRY(NVDP__NEW(ctx, order, count));
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (size_t x = 0; x < count; x++) {
         double scratch[NVDP__ROW_WIDEST];
@@ -591,8 +572,8 @@ static nvdp_status find_equal(struct nvdp_context *ctx, struct nvdp_sanitizer *s
 /* Counts the words that no text can contain: texts are read in lower case, without accents, with
  * punctuation separated. */
 static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__words words = {.rules = &sanitizer->rules, .ctx = ctx};
+    nvdp__auto(nvdp__words_release) struct nvdp__words words = {.rules = &sanitizer->rules,
+                                                                .ctx = ctx};
     const size_t count = sanitizer->words.count;
     const char *example = NULL;
     for (size_t x = 0; x < count; x++) {
@@ -615,27 +596,23 @@ static nvdp_status find_unmatched(struct nvdp_context *ctx, struct nvdp_sanitize
             "output, because texts are read in lower case, without accents, and with punctuation "
             "as separate words; with {vocabulary-from} only the words of a text are drawn",
             sanitizer->unmatched, count, example);
-cleanup:
-    nvdp__words_release(&words);
-    return status;
+    return NVDP_OK;
 }
 
 /* Completes a sanitizer that has everything except the mechanism. */
 static nvdp_status finish(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const struct nvdp__sanitizer_options options = sanitizer->options;
     sanitizer->options.sensitive_from = sanitizer->options.sensitive_list = NULL;
-    NVDP_RETURN_IF_FAILED(find_equal(ctx, sanitizer));
-    if (sanitizer->tokenizer == NULL) NVDP_RETURN_IF_FAILED(find_unmatched(ctx, sanitizer));
+    NVDP_TRY(find_equal(ctx, sanitizer));
+    if (sanitizer->tokenizer == NULL) NVDP_TRY(find_unmatched(ctx, sanitizer));
     if (!nvdp__token_row((int)options.mechanism)->uses_p) return make_mechanism(ctx, sanitizer);
     if (options.sensitive_list != NULL) return read_list(ctx, sanitizer, options.sensitive_list);
     const bool counted = sanitizer->times != NULL; /* with the vocabulary */
     if (!counted)
-        NVDP_RETURN_IF_FAILED(
-            NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
+        NVDP_TRY(NVDP__NEW(ctx, sanitizer->times, nvdp_vectors_count(sanitizer->vectors)));
     if (options.sensitive_from_data && !counted) return NVDP_OK;
     if (!options.sensitive_from_data)
-        NVDP_RETURN_IF_FAILED(
-            count_corpus(ctx, sanitizer, NVDP__OF_SENSITIVE, options.sensitive_from));
+        NVDP_TRY(count_corpus(ctx, sanitizer, NVDP__OF_SENSITIVE, options.sensitive_from));
     return nvdp_sanitizer_choose(ctx, sanitizer);
 }
 
@@ -645,13 +622,12 @@ static nvdp_status take_options(struct nvdp_context *ctx, struct nvdp_sanitizer 
     sanitizer->options.vectors = sanitizer->options.vocabulary_from = NULL;
     sanitizer->table = nvdp_vectors_count(sanitizer->vectors);
     if (options->vocabulary_from == NULL) return finish(ctx, sanitizer);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sanitizer->times, sanitizer->table));
+    NVDP_TRY(NVDP__NEW(ctx, sanitizer->times, sanitizer->table));
     sanitizer->uncounted = true;
     sanitizer->own_words =
         nvdp_task_find(NULL, options->vocabulary_from, &sanitizer->task) == NVDP_OK;
     if (!sanitizer->own_words) {
-        NVDP_RETURN_IF_FAILED(
-            count_corpus(ctx, sanitizer, NVDP__OF_VOCABULARY, options->vocabulary_from));
+        NVDP_TRY(count_corpus(ctx, sanitizer, NVDP__OF_VOCABULARY, options->vocabulary_from));
         return nvdp_sanitizer_choose(ctx, sanitizer);
     }
     const char **const path[] = {&sanitizer->options.sensitive_from,
@@ -659,17 +635,16 @@ static nvdp_status take_options(struct nvdp_context *ctx, struct nvdp_sanitizer 
     for (size_t i = 0; i < 2; i++) {
         if (*path[i] == NULL) continue;
         *path[i] = sanitizer->later[i] = nvdp__strdup(ctx, *path[i]);
-        NVDP_RETURN_IF_FAILED(NVDP__MADE(sanitizer->later[i]));
+        NVDP_TRY(NVDP__MADE(sanitizer->later[i]));
     }
     return NVDP_OK;
 }
 
 /* Keeps the counted words, in their order, with their counts. */
 static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
-    nvdp_status status = NVDP_OK;
     const size_t dim = nvdp_vectors_dim(sanitizer->vectors);
-    struct nvdp__strings words = {.ctx = ctx};
-    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings words = {.ctx = ctx};
+    nvdp__auto(nvdp__vector_rows_release) struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
     struct nvdp_vectors *vectors = NULL;
     size_t count = 0, index, size;
     for (size_t x = 0; x < sanitizer->table; x++)
@@ -691,15 +666,12 @@ static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitize
     nvdp__strings_release(&sanitizer->words);
     sanitizer->words = words;
     words = (struct nvdp__strings){0};
-cleanup:
-    nvdp__vector_rows_release(&rows);
-    nvdp__strings_release(&words);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status choose_words(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer) {
     const struct nvdp__sanitizer_options *options = &sanitizer->options;
-    NVDP_RETURN_IF_FAILED(restrict_words(ctx, sanitizer));
+    NVDP_TRY(restrict_words(ctx, sanitizer));
     sanitizer->uncounted = false;
     if (!(sanitizer->own_words && options->sensitive_from_data)) {
         free(sanitizer->times);
@@ -719,9 +691,8 @@ static bool is_regular(const struct nvdp_tokenizer *tokenizer, int32_t id) {
 static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitizer_options *options,
                             const struct nvdp_tokenizer *tokenizer, size_t dim, const float *table,
                             struct nvdp_sanitizer *made) {
-    nvdp_status status = NVDP_OK;
     const size_t pieces = nvdp_tokenizer_size(tokenizer);
-    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
+    nvdp__auto(nvdp__vector_rows_release) struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
     size_t count = 0;
     made->tokenizer = tokenizer;
     if (tokenizer->row != &nvdp__wordpiece_row)
@@ -744,25 +715,19 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
     for (size_t x = 0; x < count; x++)
         NVDP_TRY(nvdp__vector_rows_add_floats(&rows, table + (size_t)made->piece[x] * dim));
     NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, &made->vectors));
-    NVDP_TRY(take_options(ctx, made, options));
-cleanup:
-    nvdp__vector_rows_release(&rows);
-    return status;
+    return take_options(ctx, made, options);
 }
 
 nvdp_status nvdp__sanitizer_of_table(struct nvdp_context *ctx,
                                      const struct nvdp__sanitizer_options *options,
                                      const struct nvdp_tokenizer *tokenizer, size_t dim,
                                      const float *table, struct nvdp_sanitizer **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_sanitizer *made = NULL;
+    nvdp__autoptr(nvdp_sanitizer_free) struct nvdp_sanitizer *made = NULL;
     NVDP_TRY(nvdp__sanitizer_check(ctx, options));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     NVDP_TRY(of_table(ctx, options, tokenizer, dim, table, made));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_sanitizer_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitizer_options *options,
@@ -772,24 +737,26 @@ static nvdp_status of_model(struct nvdp_context *ctx, const struct nvdp__sanitiz
     struct nvdp__weights *weights = NULL;
     float *table = NULL;
     char name[96];
-    NVDP_TRY(nvdp__bert_config_read(ctx, directory, &config));
-    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made->own));
-    NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
-    NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
+    NVDP_TRY_OR_CLEAN(nvdp__bert_config_read(ctx, directory, &config));
+    NVDP_TRY_OR_CLEAN(nvdp_tokenizer_load(ctx, directory, &made->own));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__bert_check_rows(ctx, directory, &config, nvdp_tokenizer_size(made->own)));
+    NVDP_TRY_OR_CLEAN(nvdp__weights_open(ctx, directory, &weights));
     const struct nvdp__names *names = nvdp__names(config.model_type);
     nvdp__snprintf(name, sizeof name, "%s.%s.weight", names->prefix, nvdp__words_name(names));
     const struct nvdp__weight *found = nvdp__weights_find_tensor(weights, name);
     if (found == NULL) found = nvdp__weights_find_tensor(weights, name + strlen(names->prefix) + 1);
     if (found == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none",
-                            nvdp__weights_path(weights), name));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a tensor '%s', found none",
+                                     nvdp__weights_path(weights), name));
     const struct nvdp_tensor_info *info = &found->info;
     const size_t dim = nvdp__word_width(&config);
     if (info->rank != 2 || info->shape[0] != config.vocab_size || info->shape[1] != dim)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: tensor '%s': expected %zu x %zu numbers, found %zu of rank %d",
-                            found->path, name, config.vocab_size, dim, info->count, info->rank));
-    NVDP_TRY(NVDP__NEW(ctx, table, info->count));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: tensor '%s': expected %zu x %zu numbers, found %zu of rank %d",
+                       found->path, name, config.vocab_size, dim, info->count, info->rank));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, table, info->count));
     nvdp__weight_read_f32(found, 0, info->count, table);
     status = of_table(ctx, options, made->own, dim, table, made);
     if (status == NVDP_ERR_INPUT && made->vectors == NULL)
@@ -803,8 +770,7 @@ cleanup:
 nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
                                    const struct nvdp__sanitizer_options *options, const char *model,
                                    struct nvdp_sanitizer **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_sanitizer *made = NULL;
+    nvdp__autoptr(nvdp_sanitizer_free) struct nvdp_sanitizer *made = NULL;
     NVDP_TRY(nvdp__sanitizer_check(ctx, options));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->rules = nvdp__word_rules(&(struct nvdp__normalization){true, true, true, false});
@@ -817,14 +783,12 @@ nvdp_status nvdp__sanitizer_create(struct nvdp_context *ctx,
         NVDP_TRY(of_model(ctx, options, model, made));
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_sanitizer_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_sanitizer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_sanitizer **out) {
     struct nvdp__sanitizer_config values;
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__sanitizer_schema, &values));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__sanitizer_schema, &values));
     return nvdp__sanitizer_create(ctx, &values.sanitizer, values.model, out);
 }

@@ -16,8 +16,8 @@ struct work {
 static nvdp_status fill(void *of, double order, double *matrix) {
     const struct work *work = of;
     const size_t n = work->texts;
-    NVDP_RETURN_IF_FAILED(nvdp__renyi_laplaces(work->ctx, order, work->dim, n * (n - 1) / 2,
-                                               work->distance, work->value));
+    NVDP_TRY(nvdp__renyi_laplaces(work->ctx, order, work->dim, n * (n - 1) / 2, work->distance,
+                                  work->value));
     for (size_t i = 0, at = 0; i < n; i++) {
         matrix[i * n + i] = 0;
         for (size_t j = 0; j < i; j++)
@@ -36,9 +36,8 @@ static nvdp_status check_adjacency(struct nvdp_context *ctx,
 }
 
 static nvdp_status distances(struct work *work, double eta, double clip, const double *states) {
-    nvdp_status status = NVDP_OK;
     const size_t n = work->texts, dim = work->dim;
-    double *clipped = NULL;
+    nvdp__autofree double *clipped = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, clipped, n * dim));
     for (size_t i = 0; i < n; i++)
         nvdp__sequence_clip(dim, clip, states + i * dim, clipped + i * dim);
@@ -47,9 +46,7 @@ static nvdp_status distances(struct work *work, double eta, double clip, const d
         for (size_t j = 0; j < i; j++)
             work->distance[i * (i - 1) / 2 + j] =
                 eta * nvdp__distance(dim, clipped + i * dim, clipped + j * dim);
-cleanup:
-    free(clipped);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double clip, size_t texts,
@@ -65,17 +62,18 @@ nvdp_status nvdp__sequence_privacy(struct nvdp_context *ctx, double eta, double 
                                     .policy = NVDP_LENGTH_PUBLIC, /* every sample has one row */
                                     .method = "sequence-laplace"};
     struct nvdp_privacy_report made = NVDP_RESULT(struct nvdp_privacy_report);
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
-    NVDP_TRY(nvdp__sequence_check(ctx, eta, clip, dim));
-    NVDP_TRY(check_adjacency(ctx, options));
-    NVDP_TRY(NVDP__NEW(ctx, shape.offset, texts + 1));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
+    NVDP_TRY_OR_CLEAN(nvdp__sequence_check(ctx, eta, clip, dim));
+    NVDP_TRY_OR_CLEAN(check_adjacency(ctx, options));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, shape.offset, texts + 1));
     for (size_t i = 0; i <= texts; i++)
         shape.offset[i] = i;
-    NVDP_TRY(NVDP__NEW(ctx, work.distance, texts * (texts - 1) / 2));
-    NVDP_TRY(NVDP__NEW(ctx, work.value, texts * (texts - 1) / 2));
-    NVDP_TRY(distances(&work, eta, clip, states));
-    NVDP_TRY(nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, NULL, &made));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.distance, texts * (texts - 1) / 2));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.value, texts * (texts - 1) / 2));
+    NVDP_TRY_OR_CLEAN(distances(&work, eta, clip, states));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, NULL, &made));
     made.policy = NVDP_LENGTH_HIDDEN;
     if (isfinite(clip)) {
         made.clip_sequence = clip;
@@ -95,7 +93,6 @@ nvdp_status nvdp_sequence_privacy(struct nvdp_context *ctx, double eta, double c
                                   const struct nvdp_config *config, double *matrix,
                                   struct nvdp_privacy_report *out) {
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    if (config != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    if (config != NULL) NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
     return nvdp__sequence_privacy(ctx, eta, clip, texts, dim, states, &options, matrix, out);
 }

@@ -30,13 +30,13 @@ nvdp_status nvdp__vectors_adopt(struct nvdp_context *ctx, struct nvdp__vector_ro
     nvdp_status status = NVDP_OK;
     struct nvdp_vectors *made = NULL;
     const bool keep = rows->count <= few / rows->dim;
-    NVDP_TRY(check_numbers(ctx, rows));
-    if (keep) NVDP_TRY(nvdp__vector_rows_expand(rows));
-    NVDP_TRY(NVDP__NEW(ctx, made, 1));
+    NVDP_TRY_OR_CLEAN(check_numbers(ctx, rows));
+    if (keep) NVDP_TRY_OR_CLEAN(nvdp__vector_rows_expand(rows));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made, 1));
     made->count = rows->count;
     made->dim = rows->dim;
     NVDP__HAND_OVER(&made->rows, *rows);
-    NVDP_TRY(nvdp__vectors_center(ctx, made, keep));
+    NVDP_TRY_OR_CLEAN(nvdp__vectors_center(ctx, made, keep));
     NVDP__HAND_OVER(out, made);
 cleanup:
     nvdp__vector_rows_release(rows);
@@ -46,8 +46,7 @@ cleanup:
 
 nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t dim,
                                 const double *values, struct nvdp_vectors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
+    nvdp__auto(nvdp__vector_rows_release) struct nvdp__vector_rows rows = {.ctx = ctx, .dim = dim};
     size_t size;
     if (count < 1 || count > INT32_MAX || dim < 1 || dim > INT32_MAX ||
         !nvdp__mul(count, dim, &size))
@@ -57,10 +56,7 @@ nvdp_status nvdp_vectors_create(struct nvdp_context *ctx, size_t count, size_t d
                           INT32_MAX, INT32_MAX, count, dim);
     for (size_t j = 0; j < count; j++)
         NVDP_TRY(nvdp__vector_rows_add_doubles(&rows, values + j * dim));
-    NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, out));
-cleanup:
-    nvdp__vector_rows_release(&rows);
-    return status;
+    return nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, out);
 }
 
 void nvdp_vectors_free(struct nvdp_vectors *vectors) {

@@ -108,11 +108,11 @@ nvdp_status nvdp__block_declare(struct nvdp__sealed_block *block, struct nvdp__p
         {"nvdp.output.LayerNorm", block->dim, 0, &block->output_norm},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        NVDP_RETURN_IF_FAILED(
-            table[i].in > 0 ? nvdp__declare_dense(params, table[i].prefix, table[i].out,
-                                                  table[i].in, NVDP__PARAM_OPTIONAL, table[i].dense)
-                            : nvdp__declare_norm(params, table[i].prefix, table[i].out,
-                                                 NVDP__PARAM_OPTIONAL, table[i].dense));
+        NVDP_TRY(table[i].in > 0
+                     ? nvdp__declare_dense(params, table[i].prefix, table[i].out, table[i].in,
+                                           NVDP__PARAM_OPTIONAL, table[i].dense)
+                     : nvdp__declare_norm(params, table[i].prefix, table[i].out,
+                                          NVDP__PARAM_OPTIONAL, table[i].dense));
     }
     block->cache = nvdp__calloc(params->ctx, 1, sizeof *block->cache);
     return block->cache != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
@@ -158,10 +158,9 @@ nvdp_status nvdp__block_plan(struct nvdp__sealed_block *block, const struct nvdp
     struct nvdp__block_cache *c = block->cache;
     bool first = block->pool == NVDP_POOL_FIRST, weighted = block->pool == NVDP_POOL_WEIGHTED;
     size_t p = block->dim, q = first ? max_texts : max_rows;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(dev->ctx, &c->index, &c->index_capacity, q, sizeof *c->index));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(dev->ctx, &c->q_offset, &c->offset_capacity, max_texts + 1,
-                                        sizeof *c->q_offset));
+    NVDP_TRY(nvdp__reserve(dev->ctx, &c->index, &c->index_capacity, q, sizeof *c->index));
+    NVDP_TRY(nvdp__reserve(dev->ctx, &c->q_offset, &c->offset_capacity, max_texts + 1,
+                           sizeof *c->q_offset));
     c->max_rows = max_rows;
     c->max_texts = max_texts;
     c->longest = longest;
@@ -305,7 +304,7 @@ nvdp_status nvdp__block_forward(struct nvdp__sealed_block *block, const struct n
                                 float **pooled) {
     struct nvdp__block_cache *c = block->cache;
     size_t p = block->dim;
-    NVDP_RETURN_IF_FAILED(check_sample(block, dev, sample));
+    NVDP_TRY(check_sample(block, dev, sample));
     choose_queries(block, sample);
     size_t q = c->queries;
     struct nvdp__tensor z = nvdp__f32(sample->rows, p, sample->z);

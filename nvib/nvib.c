@@ -38,7 +38,7 @@ static nvdp_status check_weights(struct nvdp_context *ctx, const struct nvdp__nv
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     (void)mechanism;
-    NVDP_RETURN_IF_FAILED(check_weights(ctx, config));
+    NVDP_TRY(check_weights(ctx, config));
     return nvdp__nvib_config_resolve(ctx, config, bert->hidden_size, bert->num_attention_heads);
 }
 
@@ -49,35 +49,33 @@ static void release(void *self) {
     nvdp__sample_rows_release(&nvib->rows);
     free(nvib);
 }
+NVDP__AUTOPTR(struct nvdp__nvib, release)
 
 static nvdp_status declare(struct nvdp__nvib *nvib, struct nvdp__params *params) {
     size_t d = nvib->hidden_size;
     unsigned flags = NVDP__PARAM_OPTIONAL;
-    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "nvib.mu", nvib->dim, d, flags, &nvib->mu));
+    NVDP_TRY(nvdp__declare_dense(params, "nvib.mu", nvib->dim, d, flags, &nvib->mu));
     if (nvib->gains)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__row_gain_declare(params, "nvib.mu.gain", nvib->form.length, &nvib->row_gain));
     if (!nvib->sequence)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__declare_dense(params, "nvib.logvar", nvib->dim, d, flags, &nvib->logvar));
+        NVDP_TRY(nvdp__declare_dense(params, "nvib.logvar", nvib->dim, d, flags, &nvib->logvar));
     if (!nvib->form.weights) return nvdp__block_declare(&nvib->block, params);
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "nvib.alpha.weight", 2, 1, d,
-                                           flags | NVDP__PARAM_DECAY, &nvib->alpha_weight));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__params_add(params, "nvib.alpha.bias", 1, 1, 1, flags, &nvib->alpha_bias));
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "nvib.alpha.quadratic", 2, 1, d,
-                                           flags | NVDP__PARAM_DECAY, &nvib->alpha_quadratic));
+    NVDP_TRY(nvdp__params_add(params, "nvib.alpha.weight", 2, 1, d, flags | NVDP__PARAM_DECAY,
+                              &nvib->alpha_weight));
+    NVDP_TRY(nvdp__params_add(params, "nvib.alpha.bias", 1, 1, 1, flags, &nvib->alpha_bias));
+    NVDP_TRY(nvdp__params_add(params, "nvib.alpha.quadratic", 2, 1, d, flags | NVDP__PARAM_DECAY,
+                              &nvib->alpha_quadratic));
     return nvdp__block_declare(&nvib->block, params);
 }
 
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                           const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__nvib_config resolved = *config;
     size_t d = bert->config.hidden_size;
-    NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
-    struct nvdp__nvib *nvib = nvdp__calloc(ctx, 1, sizeof *nvib);
+    NVDP_TRY(resolve(mechanism, ctx, &bert->config, &resolved));
+    nvdp__autoptr(release) struct nvdp__nvib *nvib = nvdp__calloc(ctx, 1, sizeof *nvib);
     if (nvib == NULL) return NVDP_ERR_MEMORY;
     size_t p = resolved.latent_dim;
     bool weights = resolved.weights == NVDP__WEIGHTS_LEARNED;
@@ -104,9 +102,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                                     .clean_query = resolved.query == NVDP__QUERY_CLEAN};
     NVDP_TRY(declare(nvib, params));
     NVDP__HAND_OVER(self, nvib);
-cleanup:
-    release(nvib);
-    return status;
+    return NVDP_OK;
 }
 
 /* A narrow latent is initialized from the principal directions of hidden states. */
@@ -138,8 +134,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     struct nvdp__nvib *nvib = self;
     size_t p = nvib->dim;
     bool clean = nvib->block.clean_query, weights = nvib->form.weights;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__sample_rows_plan(nvib->ctx, &nvib->form, max_tokens, max_texts, &nvib->rows));
+    NVDP_TRY(nvdp__sample_rows_plan(nvib->ctx, &nvib->form, max_tokens, max_texts, &nvib->rows));
     size_t tokens = nvdp__padded_rows(dev, max_tokens);
     size_t rows = nvdp__padded_rows(dev, nvib->rows.max_rows);
     nvdp__dense_plan(dev, arena, max_tokens, nvib->hidden_size, p);
@@ -167,7 +162,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
 
 static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     struct nvdp__nvib *nvib = self;
-    NVDP_RETURN_IF_FAILED(nvdp__sample_rows_fill(nvib->ctx, &nvib->form, in->batch, &nvib->rows));
+    NVDP_TRY(nvdp__sample_rows_fill(nvib->ctx, &nvib->form, in->batch, &nvib->rows));
     nvdp__nvib_posterior_forward(nvib, in);
     return NVDP_OK;
 }
@@ -176,7 +171,7 @@ static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct nvdp__nvib *nvib = self;
     const struct nvdp__sample_rows *layout = &nvib->rows;
-    NVDP_RETURN_IF_FAILED(infer(nvib, in));
+    NVDP_TRY(infer(nvib, in));
     nvdp__gauss_sample(in->dev, draw, layout, &nvib->posterior, nvib->z);
     if (nvib->form.weights)
         nvdp__dirichlet_sample(in->dev, draw, &nvib->form, layout, nvib->posterior.log_alpha,

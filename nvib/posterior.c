@@ -275,8 +275,8 @@ nvdp_status nvdp__nvib_initialize(void *self, const struct nvdp__device *dev,
     double d = (double)nvib->hidden_size;
     double p = (double)nvib->dim;
     double head_dim = p / (double)nvib->block.heads;
-    NVDP_RETURN_IF_FAILED(nvdp__means_initialize(nvib->ctx, dev, params, &nvib->mu, config->mu_tau,
-                                                 seed, rows, hidden));
+    NVDP_TRY(nvdp__means_initialize(nvib->ctx, dev, params, &nvib->mu, config->mu_tau, seed, rows,
+                                    hidden));
     if (nvib->gains) nvdp__row_gain_initialize(dev, params, nvib->row_gain);
     if (!nvib->sequence) {
         nvdp__params_fill(dev, params, nvib->logvar.weight, 0);

@@ -149,7 +149,7 @@ nvdp_status nvdp__pairs_pass(struct nvdp__pairs *pairs, const struct nvdp__pairs
     nvdp__meter_begin(&meter, pairs->ctx, "pairs", "pair", 0, (uint64_t)total);
     for (size_t first = 0; first < tiles; first += round) {
         const size_t end = nvdp__min(first + round, tiles);
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, tiles, "tiles"));
+        NVDP_TRY(nvdp__pairs_go_on(&meter, first, tiles, "tiles"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t t = first; t < end; t++) {
             struct tile tile = tile_of(set->texts, across, t);
@@ -254,7 +254,7 @@ nvdp_status nvdp__pairs_summarize(struct nvdp__pairs *pairs, const struct nvdp__
     if (made.pairs == 0)
         return nvdp__fail(pairs->ctx, NVDP_ERR_INPUT,
                           "pairs: no two of the %zu texts have the same length", set->texts);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(pairs->ctx, values, made.pairs));
+    NVDP_TRY(NVDP__NEW(pairs->ctx, values, made.pairs));
     if (pass->arithmetic == NVDP_PAIRS_FAST) refine(pairs, pass, matrix, values);
     for (enum nvdp__unit unit = NVDP__SUM; unit < NVDP__UNITS; unit++) {
         struct nvdp_divergence_summary *part = nvdp__summary_of(&made, unit);

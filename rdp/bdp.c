@@ -83,9 +83,9 @@ static nvdp_status check_divergences(struct nvdp_context *ctx, size_t m, const d
 nvdp_status nvdp_bdp(struct nvdp_context *ctx, double delta, double gamma, int releases,
                      double moment, size_t m, const double *d, struct nvdp_bdp_cost *out) {
     const struct nvdp__bdp_options options = {delta, gamma, releases, moment};
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(check_statement(ctx, &options, m));
-    NVDP_RETURN_IF_FAILED(check_divergences(ctx, m, d));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check_statement(ctx, &options, m));
+    NVDP_TRY(check_divergences(ctx, m, d));
     struct nvdp_bdp_cost made = nvdp__bdp_cost(&options, moment, releases * moment, m, d);
     NVDP__GIVE(out, &made);
     return NVDP_OK;
@@ -124,16 +124,16 @@ nvdp_status nvdp_bdp_subsampled(struct nvdp_context *ctx, double delta, double g
                                 int moment, double rate, size_t m, const double *d,
                                 struct nvdp_bdp_cost *out) {
     const struct nvdp__bdp_options options = {delta, gamma, releases, moment};
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(check_statement(ctx, &options, m));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check_statement(ctx, &options, m));
     if (!(rate > 0 && rate <= 1))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "rate: expected a number in (0, 1], found %g",
                           rate);
     for (int i = 2; i <= moment + 1; i++) {
-        NVDP_RETURN_IF_FAILED(check_divergences(ctx, m, d + (size_t)i * m));
+        NVDP_TRY(check_divergences(ctx, m, d + (size_t)i * m));
     }
     double *x = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, x, m));
+    NVDP_TRY(NVDP__NEW(ctx, x, m));
     for (size_t j = 0; j < m; j++) {
         x[j] = subsampled(moment, rate, m, d, j);
     }

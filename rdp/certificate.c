@@ -406,7 +406,7 @@ static nvdp_status take_points(struct nvdp_context *ctx,
                                const struct nvdp__privacy_options *options,
                                struct nvdp_certificate *to) {
     const char **text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->exact.epsilons, &text, &to->points));
+    NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &to->points));
     for (size_t i = 0; i < to->points; i++) {
         to->curve[i].epsilon = nvdp__strtod(text[i], NULL);
         to->curve[i].delta = 1; /* unless a theorem proves less */
@@ -424,8 +424,8 @@ nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limit
     struct at_order at[NVDP_THEOREMS][ORDERS] = {{{0}}};
     memcpy(&of, limits, nvdp__min(limits->struct_size, sizeof of));
     options.bdp.gamma = 1e-300; /* nothing is estimated */
-    NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
-    NVDP_RETURN_IF_FAILED(check_limits(ctx, &of));
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, &options));
+    NVDP_TRY(check_limits(ctx, &of));
     struct nvdp_certificate made = {.struct_size = sizeof made,
                                     .theorem = NVDP_THEOREM_NONE,
                                     .delta = options.bdp.delta,
@@ -439,7 +439,7 @@ nvdp_status nvdp__certify_each(struct nvdp_context *ctx, const struct nvdp_limit
                                     .weights_found = NAN,
                                     .information = INFINITY,
                                     .named_bound = 1};
-    NVDP_RETURN_IF_FAILED(take_points(ctx, &options, &made));
+    NVDP_TRY(take_points(ctx, &options, &made));
     check_all(&of, remedies, &made);
     for (int theorem = 0; theorem < NVDP_THEOREMS; theorem++)
         if (made.claim[theorem].holds && theorem != NVDP_THEOREM_SEQUENCE)
@@ -461,9 +461,8 @@ nvdp_status nvdp__certify(struct nvdp_context *ctx, const struct nvdp_limits *li
                           const struct nvdp__privacy_options *options,
                           const struct nvdp__remedies *remedies, struct nvdp_certificate *out) {
     struct nvdp_certificate made;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__certify_each(ctx, limits, options, remedies, 1, &options->bdp.releases, &made));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__certify_each(ctx, limits, options, remedies, 1, &options->bdp.releases, &made));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -752,7 +751,7 @@ nvdp_status nvdp_certificate_json(struct nvdp_context *ctx,
                                   const struct nvdp_certificate *certificate, char **out) {
     const struct nvdp_certificate from = whole(certificate);
     char *statement = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_certificate_statement(ctx, certificate, &statement));
+    NVDP_TRY(nvdp_certificate_statement(ctx, certificate, &statement));
     const nvdp_status status = nvdp__json_text(ctx, pack(&from, statement), "certificate", out);
     free(statement);
     return status;

@@ -325,9 +325,9 @@ nvdp_status nvdp__weights_create(struct nvdp_context *ctx, const struct nvdp_pos
     *out = (struct nvdp__weights){.set = set};
     if (set->alpha == NULL) return NVDP_OK;
     size_t rows = set->offset[set->texts];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->alpha, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->psi, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->texts, set->texts));
+    NVDP_TRY(NVDP__NEW(ctx, out->alpha, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->psi, rows));
+    NVDP_TRY(NVDP__NEW(ctx, out->texts, set->texts));
     /* Arguments lie between 1e-100/kappa and 1e100 rows (nvdp_posteriors_check), where psi
      * cannot fail. */
     for (size_t r = 0; r < rows; r++) {

@@ -463,7 +463,7 @@ static nvdp_status point_at(struct nvdp_context *ctx, struct nvdp_exact *e, doub
         *out = far_point(mu, fma(-mu / 2, mu, epsilon) / mu, epsilon);
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(values_at(ctx, e, epsilon, last, shared, &v));
+    NVDP_TRY(values_at(ctx, e, epsilon, last, shared, &v));
     *out = point_of(epsilon, &v);
     return NVDP_OK;
 }
@@ -485,10 +485,9 @@ static int by_epsilon(const void *left, const void *right) {
 
 nvdp_status nvdp_exact_curve(struct nvdp_context *ctx, struct nvdp_exact *e, size_t count,
                              const double *epsilon, struct nvdp_exact_point *out) {
-    nvdp_status status = NVDP_OK;
-    struct shared_path *shared = NULL;
-    struct nvdp_exact_point *made = NULL;
-    struct ranked *order = NULL;
+    nvdp__autofree struct shared_path *shared = NULL;
+    nvdp__autofree struct nvdp_exact_point *made = NULL;
+    nvdp__autofree struct ranked *order = NULL;
     for (size_t i = 0; i < count; i++)
         if (!isfinite(epsilon[i]))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -514,11 +513,7 @@ nvdp_status nvdp_exact_curve(struct nvdp_context *ctx, struct nvdp_exact *e, siz
             NVDP_TRY(point_at(ctx, e, at, last, shared, point));
     }
     if (count > 0) memcpy(out, made, count * sizeof *out);
-cleanup:
-    free(shared);
-    free(made);
-    free(order);
-    return status;
+    return NVDP_OK;
 }
 
 /* True if 1 - delta(0) <= E e^(-L/2) is 0 in double. */
@@ -537,7 +532,7 @@ static nvdp_status find(struct nvdp_context *ctx, struct nvdp_exact *e, double l
     double high = INFINITY, at = fmax(start, low), above = NAN, under = NAN;
     for (int i = 0; i < MAX_STEPS; i++) {
         struct values v;
-        NVDP_RETURN_IF_FAILED(values_at(ctx, e, at, at, NULL, &v));
+        NVDP_TRY(values_at(ctx, e, at, at, NULL, &v));
         *out = point_of(at, &v);
         const double g = (positives ? v.fpr : out->log_delta) - target;
         /* d log delta / d eps = -e^eps fpr / delta; for fpr only values are known */
@@ -573,11 +568,11 @@ nvdp_status nvdp_exact_epsilon(struct nvdp_context *ctx, struct nvdp_exact *e, d
     *epsilon = e->disjoint ? INFINITY : nvdp_gdp_epsilon(far_mu(e), delta);
     if (*epsilon > 0) return NVDP_OK;
     if (!is_certain(e)) {
-        NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, 0, &point));
+        NVDP_TRY(nvdp_exact_delta(ctx, e, 0, &point));
         if (point.delta <= delta) return NVDP_OK;
     }
     const double mean = e->zero.first / e->unit, spread = sqrt(e->zero.second) / e->unit;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         find(ctx, e, 0, mean + spread * sqrt(-2 * log(delta)), spread, log(delta), false, &point));
     *epsilon = point.epsilon;
     return NVDP_OK;
@@ -603,8 +598,8 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
     }
     const double mean = (e->mirror != NULL ? -k.first : k.first) / of->unit;
     const double spread = sqrt(k.second) / of->unit;
-    NVDP_RETURN_IF_FAILED(find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr),
-                               spread / 4, log(fpr), true, out));
+    NVDP_TRY(find(ctx, e, -INFINITY, mean + spread * gsl_cdf_ugaussian_Qinv(fpr), spread / 4,
+                  log(fpr), true, out));
     /* The tangent delta + e^eps FPR: the curve itself, and where the loss has an atom the chord
      * between its ends. For large epsilon the exponential is inaccurate; tpr - delta is then
      * e^eps times the FPR of the point. */
@@ -620,7 +615,7 @@ nvdp_status nvdp_exact_trade_off(struct nvdp_context *ctx, struct nvdp_exact *e,
 static nvdp_status gdp_at(struct nvdp_context *ctx, struct nvdp_exact *e, double epsilon,
                           double *mu) {
     struct nvdp_exact_point point;
-    NVDP_RETURN_IF_FAILED(nvdp_exact_delta(ctx, e, epsilon, &point));
+    NVDP_TRY(nvdp_exact_delta(ctx, e, epsilon, &point));
     *mu = nvdp__gdp_of(epsilon, point.log_delta);
     return NVDP_OK;
 }
@@ -631,14 +626,14 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
     static const double golden = 0.61803398874989485;
     double end, largest = 0;
     size_t best = 0;
-    NVDP_RETURN_IF_FAILED(nvdp_exact_epsilon(ctx, e, delta, &end));
+    NVDP_TRY(nvdp_exact_epsilon(ctx, e, delta, &end));
     *mu = e->disjoint ? INFINITY : sqrt(e->quadratic) / e->unit;
     if (e->disjoint || (e->n == 0 && e->weights == 0)) return NVDP_OK;
     *mu = INFINITY;
     if (is_certain(e)) return NVDP_OK;
     for (size_t i = 0; i <= GRID; i++) {
         double here;
-        NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, end * (double)i / GRID, &here));
+        NVDP_TRY(gdp_at(ctx, e, end * (double)i / GRID, &here));
         if (here > largest) best = i;
         largest = fmax(largest, here);
     }
@@ -647,8 +642,8 @@ nvdp_status nvdp_exact_gdp(struct nvdp_context *ctx, struct nvdp_exact *e, doubl
     for (int i = 0; i < REFINED && end > 0; i++) {
         const double left = high - golden * (high - low), right = low + golden * (high - low);
         double a, b;
-        NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, left, &a));
-        NVDP_RETURN_IF_FAILED(gdp_at(ctx, e, right, &b));
+        NVDP_TRY(gdp_at(ctx, e, left, &a));
+        NVDP_TRY(gdp_at(ctx, e, right, &b));
         largest = fmax(largest, fmax(a, b));
         *(a > b ? &high : &low) = a > b ? right : left;
     }

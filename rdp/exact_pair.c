@@ -1,4 +1,5 @@
 /* Makes a pair of exact.h from the numbers of two distributions, or from two texts. */
+#include "base/own.h"
 #include "rdp/exact.h"
 
 #include <stdlib.h>
@@ -130,8 +131,7 @@ struct side {
 
 static nvdp_status make(struct nvdp_context *ctx, size_t n, size_t m, const struct side *p,
                         const struct side *q, int times, int releases, struct nvdp_exact **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_exact *made = NULL;
+    nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *made = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->strip = INFINITY;
     made->unit = 1;
@@ -151,9 +151,7 @@ static nvdp_status make(struct nvdp_context *ctx, size_t n, size_t m, const stru
     scale(made);
     made->zero = nvdp__exact_derive(made, 0);
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_exact_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* True if 1 - c y or a + c v cancels at c = -1. */
@@ -167,8 +165,7 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
                               const double *var_p, const double *mu_q, const double *var_q,
                               int times, size_t m, const double *alpha_p, const double *alpha_q,
                               int releases, struct nvdp_exact **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_exact *made = NULL;
+    nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *made = NULL;
     const struct side p = {mu_p, var_p, alpha_p}, q = {mu_q, var_q, alpha_q};
     if (times < 1 || releases < 1)
         return nvdp__fail(
@@ -185,9 +182,7 @@ nvdp_status nvdp_exact_create(struct nvdp_context *ctx, size_t n, const double *
     if (is_narrow(n, var_p, var_q, true) || is_narrow(m, alpha_p, alpha_q, false))
         NVDP_TRY(make(ctx, n, m, &q, &p, times, releases, &made->mirror));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_exact_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteriors *set, size_t i,
@@ -205,9 +200,9 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
         set->policy == NVDP_LENGTH_PUBLIC && nvdp__rows(set, i) != nvdp__rows(set, j);
     for (int side = 0; side < 2; side++) {
         const size_t own = nvdp__rows(set, text[side]), first = set->offset[text[side]];
-        NVDP_TRY(NVDP__NEW(ctx, mu[side], rows * dim));
-        NVDP_TRY(NVDP__NEW(ctx, var[side], rows * dim));
-        NVDP_TRY(NVDP__NEW(ctx, alpha[side], components * kappa));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, mu[side], rows * dim));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, var[side], rows * dim));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, alpha[side], components * kappa));
         for (size_t k = 0; k < rows * dim; k++) {
             mu[side][k] = k < own * dim ? set->mu[first * dim + k] : 0;
             var[side][k] = k < own * dim ? exp(set->logvar[first * dim + k]) : 1;
@@ -217,9 +212,9 @@ nvdp_status nvdp_exact_texts(struct nvdp_context *ctx, const struct nvdp_posteri
                 (k < kappa ? set->prior_alpha : nvdp__token_alpha(set, text[side], k / kappa - 1)) /
                 set->kappa;
     }
-    NVDP_TRY(nvdp_exact_create(ctx, disjoint ? 0 : rows * dim, mu[0], var[0], mu[1], var[1],
-                               set->kappa, disjoint ? 0 : components * kappa, alpha[0], alpha[1],
-                               releases, out));
+    NVDP_TRY_OR_CLEAN(nvdp_exact_create(ctx, disjoint ? 0 : rows * dim, mu[0], var[0], mu[1],
+                                        var[1], set->kappa, disjoint ? 0 : components * kappa,
+                                        alpha[0], alpha[1], releases, out));
     (*out)->disjoint = disjoint;
 cleanup:
     for (int side = 0; side < 2; side++) {

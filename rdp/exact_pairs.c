@@ -1,4 +1,5 @@
 /* Exact epsilons over all pairs of a data set: the largest one, and the mean of drawn pairs. */
+#include "base/own.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
 
@@ -45,7 +46,7 @@ static nvdp_status list_pairs(struct work *work) {
     const int threads = nvdp_context_threads(work->ctx);
     struct nvdp__meter meter;
     nvdp_status failed = NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->bound, n * n));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->bound, n * n));
     nvdp__meter_begin(&meter, work->ctx, "bounds", "text", 0, n);
     for (size_t p = 0; p < n && failed == NVDP_OK; p++) {
         failed = cancelled(work);
@@ -69,10 +70,10 @@ static nvdp_status list_pairs(struct work *work) {
         nvdp__meter_update(&meter, p + 1, (double)((p + 1) * n), "pair", NAN);
     }
     nvdp__meter_end(&meter);
-    NVDP_RETURN_IF_FAILED(failed);
+    NVDP_TRY(failed);
     for (size_t i = 0; i < n * n; i++)
         work->pairs += !isnan(work->bound[i]);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->list, work->pairs));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->list, work->pairs));
     for (size_t i = 0, at = 0; i < n * n; i++)
         if (!isnan(work->bound[i]))
             work->list[at++] = (struct candidate){work->bound[i], i / n, i % n};
@@ -115,7 +116,7 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
     while (out->evaluated < work->pairs && work->list[out->evaluated].bound > out->worst.epsilon) {
         const struct candidate *from = work->list + out->evaluated;
         const size_t n = nvdp__min(ROUND, work->pairs - out->evaluated);
-        NVDP_RETURN_IF_FAILED(epsilons(work, n, from, found));
+        NVDP_TRY(epsilons(work, n, from, found));
         for (size_t i = 0; i < n; i++) {
             work->bounds.evaluated += found[i].is_bound;
             if (!(found[i].epsilon > out->worst.epsilon)) continue;
@@ -131,10 +132,9 @@ static nvdp_status find_worst(struct work *work, struct nvdp_exact_summary *out)
 
 /* Draws pairs uniformly with replacement, or takes all if there are not more. */
 static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) {
-    nvdp_status status = NVDP_OK;
     const size_t largest = work->options->exact.mean_pairs, n = nvdp__min(largest, work->pairs);
-    struct candidate *drawn = NULL;
-    struct found *found = NULL;
+    nvdp__autofree struct candidate *drawn = NULL;
+    nvdp__autofree struct found *found = NULL;
     double sum = 0, square = 0;
     size_t finite = 0, nearest = 0;
     NVDP_TRY(NVDP__NEW(work->ctx, drawn, n));
@@ -167,10 +167,7 @@ static nvdp_status find_mean(struct work *work, struct nvdp_exact_summary *out) 
     out->mean_interval = (struct nvdp_interval){out->mean_finite, out->mean_finite};
     if (n < work->pairs)
         out->mean_interval = nvdp__interval_student(confidence, finite, out->mean_finite, sd);
-cleanup:
-    free(drawn);
-    free(found);
-    return status;
+    return NVDP_OK;
 }
 
 const double nvdp__exact_fpr[NVDP_EXACT_FPRS] = {1e-5, 1e-4, 1e-3, 1e-2, 0.05, 0.1, 0.2, 0.5};
@@ -182,11 +179,10 @@ double nvdp_exact_fpr(size_t i) {
 static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                             const struct nvdp__privacy_options *options,
                             struct nvdp_exact_pair *pair, unsigned *bounds) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__bdp_options *bdp = &options->bdp;
-    const char **text = NULL, **deltas = NULL;
+    nvdp__autofree const char **text = NULL, **deltas = NULL;
     size_t points = 0, more = 0;
-    struct nvdp_exact *exact = NULL;
+    nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
     bool is_bound = false;
     NVDP_TRY(nvdp__list_split(ctx, options->exact.epsilons, &text, &points));
     NVDP_TRY(nvdp__list_split(ctx, options->exact.deltas, &deltas, &more));
@@ -209,11 +205,7 @@ static nvdp_status describe(struct nvdp_context *ctx, const struct nvdp_posterio
         NVDP_TRY(nvdp__exact_tpr(exact, nvdp__exact_fpr[i], &pair->tpr[i], &is_bound));
         if (is_bound) *bounds |= NVDP_EXACT_TPR;
     }
-cleanup:
-    nvdp_exact_free(exact);
-    free(text);
-    free(deltas);
-    return status;
+    return NVDP_OK;
 }
 
 /* "3,17" */
@@ -237,18 +229,19 @@ nvdp_status nvdp__exact_pairs(struct nvdp_context *ctx, const struct nvdp_poster
                                       .releases = options->bdp.releases,
                                       .confidence = confidence};
     if (options->exact.pair != NULL)
-        NVDP_TRY(read_pair(ctx, options->exact.pair, set->texts, &made.asked));
-    NVDP_TRY(list_pairs(&work));
+        NVDP_TRY_OR_CLEAN(read_pair(ctx, options->exact.pair, set->texts, &made.asked));
+    NVDP_TRY_OR_CLEAN(list_pairs(&work));
     if (work.pairs == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "pairs: no two of the %zu texts have the same length", set->texts));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                     "pairs: no two of the %zu texts have the same length",
+                                     set->texts));
     made.pairs = work.pairs;
-    NVDP_TRY(find_worst(&work, &made));
-    NVDP_TRY(find_mean(&work, &made));
-    NVDP_TRY(describe(ctx, set, options, &made.worst, &work.bounds.worst));
-    NVDP_TRY(describe(ctx, set, options, &made.typical, &work.bounds.typical));
+    NVDP_TRY_OR_CLEAN(find_worst(&work, &made));
+    NVDP_TRY_OR_CLEAN(find_mean(&work, &made));
+    NVDP_TRY_OR_CLEAN(describe(ctx, set, options, &made.worst, &work.bounds.worst));
+    NVDP_TRY_OR_CLEAN(describe(ctx, set, options, &made.typical, &work.bounds.typical));
     if (options->exact.pair != NULL)
-        NVDP_TRY(describe(ctx, set, options, &made.asked, &work.bounds.asked));
+        NVDP_TRY_OR_CLEAN(describe(ctx, set, options, &made.asked, &work.bounds.asked));
     *out = made;
     *bounds = work.bounds;
 cleanup:

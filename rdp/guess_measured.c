@@ -26,8 +26,7 @@ enum { ORDERS = sizeof orders / sizeof *orders };
 /* Makes a set of two texts: Q, followed by room for any text of the given set. */
 static nvdp_status make_pair(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                              size_t rows, struct nvdp_posteriors **out) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp_posteriors_create(ctx, 2, 2 * rows, set->dim, set->alpha != NULL, out));
+    NVDP_TRY(nvdp_posteriors_create(ctx, 2, 2 * rows, set->dim, set->alpha != NULL, out));
     (*out)->prior_alpha = set->prior_alpha;
     (*out)->pad_alpha = set->pad_alpha;
     (*out)->kappa = set->kappa;
@@ -100,7 +99,7 @@ static nvdp_status measure_all(struct nvdp_context *ctx, const struct nvdp_poste
     const size_t n = set->texts;
     for (size_t first = 0; first < n; first += TEXTS_PER_CHECK) {
         const size_t end = nvdp__min(first + TEXTS_PER_CHECK, n);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(ctx, "privacy: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(ctx, "privacy: cancelled"));
 #pragma omp parallel for schedule(dynamic, 8) num_threads(nvdp_context_threads(ctx))
         for (size_t i = first; i < end; i++) {
             struct nvdp_posteriors *own = pair[omp_get_thread_num()];
@@ -122,18 +121,18 @@ nvdp_status nvdp__measure_guesses(struct nvdp_context *ctx, const struct nvdp_po
     for (size_t i = 0; i < n; i++)
         rows = nvdp__max(rows, set->offset[i + 1] - set->offset[i]);
     to->information = log((double)n); /* the prior's own information */
-    NVDP_TRY(NVDP__NEW(ctx, pair, threads));
-    NVDP_TRY(NVDP__NEW(ctx, d, ORDERS * n));
-    NVDP_TRY(NVDP__NEW(ctx, square, set->dim));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, pair, threads));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, d, ORDERS * n));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, square, set->dim));
     for (size_t t = 0; t < threads; t++)
-        NVDP_TRY(make_pair(ctx, set, rows, &pair[t]));
+        NVDP_TRY_OR_CLEAN(make_pair(ctx, set, rows, &pair[t]));
     for (size_t r = 0; r < rows; r++) {
-        NVDP_TRY(nvdp__check_cancelled(ctx, "privacy: cancelled"));
+        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "privacy: cancelled"));
         fit_row(set, r, pair[0], square);
     }
     for (size_t t = 1; t < threads; t++)
         take_reference(pair[0], pair[t]);
-    NVDP_TRY(measure_all(ctx, set, pair, d));
+    NVDP_TRY_OR_CLEAN(measure_all(ctx, set, pair, d));
     for (size_t g = 0; g < to->guesses; g++)
         to->guess[g].bound =
             fmin(to->guess[g].bound, nvdp__guess_limit(set, to->guess[g].baseline, releases));

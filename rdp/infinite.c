@@ -152,13 +152,13 @@ static void conclude(struct search *work) {
 nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
                                 const struct nvdp_posteriors *posteriors, size_t pairs,
                                 const size_t *pair, struct nvdp_infinite_summary *out) {
-    nvdp_status status = NVDP_OK;
     const double normal = nvdp__order(order);
     const size_t threads =
         ctx == NULL ? 1 : nvdp__min((size_t)nvdp_context_threads(ctx), 1 + pairs / FEW);
-    size_t places = 0, *counts = NULL;
-    struct search *work = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    size_t places = 0;
+    nvdp__autofree size_t *counts = NULL;
+    nvdp__autofree struct search *work = NULL;
+    NVDP_TRY(nvdp__can_give(ctx, out));
     if (isnan(normal))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "order: expected a number > 0, found %g", order);
     for (size_t i = 0; i < posteriors->texts; i++)
@@ -183,20 +183,17 @@ nvdp_status nvdp_renyi_infinite(struct nvdp_context *ctx, double order,
     conclude(&work[0]);
     work[0].made.of = work[0].made.infinite;
     NVDP__GIVE(out, &work[0].made);
-cleanup:
-    free(work);
-    free(counts);
-    return status;
+    return NVDP_OK;
 }
 
 /* A share among 2^14 pairs is within one percentage point of the share among all. */
 nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
                                      const struct nvdp_posteriors *set, const double *matrix,
                                      struct nvdp_infinite_summary *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_infinite_summary made = NVDP_RESULT(struct nvdp_infinite_summary);
     const size_t all = set->texts * set->texts;
-    size_t infinite = 0, taken = 0, *pair = NULL;
+    size_t infinite = 0, taken = 0;
+    nvdp__autofree size_t *pair = NULL;
     for (size_t at = 0; at < all; at++)
         infinite += isinf(matrix[at]) != 0;
     if (infinite == 0) {
@@ -218,7 +215,5 @@ nvdp_status nvdp__infinite_of_matrix(struct nvdp_context *ctx, double order,
     NVDP_TRY(nvdp_renyi_infinite(ctx, order, set, taken, pair, &made));
     made.of = infinite;
     *out = made;
-cleanup:
-    free(pair);
-    return status;
+    return NVDP_OK;
 }

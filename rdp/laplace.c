@@ -141,7 +141,7 @@ nvdp_status nvdp__renyi_laplaces(struct nvdp_context *ctx, double order, size_t 
         high = exponent > high ? exponent : high;
     }
     const size_t panels = low > high ? 0 : (size_t)(high - low) + 1;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, panel, panels * NODES));
+    NVDP_TRY(NVDP__NEW(ctx, panel, panels * NODES));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t i = 0; i < panels; i++)
         interpolate(dim, order, low + (int)i, panel + i * NODES);

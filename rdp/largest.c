@@ -43,10 +43,9 @@ static void ranges_free(struct ranges *ranges) {
 
 static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
                                  const struct nvdp__adjacent_texts *group, struct ranges *out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_posteriors *set = pairs->set;
     const double weight = 1 / (double)group->n;
-    struct ranges made = {.dim = set->dim};
+    nvdp__auto(ranges_free) struct ranges made = {.dim = set->dim};
     for (size_t i = 0; i < group->n; i++) {
         made.rows = nvdp__max(made.rows, nvdp__rows(set, group->text[i]));
     }
@@ -74,11 +73,8 @@ static nvdp_status ranges_create(const struct nvdp__pairs *pairs,
             }
         }
     }
-    *out = made;
+    NVDP__HAND_OVER(out, made);
     return NVDP_OK;
-cleanup:
-    ranges_free(&made);
-    return status;
 }
 
 /* --- Infinities, from the ends of the ranges --- */
@@ -107,7 +103,7 @@ nvdp_status nvdp__group_infinite(const struct nvdp__pairs *pairs, double order,
                                  const struct nvdp__adjacent_texts *group, bool *found, size_t *p,
                                  size_t *q) {
     struct ranges ranges;
-    NVDP_RETURN_IF_FAILED(ranges_create(pairs, group, &ranges));
+    NVDP_TRY(ranges_create(pairs, group, &ranges));
     *found = false;
     for (size_t at = 0; at < ranges.rows * ranges.dim && !*found; at++) {
         const struct span *var = &ranges.of[VAR][at];
@@ -347,9 +343,9 @@ static nvdp_status prepare(struct bounding *work) {
     const struct ranges *ranges = &work->ranges;
     size_t rows = ranges->rows;
     size_t items = rows * ranges->dim;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, work->dims, items));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, work->weights, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, work->padding, rows + 1));
+    NVDP_TRY(NVDP__NEW(ctx, work->dims, items));
+    NVDP_TRY(NVDP__NEW(ctx, work->weights, rows));
+    NVDP_TRY(NVDP__NEW(ctx, work->padding, rows + 1));
     work->weight_order = order_of_weights(work->order, ranges);
     for (size_t at = 0; at < items; at++) {
         work->dims[at] =
@@ -371,10 +367,10 @@ nvdp_status nvdp__bounds_create(const struct nvdp__pairs *pairs, double order,
     nvdp_status status = NVDP_OK;
     struct nvdp__bounds made = {.n = group->n};
     struct bounding work = {.pairs = pairs, .group = group, .order = order};
-    NVDP_TRY(ranges_create(pairs, group, &work.ranges));
-    NVDP_TRY(prepare(&work));
-    NVDP_TRY(NVDP__NEW(pairs->ctx, made.from, NVDP__BOUND_SETS * group->n));
-    NVDP_TRY(NVDP__NEW(pairs->ctx, made.to, NVDP__BOUND_SETS * group->n));
+    NVDP_TRY_OR_CLEAN(ranges_create(pairs, group, &work.ranges));
+    NVDP_TRY_OR_CLEAN(prepare(&work));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(pairs->ctx, made.from, NVDP__BOUND_SETS * group->n));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(pairs->ctx, made.to, NVDP__BOUND_SETS * group->n));
     const size_t n = group->n;
     const int threads = nvdp_context_threads(pairs->ctx);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
@@ -500,7 +496,7 @@ static nvdp_status all_rows(struct search *search, bool probe) {
     for (size_t first = 0; first < n && search->best.value < INFINITY; first += ROWS_A_ROUND) {
         struct nvdp__largest found[ROWS_A_ROUND];
         const size_t end = nvdp__min(first + ROWS_A_ROUND, n);
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, n, "texts"));
+        NVDP_TRY(nvdp__pairs_go_on(&meter, first, n, "texts"));
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
         for (size_t i = first; i < end; i++) {
             const size_t mine = (size_t)omp_get_thread_num();
@@ -562,16 +558,16 @@ nvdp_status nvdp__pairs_largest(struct nvdp__pairs *pairs, double order,
     nvdp__pairs_padding(pairs, &search.fast);
     size_t p = group->text[0];
     size_t q = group->text[1];
-    NVDP_TRY(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
+    NVDP_TRY_OR_CLEAN(nvdp__group_infinite(pairs, order, group, &infinite, &p, &q));
     if (infinite || isinf(order)) { /* at order infinity, finite pairs are equal texts: 0 */
         *out = (struct nvdp__largest){.value = infinite ? INFINITY : 0, .p = p, .q = q};
         goto cleanup;
     }
-    NVDP_TRY(nvdp__bounds_create(pairs, order, group, &search.bounds));
-    NVDP_TRY(NVDP__NEW(pairs->ctx, search.scratch, threads * 2 * group->n));
-    NVDP_TRY(all_rows(&search, true));
+    NVDP_TRY_OR_CLEAN(nvdp__bounds_create(pairs, order, group, &search.bounds));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(pairs->ctx, search.scratch, threads * 2 * group->n));
+    NVDP_TRY_OR_CLEAN(all_rows(&search, true));
     climb(&search);
-    NVDP_TRY(all_rows(&search, false));
+    NVDP_TRY_OR_CLEAN(all_rows(&search, false));
     *out = search.best;
 cleanup:
     nvdp__bounds_free(&search.bounds);

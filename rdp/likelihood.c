@@ -22,17 +22,14 @@
 
 nvdp_status nvdp__evidence_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                   size_t room, struct nvdp__evidence *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__evidence made = {.room = room};
+    nvdp__auto(nvdp__evidence_release) struct nvdp__evidence made = {.room = room};
     NVDP_TRY(NVDP__NEW(ctx, made.mean, room * set->dim));
     NVDP_TRY(NVDP__NEW(ctx, made.spread, room * set->dim));
     NVDP_TRY(NVDP__NEW(ctx, made.log_pi, room));
     NVDP_TRY(NVDP__NEW(ctx, made.cut, room));
     NVDP_TRY(NVDP__NEW(ctx, made.squares, room + 1));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__evidence_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__evidence_release(struct nvdp__evidence *evidence) {
@@ -118,8 +115,7 @@ static void take_weights(struct nvdp__likelihood *to, size_t t) {
 
 nvdp_status nvdp__likelihood_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                     struct nvdp__likelihood *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__likelihood made = {.set = set};
+    nvdp__auto(nvdp__likelihood_release) struct nvdp__likelihood made = {.set = set};
     const size_t rows = set->offset[set->texts], p = set->dim;
     const int threads = nvdp_context_threads(ctx);
     NVDP_TRY(NVDP__NEW(ctx, made.precision, rows * p));
@@ -136,9 +132,7 @@ nvdp_status nvdp__likelihood_create(struct nvdp_context *ctx, const struct nvdp_
     for (size_t t = 0; t < set->texts && set->alpha != NULL; t++)
         take_weights(&made, t);
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__likelihood_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__likelihood_release(struct nvdp__likelihood *likelihood) {

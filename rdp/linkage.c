@@ -81,7 +81,7 @@ static nvdp_status named_without_noise(struct nvdp_context *ctx, const struct nv
                                        double *share) {
     int64_t *key = NULL;
     size_t different = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, key, set->texts));
+    NVDP_TRY(NVDP__NEW(ctx, key, set->texts));
     for (size_t i = 0; i < set->texts; i++)
         key[i] = (int64_t)nvdp__posterior_key(set, i);
     qsort(key, set->texts, sizeof *key, nvdp__by_int64);
@@ -171,7 +171,7 @@ nvdp_status nvdp__label_groups(struct nvdp_context *ctx, size_t n, const float *
                                size_t *group, size_t *groups) {
     struct labeled *sorted = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sorted, n));
+    NVDP_TRY(NVDP__NEW(ctx, sorted, n));
     for (size_t i = 0; i < n; i++)
         sorted[i] = (struct labeled){label[i], i};
     qsort(sorted, n, sizeof *sorted, by_label);
@@ -190,8 +190,8 @@ static nvdp_status group_labels(struct nvdp_context *ctx, const struct nvdp_post
                                 int releases, size_t *group, struct nvdp_linkage_labeled *out) {
     const size_t n = set->texts;
     size_t *texts = NULL, ten = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__label_groups(ctx, n, set->label, group, &out->labels));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, texts, out->labels));
+    NVDP_TRY(nvdp__label_groups(ctx, n, set->label, group, &out->labels));
+    NVDP_TRY(NVDP__NEW(ctx, texts, out->labels));
     for (size_t i = 0; i < n; i++)
         ten += ++texts[group[i]] <= TEN;
     free(texts);
@@ -236,24 +236,24 @@ nvdp_status nvdp__linkage(struct nvdp_context *ctx, const struct nvdp_posteriors
                                 .first_chance = 1 / nn,
                                 .ten_chance = fmin(1, TEN / nn),
                                 .labeled = NO_LABELS};
-    NVDP_TRY(named_without_noise(ctx, set, &made.states));
+    NVDP_TRY_OR_CLEAN(named_without_noise(ctx, set, &made.states));
     made.first_bound = nvdp__guess_limit(set, made.first_chance, releases);
     made.ten_bound = nvdp__guess_limit(set, made.ten_chance, releases);
     if (set->label != NULL) {
-        NVDP_TRY(NVDP__NEW(ctx, group, n));
-        NVDP_TRY(group_labels(ctx, set, releases, group, &made.labeled));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, group, n));
+        NVDP_TRY_OR_CLEAN(group_labels(ctx, set, releases, group, &made.labeled));
     }
-    NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
-    NVDP_TRY(NVDP__NEW(ctx, log_density, block * n));
+    NVDP_TRY_OR_CLEAN(nvdp__likelihood_create(ctx, set, &likelihood));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, log_density, block * n));
     for (size_t i = 0; i < block; i++)
-        NVDP_TRY(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
+        NVDP_TRY_OR_CLEAN(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
     nvdp__meter_begin(&meter, ctx, "linkage", "sample", 0, made.trials);
     for (size_t first = 0; first < made.trials; first += block) {
         const size_t some = nvdp__min(block, made.trials - first);
-        NVDP_TRY(nvdp__check_cancelled(ctx, "linkage: cancelled"));
+        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "linkage: cancelled"));
         for (size_t i = 0; i < some; i++)
             trial[i] = (struct nvdp__trial){(first + i) % n, (first + i) / n * (size_t)releases};
-        NVDP_TRY(nvdp__linkage_collect(ctx, set, source, some, trial, releases, evidence));
+        NVDP_TRY_OR_CLEAN(nvdp__linkage_collect(ctx, set, source, some, trial, releases, evidence));
         nvdp__likelihoods(&likelihood, nvdp_context_threads(ctx), some, evidence, n, NULL,
                           log_density);
         for (size_t i = 0; i < some; i++) {

@@ -68,7 +68,7 @@ nvdp_status nvdp__loss_discrete(struct nvdp_context *ctx, size_t n, const double
     if (low <= high && !(low == 0 && high == 0)) {
         part.first = (int64_t)floor(low / step);
         part.n = (size_t)((int64_t)floor(high / step) - part.first) + 1;
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
+        NVDP_TRY(NVDP__NEW(ctx, part.mass, part.n));
         double top = -INFINITY;
         for (size_t y = 0; y < n; y++)
             if (log_p[y] > -INFINITY && log_q[y] > -INFINITY)
@@ -182,7 +182,7 @@ nvdp_status nvdp__loss_laplace(struct nvdp_context *ctx, size_t dim, double s, d
     if (s > 0) {
         part.first = (int64_t)floor(-s / step);
         part.n = (size_t)((int64_t)floor(s / step) - part.first) + 1;
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, part.mass, part.n));
+        NVDP_TRY(NVDP__NEW(ctx, part.mass, part.n));
         const double scale =
             dim == 1 ? line(s, k, step, &part)
                      : k * nvdp_renyi_laplace(1 + k, dim, s) - log(sphere(dim, s, k, step, &part));
@@ -257,9 +257,8 @@ static void add(size_t n, const double *root, const struct nvdp__loss_part *a,
 nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,
                            const struct nvdp__loss_part *part, double k, double step,
                            struct nvdp__loss *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__loss made = {.k = k, .step = step, .n = 1};
-    double *sum = NULL, *work = NULL, *root = NULL;
+    nvdp__auto(nvdp__loss_free) struct nvdp__loss made = {.k = k, .step = step, .n = 1};
+    nvdp__autofree double *sum = NULL, *work = NULL, *root = NULL;
     const struct nvdp__loss_part *waiting = NULL;
     size_t size = 1, used = 0;
     for (size_t i = 0; i < parts; i++) {
@@ -303,12 +302,7 @@ nvdp_status nvdp__loss_sum(struct nvdp_context *ctx, size_t parts,
     }
     *out = made;
     made.above = made.weighted = NULL;
-cleanup:
-    nvdp__loss_free(&made);
-    free(sum);
-    free(work);
-    free(root);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__loss_free(struct nvdp__loss *loss) {

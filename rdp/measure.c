@@ -1,5 +1,6 @@
 /* Entry points: the divergences of all pairs, and the report of a set of posteriors. Read plan,
  * then run. */
+#include "base/own.h"
 #include "rdp/pairs.h"
 #include <omp.h>
 #include <stdlib.h>
@@ -11,12 +12,12 @@ enum { MAX_TEXTS = 20000 };
 static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                          const struct nvdp__privacy_options *options, const double *matrix,
                          bool *sampled) {
-    NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
+    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
                           posteriors->texts);
-    NVDP_RETURN_IF_FAILED(nvdp__pairs_is_sampled(ctx, posteriors, &options->pairs, sampled));
+    NVDP_TRY(nvdp__pairs_is_sampled(ctx, posteriors, &options->pairs, sampled));
     if (*sampled && options->exact.wanted)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -38,12 +39,11 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_posteriors 
 nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                               const struct nvdp__privacy_options *options, double *matrix,
                               struct nvdp_pairs_summary *out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__pairs_pass pass = {.order = options->pairs.order,
                                           .adjacency = options->pairs.adjacency,
                                           .arithmetic = options->pairs.arithmetic};
-    struct nvdp__pairs *pairs = NULL;
-    double *own = NULL;
+    nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *pairs = NULL;
+    nvdp__autofree double *own = NULL;
     bool sampled = false;
     struct nvdp_pairs_summary made;
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -58,10 +58,7 @@ nvdp_status nvdp__renyi_pairs(struct nvdp_context *ctx, const struct nvdp_poster
         NVDP_TRY(nvdp__pairs_summarize(pairs, &pass, matrix, &made));
     }
     NVDP__GIVE(out, &made);
-cleanup:
-    nvdp__pairs_free(pairs);
-    free(own);
-    return status;
+    return NVDP_OK;
 }
 
 /* The options of a configuration; NULL: defaults. */
@@ -76,7 +73,7 @@ nvdp_status nvdp_renyi_pairs(struct nvdp_context *ctx, const struct nvdp_posteri
                              const struct nvdp_config *config, double *matrix,
                              struct nvdp_pairs_summary *out) {
     struct nvdp__privacy_options options;
-    NVDP_RETURN_IF_FAILED(values_of(ctx, config, &options));
+    NVDP_TRY(values_of(ctx, config, &options));
     return nvdp__renyi_pairs(ctx, posteriors, &options, matrix, out);
 }
 
@@ -131,8 +128,7 @@ static int by_order(const void *a, const void *b) {
 
 /* Reads the moments of the option, with room for two more steps. */
 static nvdp_status read_moments(struct measure *work, size_t *count) {
-    nvdp_status status = NVDP_OK;
-    const char **text = NULL;
+    nvdp__autofree const char **text = NULL;
     NVDP_TRY(nvdp__list_split(work->ctx, work->options->moments, &text, count));
     NVDP_TRY(NVDP__NEW(work->ctx, work->steps, *count + 2));
     if (*count == 0)
@@ -148,15 +144,13 @@ static nvdp_status read_moments(struct measure *work, size_t *count) {
         work->steps[k] = (struct step){.order = moment + 1, .moment = moment, .best = true};
         work->last_moment = fmax(work->last_moment, moment);
     }
-cleanup:
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* Lists the distinct orders to visit, ascending. */
 static nvdp_status plan(struct measure *work) {
     size_t count;
-    NVDP_RETURN_IF_FAILED(read_moments(work, &count));
+    NVDP_TRY(read_moments(work, &count));
     struct step *all = work->steps;
     double published = work->options->bdp.published_moment;
     all[count++] = (struct step){.order = published + 1, .moment = published, .published = true};
@@ -181,13 +175,13 @@ static nvdp_status plan(struct measure *work) {
 static nvdp_status allocate(struct measure *work) {
     size_t texts = work->set->texts;
     size_t threads = (size_t)nvdp_context_threads(work->ctx);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->matrix, texts * texts));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->epsilon, texts * texts));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->matrix, texts * texts));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->epsilon, texts * texts));
     for (size_t i = 0; i < texts * texts; i++)
         work->epsilon[i] = INFINITY;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->symmetric, threads * texts));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->published, texts));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->best, texts));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->symmetric, threads * texts));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->published, texts));
+    NVDP_TRY(NVDP__NEW(work->ctx, work->best, texts));
     return NVDP__NEW(work->ctx, work->settled, texts);
 }
 
@@ -274,8 +268,7 @@ static nvdp_status explain(struct measure *work, const struct step *step,
     if (work->source != NULL) return NVDP_OK;
     const bool smallest = step->best && report->infinite_best->struct_size == 0;
     if (!(step->summary || step->published || smallest)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__infinite_of_matrix(work->ctx, step->order, work->set, work->matrix, &why));
+    NVDP_TRY(nvdp__infinite_of_matrix(work->ctx, step->order, work->set, work->matrix, &why));
     if (step->summary) *report->infinite = why;
     if (step->published) *report->infinite_published = why;
     if (smallest) *report->infinite_best = why;
@@ -296,12 +289,10 @@ static nvdp_status run_step(struct measure *work, const struct step *step,
         .more = INFINITY};
     for (const struct step *later = step; later < work->steps + work->step_count; later++)
         pass.more = fmin(pass.more, nvdp__epsilon_more(later->order - 1, work->options->bdp.delta));
-    NVDP_RETURN_IF_FAILED(work->source != NULL
-                              ? work->source->fill(work->source->of, step->order, work->matrix)
-                              : nvdp__pairs_pass(work->pairs, &pass, work->matrix));
+    NVDP_TRY(work->source != NULL ? work->source->fill(work->source->of, step->order, work->matrix)
+                                  : nvdp__pairs_pass(work->pairs, &pass, work->matrix));
     if (step->summary) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__pairs_summarize(work->pairs, &pass, work->matrix, report->pairs));
+        NVDP_TRY(nvdp__pairs_summarize(work->pairs, &pass, work->matrix, report->pairs));
         size_t texts = work->set->texts;
         if (work->kept != NULL)
             memcpy(work->kept, work->matrix, texts * texts * sizeof *work->matrix);
@@ -370,16 +361,16 @@ static void describe(const struct measure *work, struct nvdp_privacy_report *rep
 
 /* Processes all orders of all pairs of work->set. */
 static nvdp_status run(struct measure *work, struct nvdp_privacy_report *report) {
-    NVDP_RETURN_IF_FAILED(plan(work));
-    NVDP_RETURN_IF_FAILED(allocate(work));
+    NVDP_TRY(plan(work));
+    NVDP_TRY(allocate(work));
     if (work->source == NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
+        NVDP_TRY(nvdp__pairs_create(work->ctx, work->set, &work->pairs));
     } else {
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, work->pairs, 1));
+        NVDP_TRY(NVDP__NEW(work->ctx, work->pairs, 1));
         *work->pairs = (struct nvdp__pairs){.ctx = work->ctx, .set = work->set};
     }
     for (size_t k = 0; k < work->step_count; k++) {
-        NVDP_RETURN_IF_FAILED(run_step(work, &work->steps[k], report));
+        NVDP_TRY(run_step(work, &work->steps[k], report));
     }
     describe(work, report);
     return NVDP_OK;
@@ -396,12 +387,11 @@ static size_t texts_of(size_t pairs, size_t largest) {
 
 /* Bayesian DP of drawn texts; their indices refer to the whole set. */
 static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *report) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__pairs_options *config = &work->options->pairs;
     const struct nvdp_posteriors *whole = work->set;
-    struct nvdp_posteriors *part = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *part = NULL;
     size_t texts = texts_of(config->max_pairs, whole->texts);
-    size_t *index = NULL;
+    nvdp__autofree size_t *index = NULL;
     NVDP_TRY(NVDP__NEW(work->ctx, index, texts));
     NVDP_TRY(nvdp__pairs_sampled(work->ctx, whole, config, report->pairs, report->infinite));
     NVDP_TRY(nvdp__posteriors_draw(work->ctx, whole, texts, config->seed, index, &part));
@@ -411,10 +401,7 @@ static nvdp_status run_drawn(struct measure *work, struct nvdp_privacy_report *r
     report->best->worst_text = index[report->best->worst_text];
     report->epsilon->sum.max_p = index[report->epsilon->sum.max_p];
     report->epsilon->sum.max_q = index[report->epsilon->sum.max_q];
-cleanup:
-    nvdp_posteriors_free(part);
-    free(index);
-    return status;
+    return NVDP_OK;
 }
 
 /* The structs to which a report points, in one block. */
@@ -432,7 +419,7 @@ struct parts {
 static nvdp_status create_report(struct nvdp_context *ctx, bool of_posteriors, bool exact,
                                  struct nvdp_privacy_report *out) {
     struct parts *parts = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, parts, 1));
+    NVDP_TRY(NVDP__NEW(ctx, parts, 1));
     *out = (struct nvdp_privacy_report){.struct_size = sizeof *out,
                                         .pairs = &parts->pairs,
                                         .published = &parts->published,
@@ -466,9 +453,10 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
                                   const struct nvdp_posteriors *posteriors,
                                   const struct nvdp__privacy_options *options, double *matrix,
                                   struct nvdp_privacy_report *out) {
-    nvdp_status status = NVDP_OK;
-    struct measure work = {.ctx = ctx, .set = posteriors, .options = options, .kept = matrix};
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__auto(release) struct measure work = {
+        .ctx = ctx, .set = posteriors, .options = options, .kept = matrix};
+    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
+        NVDP_RESULT(struct nvdp_privacy_report);
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(check(ctx, posteriors, options, matrix, &work.sampled));
     NVDP_TRY(create_report(ctx, true, options->exact.wanted, &report));
@@ -489,10 +477,7 @@ nvdp_status nvdp__privacy_measure(struct nvdp_context *ctx,
     }
     NVDP__GIVE(out, &report);
     report.pairs = NULL;
-cleanup:
-    nvdp_privacy_report_free(&report);
-    release(&work);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
@@ -501,10 +486,10 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
                                          const struct nvdp__privacy_options *options,
                                          double *matrix, double *epsilon,
                                          struct nvdp_privacy_report *out) {
-    nvdp_status status = NVDP_OK;
-    struct measure work = {
+    nvdp__auto(release) struct measure work = {
         .ctx = ctx, .set = shape, .source = source, .options = options, .kept = matrix};
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
+        NVDP_RESULT(struct nvdp_privacy_report);
     const size_t texts = shape->texts;
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(nvdp__privacy_check_source(ctx, options));
@@ -525,16 +510,13 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     if (epsilon != NULL) memcpy(epsilon, work.epsilon, texts * texts * sizeof *epsilon);
     NVDP__GIVE(out, &report);
     report.pairs = NULL;
-cleanup:
-    nvdp_privacy_report_free(&report);
-    release(&work);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_privacy_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  const struct nvdp_config *config, double *matrix,
                                  struct nvdp_privacy_report *out) {
     struct nvdp__privacy_options options;
-    NVDP_RETURN_IF_FAILED(values_of(ctx, config, &options));
+    NVDP_TRY(values_of(ctx, config, &options));
     return nvdp__privacy_measure(ctx, posteriors, &options, matrix, out);
 }

@@ -91,7 +91,7 @@ static nvdp_status check_list(struct nvdp_context *ctx, const char *name, const 
     const char **text = NULL;
     size_t count = 0;
     nvdp_status status = NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, list, &text, &count));
+    NVDP_TRY(nvdp__list_split(ctx, list, &text, &count));
     for (size_t i = 0; i < count && status == NVDP_OK; i++) {
         char *end;
         const double value = nvdp__strtod(text[i], &end);
@@ -112,8 +112,8 @@ static nvdp_status check_exact(struct nvdp_context *ctx, const struct nvdp__exac
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{exact-pairs}: needs the option exact");
     if (exact->deltas != NULL && !exact->wanted)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{at-delta}: needs the option exact");
-    NVDP_RETURN_IF_FAILED(check_list(ctx, "at_epsilon", exact->epsilons, -INFINITY, INFINITY, &n));
-    NVDP_RETURN_IF_FAILED(check_list(ctx, "at_delta", exact->deltas, 0, 1, &n));
+    NVDP_TRY(check_list(ctx, "at_epsilon", exact->epsilons, -INFINITY, INFINITY, &n));
+    NVDP_TRY(check_list(ctx, "at_delta", exact->deltas, 0, 1, &n));
     return n <= NVDP_EXACT_POINTS
                ? NVDP_OK
                : outside(ctx, "at_epsilon, at_delta", "at most 32 numbers", (double)n);
@@ -123,11 +123,11 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__privacy_options *all = values;
     if (!(all->pairs.order > 0)) return outside(ctx, "order", "a number > 0", all->pairs.order);
     size_t baselines = 0;
-    NVDP_RETURN_IF_FAILED(check_list(ctx, "baseline", all->baselines, 0, 1, &baselines));
+    NVDP_TRY(check_list(ctx, "baseline", all->baselines, 0, 1, &baselines));
     if (baselines > NVDP_GUESSES)
         return outside(ctx, "baseline", "at most 8 numbers", (double)baselines);
     if (all->pairs.max_pairs == 1) return outside(ctx, "max_pairs", "0 or at least 2", 1);
-    NVDP_RETURN_IF_FAILED(check_exact(ctx, &all->exact));
+    NVDP_TRY(check_exact(ctx, &all->exact));
     return nvdp__bdp_check(ctx, &all->bdp);
 }
 
@@ -141,7 +141,7 @@ nvdp_status nvdp__privacy_check_source(struct nvdp_context *ctx,
 nvdp_status nvdp__guess_baselines(struct nvdp_context *ctx, const struct nvdp__privacy_options *all,
                                   size_t *guesses, struct nvdp_guess guess[NVDP_GUESSES]) {
     const char **text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, all->baselines, &text, guesses));
+    NVDP_TRY(nvdp__list_split(ctx, all->baselines, &text, guesses));
     for (size_t i = 0; i < *guesses; i++)
         guess[i] = (struct nvdp_guess){nvdp__strtod(text[i], NULL), 1};
     free(text);

@@ -89,13 +89,12 @@ static void prepare_text(struct nvdp__pairs *pairs, size_t i) {
 
 nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                struct nvdp__pairs **out) {
-    nvdp_status status = NVDP_OK;
     const size_t texts = posteriors->texts;
     const size_t dim = posteriors->dim;
     const size_t rows = posteriors->offset[texts];
     const size_t pads = posteriors->policy == NVDP_LENGTH_HIDDEN ? rows : 0;
-    struct nvdp__pairs *made = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
+    nvdp__autoptr(nvdp__pairs_free) struct nvdp__pairs *made = NULL;
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->ctx = ctx;
     made->set = posteriors;
     made->segments = (dim + NVDP__CHUNK - 1) / NVDP__CHUNK;
@@ -118,9 +117,7 @@ nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_poste
         made->shortest = nvdp__min(made->shortest, nvdp__rows(posteriors, i));
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__pairs_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__pairs_free(struct nvdp__pairs *pairs) {

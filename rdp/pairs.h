@@ -2,6 +2,7 @@
 #ifndef NVDP_RDP_PAIRS_H
 #define NVDP_RDP_PAIRS_H
 
+#include "base/base.h"
 #include "rdp/divergence.h"
 #include "rdp/kernels.h"
 #include "rdp/options.h"
@@ -82,6 +83,7 @@ struct nvdp__pairs {
 nvdp_status nvdp__pairs_create(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                struct nvdp__pairs **out);
 void nvdp__pairs_free(struct nvdp__pairs *pairs);
+NVDP__AUTOPTR(struct nvdp__pairs, nvdp__pairs_free)
 /* Computes to_pad and from_pad at the plan's order. */
 void nvdp__pairs_padding(struct nvdp__pairs *pairs, const struct nvdp__plan *plan);
 

@@ -1,5 +1,6 @@
 /* Sets of posteriors: their arrays, validity checks, drawn subsets, descriptive statistics. */
 #include "base/cache.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "rdp/options.h"
 #include "rdp/pairs.h"
@@ -35,8 +36,7 @@ void nvdp__posteriors_digest(const struct nvdp_posteriors *set, char hex[NVDP__D
 
 nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_t rows, size_t dim,
                                    bool with_alpha, struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *made = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
     size_t items = 0;
     if (dim == 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -58,9 +58,7 @@ nvdp_status nvdp_posteriors_create(struct nvdp_context *ctx, size_t texts, size_
     NVDP_TRY(NVDP__NEW(ctx, made->mu, items));
     NVDP_TRY(NVDP__NEW(ctx, made->logvar, items));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_posteriors_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_posteriors_free(struct nvdp_posteriors *posteriors) {
@@ -101,7 +99,7 @@ static nvdp_status check_attributes(struct nvdp_context *ctx, const struct nvdp_
                           "attribute method: expected a name of at most %zu characters",
                           sizeof set->method - 1);
     if (set->alpha == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(check_count(ctx, "prior_alpha", set->prior_alpha));
+    NVDP_TRY(check_count(ctx, "prior_alpha", set->prior_alpha));
     return hidden ? check_count(ctx, "pad_alpha", set->pad_alpha) : NVDP_OK;
 }
 
@@ -194,12 +192,11 @@ nvdp_status nvdp_posteriors_check(struct nvdp_context *ctx,
 /* The first `texts` of a shuffle, in ascending order. */
 static nvdp_status draw_texts(struct nvdp_context *ctx, size_t all, size_t texts, uint64_t seed,
                               size_t *index) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, NVDP__EPOCH_TEXTS, 0);
-    int64_t *order = NULL;
-    bool *drawn = NULL;
+    nvdp__autofree int64_t *order = NULL;
+    nvdp__autofree bool *drawn = NULL;
     NVDP_TRY(NVDP__NEW(ctx, order, all));
     NVDP_TRY(NVDP__NEW(ctx, drawn, all));
     for (size_t i = 0; i < all; i++) {
@@ -212,24 +209,20 @@ static nvdp_status draw_texts(struct nvdp_context *ctx, size_t all, size_t texts
     for (size_t i = 0, k = 0; i < all; i++) {
         if (drawn[i]) index[k++] = i;
     }
-cleanup:
-    free(order);
-    free(drawn);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__posteriors_draw(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                   size_t texts, uint64_t seed, size_t *index,
                                   struct nvdp_posteriors **out) {
-    NVDP_RETURN_IF_FAILED(draw_texts(ctx, from->texts, texts, seed, index));
+    NVDP_TRY(draw_texts(ctx, from->texts, texts, seed, index));
     return nvdp__posteriors_select(ctx, from, texts, index, out);
 }
 
 nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_posteriors *from,
                                     size_t texts, const size_t *index,
                                     struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *made = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
     const size_t dim = from->dim;
     size_t rows = 0;
     for (size_t i = 0; i < texts; i++) {
@@ -259,9 +252,7 @@ nvdp_status nvdp__posteriors_select(struct nvdp_context *ctx, const struct nvdp_
         if (from->label != NULL) made->label[i] = from->label[index[i]];
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_posteriors_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- Descriptive statistics --- */
@@ -351,7 +342,7 @@ nvdp_status nvdp_posteriors_summarize(struct nvdp_context *ctx,
     const size_t texts = posteriors->texts;
     struct nvdp_posterior_summary made = {
         .texts = texts, .tokens = posteriors->offset[texts], .weighted = posteriors->alpha != NULL};
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     double *values = nvdp__calloc(ctx, texts, 3 * sizeof *values);
     if (values == NULL) return NVDP_ERR_MEMORY;
     double *vectors = values, *vectors_l2 = values + texts, *share = values + 2 * texts;

@@ -37,32 +37,30 @@ static nvdp_status expect_rows(const struct source *source, const char *dataset,
 static nvdp_status read_shapes(struct source *source) {
     struct nvdp__h5 *file = source->file;
     size_t shape[2] = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, shape));
+    NVDP_TRY(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, shape));
     if (shape[0] < 1)
         return NVDP__BAD_FILE(source, "dataset %s: expected N+1 rows for N texts, found 0",
                               "offset");
     source->texts = shape[0] - 1;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "mu", NVDP__H5_F64, 2, shape));
+    NVDP_TRY(nvdp__h5_shape(file, "mu", NVDP__H5_F64, 2, shape));
     source->rows = shape[0];
     source->dim = shape[1];
     if (source->dim == 0)
         return NVDP__BAD_FILE(source, "dataset %s: expected at least 1 column, found 0", "mu");
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "logvar", NVDP__H5_F64, 2, shape));
-    NVDP_RETURN_IF_FAILED(
-        expect_rows(source, "logvar", source->rows, "as many as in mu", shape[0]));
+    NVDP_TRY(nvdp__h5_shape(file, "logvar", NVDP__H5_F64, 2, shape));
+    NVDP_TRY(expect_rows(source, "logvar", source->rows, "as many as in mu", shape[0]));
     if (shape[1] != source->dim)
         return NVDP__BAD_FILE(source, "dataset logvar: expected %zu columns (as mu), found %zu",
                               source->dim, shape[1]);
     source->with_alpha = nvdp__h5_has(file, "alpha");
     if (source->with_alpha) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "alpha", NVDP__H5_F64, 1, shape));
-        NVDP_RETURN_IF_FAILED(
-            expect_rows(source, "alpha", source->rows, "as many as in mu", shape[0]));
+        NVDP_TRY(nvdp__h5_shape(file, "alpha", NVDP__H5_F64, 1, shape));
+        NVDP_TRY(expect_rows(source, "alpha", source->rows, "as many as in mu", shape[0]));
     }
     source->with_id = nvdp__h5_has(file, "id");
     if (source->with_id) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "id", NVDP__H5_I64, 1, shape));
-        NVDP_RETURN_IF_FAILED(expect_rows(source, "id", source->texts, "one per text", shape[0]));
+        NVDP_TRY(nvdp__h5_shape(file, "id", NVDP__H5_I64, 1, shape));
+        NVDP_TRY(expect_rows(source, "id", source->texts, "one per text", shape[0]));
     }
     return NVDP_OK;
 }
@@ -94,7 +92,7 @@ static nvdp_status read_policy(const struct source *source) {
         return NVDP_OK;
     }
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "length_policy", &text));
+    NVDP_TRY(nvdp__h5_get_string(source->file, "length_policy", &text));
     nvdp_status status = NVDP_OK;
     bool hidden = strcmp(text, "hidden") == 0;
     if (!hidden && strcmp(text, "public") != 0)
@@ -108,7 +106,7 @@ static nvdp_status read_policy(const struct source *source) {
 /* Reads an integer >= 1, which h5py users may have written as a float. */
 static nvdp_status read_whole(const struct source *source, const char *name, int *out) {
     double value = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, name, &value));
+    NVDP_TRY(nvdp__h5_get_real(source->file, name, &value));
     if (!(value >= 1 && value <= INT32_MAX) || value != floor(value))
         return NVDP__BAD_FILE(source,
                               "attribute %s: expected a whole number from 1 to %d, found %g", name,
@@ -124,10 +122,10 @@ static nvdp_status read_hidden(const struct source *source) {
     if (to->policy != NVDP_LENGTH_HIDDEN) return NVDP_OK;
     if (!nvdp__h5_has_attribute(source->file, "length"))
         return missing(source, "length", "required by length_policy hidden");
-    NVDP_RETURN_IF_FAILED(read_whole(source, "length", &length));
+    NVDP_TRY(read_whole(source, "length", &length));
     to->length = (size_t)length;
     if (nvdp__h5_has_attribute(source->file, "clip_sequence"))
-        NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, "clip_sequence", &to->clip_sequence));
+        NVDP_TRY(nvdp__h5_get_real(source->file, "clip_sequence", &to->clip_sequence));
     if (to->alpha == NULL) return NVDP_OK;
     if (!nvdp__h5_has_attribute(source->file, "pad_alpha"))
         return missing(source, "pad_alpha", "required by length_policy hidden");
@@ -142,7 +140,7 @@ static nvdp_status read_method(const struct source *source) {
         return NVDP_OK;
     }
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(source->file, "method", &text));
+    NVDP_TRY(nvdp__h5_get_string(source->file, "method", &text));
     nvdp_status status = NVDP_OK;
     size_t size = strlen(text) + 1;
     if (size <= sizeof to->method) {
@@ -159,20 +157,19 @@ static nvdp_status read_method(const struct source *source) {
 static nvdp_status read_attributes(const struct source *source) {
     struct nvdp_posteriors *to = source->to;
     if (nvdp__h5_has_attribute(source->file, "prior_alpha"))
-        NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(source->file, "prior_alpha", &to->prior_alpha));
+        NVDP_TRY(nvdp__h5_get_real(source->file, "prior_alpha", &to->prior_alpha));
     if (nvdp__h5_has_attribute(source->file, "kappa"))
-        NVDP_RETURN_IF_FAILED(read_whole(source, "kappa", &to->kappa));
-    NVDP_RETURN_IF_FAILED(read_policy(source));
-    NVDP_RETURN_IF_FAILED(read_hidden(source));
+        NVDP_TRY(read_whole(source, "kappa", &to->kappa));
+    NVDP_TRY(read_policy(source));
+    NVDP_TRY(read_hidden(source));
     return read_method(source);
 }
 
 /* Reads the file's signed offsets; nvdp_posteriors_check checks their order. */
 static nvdp_status read_offsets(const struct source *source) {
-    nvdp_status status = NVDP_OK;
     size_t texts = source->texts;
     size_t *offset = source->to->offset;
-    int64_t *raw = nvdp__calloc(source->ctx, texts + 1, sizeof *raw);
+    nvdp__autofree int64_t *raw = nvdp__calloc(source->ctx, texts + 1, sizeof *raw);
     if (raw == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
     for (size_t i = 0; i <= texts; i++) {
@@ -188,20 +185,18 @@ static nvdp_status read_offsets(const struct source *source) {
             source,
             "dataset offset, last row %zu: expected %zu, the number of rows of mu, found %zu",
             texts, source->rows, offset[texts]));
-cleanup:
-    free(raw);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status read_arrays(const struct source *source) {
     struct nvdp__h5 *file = source->file;
     struct nvdp_posteriors *to = source->to;
     size_t rows = source->rows;
-    NVDP_RETURN_IF_FAILED(read_offsets(source));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, rows, to->mu));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, rows, to->logvar));
+    NVDP_TRY(read_offsets(source));
+    NVDP_TRY(nvdp__h5_read_rows(file, "mu", NVDP__H5_F64, 0, rows, to->mu));
+    NVDP_TRY(nvdp__h5_read_rows(file, "logvar", NVDP__H5_F64, 0, rows, to->logvar));
     if (source->with_alpha)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, rows, to->alpha));
+        NVDP_TRY(nvdp__h5_read_rows(file, "alpha", NVDP__H5_F64, 0, rows, to->alpha));
     if (!source->with_id) return NVDP_OK;
     to->id = nvdp__calloc(source->ctx, source->texts, sizeof *to->id);
     if (to->id == NULL) return NVDP_ERR_MEMORY;
@@ -212,14 +207,14 @@ nvdp_status nvdp_posteriors_read(struct nvdp_context *ctx, const char *path,
                                  struct nvdp_posteriors **out) {
     nvdp_status status = NVDP_OK;
     struct source source = {.ctx = ctx, .path = path};
-    NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &source.file));
-    NVDP_TRY(read_shapes(&source));
-    NVDP_TRY(check_size(&source));
-    NVDP_TRY(nvdp_posteriors_create(ctx, source.texts, source.rows, source.dim, source.with_alpha,
-                                    &source.to));
-    NVDP_TRY(read_attributes(&source));
-    NVDP_TRY(read_arrays(&source));
-    NVDP_TRY(nvdp_posteriors_check(ctx, source.to, path));
+    NVDP_TRY_OR_CLEAN(nvdp__h5_open(ctx, path, "posteriors", 1, &source.file));
+    NVDP_TRY_OR_CLEAN(read_shapes(&source));
+    NVDP_TRY_OR_CLEAN(check_size(&source));
+    NVDP_TRY_OR_CLEAN(nvdp_posteriors_create(ctx, source.texts, source.rows, source.dim,
+                                             source.with_alpha, &source.to));
+    NVDP_TRY_OR_CLEAN(read_attributes(&source));
+    NVDP_TRY_OR_CLEAN(read_arrays(&source));
+    NVDP_TRY_OR_CLEAN(nvdp_posteriors_check(ctx, source.to, path));
     *out = source.to;
     source.to = NULL;
 cleanup:
@@ -239,8 +234,7 @@ static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, 
         if ((double)(float)values[k] != values[k])
             return nvdp__h5_write(file, name, NVDP__H5_F64, rank, shape, values);
     }
-    nvdp_status status = NVDP_OK;
-    float *narrow = nvdp__calloc(ctx, slice * width, sizeof *narrow);
+    nvdp__autofree float *narrow = nvdp__calloc(ctx, slice * width, sizeof *narrow);
     if (narrow == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__h5_dataset(file, name, NVDP__H5_F32, rank, shape));
     for (size_t first = 0; first < shape[0]; first += slice) {
@@ -250,41 +244,37 @@ static nvdp_status write_reals(struct nvdp_context *ctx, struct nvdp__h5 *file, 
         }
         NVDP_TRY(nvdp__h5_write_rows(file, name, NVDP__H5_F32, first, rows, narrow));
     }
-cleanup:
-    free(narrow);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status write_attributes(struct nvdp__h5 *file, const struct nvdp_posteriors *from) {
     bool hidden = from->policy == NVDP_LENGTH_HIDDEN;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "method", from->method));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "kappa", from->kappa));
-    if (hidden) NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "length", (int64_t)from->length));
+    NVDP_TRY(nvdp__h5_set_string(file, "method", from->method));
+    NVDP_TRY(nvdp__h5_set_string(file, "length_policy", hidden ? "hidden" : "public"));
+    NVDP_TRY(nvdp__h5_set_int(file, "kappa", from->kappa));
+    if (hidden) NVDP_TRY(nvdp__h5_set_int(file, "length", (int64_t)from->length));
     if (from->clip_sequence > 0)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "clip_sequence", from->clip_sequence));
+        NVDP_TRY(nvdp__h5_set_real(file, "clip_sequence", from->clip_sequence));
     if (from->alpha == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(file, "prior_alpha", from->prior_alpha));
+    NVDP_TRY(nvdp__h5_set_real(file, "prior_alpha", from->prior_alpha));
     return hidden ? nvdp__h5_set_real(file, "pad_alpha", from->pad_alpha) : NVDP_OK;
 }
 
 static nvdp_status write_arrays(struct nvdp_context *ctx, struct nvdp__h5 *file,
                                 const struct nvdp_posteriors *from) {
     size_t shape[2] = {from->offset[from->texts], from->dim};
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_sizes(file, "offset", from->texts + 1, from->offset));
-    if (from->alpha != NULL)
-        NVDP_RETURN_IF_FAILED(write_reals(ctx, file, "alpha", 1, shape, from->alpha));
-    NVDP_RETURN_IF_FAILED(write_reals(ctx, file, "mu", 2, shape, from->mu));
-    NVDP_RETURN_IF_FAILED(write_reals(ctx, file, "logvar", 2, shape, from->logvar));
+    NVDP_TRY(nvdp__h5_write_sizes(file, "offset", from->texts + 1, from->offset));
+    if (from->alpha != NULL) NVDP_TRY(write_reals(ctx, file, "alpha", 1, shape, from->alpha));
+    NVDP_TRY(write_reals(ctx, file, "mu", 2, shape, from->mu));
+    NVDP_TRY(write_reals(ctx, file, "logvar", 2, shape, from->logvar));
     if (from->id == NULL) return NVDP_OK;
     return nvdp__h5_write(file, "id", NVDP__H5_I64, 1, &from->texts, from->id);
 }
 
 nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
                                   const struct nvdp_posteriors *posteriors) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(ctx, posteriors, ""));
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->alpha == NULL && posteriors->method[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: posteriors without alpha need the name of a method, found none",
@@ -292,10 +282,7 @@ nvdp_status nvdp_posteriors_write(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(write_attributes(file, posteriors));
     NVDP_TRY(write_arrays(ctx, file, posteriors));
-    NVDP_TRY(nvdp__h5_commit(file, true));
-cleanup:
-    nvdp__h5_free(file);
-    return status;
+    return nvdp__h5_commit(file, true);
 }
 
 /* --- pairs --- */
@@ -305,8 +292,7 @@ nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t 
     if (n == 0 || matrix == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: no pairs were measured, so there is nothing to write", path);
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     NVDP_TRY(nvdp__h5_create(ctx, path, "pairs/1", &file));
     NVDP_TRY(nvdp__h5_set_real(file, "order", order));
     NVDP_TRY(nvdp__h5_set_string(file, "unit", "nats"));
@@ -314,8 +300,5 @@ nvdp_status nvdp_pairs_write(struct nvdp_context *ctx, const char *path, size_t 
     NVDP_TRY(nvdp__h5_set_string(file, "direction", "rd[p, q] = D(P of text p || Q of text q)"));
     NVDP_TRY(nvdp__h5_write(file, "rd", NVDP__H5_F64, 2, (const size_t[]){n, n}, matrix));
     if (id != NULL) NVDP_TRY(nvdp__h5_write(file, "id", NVDP__H5_I64, 1, (const size_t[]){n}, id));
-    NVDP_TRY(nvdp__h5_commit(file, true));
-cleanup:
-    nvdp__h5_free(file);
-    return status;
+    return nvdp__h5_commit(file, true);
 }

@@ -591,7 +591,7 @@ json_t *nvdp__privacy_report_pack(const struct nvdp_privacy_report *report) {
 
 nvdp_status nvdp_privacy_report_json(struct nvdp_context *ctx,
                                      const struct nvdp_privacy_report *report, char **out) {
-    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
+    NVDP_TRY(check_filled(ctx, report));
     const struct nvdp_privacy_report from = whole(report);
     json_t *object = nvdp__privacy_report_pack(&from);
     if (object == NULL)
@@ -1008,13 +1008,13 @@ static void print_all(const void *text, FILE *to) {
 
 nvdp_status nvdp_privacy_report_summary(struct nvdp_context *ctx,
                                         const struct nvdp_privacy_report *report, char **out) {
-    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
+    NVDP_TRY(check_filled(ctx, report));
     return nvdp__printed(ctx, print_summary, report, out);
 }
 
 nvdp_status nvdp__privacy_report_text(struct nvdp_context *ctx,
                                       const struct nvdp_privacy_report *report,
                                       const struct nvdp__remedies *remedies, char **out) {
-    NVDP_RETURN_IF_FAILED(check_filled(ctx, report));
+    NVDP_TRY(check_filled(ctx, report));
     return nvdp__printed(ctx, print_all, &(struct text){report, remedies}, out);
 }

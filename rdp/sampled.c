@@ -27,10 +27,9 @@ static void groups_free(struct groups *groups) {
 /* If the length decides, texts of one length follow those of a smaller length. */
 static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_posteriors *set,
                                  enum nvdp_adjacency adjacency, struct groups *out) {
-    nvdp_status status = NVDP_OK;
     bool by_length = adjacency == NVDP_ADJACENT_SAME_LENGTH;
-    struct groups made = {0};
-    size_t *first = NULL; /* [rows + 1] index of the first text with so many rows */
+    nvdp__auto(groups_free) struct groups made = {0};
+    nvdp__autofree size_t *first = NULL; /* [rows + 1] index of the first text with so many rows */
     size_t rows = 0;
     for (size_t i = 0; by_length && i < set->texts; i++) {
         rows = nvdp__max(rows, nvdp__rows(set, i));
@@ -54,10 +53,7 @@ static nvdp_status groups_create(struct nvdp_context *ctx, const struct nvdp_pos
     }
     *out = made;
     made = (struct groups){0};
-cleanup:
-    groups_free(&made);
-    free(first);
-    return status;
+    return NVDP_OK;
 }
 
 /* The ordered pair with index `at` < pairs. */
@@ -78,7 +74,7 @@ nvdp_status nvdp__pairs_is_sampled(struct nvdp_context *ctx,
     struct groups groups;
     *sampled = false;
     if (config->max_pairs == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(groups_create(ctx, posteriors, config->adjacency, &groups));
+    NVDP_TRY(groups_create(ctx, posteriors, config->adjacency, &groups));
     *sampled = groups.pairs > config->max_pairs;
     groups_free(&groups);
     return NVDP_OK;
@@ -127,8 +123,7 @@ static nvdp_status find_largest(struct sampled *work, struct nvdp_pairs_summary 
         return NVDP_OK;
     }
     for (size_t g = 0; g < work->groups.count; g++) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__pairs_largest(work->pairs, work->order, &work->groups.group[g], &found));
+        NVDP_TRY(nvdp__pairs_largest(work->pairs, work->order, &work->groups.group[g], &found));
         to->sample.summed += found.summed;
         keep_largest(work, &found, to);
     }
@@ -157,7 +152,7 @@ static nvdp_status evaluate(struct sampled *work) {
     nvdp__meter_begin(&meter, work->ctx, "pairs", "pair", 0, drawn);
     for (size_t first = 0; first < drawn; first += round) {
         const size_t end = nvdp__min(first + round, drawn);
-        NVDP_RETURN_IF_FAILED(nvdp__pairs_go_on(&meter, first, drawn, "drawn pairs"));
+        NVDP_TRY(nvdp__pairs_go_on(&meter, first, drawn, "drawn pairs"));
 #pragma omp parallel for schedule(dynamic, 16) num_threads(threads)
         for (size_t k = first; k < end; k++) {
             size_t j;
@@ -246,8 +241,8 @@ static void summarize(struct sampled *work, struct nvdp_pairs_summary *to) {
 /* Explains the largest pair and the first drawn ones that are infinite. */
 static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_summary *made,
                            struct nvdp_infinite_summary *out) {
-    nvdp_status status = NVDP_OK;
-    size_t n = 0, *pair = NULL;
+    size_t n = 0;
+    nvdp__autofree size_t *pair = NULL;
     *out = (struct nvdp_infinite_summary){.struct_size = sizeof *out, .order = work->config->order};
     if (!isinf(made->sum.max)) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(work->ctx, pair, 2 * (size_t)NVDP__MAX_INFINITE));
@@ -259,10 +254,7 @@ static nvdp_status explain(const struct sampled *work, const struct nvdp_pairs_s
         draw(work, k, &pair[2 * n], &pair[2 * n + 1]);
         n++;
     }
-    NVDP_TRY(nvdp_renyi_infinite(work->ctx, work->config->order, work->set, n, pair, out));
-cleanup:
-    free(pair);
-    return status;
+    return nvdp_renyi_infinite(work->ctx, work->config->order, work->set, n, pair, out);
 }
 
 nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
@@ -277,16 +269,16 @@ nvdp_status nvdp__pairs_sampled(struct nvdp_context *ctx, const struct nvdp_post
                                       .adjacency = config->adjacency,
                                       .arithmetic = config->arithmetic,
                                       .texts = posteriors->texts};
-    NVDP_TRY(groups_create(ctx, posteriors, config->adjacency, &work.groups));
+    NVDP_TRY_OR_CLEAN(groups_create(ctx, posteriors, config->adjacency, &work.groups));
     made.pairs = work.groups.pairs;
-    NVDP_TRY(NVDP__NEW(ctx, work.value, config->max_pairs));
-    NVDP_TRY(NVDP__NEW(ctx, work.from, config->max_pairs));
-    NVDP_TRY(NVDP__NEW(ctx, work.sorted, config->max_pairs));
-    NVDP_TRY(nvdp__pairs_create(ctx, posteriors, &work.pairs));
-    NVDP_TRY(find_largest(&work, &made));
-    NVDP_TRY(evaluate(&work));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.value, config->max_pairs));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.from, config->max_pairs));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.sorted, config->max_pairs));
+    NVDP_TRY_OR_CLEAN(nvdp__pairs_create(ctx, posteriors, &work.pairs));
+    NVDP_TRY_OR_CLEAN(find_largest(&work, &made));
+    NVDP_TRY_OR_CLEAN(evaluate(&work));
     summarize(&work, &made);
-    if (infinite != NULL) NVDP_TRY(explain(&work, &made, infinite));
+    if (infinite != NULL) NVDP_TRY_OR_CLEAN(explain(&work, &made, infinite));
     *out = made;
 cleanup:
     nvdp__pairs_free(work.pairs);

@@ -42,15 +42,15 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
                           "scaled, or {certified-epsilon}, found neither",
                           mechanism->name);
     if (made.pool == NVDP_POOL_AUTO) made.pool = NVDP_POOL_MEAN;
-    NVDP_RETURN_IF_FAILED(nvdp__check_pool(ctx, mechanism, made.pool));
+    NVDP_TRY(nvdp__check_pool(ctx, mechanism, made.pool));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     if (made.latent_dim > bert->hidden_size)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{latent-dim}: expected at most %zu, the width of the embeddings, found "
                           "%zu",
                           bert->hidden_size, made.latent_dim);
-    NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
-                                                  bert->num_attention_heads));
+    NVDP_TRY(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
+                                     bert->num_attention_heads));
     *config = made;
     return NVDP_OK;
 }
@@ -61,15 +61,15 @@ static void release(void *self) {
     nvdp__sample_rows_release(&sentence->rows);
     free(sentence);
 }
+NVDP__AUTOPTR(struct sentence, release)
 
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                           const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self) {
-    nvdp_status status = NVDP_OK;
     const unsigned flags = NVDP__PARAM_OPTIONAL;
     struct nvdp__nvib_config resolved = *config;
-    NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
-    struct sentence *made = nvdp__calloc(ctx, 1, sizeof *made);
+    NVDP_TRY(resolve(mechanism, ctx, &bert->config, &resolved));
+    nvdp__autoptr(release) struct sentence *made = nvdp__calloc(ctx, 1, sizeof *made);
     if (made == NULL) return NVDP_ERR_MEMORY;
     const size_t p = resolved.latent_dim, d = bert->config.hidden_size;
     *made = (struct sentence){.ctx = ctx,
@@ -82,9 +82,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     NVDP_TRY(nvdp__params_add(params, NVDP__SENTENCE_EMPTY, 1, 1, 1, flags, &made->empty));
     if (p < d) NVDP_TRY(nvdp__params_add(params, NVDP__SENTENCE_MAP, 2, p, d, flags, &made->map));
     NVDP__HAND_OVER(self, made);
-cleanup:
-    release(made);
-    return status;
+    return NVDP_OK;
 }
 
 static struct nvdp__view view(const void *self) {
@@ -101,8 +99,8 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     (void)dev;
     (void)longest;
     (void)training;
-    NVDP_RETURN_IF_FAILED(nvdp__sample_rows_plan(sentence->ctx, &sentence->form, max_tokens,
-                                                 max_texts, &sentence->rows));
+    NVDP_TRY(nvdp__sample_rows_plan(sentence->ctx, &sentence->form, max_tokens, max_texts,
+                                    &sentence->rows));
     sentence->pooled_states = nvdp__arena_take(arena, max_texts * sentence->hidden_size);
     sentence->posterior = (struct nvdp__posterior){.dim = sentence->dim,
                                                    .mu = nvdp__arena_take(arena, values),
@@ -151,8 +149,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     const struct nvdp__device *dev = in->dev;
     const struct nvdp__batch *batch = in->batch;
     const size_t texts = batch->texts, d = sentence->hidden_size;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__sample_rows_fill(sentence->ctx, &sentence->form, batch, &sentence->rows));
+    NVDP_TRY(nvdp__sample_rows_fill(sentence->ctx, &sentence->form, batch, &sentence->rows));
     if (sentence->config.pool == NVDP_POOL_FIRST)
         nvdp__rows_gather(dev, texts, d, batch->offset, in->hidden, sentence->pooled_states);
     else
@@ -171,7 +168,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct sentence *sentence = self;
-    NVDP_RETURN_IF_FAILED(infer(sentence, in));
+    NVDP_TRY(infer(sentence, in));
     nvdp__gauss_sample(in->dev, draw, &sentence->rows, &sentence->posterior, sentence->z);
     *pooled = sentence->z; /* one row per text */
     return NVDP_OK;
@@ -182,8 +179,7 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__sample *given, float **pooled) {
     struct sentence *sentence = self;
     (void)params;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__sample_rows_check_single(sentence->ctx, &sentence->rows, sentence->dim, given));
+    NVDP_TRY(nvdp__sample_rows_check_single(sentence->ctx, &sentence->rows, sentence->dim, given));
     nvdp__copy(dev, given->rows * given->dim, given->z, sentence->z);
     *pooled = sentence->z;
     return NVDP_OK;

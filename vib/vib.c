@@ -75,15 +75,15 @@ nvdp_status nvdp__check_pool(struct nvdp_context *ctx, const struct nvdp__mechan
 static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                            const struct nvdp_bert_config *bert, struct nvdp__nvib_config *config) {
     struct nvdp__nvib_config made = nvdp__without_weights(config);
-    NVDP_RETURN_IF_FAILED(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
-                                                  bert->num_attention_heads));
+    NVDP_TRY(nvdp__nvib_config_check(ctx, &made, NVDP__LEAST_DIM, bert->hidden_size,
+                                     bert->num_attention_heads));
     if (made.latent_dim == 0) made.latent_dim = bert->hidden_size;
     /* The mean of vtdp reads all shared rows; reading the first token gives no better trade-off.
      * But if the means of a text share one norm, a mean over noisy rows loses most of it. */
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&made);
     bool mean = tokens && !nvdp__clips_sequence(&made.clip);
     if (made.pool == NVDP_POOL_AUTO) made.pool = mean ? NVDP_POOL_MEAN : NVDP_POOL_FIRST;
-    NVDP_RETURN_IF_FAILED(nvdp__check_pool(ctx, mechanism, made.pool));
+    NVDP_TRY(nvdp__check_pool(ctx, mechanism, made.pool));
     if (mechanism->variant == NVDP__VIB_FIXED && nvdp__clips_sequence(&made.clip) &&
         made.vib.sigma != 1)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -111,6 +111,7 @@ static void release(void *self) {
     nvdp__sample_rows_release(&vib->rows);
     free(vib);
 }
+NVDP__AUTOPTR(struct nvdp__vib, release)
 
 /* The form whose trained standard deviations are in use; VIB_FIXED: none are trained. */
 static enum nvdp__vib_form spread(const struct nvdp__vib *vib) {
@@ -121,11 +122,10 @@ static nvdp_status declare(struct nvdp__vib *vib, struct nvdp__params *params) {
     unsigned flags = NVDP__PARAM_OPTIONAL;
     size_t p = vib->dim, d = vib->hidden_size;
     if (vib->which == NVDP__VIB_VTDP)
-        NVDP_RETURN_IF_FAILED(nvdp__extra_declare(&vib->extra, vib->bert, "vtdp", params));
-    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "vib.mu", p, d, flags, &vib->mu));
+        NVDP_TRY(nvdp__extra_declare(&vib->extra, vib->bert, "vtdp", params));
+    NVDP_TRY(nvdp__declare_dense(params, "vib.mu", p, d, flags, &vib->mu));
     if (vib->gains)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__row_gain_declare(params, "vib.mu.gain", vib->form.length, &vib->row_gain));
+        NVDP_TRY(nvdp__row_gain_declare(params, "vib.mu.gain", vib->form.length, &vib->row_gain));
     if (spread(vib) == NVDP__VIB_LEARNED)
         return nvdp__params_add(params, "vib.rho", 1, p, 1, flags, &vib->rho_vector);
     if (spread(vib) == NVDP__VIB_VTDP)
@@ -136,10 +136,9 @@ static nvdp_status declare(struct nvdp__vib *vib, struct nvdp__params *params) {
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                           const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__nvib_config resolved = *config;
-    NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
-    struct nvdp__vib *vib = nvdp__calloc(ctx, 1, sizeof *vib);
+    NVDP_TRY(resolve(mechanism, ctx, &bert->config, &resolved));
+    nvdp__autoptr(release) struct nvdp__vib *vib = nvdp__calloc(ctx, 1, sizeof *vib);
     if (vib == NULL) return NVDP_ERR_MEMORY;
     bool tokens = mechanism->variant == NVDP__VIB_VTDP && pools_last(&resolved);
     *vib = (struct nvdp__vib){.ctx = ctx,
@@ -155,9 +154,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
                               .gains = tokens && resolved.row_index == NVDP__ROW_INDEX_TRAINED};
     NVDP_TRY(declare(vib, params));
     NVDP__HAND_OVER(self, vib);
-cleanup:
-    release(vib);
-    return status;
+    return NVDP_OK;
 }
 
 /* A narrow latent is initialized from the principal directions of hidden states. */
@@ -198,8 +195,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     struct nvdp__vib *vib = self;
     bool single = vib->form.single;
     size_t p = vib->dim, d = vib->hidden_size;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__sample_rows_plan(vib->ctx, &vib->form, max_tokens, max_texts, &vib->rows));
+    NVDP_TRY(nvdp__sample_rows_plan(vib->ctx, &vib->form, max_tokens, max_texts, &vib->rows));
     size_t rows = vib->rows.max_rows;
     size_t sources = nvdp__padded_rows(dev, vib->rows.max_sources);
     if (vib->which == NVDP__VIB_VTDP)
@@ -277,7 +273,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     const struct nvdp__device *dev = in->dev;
     const struct nvdp__batch *batch = in->batch;
     size_t d = vib->hidden_size;
-    NVDP_RETURN_IF_FAILED(nvdp__sample_rows_fill(vib->ctx, &vib->form, batch, &vib->rows));
+    NVDP_TRY(nvdp__sample_rows_fill(vib->ctx, &vib->form, batch, &vib->rows));
     vib->states = in->hidden;
     if (vib->which == NVDP__VIB_VTDP)
         vib->states = nvdp__extra_forward(&vib->extra, dev, in->params, batch, in->hidden);
@@ -305,7 +301,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct nvdp__vib *vib = self;
-    NVDP_RETURN_IF_FAILED(infer(vib, in));
+    NVDP_TRY(infer(vib, in));
     nvdp__gauss_sample(in->dev, draw, &vib->rows, &vib->posterior, vib->z);
     pool_rows(in->dev, reads_first(vib), vib->rows.texts, vib->dim, vib->rows.offset, vib->z,
               vib->pooled);
@@ -337,7 +333,7 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__sample *given, float **pooled) {
     struct nvdp__vib *vib = self;
     (void)params;
-    NVDP_RETURN_IF_FAILED(check_sample(vib, given));
+    NVDP_TRY(check_sample(vib, given));
     pool_rows(dev, reads_first(vib), given->texts, vib->dim, given->offset, given->z, vib->pooled);
     *pooled = vib->pooled;
     return NVDP_OK;

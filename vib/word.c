@@ -116,8 +116,7 @@ static nvdp_status resolve(const struct nvdp__mechanism *mechanism, struct nvdp_
                           mechanism->name, nvdp__pool_names[made.pool]);
     made.pool = NVDP_POOL_FIRST;
     if (made.latent_dim == 0) made.latent_dim = 2;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__nvib_config_check(ctx, &made, 1, bert->hidden_size, bert->num_attention_heads));
+    NVDP_TRY(nvdp__nvib_config_check(ctx, &made, 1, bert->hidden_size, bert->num_attention_heads));
     *config = made;
     return NVDP_OK;
 }
@@ -129,15 +128,15 @@ static void release(void *self) {
     free(word->memory);
     free(word);
 }
+NVDP__AUTOPTR(struct word, release)
 
 static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_context *ctx,
                           const struct nvdp__bert *bert, const struct nvdp__nvib_config *config,
                           struct nvdp__params *params, void **self) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__nvib_config resolved = *config;
-    struct word *word = NULL;
+    nvdp__autoptr(release) struct word *word = NULL;
     const unsigned flags = NVDP__PARAM_OPTIONAL;
-    NVDP_RETURN_IF_FAILED(resolve(mechanism, ctx, &bert->config, &resolved));
+    NVDP_TRY(resolve(mechanism, ctx, &bert->config, &resolved));
     if (!bert->row->word_local)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method %s: expected an encoder whose state of a word depends on at most "
@@ -159,9 +158,7 @@ static nvdp_status create(const struct nvdp__mechanism *mechanism, struct nvdp_c
     NVDP_TRY(
         nvdp__declare_dense(params, "word.weight", 1, word->hidden_size, flags, &word->weight));
     NVDP__HAND_OVER(self, word);
-cleanup:
-    release(word);
-    return status;
+    return NVDP_OK;
 }
 
 /* A random orthonormal map, and weights of 1. */
@@ -219,8 +216,7 @@ static nvdp_status plan(void *self, const struct nvdp__device *dev, size_t max_t
     const size_t words = nvdp__padded_rows(dev, max_tokens);
     size_t bytes;
     (void)longest;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__sample_rows_plan(word->ctx, &word->form, max_tokens, max_texts, &word->rows));
+    NVDP_TRY(nvdp__sample_rows_plan(word->ctx, &word->form, max_tokens, max_texts, &word->rows));
     free(word->memory);
     lay_out(word, threads, max_texts, max_tokens, NULL, &bytes);
     word->memory = nvdp__calloc(word->ctx, bytes, 1);
@@ -321,7 +317,7 @@ static void sum_words(const struct word *word, const struct nvdp__encoded *in, s
 static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
     struct word *word = self;
     const struct nvdp__batch *batch = in->batch;
-    NVDP_RETURN_IF_FAILED(nvdp__sample_rows_fill(word->ctx, &word->form, batch, &word->rows));
+    NVDP_TRY(nvdp__sample_rows_fill(word->ctx, &word->form, batch, &word->rows));
     find_words(word, batch);
     word->posterior.rows = batch->texts;
     int team = nvdp__team(in->dev, batch->tokens * word->hidden_size * (word->dim + 1));
@@ -336,7 +332,7 @@ static nvdp_status infer(void *self, const struct nvdp__encoded *in) {
 static nvdp_status forward(void *self, const struct nvdp__encoded *in,
                            const struct nvdp__draw *draw, float **pooled) {
     struct word *word = self;
-    NVDP_RETURN_IF_FAILED(infer(word, in));
+    NVDP_TRY(infer(word, in));
     nvdp__gauss_sample(in->dev, draw, &word->rows, &word->posterior, word->z);
     nvdp__copy(in->dev, word->rows.texts * word->dim, word->z, word->pooled);
     *pooled = word->pooled;
@@ -348,7 +344,7 @@ static nvdp_status forward_sample(void *self, const struct nvdp__device *dev,
                                   const struct nvdp__sample *given, float **pooled) {
     struct word *word = self;
     (void)params;
-    NVDP_RETURN_IF_FAILED(nvdp__sample_rows_check_single(word->ctx, &word->rows, word->dim, given));
+    NVDP_TRY(nvdp__sample_rows_check_single(word->ctx, &word->rows, word->dim, given));
     nvdp__copy(dev, given->rows * word->dim, given->z, word->pooled);
     *pooled = word->pooled;
     return NVDP_OK;

@@ -206,8 +206,7 @@ static struct bound renyi_epsilon(const struct nvdp_dp_run *run, double delta) {
 static nvdp_status pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double delta, double renyi, double *out) {
     double found = renyi;
-    if (isfinite(renyi) && trains(run))
-        NVDP_RETURN_IF_FAILED(nvdp__pld_epsilon(ctx, run, delta, &found));
+    if (isfinite(renyi) && trains(run)) NVDP_TRY(nvdp__pld_epsilon(ctx, run, delta, &found));
     *out = fmin(found, renyi); /* both bounds hold */
     return NVDP_OK;
 }
@@ -249,8 +248,8 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp_dp_run *run
 
 nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                  double delta, enum nvdp_accountant accountant, double *epsilon) {
-    NVDP_RETURN_IF_FAILED(check(ctx, run));
-    NVDP_RETURN_IF_FAILED(check_delta(ctx, delta));
+    NVDP_TRY(check(ctx, run));
+    NVDP_TRY(check_delta(ctx, delta));
     const struct bound bound = renyi_epsilon(run, delta);
     if (accountant == NVDP_ACCOUNTANT_PLD)
         return pld_epsilon(ctx, run, delta, bound.epsilon, epsilon);
@@ -260,15 +259,15 @@ nvdp_status nvdp_account_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_
 
 nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run, double delta,
                          struct nvdp_account *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(check(ctx, run));
-    NVDP_RETURN_IF_FAILED(check_delta(ctx, delta));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(check(ctx, run));
+    NVDP_TRY(check_delta(ctx, delta));
     const struct bound bound = renyi_epsilon(run, delta);
     struct nvdp_account made = {.struct_size = sizeof made,
                                 .delta = delta,
                                 .rdp_epsilon = bound.epsilon,
                                 .rdp_order = bound.order};
-    NVDP_RETURN_IF_FAILED(pld_epsilon(ctx, run, delta, bound.epsilon, &made.pld_epsilon));
+    NVDP_TRY(pld_epsilon(ctx, run, delta, bound.epsilon, &made.pld_epsilon));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -276,9 +275,9 @@ nvdp_status nvdp_account(struct nvdp_context *ctx, const struct nvdp_dp_run *run
 nvdp_status nvdp_account_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                double epsilon, double *delta) {
     double both[2];
-    NVDP_RETURN_IF_FAILED(check(ctx, run));
+    NVDP_TRY(check(ctx, run));
     if (!(epsilon >= 0)) return refuse(ctx, "epsilon", "a number of at least 0", epsilon);
-    NVDP_RETURN_IF_FAILED(nvdp__pld_deltas(ctx, run, epsilon, both));
+    NVDP_TRY(nvdp__pld_deltas(ctx, run, epsilon, both));
     *delta = fmax(both[0], both[1]);
     return NVDP_OK;
 }
@@ -287,13 +286,13 @@ nvdp_status nvdp_account_deltas(struct nvdp_context *ctx, const struct nvdp_dp_r
                                 const double *epsilon, double *present, double *absent) {
     nvdp_status status = NVDP_OK;
     double(*made)[2] = NULL;
-    NVDP_TRY(check(ctx, run));
+    NVDP_TRY_OR_CLEAN(check(ctx, run));
     for (size_t i = 0; i < n; i++)
-        if (isnan(epsilon[i])) NVDP_TRY(refuse(ctx, "epsilon", "a number", epsilon[i]));
-    NVDP_TRY(NVDP__NEW(ctx, made, n));
+        if (isnan(epsilon[i])) NVDP_TRY_OR_CLEAN(refuse(ctx, "epsilon", "a number", epsilon[i]));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made, n));
     for (size_t i = 0; i < n; i++) {
         double both[2];
-        NVDP_TRY(nvdp__pld_deltas(ctx, run, fabs(epsilon[i]), both));
+        NVDP_TRY_OR_CLEAN(nvdp__pld_deltas(ctx, run, fabs(epsilon[i]), both));
         for (int p = 0; p < 2; p++)
             made[i][p] =
                 epsilon[i] < 0 ? exp(epsilon[i]) * both[1 - p] - expm1(epsilon[i]) : both[p];
@@ -324,7 +323,7 @@ static nvdp_status search_open(struct nvdp_context *ctx, const struct nvdp_dp_ru
     if (run->phases == 0) return refuse(ctx, "phases", "at least 1", 0);
     if (!(epsilon > 0)) return refuse(ctx, "epsilon", "a number above 0", epsilon);
     *search = (struct search){ctx, *run, NULL, epsilon, delta, accountant};
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, search->phase, run->phases));
+    NVDP_TRY(NVDP__NEW(ctx, search->phase, run->phases));
     memcpy(search->phase, run->phase, run->phases * sizeof *search->phase);
     search->run.phase = search->phase;
     return NVDP_OK;
@@ -347,7 +346,7 @@ static nvdp_status narrow(struct search *search, double *noise, double low, doub
         at = fmin(fmax(at, low + 2e-5), high - 2e-5);
         double epsilon;
         *noise = exp(at);
-        NVDP_RETURN_IF_FAILED(epsilon_of(search, &epsilon));
+        NVDP_TRY(epsilon_of(search, &epsilon));
         const double miss = log(epsilon / search->epsilon);
         if (miss <= 0) {
             high = at;
@@ -372,15 +371,15 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
     struct search search = {0};
     const double max = log(1e6), min = log(NVDP__NOISE_MIN);
     double at = 0, reached, miss, low = NAN, low_miss = 0, high = NAN, high_miss = 0;
-    NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
+    NVDP_TRY_OR_CLEAN(search_open(ctx, run, epsilon, delta, accountant, &search));
     double *tried = &search.phase[run->phases - 1].noise;
     while (isnan(low) || isnan(high)) { /* searches by factors, from 1 */
         *tried = exp(at);
-        NVDP_TRY(epsilon_of(&search, &reached));
+        NVDP_TRY_OR_CLEAN(epsilon_of(&search, &reached));
         miss = log(reached / epsilon);
         if (miss > 0) {
             if (at >= max)
-                NVDP_TRY(
+                NVDP_TRY_OR_CLEAN(
                     nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                                "epsilon: expected a value that noise of at most 1e6 can reach at "
                                "delta %g, found %g; noise 1e6 gives %g; choose a larger epsilon",
@@ -395,7 +394,7 @@ nvdp_status nvdp_account_noise(struct nvdp_context *ctx, const struct nvdp_dp_ru
             at = fmax(at - 1, min);
         }
     }
-    if (!isnan(low)) NVDP_TRY(narrow(&search, tried, low, high, low_miss, high_miss));
+    if (!isnan(low)) NVDP_TRY_OR_CLEAN(narrow(&search, tried, low, high, low_miss, high_miss));
     *noise = *tried;
 cleanup:
     free(search.phase);
@@ -407,28 +406,28 @@ nvdp_status nvdp_account_steps(struct nvdp_context *ctx, const struct nvdp_dp_ru
                                uint64_t *steps) {
     nvdp_status status = NVDP_OK;
     struct search search = {0};
-    NVDP_TRY(check(ctx, run));
-    NVDP_TRY(search_open(ctx, run, epsilon, delta, accountant, &search));
+    NVDP_TRY_OR_CLEAN(check(ctx, run));
+    NVDP_TRY_OR_CLEAN(search_open(ctx, run, epsilon, delta, accountant, &search));
     uint64_t *tried = &search.phase[run->phases - 1].steps;
     const uint64_t max = *tried;
     uint64_t fit = 0, beyond = max + 1;
     double reached;
     /* at least as many as by Renyi divergences, which are fast */
     if (accountant == NVDP_ACCOUNTANT_PLD) {
-        NVDP_TRY(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
+        NVDP_TRY_OR_CLEAN(nvdp_account_steps(ctx, run, epsilon, delta, NVDP_ACCOUNTANT_RDP, &fit));
         beyond = fit;
         do {
             beyond = beyond + beyond / 4 + 1;
             if (beyond > max) break;
             *tried = beyond;
-            NVDP_TRY(epsilon_of(&search, &reached));
+            NVDP_TRY_OR_CLEAN(epsilon_of(&search, &reached));
             if (reached <= epsilon) fit = beyond;
         } while (fit == beyond);
         if (beyond > max) beyond = max + 1;
     }
     while (beyond - fit > 1) {
         *tried = fit + (beyond - fit) / 2;
-        NVDP_TRY(epsilon_of(&search, &reached));
+        NVDP_TRY_OR_CLEAN(epsilon_of(&search, &reached));
         *(reached <= epsilon ? &fit : &beyond) = *tried;
     }
     *steps = fit;

@@ -89,8 +89,7 @@ static double infinite_beside(const struct nvdp_dp_run *run) {
 static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                                  enum nvdp__direction direction, double log_delta,
                                  struct losses *out) {
-    nvdp_status status = NVDP_OK;
-    struct losses made = {.run = run, .direction = direction};
+    nvdp__auto(losses_free) struct losses made = {.run = run, .direction = direction};
     made.log_finite = log_finite(run);
     made.infinite = infinite_beside(run);
     size_t sampled = 0;
@@ -111,9 +110,7 @@ static nvdp_status losses_create(struct nvdp_context *ctx, const struct nvdp_dp_
         NVDP_TRY(nvdp__step_atoms(ctx, step, direction, &made.atoms[made.count - 1]));
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    losses_free(&made);
-    return status;
+    return NVDP_OK;
 }
 
 /* log E e^(zL) of losses e and -e, e with probability e^e/(1 + e^e) (Kairouz, Oh & Viswanath 2015). */
@@ -252,14 +249,14 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     struct nvdp__tilted *tilted = NULL;
     struct nvdp__log_moment *one = NULL, *sum = NULL;
     double work = 0;
-    NVDP_TRY(NVDP__NEW(ctx, step, losses->count));
-    NVDP_TRY(NVDP__NEW(ctx, atoms, losses->count));
-    NVDP_TRY(NVDP__NEW(ctx, tilted, losses->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, step, losses->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, atoms, losses->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, tilted, losses->count));
     for (size_t i = 0; i < losses->count; i++) {
-        NVDP_TRY(nvdp__step_refine(ctx, &losses->step[i], losses->direction, local,
-                                   error / 3 / (double)losses->count, &step[i]));
-        NVDP_TRY(nvdp__step_atoms(ctx, &step[i], losses->direction, &atoms[i]));
-        NVDP_TRY(nvdp__tilt(ctx, &atoms[i], k, NEGLIGIBLE / step[i].times, &tilted[i]));
+        NVDP_TRY_OR_CLEAN(nvdp__step_refine(ctx, &losses->step[i], losses->direction, local,
+                                            error / 3 / (double)losses->count, &step[i]));
+        NVDP_TRY_OR_CLEAN(nvdp__step_atoms(ctx, &step[i], losses->direction, &atoms[i]));
+        NVDP_TRY_OR_CLEAN(nvdp__tilt(ctx, &atoms[i], k, NEGLIGIBLE / step[i].times, &tilted[i]));
         work += (double)tilted[i].n;
     }
     made.window =
@@ -272,10 +269,10 @@ static nvdp_status contour_create(struct nvdp_context *ctx, const struct losses 
     made.wide = times > 1;
     made.variance *= pow(fmax(times, 1), 2);
     made.n = (size_t)(end / sqrt(made.variance)) + 2;
-    NVDP_TRY(NVDP__NEW(ctx, made.real, made.n));
-    NVDP_TRY(NVDP__NEW(ctx, made.imaginary, made.n));
-    NVDP_TRY(NVDP__NEW(ctx, one, made.n));
-    NVDP_TRY(NVDP__NEW(ctx, sum, made.n));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.real, made.n));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.imaginary, made.n));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, one, made.n));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, sum, made.n));
     for (size_t n = 0; n < made.n; n++)
         sum[n].real = losses->log_finite;
     for (size_t i = 0; i < losses->count; i++) {
@@ -401,7 +398,7 @@ static nvdp_status lower_epsilon(struct nvdp_context *ctx, const struct losses *
         const double low = close ? before : 0, scout = close ? 1 : 8;
         const double error =
             scout * EPSILON_ERROR * fmax(fmin(local.slope, 3 * local.k) * before, 0.1);
-        NVDP_RETURN_IF_FAILED(contour_create(ctx, losses, &local, low, error, &contour));
+        NVDP_TRY(contour_create(ctx, losses, &local, low, error, &contour));
         *epsilon = contour_epsilon(&contour, fmax(before - contour.window / 2, 0), before, delta);
         const struct nvdp__local asked = local;
         contour_local(&contour, *epsilon, &local);
@@ -428,7 +425,8 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
             found = INFINITY;
             break;
         }
-        NVDP_TRY(losses_create(ctx, run, (enum nvdp__direction)direction, log(rest), &losses));
+        NVDP_TRY_OR_CLEAN(
+            losses_create(ctx, run, (enum nvdp__direction)direction, log(rest), &losses));
         const double log_delta = log(delta - losses.infinite);
         double one = fmax(minimize(&losses, BOUND_EPSILON, log_delta, &k), 0);
         if (one > found && !(minimize(&losses, BOUND_DELTA, found, &k) <= log_delta)) {
@@ -436,7 +434,7 @@ nvdp_status nvdp__pld_epsilon(struct nvdp_context *ctx, const struct nvdp_dp_run
             found = fmax(found, one);
         }
         losses_free(&losses);
-        NVDP_TRY(status);
+        NVDP_TRY_OR_CLEAN(status);
     }
     *epsilon = found;
 cleanup:
@@ -447,9 +445,8 @@ cleanup:
  * bound: begins with the longest tails. */
 static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
                              enum nvdp__direction direction, double epsilon, double *delta) {
-    nvdp_status status = NVDP_OK;
-    struct losses losses = {0};
-    struct contour contour = {0};
+    nvdp__auto(losses_free) struct losses losses = {0};
+    nvdp__auto(contour_free) struct contour contour = {0};
     struct nvdp__local local = {.epsilon = epsilon};
     double log_delta = MIN_LOG, best = variation(run);
     for (int pass = 0; pass < 3 * MAX_PASSES; pass++) {
@@ -478,10 +475,7 @@ static nvdp_status one_delta(struct nvdp_context *ctx, const struct nvdp_dp_run 
         losses = (struct losses){0};
     }
     *delta = best > 0 || variation(run) == 0 ? best : DBL_TRUE_MIN;
-cleanup:
-    losses_free(&losses);
-    contour_free(&contour);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run *run,
@@ -491,7 +485,6 @@ nvdp_status nvdp__pld_deltas(struct nvdp_context *ctx, const struct nvdp_dp_run 
         return NVDP_OK;
     }
     for (int direction = NVDP__ABSENT; direction <= NVDP__PRESENT; direction++)
-        NVDP_RETURN_IF_FAILED(
-            one_delta(ctx, run, (enum nvdp__direction)direction, epsilon, &delta[direction]));
+        NVDP_TRY(one_delta(ctx, run, (enum nvdp__direction)direction, epsilon, &delta[direction]));
     return NVDP_OK;
 }

@@ -52,8 +52,7 @@ struct search {
 
 static nvdp_status try_at(struct search *s, double e, double *value) {
     double present, absent;
-    NVDP_RETURN_IF_FAILED(
-        nvdp_account_deltas(s->curve->ctx, s->curve->run, 1, &e, &present, &absent));
+    NVDP_TRY(nvdp_account_deltas(s->curve->ctx, s->curve->run, 1, &e, &present, &absent));
     *value = s->value(e, present, absent, s->parameter);
     s->best = fmin(s->best, *value);
     return NVDP_OK;
@@ -62,21 +61,21 @@ static nvdp_status try_at(struct search *s, double e, double *value) {
 static nvdp_status narrow(struct search *s, double low, double high) {
     static const double golden = 0.61803398874989485;
     double left = high - golden * (high - low), right = low + golden * (high - low), a, b;
-    NVDP_RETURN_IF_FAILED(try_at(s, left, &a));
-    NVDP_RETURN_IF_FAILED(try_at(s, right, &b));
+    NVDP_TRY(try_at(s, left, &a));
+    NVDP_TRY(try_at(s, right, &b));
     for (int i = 2; i < GOLDEN; i++) {
         if (a < b) {
             high = right;
             right = left;
             b = a;
             left = high - golden * (high - low);
-            NVDP_RETURN_IF_FAILED(try_at(s, left, &a));
+            NVDP_TRY(try_at(s, left, &a));
         } else {
             low = left;
             left = right;
             a = b;
             right = low + golden * (high - low);
-            NVDP_RETURN_IF_FAILED(try_at(s, right, &b));
+            NVDP_TRY(try_at(s, right, &b));
         }
     }
     return NVDP_OK;
@@ -104,11 +103,11 @@ static nvdp_status guess(const struct curve *c, double b, double *out) {
     }
     /* extends the range for a rare guess */
     for (double end = c->epsilon[GRID]; b > 0 && at == end; end *= 2) {
-        NVDP_RETURN_IF_FAILED(try_at(&s, 2 * end, &value));
+        NVDP_TRY(try_at(&s, 2 * end, &value));
         if (value == s.best) at = 2 * end;
     }
     const double reach = fmax(h, at / 2);
-    NVDP_RETURN_IF_FAILED(narrow(&s, at - reach, at + reach));
+    NVDP_TRY(narrow(&s, at - reach, at + reach));
     *out = fmax(s.best, b);
     return NVDP_OK;
 }
@@ -124,7 +123,7 @@ nvdp_status nvdp_account_membership(struct nvdp_context *ctx, const struct nvdp_
         *bound = 1;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp_account_deltas(ctx, run, 1, &odds, &present, NULL));
+    NVDP_TRY(nvdp_account_deltas(ctx, run, 1, &odds, &present, NULL));
     *bound = fmin(fmax(1 - prior + prior * present, fmax(prior, 1 - prior)), 1);
     return NVDP_OK;
 }
@@ -149,8 +148,8 @@ static nvdp_status gaussian(const struct curve *c, double *out) {
         s.best = fmin(s.best, value);
     }
     if (isfinite(s.best))
-        NVDP_RETURN_IF_FAILED(narrow(&s, c->epsilon[best > 0 ? best - 1 : 0],
-                                     c->epsilon[best < GRID ? best + 1 : GRID]));
+        NVDP_TRY(narrow(&s, c->epsilon[best > 0 ? best - 1 : 0],
+                        c->epsilon[best < GRID ? best + 1 : GRID]));
     *out = fabs(s.best) * (1 + 1e-3); /* never -0 */
     return NVDP_OK;
 }
@@ -164,11 +163,10 @@ static nvdp_status replaced(struct nvdp_context *ctx, const struct nvdp_dp_run *
     *out = INFINITY;
     for (size_t i = 0; i < sizeof share / sizeof *share; i++) {
         double first, second, rest;
-        NVDP_RETURN_IF_FAILED(
-            nvdp_account_epsilon(ctx, run, share[i] * delta, NVDP_ACCOUNTANT_PLD, &first));
+        NVDP_TRY(nvdp_account_epsilon(ctx, run, share[i] * delta, NVDP_ACCOUNTANT_PLD, &first));
         rest = (1 - share[i]) * delta * exp(-first);
         if (!(rest > 0)) continue;
-        NVDP_RETURN_IF_FAILED(nvdp_account_epsilon(ctx, run, rest, NVDP_ACCOUNTANT_PLD, &second));
+        NVDP_TRY(nvdp_account_epsilon(ctx, run, rest, NVDP_ACCOUNTANT_PLD, &second));
         *out = fmin(*out, first + second);
     }
     return NVDP_OK;
@@ -183,7 +181,7 @@ nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run
     struct nvdp_account_risk made = {
         .struct_size = sizeof made, .delta = account->delta, .mu = INFINITY, .guesses = n};
     const double epsilon = account->pld_epsilon;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     if (n > NVDP_GUESSES)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "baselines: expected at most %d, found %zu",
                           NVDP_GUESSES, n);
@@ -191,15 +189,14 @@ nvdp_status nvdp_account_risk(struct nvdp_context *ctx, const struct nvdp_dp_run
         if (!(baseline[i] >= 0 && baseline[i] <= 1))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                               "baseline: expected a number in [0, 1], found %g", baseline[i]);
-    NVDP_RETURN_IF_FAILED(
-        open_curve(ctx, run, isfinite(epsilon) ? fmax(epsilon, 1e-3) : 20, &curve));
+    NVDP_TRY(open_curve(ctx, run, isfinite(epsilon) ? fmax(epsilon, 1e-3) : 20, &curve));
     made.membership = (1 + fmin(fmin(curve.present[0], curve.absent[0]), 1)) / 2;
-    if (isfinite(epsilon)) NVDP_RETURN_IF_FAILED(gaussian(&curve, &made.mu));
+    if (isfinite(epsilon)) NVDP_TRY(gaussian(&curve, &made.mu));
     for (size_t i = 0; i < n; i++) {
         made.guess[i].baseline = baseline[i];
-        NVDP_RETURN_IF_FAILED(guess(&curve, baseline[i], &made.guess[i].bound));
+        NVDP_TRY(guess(&curve, baseline[i], &made.guess[i].bound));
     }
-    NVDP_RETURN_IF_FAILED(replaced(ctx, run, account->delta, &made.replaced_epsilon));
+    NVDP_TRY(replaced(ctx, run, account->delta, &made.replaced_epsilon));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }

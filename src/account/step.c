@@ -33,7 +33,7 @@ nvdp_status nvdp__step_cells(struct nvdp_context *ctx, const struct nvdp_dp_step
     const double bend = 1 / (2 * of->noise) + of->noise * (log1p(-of->rate) - log(of->rate));
     for (double t = low; t < high; t = next_end(&made, t, bend))
         made.n++;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made.end, made.n + 1));
+    NVDP_TRY(NVDP__NEW(ctx, made.end, made.n + 1));
     made.end[0] = low;
     for (size_t i = 1; i < made.n; i++)
         made.end[i] = next_end(&made, made.end[i - 1], bend);
@@ -130,8 +130,8 @@ static void add_tails(const struct nvdp__step *step, struct nvdp__atoms *to) {
 
 nvdp_status nvdp__step_atoms(struct nvdp_context *ctx, const struct nvdp__step *step,
                              enum nvdp__direction direction, struct nvdp__atoms *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__atoms made = {.n = step->n + 1, .direction = direction};
+    nvdp__auto(nvdp__atoms_free) struct nvdp__atoms made = {.n = step->n + 1,
+                                                            .direction = direction};
     NVDP_TRY(NVDP__NEW(ctx, made.loss, made.n));
     NVDP_TRY(NVDP__NEW(ctx, made.log_mass, made.n));
     for (size_t i = 0; i < made.n; i++) {
@@ -146,9 +146,7 @@ nvdp_status nvdp__step_atoms(struct nvdp_context *ctx, const struct nvdp__step *
     }
     add_tails(step, &made);
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__atoms_free(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__atoms_free(struct nvdp__atoms *atoms) {
@@ -216,8 +214,8 @@ enum { TURNS = 32 };
 
 nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms, double k,
                        double lost, struct nvdp__tilted *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__tilted made = {.atoms = atoms, .x = exponent(atoms, k)};
+    nvdp__auto(nvdp__tilted_free) struct nvdp__tilted made = {.atoms = atoms,
+                                                              .x = exponent(atoms, k)};
     NVDP_TRY(NVDP__NEW(ctx, made.loss, atoms->n));
     NVDP_TRY(NVDP__NEW(ctx, made.weight, atoms->n));
     NVDP_TRY(NVDP__NEW(ctx, made.rotation, 4 * atoms->n));
@@ -244,9 +242,7 @@ nvdp_status nvdp__tilt(struct nvdp_context *ctx, const struct nvdp__atoms *atoms
         made.error_parts[3] += (units + TURNS) * weight;
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__tilted_free(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__tilted_free(struct nvdp__tilted *tilted) {
@@ -348,10 +344,9 @@ static struct excess excess_of(const struct nvdp__step *step, enum nvdp__directi
 nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step *coarse,
                               enum nvdp__direction direction, const struct nvdp__local *local,
                               double error, struct nvdp__step *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__step made = *coarse;
-    struct nvdp__atoms atoms = {0};
-    struct excess *excess = NULL;
+    nvdp__auto(nvdp__step_free) struct nvdp__step made = *coarse;
+    nvdp__auto(nvdp__atoms_free) struct nvdp__atoms atoms = {0};
+    nvdp__autofree struct excess *excess = NULL;
     double sum = 0;
     made.end = NULL;
     made.n = 0;
@@ -376,9 +371,5 @@ nvdp_status nvdp__step_refine(struct nvdp_context *ctx, const struct nvdp__step 
     }
     made.end[made.n] = coarse->end[coarse->n];
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__step_free(&made);
-    nvdp__atoms_free(&atoms);
-    free(excess);
-    return status;
+    return NVDP_OK;
 }

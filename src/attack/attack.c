@@ -2,6 +2,7 @@
  * text and verdict.  Read attack.h first. */
 #include "attack/attack.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "mechanism/method.h"
 #include "train/run.h"
 
@@ -66,7 +67,7 @@ bool nvdp__attack_takes(const struct nvdp__attack *attack, const char *option) {
 nvdp_status nvdp_attack_describe(struct nvdp_context *ctx, size_t attack,
                                  struct nvdp_attack_info *out) {
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     while (nvdp__attacks[count] != NULL)
         count++;
     if (attack >= count)
@@ -120,7 +121,7 @@ static nvdp_status find_words(struct nvdp__attacked *attacked) {
     const struct nvdp__method *method =
         attacked->posteriors != NULL ? nvdp__method_named(attacked->posteriors->method) : NULL;
     if (method == NULL && run != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__run_read_config(attacked->ctx, run, &training, &owner));
+        NVDP_TRY(nvdp__run_read_config(attacked->ctx, run, &training, &owner));
         method = nvdp__method_row(training.method);
         json_decref(owner);
     }
@@ -130,9 +131,8 @@ static nvdp_status find_words(struct nvdp__attacked *attacked) {
 
 nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *config,
                         struct nvdp_attack_result **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_attack_result *made = NULL;
-    struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *made = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     struct options values;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &values));
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
@@ -159,10 +159,7 @@ nvdp_status nvdp_attack(struct nvdp_context *ctx, const struct nvdp_config *conf
     made->attacked.posteriors = NULL;
     *out = made;
     made = NULL;
-cleanup:
-    nvdp_posteriors_free(posteriors);
-    nvdp_attack_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the result --- */

@@ -97,11 +97,10 @@ static struct nvdp_audit_guesses guess(size_t n, const struct canary *canary, si
 nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const double *score,
                                 const unsigned char *included, size_t in, size_t not_in,
                                 double delta, double confidence, struct nvdp_canary_audit *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_canary_audit made = {
         .struct_size = sizeof made, .canaries = canaries, .delta = delta, .confidence = confidence};
     const bool given = in + not_in > 0;
-    struct canary *canary = NULL;
+    nvdp__autofree struct canary *canary = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (canaries == 0 || in > canaries || not_in > canaries - in)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -137,7 +136,5 @@ nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const
         made.mu = fmax(made.mu, nvdp_audit_mu(canaries, guesses, made.way[i].correct, level));
     }
     NVDP__GIVE(out, &made);
-cleanup:
-    free(canary);
-    return status;
+    return NVDP_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "pretrain/evaluate.h"
 
+#include "base/own.h"
 #include "rdp/pairs.h"
 #include <math.h>
 #include <stdlib.h>
@@ -60,9 +61,8 @@ group_of(size_t n, const struct nvdp_secret_exposure *const *member, double bits
 static nvdp_status exposure_groups(struct nvdp_context *ctx, size_t n,
                                    const struct nvdp_secret_exposure *found, double bits,
                                    struct nvdp_exposure_group **out, size_t *groups) {
-    nvdp_status status = NVDP_OK;
-    const struct nvdp_secret_exposure **order = NULL;
-    struct nvdp_exposure_group *made = NULL;
+    nvdp__autofree const struct nvdp_secret_exposure **order = NULL;
+    nvdp__autofree struct nvdp_exposure_group *made = NULL;
     size_t count = 0;
     NVDP_TRY(NVDP__NEW(ctx, order, n));
     NVDP_TRY(NVDP__NEW(ctx, made, n));
@@ -77,10 +77,7 @@ static nvdp_status exposure_groups(struct nvdp_context *ctx, size_t n,
     *out = made;
     *groups = count;
     made = NULL;
-cleanup:
-    free((void *)order);
-    free(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- what the model says ---- */
@@ -151,10 +148,9 @@ static nvdp_status answer(struct asked *a) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
     struct nvdp__batch *batch = a->batch;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__check_cancelled(a->ctx, "interrupted while the secrets were scored"));
+    NVDP_TRY(nvdp__check_cancelled(a->ctx, "interrupted while the secrets were scored"));
     if (batch->texts == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
+    NVDP_TRY(nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
     for (size_t i = 0; i < batch->texts; i++) {
         const struct question *q = &a->question[i];
         a->found[q->secret].score -= a->sign * a->model.nll[i];
@@ -200,9 +196,9 @@ static nvdp_status ask_all(struct asked *a) {
     for (size_t i = 0; i < a->secrets.count; i++) {
         const struct nvdp__secret *s = &a->secrets.at[i];
         for (size_t k = 0; k < s->length; k++)
-            if (s->coin || (k == s->slot && a->sign > 0)) NVDP_RETURN_IF_FAILED(ask(a, i, k));
+            if (s->coin || (k == s->slot && a->sign > 0)) NVDP_TRY(ask(a, i, k));
     }
-    NVDP_RETURN_IF_FAILED(answer(a));
+    NVDP_TRY(answer(a));
     nvdp__meter_end(&a->meter);
     return NVDP_OK;
 }
@@ -224,10 +220,10 @@ static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
     for (size_t i = 0; i < a->secrets.count; i++)
         if (a->secrets.at[i].length > longest) longest = a->secrets.at[i].length;
     longest += SPECIALS;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, bert, longest));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, longest, &a->batch));
-    NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&a->model, TOGETHER, longest, TOGETHER, NULL));
+    NVDP_TRY(nvdp__mlm_check_length(a->ctx, bert, longest));
+    NVDP_TRY(nvdp__batch_create(a->ctx, TOGETHER, longest, &a->batch));
+    NVDP_TRY(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
+    NVDP_TRY(nvdp__pretrain_model_plan(&a->model, TOGETHER, longest, TOGETHER, NULL));
     a->together = nvdp__min(a->model.heads.block, TOGETHER);
     nvdp__batch_clear(a->batch);
     return NVDP_OK;
@@ -235,21 +231,20 @@ static nvdp_status plan(struct asked *a, const struct nvdp_bert_config *bert) {
 
 static nvdp_status ask_model(struct asked *a, const char *directory, const char *secrets) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__mlm_open(a->ctx, directory, false, &bert, &a->tokenizer, &a->model));
+    NVDP_TRY(nvdp__mlm_open(a->ctx, directory, false, &bert, &a->tokenizer, &a->model));
     a->pieces = nvdp_tokenizer_size(a->tokenizer);
     if (a->found == NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__secrets_read(secrets, a->tokenizer, &a->secrets));
+        NVDP_TRY(nvdp__secrets_read(secrets, a->tokenizer, &a->secrets));
         if (a->options->candidates > a->secrets.words)
             return nvdp__fail(
                 a->ctx, NVDP_ERR_ARGUMENT,
                 "{candidates}: expected at most %zu, the number of whole words in the "
                 "vocabulary, found %zu",
                 a->secrets.words, a->options->candidates);
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->found, a->secrets.count));
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, a->word, a->secrets.words));
+        NVDP_TRY(NVDP__NEW(a->ctx, a->found, a->secrets.count));
+        NVDP_TRY(NVDP__NEW(a->ctx, a->word, a->secrets.words));
     }
-    NVDP_RETURN_IF_FAILED(plan(a, &bert));
+    NVDP_TRY(plan(a, &bert));
     return ask_all(a);
 }
 
@@ -259,7 +254,7 @@ static nvdp_status ask_reference(struct asked *a, const char *directory) {
     close_model(a);
     a->sign = -1;
     struct nvdp_tokenizer *tokenizer = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(a->ctx, directory, &tokenizer));
+    NVDP_TRY(nvdp_tokenizer_load(a->ctx, directory, &tokenizer));
     const bool same = memcmp(digest, tokenizer->digest, sizeof digest) == 0;
     nvdp_tokenizer_free(tokenizer);
     if (!same)
@@ -286,16 +281,15 @@ static void describe(struct asked *a) {
 /* Reads the accountant's guarantee at its delta, the object `dp` of config.json (nvdp__dp_statement). */
 static nvdp_status read_account(struct asked *a, const char *directory,
                                 struct nvdp_exposures *out) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL;
+    nvdp__autoptr(json_decref) json_t *config = NULL;
     const json_t *dp;
-    char *where = NULL;
+    nvdp__autofree char *where = NULL;
     out->upper = INFINITY;
     NVDP_TRY(nvdp__json_read_optional(a->ctx, directory, "config.json", &config));
     dp = json_object_get(json_object_get(config, "nvdp_pretraining"), "dp");
     out->dp = json_is_object(dp);
     out->audit.delta = a->options->delta > 0 ? a->options->delta : USUAL_DELTA;
-    if (!out->dp) goto cleanup;
+    if (!out->dp) return NVDP_OK;
     where = nvdp__format(a->ctx, "%s/config.json: nvdp_pretraining.dp", directory);
     NVDP_TRY(NVDP__MADE(where));
     double delta;
@@ -306,17 +300,13 @@ static nvdp_status read_account(struct asked *a, const char *directory,
     /* An epsilon at some delta also holds at any larger delta. */
     if (a->options->delta == 0 && delta > 0) out->audit.delta = delta;
     if (!(delta <= out->audit.delta)) out->upper = INFINITY;
-cleanup:
-    free(where);
-    json_decref(config);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status audit(const struct asked *a, struct nvdp_exposures *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_canary_audit made = {.struct_size = sizeof made};
-    double *score = NULL;
-    unsigned char *included = NULL;
+    nvdp__autofree double *score = NULL;
+    nvdp__autofree unsigned char *included = NULL;
     size_t n = 0;
     NVDP_TRY(NVDP__NEW(a->ctx, score, a->secrets.count));
     NVDP_TRY(NVDP__NEW(a->ctx, included, a->secrets.count));
@@ -330,15 +320,12 @@ static nvdp_status audit(const struct asked *a, struct nvdp_exposures *out) {
             nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                        "guess-in, guess-out: expected secrets with \"include\": \"coin\" in "
                        "planted.json, found none; plant such canaries, or leave the options out"));
-    if (n == 0) goto cleanup;
+    if (n == 0) return NVDP_OK;
     NVDP_TRY(nvdp_audit_canaries(a->ctx, n, score, included, a->options->guess_in,
                                  a->options->guess_out, out->audit.delta, a->options->confidence,
                                  &made));
     out->audit = made;
-cleanup:
-    free(score);
-    free(included);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the attack ---- */
@@ -366,22 +353,22 @@ nvdp_status nvdp_exposure(struct nvdp_context *ctx, const struct nvdp_config *co
     struct asked a = {.ctx = ctx, .options = &options, .secrets = {.ctx = ctx}, .sign = 1};
     struct nvdp_exposures made = {.struct_size = sizeof made};
     char *model = NULL, *secrets = NULL;
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__exposure_schema, &options));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &nvdp__exposure_schema, &options));
     model = model_of(ctx, options.model);
-    NVDP_TRY(NVDP__MADE(model));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(model));
     secrets = options.secrets != NULL ? nvdp__strdup(ctx, options.secrets)
                                       : nvdp__join(ctx, model, "planted.json");
-    NVDP_TRY(NVDP__MADE(secrets));
-    NVDP_TRY(read_account(&a, model, &made));
-    NVDP_TRY(ask_model(&a, model, secrets));
-    if (options.reference != NULL) NVDP_TRY(ask_reference(&a, options.reference));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(secrets));
+    NVDP_TRY_OR_CLEAN(read_account(&a, model, &made));
+    NVDP_TRY_OR_CLEAN(ask_model(&a, model, secrets));
+    if (options.reference != NULL) NVDP_TRY_OR_CLEAN(ask_reference(&a, options.reference));
     describe(&a);
     made.whole_words = a.secrets.words;
     made.candidates = options.candidates > 0 ? options.candidates : a.secrets.words;
-    NVDP_TRY(exposure_groups(ctx, a.secrets.count, a.found, log2((double)made.candidates),
-                             &made.group, &made.groups));
-    NVDP_TRY(audit(&a, &made));
+    NVDP_TRY_OR_CLEAN(exposure_groups(ctx, a.secrets.count, a.found, log2((double)made.candidates),
+                                      &made.group, &made.groups));
+    NVDP_TRY_OR_CLEAN(audit(&a, &made));
     made.secrets = a.secrets.count;
     made.secret = a.found;
     a.found = NULL;

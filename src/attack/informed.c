@@ -103,8 +103,8 @@ static nvdp_status read_text(struct informed *s, const struct nvdp_dataset *data
         s->start[s->elements] = end;
         if (mark[t] == NVDP__WORD_BORDER) continue;
         s->element[s->n] = s->elements - 1;
-        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&s->words, (const char *)(ids + t),
-                                                (end - t) * sizeof *ids, &s->word[s->n]));
+        NVDP_TRY(nvdp__strings_add(&s->words, (const char *)(ids + t), (end - t) * sizeof *ids,
+                                   &s->word[s->n]));
         s->first[s->n] = t;
         s->pieces[s->n++] = end - t;
     }
@@ -117,10 +117,10 @@ static nvdp_status read_words(struct informed *s) {
     s->room = nvdp__max(known->longest, attacked->longest) + 2;
     size_t **const of_text[] = {&s->word, &s->first, &s->pieces, &s->element, &s->start};
     for (size_t k = 0; k < sizeof of_text / sizeof *of_text; k++)
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, *of_text[k], s->room));
+        NVDP_TRY(NVDP__NEW(a->ctx, *of_text[k], s->room));
     for (size_t i = 0; i < known->count; i++) {
-        NVDP_RETURN_IF_FAILED(read_text(s, known, i));
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(read_text(s, known, i));
+        NVDP_TRY(
             nvdp__reserve(a->ctx, &s->times, &s->capacity, s->words.count + 1, sizeof *s->times));
         for (; s->count < s->words.count; s->count++)
             s->times[s->count] = 0;
@@ -128,7 +128,7 @@ static nvdp_status read_words(struct informed *s) {
             s->times[s->word[j]]++;
     }
     for (size_t i = 0; i < attacked->count; i++)
-        NVDP_RETURN_IF_FAILED(read_text(s, attacked, i));
+        NVDP_TRY(read_text(s, attacked, i));
     if (s->count > 1) return NVDP_OK;
     return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
                       "%s: expected public texts with at least 2 words, found %zu",
@@ -170,7 +170,7 @@ static void put_text(struct informed *s, const struct nvdp_dataset *data, size_t
 /* Computes the vectors of all words of the batch. */
 static nvdp_status compute(struct informed *s) {
     struct nvdp_model *model = s->attack->run.model;
-    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
+    NVDP_TRY(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
     nvdp__word_keep(model->bottleneck.self, s->computed);
     const nvdp_status status = nvdp__model_infer(model, s->batch);
     nvdp__word_keep(model->bottleneck.self, NULL);
@@ -181,11 +181,11 @@ static nvdp_status plan_vectors(struct informed *s) {
     struct nvdp_context *ctx = s->attack->ctx;
     const size_t word = s->words.longest / sizeof(int32_t);
     const size_t longest = s->window > 0 ? s->attack->attacked.data->longest + word : word;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->computed, TOGETHER * longest * s->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->candidate, s->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->vector, s->room * s->dim));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, TOGETHER, longest, &s->batch));
-    NVDP_RETURN_IF_FAILED(nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false));
+    NVDP_TRY(NVDP__NEW(ctx, s->computed, TOGETHER * longest * s->dim));
+    NVDP_TRY(NVDP__NEW(ctx, s->candidate, s->count));
+    NVDP_TRY(NVDP__NEW(ctx, s->vector, s->room * s->dim));
+    NVDP_TRY(nvdp__batch_create(ctx, TOGETHER, longest, &s->batch));
+    NVDP_TRY(nvdp__model_plan(s->attack->run.model, TOGETHER, longest, false));
     s->tried = s->window > 0 ? nvdp__min(s->count, TRIED) : s->count;
     s->attack->tried = s->tried < s->count ? s->tried : 0;
     for (size_t k = 0; k < s->count; k++)
@@ -195,10 +195,9 @@ static nvdp_status plan_vectors(struct informed *s) {
 
 /* r = 0: computes v_w of all words, which are D_w in every text. */
 static nvdp_status compute_words(struct informed *s) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = s->attack->ctx;
     const size_t all = s->words.count;
-    int32_t *copy = NULL;
+    nvdp__autofree int32_t *copy = NULL;
     if (s->window > 0) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(ctx, copy, s->words.longest / sizeof *copy));
     NVDP_TRY(NVDP__NEW(ctx, s->alone, all * s->dim));
@@ -214,9 +213,7 @@ static nvdp_status compute_words(struct informed *s) {
         memcpy(s->alone + at * s->dim, s->computed, s->batch->texts * s->dim * sizeof *s->alone);
     }
     s->part = s->alone;
-cleanup:
-    free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 /* Sets the vectors of the current text, i. */
@@ -227,7 +224,7 @@ static nvdp_status compute_text(struct informed *s, const struct nvdp_dataset *d
     if (s->window == 0) return NVDP_OK;
     nvdp__batch_clear(s->batch);
     put_text(s, data, i, 0, s->elements, s->elements, 0, NULL);
-    NVDP_RETURN_IF_FAILED(compute(s));
+    NVDP_TRY(compute(s));
     memcpy(s->vector, s->computed, s->n * p * sizeof *s->vector);
     return NVDP_OK;
 }
@@ -249,11 +246,10 @@ static void add_windows(const struct informed *s, const double *vector, size_t f
  * elements on either side of it. */
 static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *data, size_t i,
                                  size_t j) {
-    nvdp_status status = NVDP_OK;
     const size_t at = s->element[j], p = s->dim, reach = 2 * s->window;
     const size_t from = at > reach ? at - reach : 0, to = nvdp__min(at + reach + 1, s->elements);
     size_t words = 0;
-    int32_t *copy = NULL;
+    nvdp__autofree int32_t *copy = NULL;
     if (s->window == 0) return NVDP_OK;
     for (size_t k = 0; k < s->n; k++)
         words += s->element[k] >= from && s->element[k] < to;
@@ -271,9 +267,7 @@ static nvdp_status compute_parts(struct informed *s, const struct nvdp_dataset *
         for (size_t k = 0; k < s->batch->texts; k++)
             add_windows(s, s->computed + k * words * p, from, at, s->part + (done + k) * p);
     }
-cleanup:
-    free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- priors --- */
@@ -282,9 +276,9 @@ static nvdp_status count_pieces(struct informed *s, int32_t *copy) {
     struct nvdp__tokens *t = &s->tokens;
     struct nvdp_context *ctx = s->attack->ctx;
     const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(s->attack->run.model));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->place, vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->id, vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->times, vocabulary));
+    NVDP_TRY(NVDP__NEW(ctx, t->place, vocabulary));
+    NVDP_TRY(NVDP__NEW(ctx, t->id, vocabulary));
+    NVDP_TRY(NVDP__NEW(ctx, t->times, vocabulary));
     for (size_t w = 0; w < s->words.count; w++) {
         size_t n;
         const int32_t *id = ids_of(s, w, &n, copy);
@@ -300,10 +294,9 @@ static nvdp_status count_pieces(struct informed *s, int32_t *copy) {
 
 /* Opens the language model. A word of several pieces keeps its frequency, as one [MASK] stands for a single piece. */
 static nvdp_status open_model(struct informed *s) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = s->attack;
     double single = 0, all = 0;
-    int32_t *copy = NULL;
+    nvdp__autofree int32_t *copy = NULL;
     if (a->options->prior == NULL) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(a->ctx, copy, s->words.longest / sizeof *copy));
     NVDP_TRY(count_pieces(s, copy));
@@ -317,10 +310,7 @@ static nvdp_status open_model(struct informed *s) {
     s->single = log(single / all);
     NVDP_TRY(NVDP__NEW(a->ctx, s->answer, TOGETHER * s->tokens.count));
     NVDP_TRY(NVDP__NEW(a->ctx, s->log_p, TOGETHER * s->count));
-    NVDP_TRY(NVDP__NEW(a->ctx, s->id, TOGETHER * s->room));
-cleanup:
-    free(copy);
-    return status;
+    return NVDP__NEW(a->ctx, s->id, TOGETHER * s->room);
 }
 
 /* Turns answers about pieces into log_p [count], whose sum over words of one piece stays `single`. */
@@ -359,7 +349,7 @@ static nvdp_status ask(struct informed *s, const struct nvdp_dataset *data, size
         id[2 + first + after] = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
         question[j] = (struct nvdp__question){id, 3 + first + after, 1 + first};
     }
-    NVDP_RETURN_IF_FAILED(s->language.ask(s->language.of, n, question, s->answer));
+    NVDP_TRY(s->language.ask(s->language.of, n, question, s->answer));
     for (size_t j = 0; j < n; j++)
         of_words(s, s->answer + j * s->tokens.count, s->log_p + j * s->count);
     return NVDP_OK;
@@ -412,12 +402,12 @@ static nvdp_status choose_weight(struct informed *s, double *weight) {
     *weight = 0;
     if (s->model == NULL) return NVDP_OK;
     for (size_t i = data->count - held; i < data->count; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
-        NVDP_RETURN_IF_FAILED(read_text(s, data, i));
+        NVDP_TRY(nvdp__check_cancelled(s->attack->ctx, "attack: cancelled"));
+        NVDP_TRY(read_text(s, data, i));
         choose_frequency(s, &s->attack->known, i);
         for (size_t from = 0, n; from < s->n; from += n) {
             n = nvdp__min(s->n - from, together(s));
-            NVDP_RETURN_IF_FAILED(ask(s, data, i, from, n));
+            NVDP_TRY(ask(s, data, i, from, n));
             for (size_t j = 0; j < n; j++)
                 for (size_t w = 0; w < TRIES; w++) {
                     set_prior(s, j, WEIGHTS[w]);
@@ -569,7 +559,7 @@ static nvdp_status add_scores(struct informed *s) {
     const size_t first = a->scores, seeds = nvdp__draws(a, NVDP__OBSERVED_RELEASE);
     for (int o = 0; o < OBSERVATIONS; o++)
         for (size_t k = 0; k < METRICS; k++)
-            NVDP_RETURN_IF_FAILED(nvdp__add_score(
+            NVDP_TRY(nvdp__add_score(
                 a, o, of[k].metric,
                 o == NVDP__OBSERVED_RELEASE || o == NVDP__OBSERVED_REFERENCE ? seeds : 1,
                 a->attacked.data->count, counts(s, o, of[k].hits), counts(s, o, of[k].of), 0));
@@ -592,7 +582,7 @@ static nvdp_status learn_labels(struct informed *s) {
     for (size_t i = 0; i < known->data->count; i++) {
         const size_t label = nvdp__known_label(known, i, s->labels);
         if (label >= s->labels) continue;
-        NVDP_RETURN_IF_FAILED(read_text(s, known->data, i));
+        NVDP_TRY(read_text(s, known->data, i));
         for (size_t j = 0; j < s->n; j++)
             lift[label * s->count + s->word[j]]++;
     }
@@ -608,14 +598,14 @@ static nvdp_status reserve(struct informed *s) {
     double all = 0;
     double **const per_word[] = {&s->others, &s->factor, &s->half, &s->score, &s->prior};
     s->labels = nvdp__known_labels(a);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->frequency, (1 + s->labels) * s->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->frequency, (1 + s->labels) * s->count));
     for (size_t i = 0; i < sizeof per_word / sizeof *per_word; i++)
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, *per_word[i], s->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->sum, s->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->rest, s->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->z, seeds * s->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->along, (1 + seeds) * s->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, s->hits, OBSERVATIONS * COUNTS * seeds * texts));
+        NVDP_TRY(NVDP__NEW(a->ctx, *per_word[i], s->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->sum, s->dim));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->rest, s->dim));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->z, seeds * s->dim));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->along, (1 + seeds) * s->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, s->hits, OBSERVATIONS * COUNTS * seeds * texts));
     for (size_t k = 0; k < s->count; k++)
         all += s->times[k];
     for (size_t k = 0; k < s->count; k++)
@@ -625,10 +615,10 @@ static nvdp_status reserve(struct informed *s) {
 }
 
 static nvdp_status attack_informed(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__model_info *info = &a->run.model->info;
     const struct nvdp_dataset *data = a->attacked.data;
-    struct informed s = {.attack = a, .words.ctx = a->ctx, .dim = info->nvib.latent_dim};
+    nvdp__auto(release) struct informed s = {
+        .attack = a, .words.ctx = a->ctx, .dim = info->nvib.latent_dim};
     struct nvdp__meter meter;
     if (!nvdp__method_row(info->method)->words)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
@@ -666,10 +656,7 @@ static nvdp_status attack_informed(struct nvdp__text_attack *a) {
         nvdp__meter_update(&meter, i + 1, (double)(i + 1), "text", NAN);
     }
     nvdp__meter_end(&meter);
-    NVDP_TRY(add_scores(&s));
-cleanup:
-    release(&s);
-    return status;
+    return add_scores(&s);
 }
 
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", "prior", NULL};

@@ -7,6 +7,7 @@
 #include "attack/audit.h"
 #include "attack/text_scores.h"
 #include "base/file.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "bert/encode.h"
 #include "bert/encode_texts.h"
@@ -70,16 +71,16 @@ nvdp_status nvdp__reread(struct nvdp_context *ctx, const struct nvdp_tokenizer *
     nvdp_status status = NVDP_OK;
     struct nvdp__guess_strings all = {0};
     const char **text = NULL;
-    NVDP_TRY(NVDP__NEW(ctx, all.start, data->count));
-    NVDP_TRY(NVDP__NEW(ctx, text, data->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, all.start, data->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, text, data->count));
     for (size_t i = 0; i < data->count; i++) {
         all.start[i] = all.used;
-        NVDP_TRY(nvdp__spell(ctx, from, data->offset[i + 1] - data->offset[i],
-                             data->ids + data->offset[i], prompt, &all));
+        NVDP_TRY_OR_CLEAN(nvdp__spell(ctx, from, data->offset[i + 1] - data->offset[i],
+                                      data->ids + data->offset[i], prompt, &all));
     }
     for (size_t i = 0; i < data->count; i++)
         text[i] = all.text + all.start[i];
-    NVDP_TRY(nvdp_dataset_from_texts(ctx, to, length, data->count, text, NULL, out));
+    NVDP_TRY_OR_CLEAN(nvdp_dataset_from_texts(ctx, to, length, data->count, text, NULL, out));
 cleanup:
     free(all.text);
     free(all.start);
@@ -92,8 +93,7 @@ cleanup:
 /* Opens the encoder of a directory with its pooling. */
 static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_encoder_info *info, struct nvdp_encoder **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     NVDP_TRY(nvdp_encoder_config_create(ctx, &config));
     NVDP_TRY(nvdp_config_set(config, "model", directory));
     NVDP_TRY(nvdp_encoder_load(ctx, config, out));
@@ -103,9 +103,7 @@ static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
                             "%s: expected an encoder of sentences, with a pooling in modules.json, "
                             "found one of tokens alone",
                             directory));
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the guesses of a group --- */
@@ -138,8 +136,8 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
                                size_t n, struct nvdp__text_counts *count) {
     struct nvdp__inverter *v = &t->inverter;
     const bool known = nvdp__judge_embeds(&t->judge);
-    NVDP_RETURN_IF_FAILED(nvdp__inverter_write(v, sight, first, n, t->ids, t->written));
-    if (known) NVDP_RETURN_IF_FAILED(nvdp__judge_search(&t->judge, sight, first, n, t->written));
+    NVDP_TRY(nvdp__inverter_write(v, sight, first, n, t->ids, t->written));
+    if (known) NVDP_TRY(nvdp__judge_search(&t->judge, sight, first, n, t->written));
     for (size_t i = 0; i < n; i++) { /* the first one: only of equal scores */
         struct nvdp__written *own = t->written + i * v->attack->options->beam;
         for (size_t b = 1; b < v->attack->options->beam; b++)
@@ -147,7 +145,7 @@ static nvdp_status guess_group(struct attack *t, const struct nvdp__sight *sight
         t->written[i] = own[0];
     }
     if (known && !t->aligned) /* a mapped sample is not the text's vector */
-        NVDP_RETURN_IF_FAILED(nvdp__judge_compare(&t->judge, sight->corpus, first, n, t->written));
+        NVDP_TRY(nvdp__judge_compare(&t->judge, sight->corpus, first, n, t->written));
     for (size_t i = 0; i < n; i++) {
         uint64_t text[NVDP__TEXT_WORDS], guess[NVDP__TEXT_WORDS];
         const struct nvdp__written *best = &t->written[i];
@@ -181,10 +179,10 @@ static int by_key(const void *x, const void *y) {
  * with the same label [texts] (NULL: unknown). */
 static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *label,
                                  double *share) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_dataset *data = v->attacked;
-    struct keyed *key = NULL;
-    size_t *group = NULL, groups, times = 0, largest = 0, right = 0;
+    nvdp__autofree struct keyed *key = NULL;
+    nvdp__autofree size_t *group = NULL;
+    size_t groups, times = 0, largest = 0, right = 0;
     NVDP_TRY(NVDP__NEW(v->attack->ctx, key, data->count));
     NVDP_TRY(NVDP__NEW(v->attack->ctx, group, data->count));
     if (label != NULL)
@@ -205,10 +203,7 @@ static nvdp_status most_frequent(const struct nvdp__inverter *v, const float *la
         if (i + 1 == data->count || key[i + 1].group != key[i].group) right += largest;
     }
     *share = (double)right / (double)data->count;
-cleanup:
-    free(key);
-    free(group);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- without the victim's encoder --- */
@@ -237,14 +232,15 @@ static nvdp_status open_surrogate(struct attack *t) {
     struct nvdp_dataset *data = NULL;
     nvdp_encoder_free(t->judge.encoder);
     t->judge.encoder = NULL;
-    NVDP_TRY(load_encoder(a->ctx, a->options->surrogate, &info, &t->judge.encoder));
-    NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
-                          nvdp_encoder_tokenizer(t->judge.encoder),
-                          nvdp__min(info.max_length, MAX_LENGTH), &data));
-    NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, data, &own[0]));
-    NVDP_TRY(nvdp__vectors_create(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
-    NVDP_TRY(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
-                                    info.vector_size, &t->alignment));
+    NVDP_TRY_OR_CLEAN(load_encoder(a->ctx, a->options->surrogate, &info, &t->judge.encoder));
+    NVDP_TRY_OR_CLEAN(nvdp__reread(a->ctx, t->tokenizer, a->known.data, info.prompt,
+                                   nvdp_encoder_tokenizer(t->judge.encoder),
+                                   nvdp__min(info.max_length, MAX_LENGTH), &data));
+    NVDP_TRY_OR_CLEAN(nvdp__vectors_encode(a->ctx, t->judge.encoder, data, &own[0]));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__vectors_create(a->ctx, a->attacked.set->texts, info.vector_size, &own[1]));
+    NVDP_TRY_OR_CLEAN(nvdp__alignment_create(a->ctx, nvdp__min(pairs, a->known.set->texts), p,
+                                             info.vector_size, &t->alignment));
     t->known = a->known;
     t->attacked = a->attacked;
     a->known.set = own[0];
@@ -272,12 +268,11 @@ static void close_surrogate(struct attack *t) {
 /* Learns the map from the first public texts' samples, or with `apply` maps the attacked texts' samples. */
 static nvdp_status align(struct attack *t, enum nvdp__observed observed, uint64_t seed,
                          bool apply) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = t->inverter.attack;
     struct nvdp__alignment *map = &t->alignment;
     const struct nvdp__texts *corpus = apply ? &t->attacked : &t->known;
     const size_t p = map->from, q = map->to, n = apply ? corpus->set->texts : map->pairs;
-    double *z = NULL, *row = NULL;
+    nvdp__autofree double *z = NULL, *row = NULL;
     size_t most = 1;
     for (size_t i = 0; i < n; i++)
         most = nvdp__max(most, nvdp__release_rows(corpus->set, i));
@@ -294,10 +289,7 @@ static nvdp_status align(struct attack *t, enum nvdp__observed observed, uint64_
         for (size_t k = 0; k < a->known.set->texts * q; k++)
             a->known.set->logvar[k] = fmax(log(map->error[k % q]), -300);
     }
-cleanup:
-    free(z);
-    free(row);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- an observation --- */
@@ -311,22 +303,22 @@ static nvdp_status score(struct attack *t, enum nvdp__observed observed) {
     const enum nvdp__observed reads =
         t->aligned && observed == NVDP__OBSERVED_STATES ? NVDP__OBSERVED_RELEASE : observed;
     double share;
-    if (t->aligned) NVDP_RETURN_IF_FAILED(align(t, observed, a->options->seed, false));
-    NVDP_RETURN_IF_FAILED(nvdp__inverter_train(v, reads, &t->done, &t->meter));
+    if (t->aligned) NVDP_TRY(align(t, observed, a->options->seed, false));
+    NVDP_TRY(nvdp__inverter_train(v, reads, &t->done, &t->meter));
     for (size_t s = 0; s < draws; s++) {
         const struct nvdp__sight sight = {&a->attacked, reads, a->options->seed + s, 0};
-        if (t->aligned) NVDP_RETURN_IF_FAILED(align(t, observed, a->options->seed + s, true));
+        if (t->aligned) NVDP_TRY(align(t, observed, a->options->seed + s, true));
         for (size_t i = 0; i < n; i += GROUP) {
             const size_t group = nvdp__min(n - i, GROUP);
-            NVDP_RETURN_IF_FAILED(guess_group(t, &sight, i, group, t->count + s * n + i));
+            NVDP_TRY(guess_group(t, &sight, i, group, t->count + s * n + i));
             t->done += group;
             nvdp__meter_update(&t->meter, t->done, (double)t->done, "step", NAN);
         }
     }
-    NVDP_RETURN_IF_FAILED(nvdp__add_text_scores(a, observed, draws, n, t->count));
+    NVDP_TRY(nvdp__add_text_scores(a, observed, draws, n, t->count));
     if (observed != NVDP__OBSERVED_RELEASE) return NVDP_OK;
     const struct nvdp_posteriors *set = t->aligned ? t->attacked.set : a->attacked.set;
-    NVDP_RETURN_IF_FAILED(most_frequent(v, set->label, &share));
+    NVDP_TRY(most_frequent(v, set->label, &share));
     nvdp__bound_score(a, share, nvdp__guess_limit(set, share, 1));
     return NVDP_OK;
 }
@@ -337,14 +329,14 @@ static nvdp_status reserve(struct attack *t) {
     struct nvdp__inverter *v = &t->inverter;
     struct nvdp__text_attack *a = v->attack;
     const size_t candidates = GROUP * a->options->beam;
-    NVDP_RETURN_IF_FAILED(nvdp__reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer,
-                                       v->length, &v->known));
-    NVDP_RETURN_IF_FAILED(nvdp__reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer,
-                                       v->length, &v->attacked));
-    NVDP_RETURN_IF_FAILED(nvdp__inverter_reserve(v));
-    NVDP_RETURN_IF_FAILED(nvdp__judge_create(&t->judge, GROUP));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->ids, candidates * v->length));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->written, candidates));
+    NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->known.data, NULL, v->tokenizer, v->length,
+                          &v->known));
+    NVDP_TRY(nvdp__reread(a->ctx, t->tokenizer, a->attacked.data, NULL, v->tokenizer, v->length,
+                          &v->attacked));
+    NVDP_TRY(nvdp__inverter_reserve(v));
+    NVDP_TRY(nvdp__judge_create(&t->judge, GROUP));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->ids, candidates * v->length));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->written, candidates));
     return NVDP__NEW(a->ctx, t->count, a->options->seeds * a->attacked.set->texts);
 }
 
@@ -355,15 +347,15 @@ static nvdp_status attack_texts(struct attack *t, bool exact) {
     size_t steps = 0;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         t->draws[observed] = nvdp__draws(a, observed);
-    if (a->options->surrogate != NULL) NVDP_RETURN_IF_FAILED(open_surrogate(t));
-    NVDP_RETURN_IF_FAILED(reserve(t));
+    if (a->options->surrogate != NULL) NVDP_TRY(open_surrogate(t));
+    NVDP_TRY(reserve(t));
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
             steps += nvdp__inverter_steps(v) + t->draws[observed] * a->attacked.set->texts;
     nvdp__meter_begin(&t->meter, a->ctx, "invert", "step", 0, steps);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
         if (!exact || observed != NVDP__OBSERVED_STATES)
-            NVDP_RETURN_IF_FAILED(score(t, (enum nvdp__observed)observed));
+            NVDP_TRY(score(t, (enum nvdp__observed)observed));
     nvdp__meter_end(&t->meter);
     return NVDP_OK;
 }
@@ -372,9 +364,9 @@ static nvdp_status attack_run(struct nvdp__text_attack *a) {
     nvdp_status status = NVDP_OK;
     struct attack t = {.inverter.attack = a, .tokenizer = nvdp_model_tokenizer(a->run.model)};
     t.judge.inverter = &t.inverter;
-    NVDP_TRY(nvdp__wordpiece_only(a->ctx, t.tokenizer));
-    NVDP_TRY(nvdp__inverter_open(&t.inverter));
-    NVDP_TRY(attack_texts(&t, false));
+    NVDP_TRY_OR_CLEAN(nvdp__wordpiece_only(a->ctx, t.tokenizer));
+    NVDP_TRY_OR_CLEAN(nvdp__inverter_open(&t.inverter));
+    NVDP_TRY_OR_CLEAN(attack_texts(&t, false));
 cleanup:
     close_surrogate(&t);
     release(&t);
@@ -388,7 +380,7 @@ static nvdp_status read_texts(const struct nvdp__text_attack *a, const char *pat
                               const char *directory, size_t length, const char *prompt,
                               size_t limit, size_t *all, struct nvdp_dataset **out) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(a->ctx, directory, &bert));
+    NVDP_TRY(nvdp__bert_config_read(a->ctx, directory, &bert));
     const struct nvdp__encode_limits limits = {
         .config = &bert, .max_length = length, .directory = directory, .prompt = prompt};
     return nvdp__texts_read(a->ctx, path, &limits, limit, a->options->seed, all, out);
@@ -397,10 +389,10 @@ static nvdp_status read_texts(const struct nvdp__text_attack *a, const char *pat
 /* Reads one vector per text of a file, for the texts of `data` by their numbers in their file. */
 static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size_t texts,
                                 const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *all = NULL;
-    double *value = NULL;
-    size_t shape[2], *row = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *all = NULL;
+    nvdp__autofree double *value = NULL;
+    size_t shape[2];
+    nvdp__autofree size_t *row = NULL;
     if (nvdp__ends_with(path, ".npy")) {
         NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
         NVDP_TRY(nvdp__vectors_create(ctx, shape[0], shape[1], &all));
@@ -415,27 +407,21 @@ static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size
     NVDP_TRY(NVDP__NEW(ctx, row, data->count));
     for (size_t i = 0; i < data->count; i++)
         row[i] = (size_t)data->index[i];
-    NVDP_TRY(nvdp__posteriors_select(ctx, all, data->count, row, out));
-cleanup:
-    nvdp_posteriors_free(all);
-    free(value);
-    free(row);
-    return status;
+    return nvdp__posteriors_select(ctx, all, data->count, row, out);
 }
 
 /* Reads a file of texts, and their vectors from `vectors` or, if that is the encoder's directory, from the encoder. */
 static nvdp_status open_given(struct attack *t, const char *path, const char *vectors,
                               const char *directory, size_t limit, struct nvdp__texts *out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__text_attack *a = t->inverter.attack;
     const struct nvdp__text_attack_options *o = a->options;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    struct nvdp_dataset *encoded = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *encoded = NULL;
     size_t all = 0;
     NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
     if (directory == NULL || strcmp(vectors, directory) != 0) {
         NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
-        goto cleanup;
+        return NVDP_OK;
     }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
     /* sentences are encoded in the parts that the prior's tokenizer makes of them */
@@ -446,10 +432,7 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     else
         NVDP_TRY(
             read_texts(a, path, directory, info.max_length, info.prompt, limit, &all, &encoded));
-    NVDP_TRY(nvdp__vectors_encode(a->ctx, t->judge.encoder, encoded, &out->set));
-cleanup:
-    nvdp_dataset_free(encoded);
-    return status;
+    return nvdp__vectors_encode(a->ctx, t->judge.encoder, encoded, &out->set);
 }
 
 static nvdp_status check_given(const struct nvdp__text_attack *a, const char *vectors,
@@ -514,22 +497,23 @@ static nvdp_status attack_given(const struct nvdp__attacked *attacked, const cha
         .ctx = ctx, .options = &options, .known.first_key = UINT64_C(1) << 40};
     struct attack t = {.inverter.attack = &a, .judge.inverter = &t.inverter};
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__config_open(ctx, attacked->config, &nvdp__text_attack_schema, &options));
     const char *directory = nvdp__is_directory(vectors) ? vectors : options.encoder;
     const bool exact = nvdp__is_directory(vectors) || nvdp__ends_with(vectors, ".npy");
     if (exact) options.seeds = 1; /* there is no noise to draw */
-    NVDP_TRY(check_given(&a, vectors, directory));
-    NVDP_TRY(nvdp__inverter_open(&t.inverter));
+    NVDP_TRY_OR_CLEAN(check_given(&a, vectors, directory));
+    NVDP_TRY_OR_CLEAN(nvdp__inverter_open(&t.inverter));
     t.tokenizer = t.inverter.tokenizer;
-    if (directory != NULL) NVDP_TRY(load_encoder(ctx, directory, &info, &t.judge.encoder));
-    NVDP_TRY(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
-    NVDP_TRY(open_given(&t, options.known,
-                        options.public_posteriors != NULL ? options.public_posteriors : vectors,
-                        directory, options.known_limit, &a.known));
-    NVDP_TRY(check_vectors(&a, vectors, info.vector_size));
-    NVDP_TRY(attack_texts(&t, exact));
+    if (directory != NULL) NVDP_TRY_OR_CLEAN(load_encoder(ctx, directory, &info, &t.judge.encoder));
+    NVDP_TRY_OR_CLEAN(open_given(&t, options.attacked, vectors, directory, 0, &a.attacked));
+    NVDP_TRY_OR_CLEAN(open_given(
+        &t, options.known, options.public_posteriors != NULL ? options.public_posteriors : vectors,
+        directory, options.known_limit, &a.known));
+    NVDP_TRY_OR_CLEAN(check_vectors(&a, vectors, info.vector_size));
+    NVDP_TRY_OR_CLEAN(attack_texts(&t, exact));
     close_surrogate(&t);
-    NVDP_TRY(nvdp__learned(&a, attacked->kind, out));
+    NVDP_TRY_OR_CLEAN(nvdp__learned(&a, attacked->kind, out));
 cleanup:
     close_surrogate(&t);
     release(&t);
@@ -567,7 +551,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     if ((vectors != NULL) == (nvdp_config_get(attacked->config, "run") != NULL))
         return nvdp__fail(attacked->ctx, NVDP_ERR_ARGUMENT,
                           "expected exactly one of the options run and posteriors");
-    NVDP_RETURN_IF_FAILED(check_options(attacked, vectors));
+    NVDP_TRY(check_options(attacked, vectors));
     return vectors != NULL ? attack_given(attacked, vectors, found)
                            : nvdp__learner_run(attacked, found);
 }

@@ -19,13 +19,13 @@ static const double PENALTIES[] = {1e-3, 1e-2, 1e-1, 1, 10};
 nvdp_status nvdp__alignment_create(struct nvdp_context *ctx, size_t pairs, size_t from, size_t to,
                                    struct nvdp__alignment *out) {
     *out = (struct nvdp__alignment){.pairs = pairs, .from = from, .to = to};
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->x, pairs * from));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->y, pairs * to));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->mean, from + to));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->gram, 2 * from * from));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->product, from * to));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->map, 2 * from * to));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->error, 2 * to));
+    NVDP_TRY(NVDP__NEW(ctx, out->x, pairs * from));
+    NVDP_TRY(NVDP__NEW(ctx, out->y, pairs * to));
+    NVDP_TRY(NVDP__NEW(ctx, out->mean, from + to));
+    NVDP_TRY(NVDP__NEW(ctx, out->gram, 2 * from * from));
+    NVDP_TRY(NVDP__NEW(ctx, out->product, from * to));
+    NVDP_TRY(NVDP__NEW(ctx, out->map, 2 * from * to));
+    NVDP_TRY(NVDP__NEW(ctx, out->error, 2 * to));
     return NVDP__NEW(ctx, out->row, to);
 }
 

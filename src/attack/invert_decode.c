@@ -58,7 +58,7 @@ static nvdp_status guess_lengths(struct writer *w) {
         nvdp__inverter_clear(v);
         for (size_t i = 0; i < n; i++)
             nvdp__inverter_ask(v, nvdp__inverter_put(v, w->sight, w->first + from + i, 0, NULL), 0);
-        NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
+        NVDP_TRY(nvdp__inverter_run(v, &pass, &losses));
         read_lengths(w, from, n);
     }
     return NVDP_OK;
@@ -216,7 +216,7 @@ static nvdp_status ask(struct writer *w, size_t round, size_t n, struct request 
             start = nvdp__inverter_put(v, w->sight, c->text, c->n, c->id);
         nvdp__inverter_ask(v, start + 1 + request[k].place, 0);
     }
-    NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
+    NVDP_TRY(nvdp__inverter_run(v, &pass, &losses));
     for (size_t k = 0, end; k < n; k = end) {
         for (end = k + 1; end < n && request[end].candidate == request[k].candidate;)
             end++;
@@ -239,7 +239,7 @@ static nvdp_status fill(struct writer *w, size_t round, struct request *request)
     for (size_t k = 0; k <= n; k++) {
         const bool opens = k == from || k == n || request[k].candidate != request[k - 1].candidate;
         if (k > from && (k == n || k - from == block || (opens && texts == TOGETHER))) {
-            NVDP_RETURN_IF_FAILED(ask(w, round, k - from, request + from));
+            NVDP_TRY(ask(w, round, k - from, request + from));
             from = k;
             texts = 0;
         }
@@ -269,10 +269,9 @@ static nvdp_status run_round(struct writer *w, size_t round, struct request *req
 
 /* Reads the numbers of pieces off the samples of n texts, for each of `beam` candidates. */
 static nvdp_status read_samples(struct writer *w) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__inverter *v = w->inverter;
     struct nvdp__piece_reader *r = &v->reader;
-    float *x = NULL;
+    nvdp__autofree float *x = NULL;
     NVDP_TRY(NVDP__NEW(v->attack->ctx, x, r->inputs));
     for (size_t i = 0; i < w->texts; i++) {
         float *read = w->read + i * w->beam * r->pieces;
@@ -281,9 +280,7 @@ static nvdp_status read_samples(struct writer *w) {
         for (size_t b = 1; b < w->beam; b++)
             memcpy(read + b * r->pieces, read, r->pieces * sizeof *read);
     }
-cleanup:
-    free(x);
-    return status;
+    return NVDP_OK;
 }
 
 static void release(struct writer *w) {
@@ -297,9 +294,9 @@ static void release(struct writer *w) {
 static nvdp_status reserve(struct writer *w, struct request **request) {
     struct nvdp_context *ctx = w->inverter->attack->ctx;
     const size_t all = w->texts * w->beam, length = w->inverter->length;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, w->candidate, all));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, w->log_p, all * length));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *request, all * length));
+    NVDP_TRY(NVDP__NEW(ctx, w->candidate, all));
+    NVDP_TRY(NVDP__NEW(ctx, w->log_p, all * length));
+    NVDP_TRY(NVDP__NEW(ctx, *request, all * length));
     for (size_t b = 0; b < all; b++)
         w->candidate[b].log_p = w->log_p + b * length;
     return NVDP_OK;
@@ -308,16 +305,15 @@ static nvdp_status reserve(struct writer *w, struct request **request) {
 nvdp_status nvdp__inverter_fill(struct nvdp__inverter *v, const struct nvdp__sight *sight,
                                 size_t first, size_t n, size_t round, float *read,
                                 struct nvdp__written *written) {
-    nvdp_status status = NVDP_OK;
-    struct writer w = {.inverter = v,
-                       .sight = sight,
-                       .first = first,
-                       .texts = n,
-                       .beam = v->attack->options->beam,
-                       .tries = NVDP__TRIES,
-                       .read = read,
-                       .round = round};
-    struct request *request = NULL;
+    nvdp__auto(release) struct writer w = {.inverter = v,
+                                           .sight = sight,
+                                           .first = first,
+                                           .texts = n,
+                                           .beam = v->attack->options->beam,
+                                           .tries = NVDP__TRIES,
+                                           .read = read,
+                                           .round = round};
+    nvdp__autofree struct request *request = NULL;
     NVDP_TRY(reserve(&w, &request));
     for (size_t b = 0; b < n * w.beam; b++) {
         w.candidate[b].text = first + b / w.beam;
@@ -331,11 +327,7 @@ nvdp_status nvdp__inverter_fill(struct nvdp__inverter *v, const struct nvdp__sig
             memcpy(copy->id, w.candidate[b].id, copy->n * sizeof *copy->id);
         }
     }
-    NVDP_TRY(fill(&w, 0, request));
-cleanup:
-    release(&w);
-    free(request);
-    return status;
+    return fill(&w, 0, request);
 }
 
 nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__sight *sight,
@@ -351,18 +343,18 @@ nvdp_status nvdp__inverter_write(struct nvdp__inverter *v, const struct nvdp__si
                        .tries = 1};
     struct request *request = NULL;
     const size_t all = n * w.beam;
-    NVDP_TRY(reserve(&w, &request));
-    NVDP_TRY(NVDP__NEW(ctx, w.length, n * v->length));
-    NVDP_TRY(NVDP__NEW(ctx, w.asked, v->length));
-    NVDP_TRY(NVDP__NEW(ctx, w.read, all * v->bert.vocab_size));
-    NVDP_TRY(read_samples(&w));
-    if (v->guess_length) NVDP_TRY(guess_lengths(&w));
+    NVDP_TRY_OR_CLEAN(reserve(&w, &request));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, w.length, n * v->length));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, w.asked, v->length));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, w.read, all * v->bert.vocab_size));
+    NVDP_TRY_OR_CLEAN(read_samples(&w));
+    if (v->guess_length) NVDP_TRY_OR_CLEAN(guess_lengths(&w));
     for (size_t i = 0; i < n; i++)
         choose_lengths(&w, i);
     for (size_t b = 0; b < all; b++)
         w.candidate[b].id = ids + b * v->length;
     for (size_t round = 0; round < ROUNDS; round++)
-        NVDP_TRY(run_round(&w, round, request));
+        NVDP_TRY_OR_CLEAN(run_round(&w, round, request));
     for (size_t b = 0; b < all; b++) {
         const struct candidate *c = &w.candidate[b];
         double sum = c->log_length;

@@ -33,8 +33,7 @@ nvdp_status nvdp__inverter_open(struct nvdp__inverter *v) {
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "{prior}: expected the directory of a masked language model, such as "
                           "models/compact, which the attacker trains; found none");
-    NVDP_RETURN_IF_FAILED(
-        nvdp__mlm_open(a->ctx, directory, true, &v->bert, &v->tokenizer, &v->model));
+    NVDP_TRY(nvdp__mlm_open(a->ctx, directory, true, &v->bert, &v->tokenizer, &v->model));
     nvdp__int8_free(v->model.dev.int8); /* which is not for training */
     v->model.dev.int8 = NULL;
     v->length = a->options->tokens + SPECIALS;
@@ -102,8 +101,8 @@ static void carve(struct nvdp__inverter *v, size_t vectors, size_t tokens) {
 static nvdp_status list_ordinary(struct nvdp__inverter *v) {
     struct nvdp__piece_table pieces = {0};
     const size_t count = nvdp_tokenizer_size(v->tokenizer);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(v->attack->ctx, v->ordinary, count));
-    NVDP_RETURN_IF_FAILED(nvdp__pieces_create(v->attack->ctx, v->tokenizer, &pieces));
+    NVDP_TRY(NVDP__NEW(v->attack->ctx, v->ordinary, count));
+    NVDP_TRY(nvdp__pieces_create(v->attack->ctx, v->tokenizer, &pieces));
     for (size_t k = 0; k < pieces.ordinary_count; k++)
         v->ordinary[pieces.ordinary[k]] = 1;
     nvdp__pieces_release(&pieces);
@@ -135,31 +134,29 @@ nvdp_status nvdp__inverter_reserve(struct nvdp__inverter *v) {
     const size_t texts = BATCH + BATCH / LENGTHS, longest = v->length + v->rows * v->spread;
     const size_t tokens = texts * longest, vectors = texts * v->rows, asked = texts * v->length;
     nvdp__params_init(&v->params, ctx);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__declare_dense(&v->params, "sample", v->spread * dim, v->inputs, 0, &v->in));
-    NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&v->params, true));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&v->model, texts, longest, asked, NULL));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, texts, longest, &v->batch));
-    NVDP_RETURN_IF_FAILED(nvdp__masked_create(ctx, asked, &v->masked));
+    NVDP_TRY(nvdp__declare_dense(&v->params, "sample", v->spread * dim, v->inputs, 0, &v->in));
+    NVDP_TRY(nvdp__params_allocate(&v->params, true));
+    NVDP_TRY(nvdp__pretrain_model_plan(&v->model, texts, longest, asked, NULL));
+    NVDP_TRY(nvdp__batch_create(ctx, texts, longest, &v->batch));
+    NVDP_TRY(nvdp__masked_create(ctx, asked, &v->masked));
     carve(v, vectors, tokens);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(ctx, &v->arena));
+    NVDP_TRY(nvdp__arena_allocate(ctx, &v->arena));
     carve(v, vectors, tokens);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_check(ctx, &v->arena));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->start, v->model.params.total));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->best[0], v->model.params.total));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->best[1], v->params.total));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->shift, 2 * v->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->host, vectors * v->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->place, tokens + vectors * v->spread));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->z, max_rows * (p + 1)));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, v->order, v->known->count));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, v->known, &v->reader));
+    NVDP_TRY(nvdp__arena_check(ctx, &v->arena));
+    NVDP_TRY(NVDP__NEW(ctx, v->start, v->model.params.total));
+    NVDP_TRY(NVDP__NEW(ctx, v->best[0], v->model.params.total));
+    NVDP_TRY(NVDP__NEW(ctx, v->best[1], v->params.total));
+    NVDP_TRY(NVDP__NEW(ctx, v->shift, 2 * v->inputs));
+    NVDP_TRY(NVDP__NEW(ctx, v->host, vectors * v->inputs));
+    NVDP_TRY(NVDP__NEW(ctx, v->place, tokens + vectors * v->spread));
+    NVDP_TRY(NVDP__NEW(ctx, v->z, max_rows * (p + 1)));
+    NVDP_TRY(NVDP__NEW(ctx, v->order, v->known->count));
+    NVDP_TRY(nvdp__piece_reader_create(ctx, v->inputs, v->bert.vocab_size, v->known, &v->reader));
     v->scale = v->shift + v->inputs;
     v->at = v->place + tokens;
     v->log_pi = v->z + max_rows * p;
     nvdp__copy(&v->model.dev, v->model.params.total, v->model.params.value, v->start);
-    NVDP_RETURN_IF_FAILED(nvdp__row_reader_create(v));
+    NVDP_TRY(nvdp__row_reader_create(v));
     return list_ordinary(v);
 }
 
@@ -281,7 +278,7 @@ nvdp_status nvdp__inverter_run(struct nvdp__inverter *v, const struct nvdp__pass
     nvdp__rows_gather(dev, v->batch->tokens, dim, v->place, v->out, v->words);
     v->batch->words = v->words;
     v->batch->mixed = true;
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_step(&v->model, v->batch, &v->masked, pass, losses));
+    NVDP_TRY(nvdp__pretrain_model_step(&v->model, v->batch, &v->masked, pass, losses));
     if (!pass->training) return NVDP_OK;
     nvdp__grad_begin(dev, &v->params);
     nvdp__rows_gather(dev, rows, dim, v->at, v->model.d_last, v->out);
@@ -318,9 +315,9 @@ static nvdp_status step(struct nvdp__inverter *v, const struct nvdp__pass *pass,
     double norm;
     *loss = NAN;
     if (v->masked.count == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, pass, &losses));
+    NVDP_TRY(nvdp__inverter_run(v, pass, &losses));
     *loss = losses.nll / (double)v->masked.count;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__optimizer_step(&v->optimizer[0], &v->model.dev, &v->model.params, factor, &norm));
     return nvdp__optimizer_step(&v->optimizer[1], &v->model.dev, &v->params, factor, &norm);
 }
@@ -337,7 +334,7 @@ static nvdp_status held_out(struct nvdp__inverter *v, const struct nvdp__sight *
         for (size_t last = nvdp__min(i + BATCH, end); i < last; i++)
             put_masked(v, sight, i, NULL, true);
         if (v->masked.count == 0) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__inverter_run(v, &pass, &losses));
+        NVDP_TRY(nvdp__inverter_run(v, &pass, &losses));
         sum += losses.nll;
         tokens += (double)v->masked.count;
     }
@@ -362,10 +359,10 @@ static nvdp_status begin(struct nvdp__inverter *v, const struct nvdp__sight *sig
                                                              .adam_eps = 1e-8,
                                                              .weight_decay = .01,
                                                              .clip_norm = 1}};
-        NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(v->attack->ctx, params[k], &v->optimizer[k]));
+        NVDP_TRY(nvdp__optimizer_create(v->attack->ctx, params[k], &v->optimizer[k]));
     }
     standardize(v, sight);
-    NVDP_RETURN_IF_FAILED(nvdp__piece_reader_fit(v, sight));
+    NVDP_TRY(nvdp__piece_reader_fit(v, sight));
     return nvdp__row_reader_fit(v, sight);
 }
 
@@ -378,7 +375,7 @@ size_t nvdp__inverter_steps(const struct nvdp__inverter *v) {
 /* Keeps the weights if they fit held-out texts best so far. */
 static nvdp_status check(struct nvdp__inverter *v, const struct nvdp__sight *sight, double *best) {
     double found;
-    NVDP_RETURN_IF_FAILED(held_out(v, sight, &found));
+    NVDP_TRY(held_out(v, sight, &found));
     if (!(found < *best)) return NVDP_OK;
     *best = found;
     nvdp__copy(&v->model.dev, v->model.params.total, v->model.params.value, v->best[0]);
@@ -401,7 +398,7 @@ nvdp_status nvdp__inverter_train(struct nvdp__inverter *v, enum nvdp__observed o
     double best = INFINITY, loss;
     size_t next = texts;
     uint32_t epoch = 0;
-    NVDP_RETURN_IF_FAILED(begin(v, &sight));
+    NVDP_TRY(begin(v, &sight));
     for (; pass.step < steps; pass.step++) {
         nvdp__inverter_clear(v);
         for (size_t k = 0; k < BATCH && (k == 0 || next < texts); k++, next++) {
@@ -416,15 +413,15 @@ nvdp_status nvdp__inverter_train(struct nvdp__inverter *v, enum nvdp__observed o
             put_masked(v, &sight, i, &stream, false);
             if (v->guess_length && k % LENGTHS == 0) put_length(v, &sight, i);
         }
-        NVDP_RETURN_IF_FAILED(step(v, &pass, nvdp__lr_factor(pass.step, steps, .1), &loss));
+        NVDP_TRY(step(v, &pass, nvdp__lr_factor(pass.step, steps, .1), &loss));
         if ((pass.step + 1) * CHECKS / steps > pass.step * CHECKS / steps) {
             struct nvdp__sight held = sight;
             held.draw = 0;
-            NVDP_RETURN_IF_FAILED(check(v, &held, &best));
+            NVDP_TRY(check(v, &held, &best));
         }
         ++*done;
         nvdp__meter_update(meter, *done, (double)*done, "step", loss);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
     }
     nvdp__copy(&v->model.dev, v->model.params.total, v->best[0], v->model.params.value);
     nvdp__copy(&v->model.dev, v->params.total, v->best[1], v->params.value);

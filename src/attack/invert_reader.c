@@ -26,13 +26,13 @@ nvdp_status nvdp__piece_reader_create(struct nvdp_context *ctx, size_t inputs, s
                                       struct nvdp__piece_reader *out) {
     *out = (struct nvdp__piece_reader){.inputs = inputs, .pieces = pieces, .known = known};
     out->texts = nvdp__min(known->count, MAX_TEXTS);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->vector, out->texts * inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->between, inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->near, out->texts));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->map, pieces * inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->rate, pieces));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->mean, inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->gram, 2 * inputs * inputs));
+    NVDP_TRY(NVDP__NEW(ctx, out->vector, out->texts * inputs));
+    NVDP_TRY(NVDP__NEW(ctx, out->between, inputs));
+    NVDP_TRY(NVDP__NEW(ctx, out->near, out->texts));
+    NVDP_TRY(NVDP__NEW(ctx, out->map, pieces * inputs));
+    NVDP_TRY(NVDP__NEW(ctx, out->rate, pieces));
+    NVDP_TRY(NVDP__NEW(ctx, out->mean, inputs));
+    NVDP_TRY(NVDP__NEW(ctx, out->gram, 2 * inputs * inputs));
     return NVDP__NEW(ctx, out->product, 2 * pieces * inputs);
 }
 
@@ -199,7 +199,7 @@ static nvdp_status choose_width(struct nvdp__inverter *v, const float *x, float 
             nvdp__piece_reader_expect(r, x + h * r->inputs, read);
             error[k] += error_of(v, h, read);
         }
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(v->attack->ctx, "attack: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(v->attack->ctx, "attack: cancelled"));
     }
     for (size_t k = 1; k < COUNT; k++)
         if (error[k] < error[best]) best = k;
@@ -208,12 +208,12 @@ static nvdp_status choose_width(struct nvdp__inverter *v, const float *x, float 
 }
 
 nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__sight *sight) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = v->attack->ctx;
     struct nvdp__piece_reader *r = &v->reader;
     const size_t n = v->known->count - v->held, p = r->inputs;
-    float *x = NULL, *read = NULL;
-    double *wide = NULL, best = INFINITY, penalty = 0;
+    nvdp__autofree float *x = NULL, *read = NULL;
+    nvdp__autofree double *wide = NULL;
+    double best = INFINITY, penalty = 0;
     NVDP_TRY(NVDP__NEW(ctx, x, nvdp__max(v->held, 1) * p));
     NVDP_TRY(NVDP__NEW(ctx, read, r->pieces));
     NVDP_TRY(NVDP__NEW(ctx, wide, p));
@@ -235,10 +235,5 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
     if (!isfinite(best) || !solve(r, penalty))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC,
                             "{public}: expected finite samples, from which words can be read"));
-    NVDP_TRY(choose_width(v, x, read));
-cleanup:
-    free(x);
-    free(read);
-    free(wide);
-    return status;
+    return choose_width(v, x, read);
 }

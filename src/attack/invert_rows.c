@@ -6,6 +6,7 @@
  * with the share s and the exponent of the densities that fit held-out public texts best.  Samples of one vector, or
  * whose vectors are not those of the tokens, are not named: s = 0. */
 #include "attack/invert.h"
+#include "base/own.h"
 #include "rdp/pairs.h"
 
 #include <math.h>
@@ -32,7 +33,7 @@ nvdp_status nvdp__row_reader_create(struct nvdp__inverter *v) {
     if (v->rows == 1 || a->run.model == NULL || !one_per_token(&a->known) ||
         !one_per_token(&a->attacked))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__centroids_create(a, "on tokens", &r->centroids));
+    NVDP_TRY(nvdp__centroids_create(a, "on tokens", &r->centroids));
     r->opened = true;
     return NVDP__NEW(a->ctx, r->score, NVDP__ROWS * r->centroids.known.count);
 }
@@ -47,12 +48,11 @@ static int32_t best_of(const struct nvdp__tokens *tokens, const double *score) {
 
 nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__sight *sight,
                                   size_t first, size_t n, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = v->attack;
     struct nvdp__row_reader *r = &v->row_reader;
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(a->run.model);
     const size_t count = r->centroids.known.count;
-    struct nvdp_dataset *named = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *named = NULL;
     NVDP_TRY(nvdp__dataset_create(a->ctx, n, false, &named));
     for (size_t i = 0; i < n; i++)
         named->offset[i + 1] = nvdp__min(nvdp__rows(sight->corpus->set, first + i), v->length);
@@ -73,10 +73,7 @@ nvdp_status nvdp__row_reader_name(struct nvdp__inverter *v, const struct nvdp__s
             named->ids[named->offset[i] + rows - 1] =
                 nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_SEP);
     }
-    NVDP_TRY(nvdp__reread(a->ctx, tokenizer, named, NULL, v->tokenizer, v->length, out));
-cleanup:
-    nvdp_dataset_free(named);
-    return status;
+    return nvdp__reread(a->ctx, tokenizer, named, NULL, v->tokenizer, v->length, out);
 }
 
 /* Adds the squared errors for one held-out text, but for a term that does not depend on the share. */
@@ -107,12 +104,11 @@ void nvdp__row_reader_count(const struct nvdp_dataset *named, size_t i, size_t p
 }
 
 nvdp_status nvdp__row_reader_fit(struct nvdp__inverter *v, const struct nvdp__sight *sight) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__text_attack *a = v->attack;
     struct nvdp__row_reader *r = &v->row_reader;
     const size_t pieces = v->reader.pieces;
-    struct nvdp_dataset *named = NULL;
-    float *x = NULL, *read = NULL, *count = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *named = NULL;
+    nvdp__autofree float *x = NULL, *read = NULL, *count = NULL;
     double best = INFINITY, exponent = 1;
     r->share = 0;
     if (!r->opened || sight->observed == NVDP__OBSERVED_PRIOR) return NVDP_OK;
@@ -145,10 +141,5 @@ nvdp_status nvdp__row_reader_fit(struct nvdp__inverter *v, const struct nvdp__si
         NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
     }
     nvdp__centroids_prepare(a, sight->observed, exponent, &r->centroids);
-cleanup:
-    nvdp_dataset_free(named);
-    free(x);
-    free(read);
-    free(count);
-    return status;
+    return NVDP_OK;
 }

@@ -7,6 +7,7 @@
  * that are read off it.  The numbers of pieces, with which the model's probabilities are weighted, are the
  * mean of those (invert_reader.c) and of what the candidate's own vector tells: n_k + U_k (x - x(candidate)). */
 #include "attack/invert.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "bert/encode.h"
 #include "rdp/likelihood.h"
@@ -36,7 +37,7 @@ nvdp_status nvdp__spell(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     size_t need = to->used + (prompt != NULL ? strlen(prompt) : 0) + 1;
     for (size_t k = 0; k < n; k++)
         need += strlen(nvdp_tokenizer_piece(tokenizer, id[k])) + 1;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
+    NVDP_TRY(nvdp__reserve(ctx, &to->text, &to->capacity, need, 1));
     char *at = to->text + to->used;
     if (prompt != NULL) at = stpcpy(at, prompt);
     const char *first = at;
@@ -68,15 +69,15 @@ nvdp_status nvdp__judge_create(struct nvdp__judge *t, size_t group) {
     const struct nvdp__inverter *v = t->inverter;
     struct nvdp_context *ctx = v->attack->ctx;
     const size_t all = group * v->attack->options->beam, trials = all * NVDP__TRIES;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->strings.start, trials));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->text, trials));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->of, trials));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
+    NVDP_TRY(NVDP__NEW(ctx, t->strings.start, trials));
+    NVDP_TRY(NVDP__NEW(ctx, t->text, trials));
+    NVDP_TRY(NVDP__NEW(ctx, t->of, trials));
+    NVDP_TRY(NVDP__NEW(ctx, t->seen, group * v->rows * v->inputs));
     if (!nvdp__judge_embeds(t)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->mean, (group + all + trials) * v->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->read, (all + group) * v->bert.vocab_size));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->tokens, group));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->ids, trials * v->length));
+    NVDP_TRY(NVDP__NEW(ctx, t->mean, (group + all + trials) * v->inputs));
+    NVDP_TRY(NVDP__NEW(ctx, t->read, (all + group) * v->bert.vocab_size));
+    NVDP_TRY(NVDP__NEW(ctx, t->tokens, group));
+    NVDP_TRY(NVDP__NEW(ctx, t->ids, trials * v->length));
     t->told = t->read + all * v->bert.vocab_size;
     return NVDP__NEW(ctx, t->trial, trials);
 }
@@ -99,7 +100,7 @@ void nvdp__judge_release(struct nvdp__judge *t) {
 nvdp_status nvdp__vectors_create(struct nvdp_context *ctx, size_t n, size_t dim,
                                  struct nvdp_posteriors **out) {
     struct nvdp_posteriors *made = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, n, n, dim, false, &made));
+    NVDP_TRY(nvdp_posteriors_create(ctx, n, n, dim, false, &made));
     for (size_t i = 0; i <= n; i++)
         made->offset[i] = i;
     for (size_t k = 0; k < n * dim; k++)
@@ -110,10 +111,9 @@ nvdp_status nvdp__vectors_create(struct nvdp_context *ctx, size_t n, size_t dim,
 
 nvdp_status nvdp__vectors_encode(struct nvdp_context *ctx, struct nvdp_encoder *encoder,
                                  const struct nvdp_dataset *data, struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    struct nvdp_posteriors *made = NULL;
-    float *vector = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
+    nvdp__autofree float *vector = NULL;
     NVDP_TRY(nvdp_encoder_describe(encoder, &info));
     NVDP_TRY(NVDP__NEW(ctx, vector, data->count * info.vector_size));
     NVDP_TRY(nvdp_encoder_run(ctx, encoder, data, NULL, vector));
@@ -121,10 +121,7 @@ nvdp_status nvdp__vectors_encode(struct nvdp_context *ctx, struct nvdp_encoder *
     for (size_t k = 0; k < data->count * info.vector_size; k++)
         made->mu[k] = (double)vector[k];
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_posteriors_free(made);
-    free(vector);
-    return status;
+    return NVDP_OK;
 }
 
 static bool same(const struct nvdp__written *a, const struct nvdp__written *b) {
@@ -137,7 +134,7 @@ static nvdp_status embed(struct nvdp__judge *t, size_t n, size_t of_each,
     struct nvdp__text_attack *a = t->inverter->attack;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
     struct nvdp__guess_strings *all = &t->strings;
-    if (t->encoder != NULL) NVDP_RETURN_IF_FAILED(nvdp_encoder_describe(t->encoder, &info));
+    if (t->encoder != NULL) NVDP_TRY(nvdp_encoder_describe(t->encoder, &info));
     const struct nvdp_tokenizer *tokenizer = t->encoder != NULL
                                                  ? nvdp_encoder_tokenizer(t->encoder)
                                                  : nvdp_model_tokenizer(a->run.model);
@@ -151,14 +148,14 @@ static nvdp_status embed(struct nvdp__judge *t, size_t n, size_t of_each,
         t->of[b] = equal < b ? t->of[equal] : count;
         if (equal < b) continue;
         all->start[count++] = all->used;
-        NVDP_RETURN_IF_FAILED(nvdp__spell(a->ctx, t->inverter->tokenizer, written[b].n,
-                                          written[b].id, info.prompt, all));
+        NVDP_TRY(nvdp__spell(a->ctx, t->inverter->tokenizer, written[b].n, written[b].id,
+                             info.prompt, all));
     }
     for (size_t b = 0; b < count; b++)
         t->text[b] = all->text + all->start[b];
     release_guesses(t);
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH),
-                                                  count, t->text, NULL, &t->guesses.data));
+    NVDP_TRY(nvdp_dataset_from_texts(a->ctx, tokenizer, nvdp__min(length, MAX_LENGTH), count,
+                                     t->text, NULL, &t->guesses.data));
     if (t->encoder != NULL)
         return nvdp__vectors_encode(a->ctx, t->encoder, t->guesses.data, &t->guesses.set);
     return nvdp_model_posteriors(a->ctx, a->run.model, t->guesses.data, BATCH, &t->guesses.set);
@@ -194,7 +191,7 @@ static nvdp_status rank(struct nvdp__judge *t, const struct nvdp__sight *sight, 
                         size_t n, size_t of_each, struct nvdp__written *written, float *mean) {
     struct nvdp__inverter *v = t->inverter;
     const struct nvdp__sight guesses = {&t->guesses, NVDP__OBSERVED_STATES, 0, 0};
-    NVDP_RETURN_IF_FAILED(embed(t, n, of_each, written));
+    NVDP_TRY(embed(t, n, of_each, written));
     for (size_t b = 0; b < n; b++) {
         const size_t i = b / of_each;
         written[b].score = cosine(t, nvdp__inverter_rows(v, sight, first + i),
@@ -295,7 +292,7 @@ static nvdp_status offer(struct nvdp__judge *t, const struct nvdp__sight *sight,
     struct nvdp__piece_reader *r = &v->reader;
     const double share = v->row_reader.share;
     struct nvdp_dataset *named = NULL;
-    if (share > 0) NVDP_RETURN_IF_FAILED(nvdp__row_reader_name(v, sight, first, n, &named));
+    if (share > 0) NVDP_TRY(nvdp__row_reader_name(v, sight, first, n, &named));
     for (size_t i = 0; i < n; i++) {
         float *told = t->told + i * r->pieces, *count = t->read;
         nvdp__piece_reader_tell(r, x + i * v->inputs, told);
@@ -344,8 +341,8 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
     observe(t, sight, first, n);
     for (size_t i = 0; i < n; i++)
         nvdp__inverter_mean(v, sight, first + i, x + i * inputs);
-    NVDP_RETURN_IF_FAILED(offer(t, sight, first, n, beam * NVDP__TRIES, x));
-    NVDP_RETURN_IF_FAILED(rank(t, sight, first, all, beam, written, mean));
+    NVDP_TRY(offer(t, sight, first, n, beam * NVDP__TRIES, x));
+    NVDP_TRY(rank(t, sight, first, all, beam, written, mean));
     add_agreement(t, all, beam, written);
     for (size_t round = 0; searches && round <= v->attack->options->search; round++) {
         for (size_t b = 0; b < all && round > 0; b++) {
@@ -364,11 +361,8 @@ nvdp_status nvdp__judge_search(struct nvdp__judge *t, const struct nvdp__sight *
             t->trial[b * NVDP__TRIES].id = t->ids + b * NVDP__TRIES * v->length;
             nvdp__judge_change(v, &written[b], read, &stream, &t->trial[b * NVDP__TRIES]);
         }
-        if (round > 0)
-            NVDP_RETURN_IF_FAILED(
-                nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
-        NVDP_RETURN_IF_FAILED(
-            rank(t, sight, first, trials, beam * NVDP__TRIES, t->trial, of_trial));
+        if (round > 0) NVDP_TRY(nvdp__inverter_fill(v, sight, first, n, round, t->read, t->trial));
+        NVDP_TRY(rank(t, sight, first, trials, beam * NVDP__TRIES, t->trial, of_trial));
         add_agreement(t, trials, beam * NVDP__TRIES, t->trial);
         keep_best(t, all, NVDP__TRIES, written, mean, of_trial);
     }

@@ -61,23 +61,22 @@ static size_t group_of(const struct reader *r) {
 static nvdp_status reserve(struct reader *r) {
     struct nvdp__text_attack *a = r->attack;
     const struct nvdp__tokens *known = &r->centroids.known;
-    NVDP_RETURN_IF_FAILED(nvdp__centroids_create(a, "language", &r->centroids));
+    NVDP_TRY(nvdp__centroids_create(a, "language", &r->centroids));
     r->language.count = known->count;
     if (a->options->prior != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__masked_lm_open(a, a->options->prior, known, &r->model, &r->language));
+        NVDP_TRY(nvdp__masked_lm_open(a, a->options->prior, known, &r->model, &r->language));
     if (r->model != NULL && a->options->beam > r->language.together)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "{beam}: expected at most %zu candidate texts, found %zu",
                           r->language.together, a->options->beam);
     r->rows = group_of(r) * nvdp__longest(a);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->frequency, (1 + known->labels) * known->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->prior, r->rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->score, r->rows * known->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->log_p, r->rows * known->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->row, known->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->id, r->rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->open, r->rows));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->frequency, (1 + known->labels) * known->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->prior, r->rows));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->score, r->rows * known->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->log_p, r->rows * known->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->row, known->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->id, r->rows));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->open, r->rows));
     (void)nvdp__tokens_frequency(known, r->frequency);
     for (size_t k = 0; k < known->labels * known->count; k++)
         r->frequency[known->count + k] = r->frequency[k % known->count] + known->lift[k];
@@ -196,8 +195,7 @@ static nvdp_status choose(struct reader *r, enum nvdp__observed observed, struct
         const size_t weights = round == 0 ? 1 : TRIES;
         for (size_t i = from; i < end; i += group) {
             const size_t n = nvdp__min(end - i, group);
-            NVDP_RETURN_IF_FAILED(
-                find(r, texts, observed, r->attack->options->seed, i, n, by, round > 0));
+            NVDP_TRY(find(r, texts, observed, r->attack->options->seed, i, n, by, round > 0));
             count_right(r, texts->data, i, n, by, exponents, weights, right);
             r->done += n;
             nvdp__meter_update(&r->meter, r->done, (double)r->done, "text", NAN);
@@ -223,9 +221,9 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
     const size_t n = a->attacked.data->count, seeds = a->options->seeds;
     struct reader r = {.attack = a};
     struct nvdp__correct hits = {0}, nearest = {0};
-    NVDP_TRY(reserve(&r));
-    NVDP_TRY(nvdp__correct_create(a->ctx, seeds * n, &hits));
-    NVDP_TRY(nvdp__correct_create(a->ctx, seeds * n, &nearest));
+    NVDP_TRY_OR_CLEAN(reserve(&r));
+    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, seeds * n, &hits));
+    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, seeds * n, &nearest));
     const size_t rounds = r.model != NULL ? ROUNDS + 1 : 1, group = group_of(&r);
     const size_t held = a->known.data->count - r.centroids.known.texts;
     nvdp__meter_begin(&r.meter, a->ctx, "language", "text", 0,
@@ -237,19 +235,20 @@ static nvdp_status attack_language(struct nvdp__text_attack *a) {
         nvdp__centroids_prepare(a, observed, 1, &r.centroids);
         nvdp__correct_clear(seeds * n, &hits);
         nvdp__correct_clear(seeds * n, &nearest);
-        NVDP_TRY(choose(&r, observed, &by, &alone));
+        NVDP_TRY_OR_CLEAN(choose(&r, observed, &by, &alone));
         a->weight[observed] = by.weight;
         for (size_t s = 0; s < draws; s++)
             for (size_t i = 0; i < n; i += group) {
                 const size_t m = nvdp__min(n - i, group);
-                NVDP_TRY(find(&r, &a->attacked, observed, a->options->seed + s, i, m, &by, false));
+                NVDP_TRY_OR_CLEAN(
+                    find(&r, &a->attacked, observed, a->options->seed + s, i, m, &by, false));
                 count_found(&r, a->attacked.data, i, m, s * n + i, &by, NULL, &hits);
                 count_found(&r, a->attacked.data, i, m, s * n + i, &by, &alone, &nearest);
                 r.done += m;
                 nvdp__meter_update(&r.meter, r.done, (double)r.done, "text", NAN);
             }
-        NVDP_TRY(nvdp__add_hits(a, observed, draws, &r.centroids.known, &hits));
-        NVDP_TRY(nvdp__add_gain(a, observed, draws, &hits, &nearest));
+        NVDP_TRY_OR_CLEAN(nvdp__add_hits(a, observed, draws, &r.centroids.known, &hits));
+        NVDP_TRY_OR_CLEAN(nvdp__add_gain(a, observed, draws, &hits, &nearest));
     }
     nvdp__meter_end(&r.meter);
 cleanup:

@@ -3,6 +3,7 @@
 #define NVDP_SRC_ATTACK_LANGUAGE_H
 
 #include "attack/texts.h"
+#include "base/base.h"
 
 /* A question: which token is at place `which` of a text, given its other tokens? */
 struct nvdp__question {
@@ -45,5 +46,6 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
                                  const struct nvdp__tokens *known, struct nvdp__masked_lm **out,
                                  struct nvdp__language *language);
 void nvdp__masked_lm_free(struct nvdp__masked_lm *model);
+NVDP__AUTOPTR(struct nvdp__masked_lm, nvdp__masked_lm_free)
 
 #endif

@@ -64,8 +64,7 @@ static double largest(size_t n, size_t width, const double *x, double *v, double
 nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width, const double *x,
                                size_t outputs, const double *y, bool softmax, double l2,
                                double *weight) {
-    nvdp_status status = NVDP_OK;
-    double *p = NULL, *ahead = NULL, *gradient = NULL, *before = NULL;
+    nvdp__autofree double *p = NULL, *ahead = NULL, *gradient = NULL, *before = NULL;
     const size_t size = outputs * width;
     double momentum = 1;
     NVDP_TRY(NVDP__NEW(ctx, p, n * outputs > n + width ? n * outputs : n + width));
@@ -89,10 +88,5 @@ nvdp_status nvdp__logistic_fit(struct nvdp_context *ctx, size_t n, size_t width,
         }
         momentum = next;
     }
-cleanup:
-    free(p);
-    free(ahead);
-    free(gradient);
-    free(before);
-    return status;
+    return NVDP_OK;
 }

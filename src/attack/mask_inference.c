@@ -47,12 +47,12 @@ static nvdp_status put_token(struct attack *a, int32_t token, size_t *count) {
     if (token >= 0 && one < 0) {
         if (nvdp_sanitizer_piece(a->sanitizer, token) >= 0 && strncmp(word, "##", 2) == 0)
             word += 2;
-        NVDP_RETURN_IF_FAILED(nvdp_tokenizer_encode(a->tokenizer, word, strlen(word), NULL, 0,
-                                                    a->length, &a->pieces));
+        NVDP_TRY(nvdp_tokenizer_encode(a->tokenizer, word, strlen(word), NULL, 0, a->length,
+                                       &a->pieces));
         if (a->pieces.count > SPECIALS) ids = a->pieces.ids + 1, n = a->pieces.count - SPECIALS;
     }
     if (ids[0] < 0) one = nvdp_tokenizer_special(a->tokenizer, NVDP_TOKEN_UNK);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(a->ctx, &a->piece, &a->piece_capacity, *count + n + 1, sizeof *a->piece));
     memcpy(a->piece + *count, ids, n * sizeof *ids);
     *count += n;
@@ -61,11 +61,10 @@ static nvdp_status put_token(struct attack *a, int32_t token, size_t *count) {
 
 static nvdp_status put_text(struct attack *a, size_t n, const int32_t *token) {
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(a->ctx, &a->start, &a->start_capacity, n + 1, sizeof *a->start));
+    NVDP_TRY(nvdp__reserve(a->ctx, &a->start, &a->start_capacity, n + 1, sizeof *a->start));
     for (size_t i = 0; i < n; i++) {
         a->start[i] = count;
-        NVDP_RETURN_IF_FAILED(put_token(a, token[i], &count));
+        NVDP_TRY(put_token(a, token[i], &count));
     }
     a->start[n] = count;
     return NVDP_OK;
@@ -94,11 +93,9 @@ static nvdp_status ask(struct attack *a) {
     const struct nvdp__pass pass = {0};
     struct nvdp__pretrain_losses losses;
     struct nvdp__batch *batch = a->batch;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__check_cancelled(a->ctx, "interrupted while the masked tokens were guessed"));
+    NVDP_TRY(nvdp__check_cancelled(a->ctx, "interrupted while the masked tokens were guessed"));
     if (batch->texts > 0)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
+        NVDP_TRY(nvdp__pretrain_model_step(&a->model, batch, &a->masked, &pass, &losses));
     for (size_t i = 0; i < batch->texts; i++) {
         a->original += a->model.best[i] == a->masked.label[i];
         a->sanitized += a->model.best[i] == a->in_text[i];
@@ -113,7 +110,7 @@ static nvdp_status ask(struct attack *a) {
 static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
                             const int32_t *sanitized) {
     const size_t room = a->length - SPECIALS;
-    NVDP_RETURN_IF_FAILED(put_text(a, n, sanitized));
+    NVDP_TRY(put_text(a, n, sanitized));
     for (size_t from = 0, end = 0; from < n; from = end) {
         while (end < n && a->start[end + 1] - a->start[from] <= room)
             end++;
@@ -121,7 +118,7 @@ static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
             const int32_t label = one_piece(a, original[i]);
             if (label >= 0) add_question(a, from, end, i, label);
             a->found.left_out += label < 0;
-            if (a->batch->texts == TOGETHER) NVDP_RETURN_IF_FAILED(ask(a));
+            if (a->batch->texts == TOGETHER) NVDP_TRY(ask(a));
         }
         nvdp__meter_update(&a->meter, a->seen, (double)a->seen, "tok", NAN);
     }
@@ -132,12 +129,12 @@ static nvdp_status ask_text(struct attack *a, size_t n, const int32_t *original,
 
 static nvdp_status open_attack(struct attack *a, const char *model, size_t length) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(a->ctx, model, false, &bert, &a->tokenizer, &a->model));
+    NVDP_TRY(nvdp__mlm_open(a->ctx, model, false, &bert, &a->tokenizer, &a->model));
     const size_t limit = bert.max_position_embeddings;
     a->length = length > 0 ? length : limit < USUAL_LENGTH ? limit : USUAL_LENGTH;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(a->ctx, &bert, a->length));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, TOGETHER, a->length, &a->batch));
-    NVDP_RETURN_IF_FAILED(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
+    NVDP_TRY(nvdp__mlm_check_length(a->ctx, &bert, a->length));
+    NVDP_TRY(nvdp__batch_create(a->ctx, TOGETHER, a->length, &a->batch));
+    NVDP_TRY(nvdp__masked_create(a->ctx, TOGETHER, &a->masked));
     nvdp__batch_clear(a->batch);
     return nvdp__pretrain_model_plan(&a->model, TOGETHER, a->length, TOGETHER, NULL);
 }
@@ -160,15 +157,15 @@ nvdp_status nvdp_mask_inference(struct nvdp_context *ctx, const char *model,
     nvdp_status status = NVDP_OK;
     struct attack a = {
         .ctx = ctx, .sanitizer = sanitizer, .found = {.struct_size = sizeof a.found}};
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(check_tokens(&a, offset[texts], original));
-    NVDP_TRY(check_tokens(&a, offset[texts], sanitized));
-    NVDP_TRY(open_attack(&a, model, length));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(check_tokens(&a, offset[texts], original));
+    NVDP_TRY_OR_CLEAN(check_tokens(&a, offset[texts], sanitized));
+    NVDP_TRY_OR_CLEAN(open_attack(&a, model, length));
     nvdp__meter_begin(&a.meter, ctx, "guess", "token", 0, offset[texts]);
     for (size_t i = 0; i < texts; i++)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             ask_text(&a, offset[i + 1] - offset[i], original + offset[i], sanitized + offset[i]));
-    NVDP_TRY(ask(&a));
+    NVDP_TRY_OR_CLEAN(ask(&a));
     nvdp__meter_end(&a.meter);
     const double n = (double)a.found.guesses;
     a.found.original = n > 0 ? (double)a.original / n : NAN;

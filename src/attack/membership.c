@@ -11,8 +11,8 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     const char *of = nvdp_config_get(attacked->config, "members");
     const bool training = strcmp(of, nvdp__members_of[NVDP__MEMBERS_TRAINING]) == 0;
     out->of = training ? NVDP__MEMBERS_TRAINING : NVDP__MEMBERS_SHARED;
-    NVDP_RETURN_IF_FAILED(training ? nvdp__membership_training(attacked, out)
-                                   : nvdp__membership_file(attacked, out));
+    NVDP_TRY(training ? nvdp__membership_training(attacked, out)
+                      : nvdp__membership_file(attacked, out));
     if (training) out->scores.weak = false; /* training has no control; the intervals tell */
     return NVDP_OK;
 }

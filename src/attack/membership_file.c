@@ -20,6 +20,7 @@
  * holds for each text of a given file and the file with a public text in its place ("replaced").  It does not hold
  * between texts of a given file and others: they may differ without any sample. */
 #include "attack/membership.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "rdp/pairs.h"
 
@@ -66,13 +67,13 @@ static nvdp_status create(struct scorer *s) {
     size_t rows = nvdp__linkage_rows(s->file->set, 0, NULL);
     for (size_t g = 0; g < GROUPS; g++) {
         rows = nvdp__max(rows, nvdp__linkage_rows(s->group[g]->set, 0, NULL));
-        NVDP_RETURN_IF_FAILED(nvdp__likelihood_create(s->ctx, s->group[g]->set, &s->likelihood[g]));
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, s->density[g], BLOCK * s->group[g]->n));
+        NVDP_TRY(nvdp__likelihood_create(s->ctx, s->group[g]->set, &s->likelihood[g]));
+        NVDP_TRY(NVDP__NEW(s->ctx, s->density[g], BLOCK * s->group[g]->n));
     }
     for (size_t i = 0; i < BLOCK; i++)
-        NVDP_RETURN_IF_FAILED(nvdp__evidence_create(s->ctx, s->file->set, rows, &s->evidence[i]));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, s->own, s->group[IN]->n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, s->place, s->file->set->texts));
+        NVDP_TRY(nvdp__evidence_create(s->ctx, s->file->set, rows, &s->evidence[i]));
+    NVDP_TRY(NVDP__NEW(s->ctx, s->own, s->group[IN]->n));
+    NVDP_TRY(NVDP__NEW(s->ctx, s->place, s->file->set->texts));
     for (size_t k = 0; k < s->group[IN]->n; k++) {
         s->place[s->group[IN]->text[k]] = k + 1;
         s->own[k] = -INFINITY;
@@ -151,8 +152,8 @@ static nvdp_status replace(struct scorer *s, double *replaced) {
         for (size_t i = 0; i < n; i++)
             trial[i] = (struct nvdp__trial){from->text[nvdp__stream_below(&stream, from->n)],
                                             (first + i) * releases};
-        NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(s->ctx, from->set, &source, n, trial,
-                                                    s->file->releases, s->evidence));
+        NVDP_TRY(nvdp__linkage_collect(s->ctx, from->set, &source, n, trial, s->file->releases,
+                                       s->evidence));
         for (int g = 0; g < GROUPS; g++)
             compute(s, n, g);
         for (size_t i = 0; i < n; i++)
@@ -166,8 +167,8 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
                                     const struct nvdp__candidates *in,
                                     const struct nvdp__candidates *out,
                                     const struct nvdp__candidates *background, double *replaced) {
-    nvdp_status status = NVDP_OK;
-    struct scorer s = {.ctx = ctx, .file = file, .group = {in, out, background}};
+    nvdp__auto(destroy) struct scorer s = {
+        .ctx = ctx, .file = file, .group = {in, out, background}};
     struct nvdp__trial trial[BLOCK];
     struct nvdp__meter meter;
     NVDP_TRY(create(&s));
@@ -197,9 +198,7 @@ nvdp_status nvdp__membership_scores(struct nvdp_context *ctx, const struct nvdp_
     }
     for (size_t k = 0; k < out->n; k++)
         out->score[k] -= log_rows(&s, OUT, k);
-cleanup:
-    destroy(&s);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- texts --- */
@@ -239,9 +238,9 @@ nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
                                   const struct nvdp_dataset *data,
                                   const struct nvdp_dataset *besides, bool first, size_t **out,
                                   size_t *count) {
-    nvdp_status status = NVDP_OK;
-    struct keyed *key = NULL, *other = NULL;
-    size_t *made = NULL, n = 0;
+    nvdp__autofree struct keyed *key = NULL, *other = NULL;
+    nvdp__autofree size_t *made = NULL;
+    size_t n = 0;
     const size_t others = besides != NULL ? besides->count : 0;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream =
@@ -271,30 +270,26 @@ nvdp_status nvdp__membership_list(struct nvdp_context *ctx, uint64_t seed,
     *out = made;
     *count = n;
     made = NULL;
-cleanup:
-    free(key);
-    free(other);
-    free(made);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status make_list(struct nvdp_context *ctx, const struct nvdp_posteriors *set, size_t n,
                              struct nvdp__candidates *list) {
     list->set = set;
     list->n = n;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, list->text, n));
+    NVDP_TRY(NVDP__NEW(ctx, list->text, n));
     return NVDP__NEW(ctx, list->score, n);
 }
 
 /* Pairs the texts at random; a coin decides which one of a pair is in the file.  The public texts are the background.
  */
 static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, size_t *repeated) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = a->ctx;
     const struct nvdp__noise noise = {.seed = a->options->seed};
     struct nvdp__stream coin = nvdp__stream_open(&noise, NVDP__PURPOSE_CANDIDATE, 3, 0);
     const struct nvdp_posteriors *set = a->attacked.set;
-    size_t *text = NULL, n;
+    nvdp__autofree size_t *text = NULL;
+    size_t n;
     NVDP_TRY(nvdp__membership_list(ctx, a->options->seed, a->attacked.data, NULL, true, &text, &n));
     *repeated = a->attacked.data->count - n;
     if (n < 2 * FEWEST)
@@ -315,19 +310,17 @@ static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, siz
     }
     for (size_t k = 0; k < c->background.n; k++)
         c->background.text[k] = k;
-cleanup:
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* Takes the texts of a given file.  Of the public texts that are not in it, half are the background, the other half
  * the other texts. */
 static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size_t *repeated) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = a->ctx;
     const uint64_t seed = a->options->seed;
     const struct nvdp_dataset *data = a->attacked.data;
-    size_t *in = NULL, *public_ = NULL, n, publics;
+    nvdp__autofree size_t *in = NULL, *public_ = NULL;
+    size_t n, publics;
     NVDP_TRY(nvdp__membership_list(ctx, seed, data, NULL, false, &in, &n));
     NVDP_TRY(nvdp__membership_list(ctx, seed, a->known.data, data, true, &public_, &publics));
     *repeated = data->count - n;
@@ -348,10 +341,7 @@ static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size
     memcpy(c->in.text, in, n * sizeof *in);
     memcpy(c->out.text, public_, c->out.n * sizeof *public_);
     memcpy(c->background.text, public_ + c->out.n, c->background.n * sizeof *public_);
-cleanup:
-    free(in);
-    free(public_);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- what is proven --- */
@@ -368,10 +358,9 @@ static nvdp_status check_releases(const struct nvdp__text_attack *a) {
 static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvdp_model *model,
                          double delta, struct nvdp__tradeoff *proven,
                          struct nvdp__membership *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = attacked->ctx;
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     char at[32];
     nvdp__snprintf(at, sizeof at, "%.17g", delta);
     NVDP_TRY(nvdp_privacy_config_create(ctx, &config));
@@ -383,9 +372,7 @@ static nvdp_status prove(const struct nvdp__attacked *attacked, const struct nvd
     for (size_t i = 0; i < certificate.points && isinf(proven->mu); i++)
         nvdp__tradeoff_add(proven, certificate.curve[i].epsilon, certificate.curve[i].delta);
     nvdp__membership_proven(proven, certificate.epsilon, delta, out);
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the attack --- */
@@ -396,7 +383,7 @@ static nvdp_status score_states(struct nvdp_context *ctx, const struct nvdp_post
                                 const struct chosen *c) {
     int64_t *key = NULL;
     const struct nvdp__candidates *const both[] = {&c->in, &c->out};
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, key, c->files));
+    NVDP_TRY(NVDP__NEW(ctx, key, c->files));
     for (size_t i = 0; i < c->files; i++)
         key[i] = (int64_t)nvdp__posterior_key(set, c->file[i]);
     qsort(key, c->files, sizeof *key, nvdp__by_int64);
@@ -414,7 +401,7 @@ static nvdp_status audit(struct nvdp_context *ctx, const struct chosen *c,
                          struct nvdp__membership *out) {
     double *score = NULL;
     out->audit = (struct nvdp_canary_audit)NVDP_RESULT(struct nvdp_canary_audit);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, score, c->in.n));
+    NVDP_TRY(NVDP__NEW(ctx, score, c->in.n));
     for (size_t k = 0; k < c->in.n; k++) {
         const double in = c->in.score[k], other = c->out.score[k];
         score[k] = in == other ? 0 : c->included[k] ? in - other : other - in;
@@ -436,44 +423,38 @@ static nvdp_status measure(const struct nvdp__attacked *attacked, struct nvdp__t
     const struct nvdp__sample_source source =
         given ? nvdp__shared_source(&a->file)
               : (struct nvdp__sample_source){nvdp__linkage_draw, &sampler, -INFINITY};
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
-    if (given) NVDP_RETURN_IF_FAILED(check_releases(a));
-    NVDP_RETURN_IF_FAILED(given ? take_file(a, c, &out->repeated)
-                                : draw_pairs(a, c, &out->repeated));
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
+    if (given) NVDP_TRY(check_releases(a));
+    NVDP_TRY(given ? take_file(a, c, &out->repeated) : draw_pairs(a, c, &out->repeated));
     const struct nvdp__sampled_file file = {a->attacked.set, &source, a->options->releases,
                                             c->files,        c->file, a->options->seed};
     out->members = c->in.n;
     out->others = c->out.n;
-    NVDP_RETURN_IF_FAILED(prove(attacked, a->run.model,
-                                options.delta > 0 ? options.delta : USUAL_DELTA, &proven, out));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__membership_scores(ctx, &file, &c->in, &c->out, &c->background, c->replaced));
-    NVDP_RETURN_IF_FAILED(nvdp__add_roc(a, NVDP__OBSERVED_RELEASE, c->in.n, c->in.score, c->out.n,
-                                        c->out.score, given ? NULL : &proven));
+    NVDP_TRY(prove(attacked, a->run.model, options.delta > 0 ? options.delta : USUAL_DELTA, &proven,
+                   out));
+    NVDP_TRY(nvdp__membership_scores(ctx, &file, &c->in, &c->out, &c->background, c->replaced));
+    NVDP_TRY(nvdp__add_roc(a, NVDP__OBSERVED_RELEASE, c->in.n, c->in.score, c->out.n, c->out.score,
+                           given ? NULL : &proven));
     if (given)
-        NVDP_RETURN_IF_FAILED(nvdp__add_roc(a, NVDP__OBSERVED_REPLACED, c->in.n, c->in.score,
-                                            c->in.n, c->replaced, &proven));
+        NVDP_TRY(nvdp__add_roc(a, NVDP__OBSERVED_REPLACED, c->in.n, c->in.score, c->in.n,
+                               c->replaced, &proven));
     else
-        NVDP_RETURN_IF_FAILED(audit(ctx, c, out));
-    NVDP_RETURN_IF_FAILED(score_states(ctx, a->attacked.set, c));
-    NVDP_RETURN_IF_FAILED(nvdp__add_roc(a, NVDP__OBSERVED_STATES, c->in.n, c->in.score, c->out.n,
-                                        c->out.score, NULL));
+        NVDP_TRY(audit(ctx, c, out));
+    NVDP_TRY(score_states(ctx, a->attacked.set, c));
+    NVDP_TRY(nvdp__add_roc(a, NVDP__OBSERVED_STATES, c->in.n, c->in.score, c->out.n, c->out.score,
+                           NULL));
     a->scores -= 3; /* the area alone */
     return nvdp__add_value(a, NVDP__OBSERVED_PRIOR, NVDP_TEXT_METRIC_AUC, .5, 0, 0);
 }
 
 nvdp_status nvdp__membership_file(const struct nvdp__attacked *attacked,
                                   struct nvdp__membership *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__text_attack a = {0};
-    struct chosen c = {0};
+    nvdp__auto(nvdp__text_attack_close) struct nvdp__text_attack a = {0};
+    nvdp__auto(release) struct chosen c = {0};
     NVDP_TRY(nvdp__text_attack_open(attacked->ctx, attacked->attack, attacked->kind,
                                     attacked->config, &a));
     NVDP_TRY(measure(attacked, &a, &c, out));
     NVDP_TRY(nvdp__learned(&a, attacked->kind, &out->scores));
     out->scores.seeds = 1;
-cleanup:
-    release(&c);
-    nvdp__text_attack_close(&a);
-    return status;
+    return NVDP_OK;
 }

@@ -100,7 +100,7 @@ static nvdp_status add_auc(struct nvdp__text_attack *a, enum nvdp__observed obse
     const size_t fewest = nvdp__min(count[0], count[1]);
     const double off =
         auc == 0 || auc == 1 ? nvdp__unseen(fewest) : nvdp__half_width(variance, fewest, 0, 1);
-    NVDP_RETURN_IF_FAILED(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
+    NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
     if (proven != NULL) nvdp__bound_score(a, .5, nvdp__tradeoff_auc(proven));
     return NVDP_OK;
 }
@@ -142,7 +142,7 @@ static nvdp_status add_accuracy(struct nvdp__text_attack *a, enum nvdp__observed
         rate[s] = (double)above / (double)held;
         interval[s] = nvdp__interval_share(CONFIDENCE, held, above);
     }
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__add_value(a, observed, NVDP_TEXT_METRIC_ACCURACY, (1 + rate[1] - rate[0]) / 2, 0, 0));
     set_interval(a, (1 + interval[1].low - interval[0].high) / 2,
                  (1 + interval[1].high - interval[0].low) / 2);
@@ -190,8 +190,7 @@ static nvdp_status add_rate(struct nvdp__text_attack *a, enum nvdp__observed obs
     const size_t k = (size_t)(rate * (double)count[0] * (1 + 1e-12));
     if (k < 1) return nvdp__add_value(a, observed, metric, NAN, NAN, 0);
     const size_t hits = members_above(count, score[1], sorted, k + 1, false);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__add_value(a, observed, metric, (double)hits / (double)count[1], 0, 0));
+    NVDP_TRY(nvdp__add_value(a, observed, metric, (double)hits / (double)count[1], 0, 0));
     cover_rate(a, rate, count, score[1], sorted);
     if (proven == NULL) return NVDP_OK;
     const double most = nvdp__interval_share(OF_TWO, count[0], k).high;
@@ -202,11 +201,10 @@ static nvdp_status add_rate(struct nvdp__text_attack *a, enum nvdp__observed obs
 nvdp_status nvdp__add_roc(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t members,
                           const double *in, size_t others, const double *out,
                           const struct nvdp__tradeoff *proven) {
-    nvdp_status status = NVDP_OK;
     const size_t count[2] = {others, members};
     const double *const score[2] = {out, in};
-    struct scored *all = NULL;
-    double *sorted = NULL;
+    nvdp__autofree struct scored *all = NULL;
+    nvdp__autofree double *sorted = NULL;
     if (proven != NULL && !nvdp__tradeoff_proves(proven)) proven = NULL;
     NVDP_TRY(NVDP__NEW(a->ctx, all, members + others));
     NVDP_TRY(NVDP__NEW(a->ctx, sorted, others));
@@ -219,12 +217,8 @@ nvdp_status nvdp__add_roc(struct nvdp__text_attack *a, enum nvdp__observed obser
     NVDP_TRY(add_accuracy(a, observed, count, score, all, proven));
     NVDP_TRY(add_rate(a, observed, nvdp__membership_rates[0], NVDP_TEXT_METRIC_TPR_PERCENT, count,
                       score, sorted, proven));
-    NVDP_TRY(add_rate(a, observed, nvdp__membership_rates[1], NVDP_TEXT_METRIC_TPR_PERMILLE, count,
-                      score, sorted, proven));
-cleanup:
-    free(all);
-    free(sorted);
-    return status;
+    return add_rate(a, observed, nvdp__membership_rates[1], NVDP_TEXT_METRIC_TPR_PERMILLE, count,
+                    score, sorted, proven);
 }
 
 void nvdp__membership_proven(const struct nvdp__tradeoff *proven, double epsilon, double delta,

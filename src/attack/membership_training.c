@@ -16,6 +16,7 @@
  * file.  Other texts (--public, or dev.tsv of a run that holds none out) may differ without any model. */
 #include "attack/membership.h"
 #include "base/file.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "options/option.h"
 
@@ -70,9 +71,8 @@ struct measured {
 /* Computes losses and logits of all texts by a model. */
 static nvdp_status measure(struct nvdp_context *ctx, struct nvdp_model *model, size_t batch,
                            uint64_t seed, size_t draws, const struct measured *m) {
-    nvdp_status status = NVDP_OK;
     const size_t classes = model->info.outputs, rows = nvdp__dataset_outputs(m->data);
-    float *outputs = NULL;
+    nvdp__autofree float *outputs = NULL;
     NVDP_TRY(NVDP__NEW(ctx, outputs, draws * rows * classes));
     NVDP_TRY(nvdp__model_predict(model, m->data, batch, seed, 0, draws, outputs));
     memset(m->loss, 0, m->data->count * sizeof *m->loss);
@@ -83,9 +83,7 @@ static nvdp_status measure(struct nvdp_context *ctx, struct nvdp_model *model, s
             m->loss[i] += loss / (double)draws;
             m->phi[i] += logit(loss) / (double)draws;
         }
-cleanup:
-    free(outputs);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- texts --- */
@@ -114,8 +112,7 @@ static void close_training(struct training *t) {
 static nvdp_status take(struct training *t, const struct nvdp_dataset *from,
                         const struct nvdp_dataset *besides, struct measured *to) {
     size_t *row = NULL, n;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__membership_list(t->ctx, t->options.seed, from, besides, false, &row, &n));
+    NVDP_TRY(nvdp__membership_list(t->ctx, t->options.seed, from, besides, false, &row, &n));
     if (t->where.limit > 0) n = nvdp__min(n, t->where.limit);
     nvdp_status status = nvdp_dataset_select(t->ctx, from, n, row, &to->data);
     free(row);
@@ -136,8 +133,7 @@ static nvdp_status load_others(struct training *t, struct nvdp_dataset **out) {
 }
 
 static nvdp_status divide(struct training *t) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *train = NULL, *others = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL, *others = NULL;
     const bool holdout = t->run.config.protocol == NVDP_PROTOCOL_HOLDOUT;
     t->held = holdout && t->options.known == NULL;
     if (holdout)
@@ -160,10 +156,7 @@ static nvdp_status divide(struct training *t) {
             "membership: expected at least %d texts that the run was trained on, and %d others "
             "(held out, of the dev file or {public}), each only once, found %zu and %zu",
             FEWEST, FEWEST, t->group[0].data->count, t->group[1].data->count));
-cleanup:
-    nvdp_dataset_free(train);
-    nvdp_dataset_free(others);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- shadow runs --- */
@@ -225,7 +218,7 @@ static nvdp_status check_shadow(const struct training *t,
                                 const struct nvdp__train_options *wanted) {
     struct nvdp__train_options found;
     json_t *owner = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, wanted->out, &found, &owner));
+    NVDP_TRY(nvdp__run_read_config(t->ctx, wanted->out, &found, &owner));
     char text[2][NVDP__NUMBER_SIZE];
     const char *as[2];
     const struct nvdp_option *row = differing(wanted, &found, text, as);
@@ -243,21 +236,17 @@ static nvdp_status check_shadow(const struct training *t,
 
 /* Trains the run, or what is left of it. */
 static nvdp_status train_shadow(const struct training *t, struct nvdp__train_options *options) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    char *begun = nvdp__join(t->ctx, options->out, "run.json");
-    char *ended = nvdp__join(t->ctx, options->out, "result.json");
+    nvdp__auto(nvdp_train_result_free) struct nvdp_train_result result =
+        NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autofree char *begun = nvdp__join(t->ctx, options->out, "run.json");
+    nvdp__autofree char *ended = nvdp__join(t->ctx, options->out, "result.json");
     if (begun == NULL || ended == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (nvdp__exists(begun)) {
         NVDP_TRY(check_shadow(t, options));
         options->resume = options->out;
     }
     if (!nvdp__exists(ended)) NVDP_TRY(nvdp__train(t->ctx, options, &result));
-cleanup:
-    nvdp_train_result_free(&result);
-    free(begun);
-    free(ended);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status train_shadows(const struct training *t, const char *folder) {
@@ -265,7 +254,7 @@ static nvdp_status train_shadows(const struct training *t, const char *folder) {
     const double start = nvdp__now();
     const size_t all = t->options.shadows;
     char *out = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__make_directory(t->ctx, folder));
+    NVDP_TRY(nvdp__make_directory(t->ctx, folder));
     for (size_t k = 1; k <= all && status == NVDP_OK; k++) {
         out = nvdp__format(t->ctx, "%s/%zu", folder, k);
         if (out == NULL) return NVDP_ERR_MEMORY;
@@ -287,16 +276,12 @@ static nvdp_status train_shadows(const struct training *t, const char *folder) {
 /* Marks the texts of a group that a shadow run was trained on. */
 static nvdp_status find_seen(const struct training *t, const struct nvdp__run *shadow,
                              const struct nvdp_dataset *data, bool *seen) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *train = NULL, *held = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *train = NULL, *held = NULL;
     NVDP_TRY(nvdp__train_holdout(t->ctx, &shadow->config, shadow->dataset, &train, &held));
     for (size_t i = 0; i < data->count; i++)
         seen[i] = bsearch(&data->index[i], train->index, train->count, sizeof *train->index,
                           nvdp__by_int64) != NULL; /* in the file's order */
-cleanup:
-    nvdp_dataset_free(train);
-    nvdp_dataset_free(held);
-    return status;
+    return NVDP_OK;
 }
 
 /* Adds the logits of one shadow run. */
@@ -310,14 +295,15 @@ static nvdp_status add_shadow(struct training *t, const char *out,
     const size_t most = nvdp__max(t->group[0].data->count, t->group[1].data->count);
     options.run = out;
     options.limit = 0;
-    NVDP_TRY(NVDP__NEW(t->ctx, m.loss, most));
-    NVDP_TRY(NVDP__NEW(t->ctx, m.phi, most));
-    NVDP_TRY(NVDP__NEW(t->ctx, seen, most));
-    NVDP_TRY(nvdp__run_open(t->ctx, &options, &shadow));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, m.loss, most));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, m.phi, most));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, seen, most));
+    NVDP_TRY_OR_CLEAN(nvdp__run_open(t->ctx, &options, &shadow));
     for (size_t g = 0; g < GROUPS; g++) {
         m.data = t->group[g].data;
-        NVDP_TRY(find_seen(t, &shadow, m.data, seen));
-        NVDP_TRY(measure(t->ctx, shadow.model, t->where.batch, t->options.seed, t->draws, &m));
+        NVDP_TRY_OR_CLEAN(find_seen(t, &shadow, m.data, seen));
+        NVDP_TRY_OR_CLEAN(
+            measure(t->ctx, shadow.model, t->where.batch, t->options.seed, t->draws, &m));
         for (size_t i = 0; i < m.data->count; i++) {
             sums[g][i].n[seen[i]]++;
             sums[g][i].sum[seen[i]] += m.phi[i];
@@ -379,21 +365,21 @@ static nvdp_status attack_by_shadows(struct training *t) {
     double *phi = NULL, *score = NULL;
     char *folder = t->options.shadow_runs != NULL ? nvdp__strdup(t->ctx, t->options.shadow_runs)
                                                   : nvdp__format(t->ctx, "%s.shadows", t->name);
-    NVDP_TRY(NVDP__MADE(folder));
-    NVDP_TRY(NVDP__NEW(t->ctx, sums, members + others));
-    NVDP_TRY(NVDP__NEW(t->ctx, phi, members + others));
-    NVDP_TRY(NVDP__NEW(t->ctx, score, members + others));
-    NVDP_TRY(train_shadows(t, folder));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(folder));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, sums, members + others));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, phi, members + others));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(t->ctx, score, members + others));
+    NVDP_TRY_OR_CLEAN(train_shadows(t, folder));
     for (size_t k = 1; k <= t->options.shadows; k++) {
         char *out = nvdp__format(t->ctx, "%s/%zu", folder, k);
-        NVDP_TRY(NVDP__MADE(out));
+        NVDP_TRY_OR_CLEAN(NVDP__MADE(out));
         status = add_shadow(t, out, (struct nvdp__shadow_sums *[]){sums, sums + members});
         free(out);
-        NVDP_TRY(status);
+        NVDP_TRY_OR_CLEAN(status);
     }
     memcpy(phi, t->group[0].phi, members * sizeof *phi);
     memcpy(phi + members, t->group[1].phi, others * sizeof *phi);
-    NVDP_TRY(nvdp__shadow_scores(t->ctx, members + others, sums, phi, score));
+    NVDP_TRY_OR_CLEAN(nvdp__shadow_scores(t->ctx, members + others, sums, phi, score));
     for (size_t i = 0; i < members + others; i++)
         *(i < members ? &t->group[0].loss[i] : &t->group[1].loss[i - members]) = -score[i];
 cleanup:
@@ -414,7 +400,7 @@ static nvdp_status prove(const struct training *t, struct nvdp__tradeoff *proven
     struct nvdp_training_privacy training = NVDP_RESULT(struct nvdp_training_privacy);
     *proven = (struct nvdp__tradeoff){.mu = INFINITY};
     nvdp__membership_proven(proven, INFINITY, NAN, out);
-    NVDP_RETURN_IF_FAILED(nvdp_training_privacy(t->ctx, t->name, &training, NULL));
+    NVDP_TRY(nvdp_training_privacy(t->ctx, t->name, &training, NULL));
     if (training.account != NULL && !training.seeded) {
         const double epsilon = training.risk->replaced_epsilon, delta = training.risk->delta;
         nvdp__tradeoff_add(proven, epsilon, delta);
@@ -430,9 +416,8 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
     const struct nvdp_config *config = attacked->config;
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
     struct nvdp__attack_options of_shared;
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(t->ctx, config, &nvdp__run_schema, &t->where));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__config_open(t->ctx, config, &nvdp__text_attack_schema, &t->options));
+    NVDP_TRY(nvdp__config_open(t->ctx, config, &nvdp__run_schema, &t->where));
+    NVDP_TRY(nvdp__config_open(t->ctx, config, &nvdp__text_attack_schema, &t->options));
     struct nvdp__run_options whole = t->where;
     t->name = t->where.run;
     if (t->options.shared != NULL)
@@ -443,7 +428,7 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "{releases}: expected 1, because {members} is training, found %d",
                           t->options.releases);
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(t->ctx, config, &nvdp__attack_schema, &of_shared));
+    NVDP_TRY(nvdp__config_open(t->ctx, config, &nvdp__attack_schema, &of_shared));
     if (of_shared.delta > 0)
         return nvdp__fail(
             t->ctx, NVDP_ERR_ARGUMENT,
@@ -452,7 +437,7 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
             of_shared.delta);
     t->where.split = whole.split = "train";
     whole.limit = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__run_open(t->ctx, &whole, &t->run));
+    NVDP_TRY(nvdp__run_open(t->ctx, &whole, &t->run));
     if (t->run.model->noise != NULL)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "%s: expected a run that reads its texts as they are, found one with "
@@ -461,9 +446,9 @@ static nvdp_status open_training(const struct nvdp__attacked *attacked, struct t
     if (t->options.shadows > 0 && t->options.shadows < 2)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "{shadows}: expected 0 or at least 2, found 1");
-    NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->run.model, &limits));
+    NVDP_TRY(nvdp_model_limits(t->ctx, t->run.model, &limits));
     t->draws = limits.noise ? t->options.seeds : 1;
-    NVDP_RETURN_IF_FAILED(divide(t));
+    NVDP_TRY(divide(t));
     return t->options.shadows > 0 ? check_shadows(t) : NVDP_OK;
 }
 
@@ -482,21 +467,22 @@ nvdp_status nvdp__membership_training(const struct nvdp__attacked *attacked,
     struct training t = {.ctx = attacked->ctx};
     struct nvdp__text_attack a = {.ctx = attacked->ctx, .options = &t.options};
     struct nvdp__tradeoff proven;
-    NVDP_TRY(open_training(attacked, &t));
+    NVDP_TRY_OR_CLEAN(open_training(attacked, &t));
     a.attacked.data = t.group[0].data;
     a.known.data = t.group[1].data;
-    NVDP_TRY(prove(&t, &proven, out));
+    NVDP_TRY_OR_CLEAN(prove(&t, &proven, out));
     out->members = a.attacked.data->count;
     out->others = a.known.data->count;
     out->shadows = t.options.shadows;
     for (size_t g = 0; g < GROUPS; g++)
-        NVDP_TRY(measure(t.ctx, t.run.model, t.where.batch, t.options.seed, t.draws, &t.group[g]));
-    NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_LOSS, t.held ? &proven : NULL));
+        NVDP_TRY_OR_CLEAN(
+            measure(t.ctx, t.run.model, t.where.batch, t.options.seed, t.draws, &t.group[g]));
+    NVDP_TRY_OR_CLEAN(add_scores(&t, &a, NVDP__OBSERVED_LOSS, t.held ? &proven : NULL));
     if (t.options.shadows > 0) {
-        NVDP_TRY(attack_by_shadows(&t));
-        NVDP_TRY(add_scores(&t, &a, NVDP__OBSERVED_SHADOWS, NULL));
+        NVDP_TRY_OR_CLEAN(attack_by_shadows(&t));
+        NVDP_TRY_OR_CLEAN(add_scores(&t, &a, NVDP__OBSERVED_SHADOWS, NULL));
     }
-    NVDP_TRY(nvdp__learned(&a, attacked->kind, &out->scores));
+    NVDP_TRY_OR_CLEAN(nvdp__learned(&a, attacked->kind, &out->scores));
 cleanup:
     free(a.score);
     close_training(&t);

@@ -62,7 +62,7 @@ static nvdp_status learn_lift(const struct nvdp__text_attack *a, struct nvdp__to
     const struct nvdp_dataset *data = a->known.data;
     t->labels = nvdp__known_labels(a);
     if (t->labels == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->lift, t->labels * t->count));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->lift, t->labels * t->count));
     for (size_t i = 0; i < t->texts; i++) {
         const size_t label = nvdp__known_label(&a->known, i, t->labels);
         for (size_t r = data->offset[i]; label < t->labels && r < data->offset[i + 1]; r++) {
@@ -86,11 +86,11 @@ nvdp_status nvdp__tokens_count(struct nvdp__text_attack *a, const char *attacker
     t->texts = data->count - nvdp__min(data->count / HELD_OUT, MAX_HELD);
     const size_t rows = data->offset[t->texts];
     t->stamp = 1;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->place, vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->id, vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->named, vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->there, vocabulary));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->times, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->place, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->id, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->named, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->there, vocabulary));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->times, vocabulary));
     for (size_t r = 0; r < rows; r++) {
         const int32_t id = data->ids[r];
         if (!nvdp__token_counts(a, id)) continue;
@@ -132,7 +132,7 @@ _Static_assert(BOTH + 1 == NVDP__GUESS_COUNTS, "one array each");
 
 nvdp_status nvdp__correct_create(struct nvdp_context *ctx, size_t texts,
                                  struct nvdp__correct *hits) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, hits->of[0], NVDP__GUESS_COUNTS * texts));
+    NVDP_TRY(NVDP__NEW(ctx, hits->of[0], NVDP__GUESS_COUNTS * texts));
     for (size_t c = 1; c < NVDP__GUESS_COUNTS; c++)
         hits->of[c] = hits->of[0] + c * texts;
     return NVDP_OK;
@@ -228,12 +228,13 @@ static double most_frequent(size_t n, const struct spot *spot, bool rare, size_t
  * same. */
 static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__tokens *t,
                                 double *share) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_dataset *data = a->attacked.data;
     const size_t rows = data->offset[data->count];
-    struct spot *spot = NULL;
-    double *times = NULL, rare = 0;
-    size_t n = 0, texts = 0, labels, *label = NULL; /* [texts] */
+    nvdp__autofree struct spot *spot = NULL;
+    nvdp__autofree double *times = NULL;
+    double rare = 0;
+    size_t n = 0, texts = 0, labels; /* [texts] */
+    nvdp__autofree size_t *label = NULL;
     NVDP_TRY(NVDP__NEW(a->ctx, label, data->count));
     if (a->attacked.set->label != NULL)
         NVDP_TRY(nvdp__label_groups(a->ctx, data->count, a->attacked.set->label, label, &labels));
@@ -265,11 +266,7 @@ static nvdp_status best_guesses(struct nvdp__text_attack *a, const struct nvdp__
     }
     qsort(spot, texts, sizeof *spot, by_spot);
     share[4] = most_frequent(texts, spot, false, 1, times) / (double)texts;
-cleanup:
-    free(label);
-    free(spot);
-    free(times);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed observed, size_t seeds,
@@ -288,14 +285,14 @@ nvdp_status nvdp__add_hits(struct nvdp__text_attack *a, enum nvdp__observed obse
                  {NVDP_TEXT_METRIC_SET_F1, TWICE, BOTH}};
     const size_t n = a->attacked.data->count;
     double best[BOUNDED];
-    if (observed == NVDP__OBSERVED_RELEASE) NVDP_RETURN_IF_FAILED(best_guesses(a, t, best));
+    if (observed == NVDP__OBSERVED_RELEASE) NVDP_TRY(best_guesses(a, t, best));
     for (size_t i = 0; i < seeds * n; i++) {
         hits->of[TWICE][i] = 2 * hits->of[RIGHT][i];
         hits->of[BOTH][i] = hits->of[NAMED][i] + hits->of[WORDS][i];
     }
     for (size_t k = 0; k < sizeof score / sizeof *score; k++) {
-        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
-                                              hits->of[score[k].hits], hits->of[score[k].of], 0));
+        NVDP_TRY(nvdp__add_score(a, observed, score[k].metric, seeds, n, hits->of[score[k].hits],
+                                 hits->of[score[k].of], 0));
         if (observed == NVDP__OBSERVED_RELEASE && k < BOUNDED && !isnan(best[k]))
             nvdp__bound_score(a, best[k],
                               nvdp__guess_limit(a->attacked.set, best[k], a->options->releases));
@@ -316,11 +313,11 @@ nvdp_status nvdp__add_gain(struct nvdp__text_attack *a, enum nvdp__observed obse
     const size_t n = a->attacked.data->count;
     for (size_t k = 0; k < sizeof score / sizeof *score; k++) {
         double *more = hits->of[score[k].hits], *of = nearest->of[score[k].of];
-        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].metric, seeds, n,
-                                              nearest->of[score[k].hits], of, 0));
+        NVDP_TRY(nvdp__add_score(a, observed, score[k].metric, seeds, n, nearest->of[score[k].hits],
+                                 of, 0));
         for (size_t i = 0; i < seeds * n; i++)
             more[i] -= nearest->of[score[k].hits][i];
-        NVDP_RETURN_IF_FAILED(nvdp__add_score(a, observed, score[k].gain, seeds, n, more, of, -1));
+        NVDP_TRY(nvdp__add_score(a, observed, score[k].gain, seeds, n, more, of, -1));
     }
     return NVDP_OK;
 }

@@ -30,19 +30,19 @@ void nvdp__centroids_release(struct nvdp__centroids *t) {
 
 static nvdp_status reserve(struct nvdp__text_attack *a, const char *attacker,
                            struct nvdp__centroids *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, attacker, &t->known));
+    NVDP_TRY(nvdp__tokens_count(a, attacker, &t->known));
     const size_t count = t->known.count, p = t->dim = a->known.set->dim;
     const size_t max_rows = nvdp__max_rows(a), longest = nvdp__longest(a);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->seen, count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->mean, count * p));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->spread, count * p));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->noise, count * p));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->pooled, p));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->factor, count * 2 * p));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->constant, count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->z, max_rows * (p + 1)));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->vectors, longest * p));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, t->x, NVDP__ROWS * 2 * p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->seen, count));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->mean, count * p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->spread, count * p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->noise, count * p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->pooled, p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->factor, count * 2 * p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->constant, count));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->z, max_rows * (p + 1)));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->vectors, longest * p));
+    NVDP_TRY(NVDP__NEW(a->ctx, t->x, NVDP__ROWS * 2 * p));
     t->log_pi = t->z + max_rows * p;
     return NVDP_OK;
 }
@@ -70,7 +70,7 @@ static void take_moments(const struct nvdp__text_attack *a, struct nvdp__centroi
 
 nvdp_status nvdp__centroids_create(struct nvdp__text_attack *a, const char *attacker,
                                    struct nvdp__centroids *t) {
-    NVDP_RETURN_IF_FAILED(reserve(a, attacker, t));
+    NVDP_TRY(reserve(a, attacker, t));
     take_moments(a, t);
     return NVDP_OK;
 }
@@ -180,9 +180,9 @@ static nvdp_status attack_nearest(struct nvdp__text_attack *a) {
     struct nvdp__correct hits = {0};
     double *score = NULL;
     size_t done = 0;
-    NVDP_TRY(nvdp__centroids_create(a, "nearest", &t));
-    NVDP_TRY(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
-    NVDP_TRY(NVDP__NEW(a->ctx, score, NVDP__ROWS * t.known.count));
+    NVDP_TRY_OR_CLEAN(nvdp__centroids_create(a, "nearest", &t));
+    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(a->ctx, score, NVDP__ROWS * t.known.count));
     nvdp__meter_begin(&meter, a->ctx, "nearest", "text", 0,
                       (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + 2) * n);
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++) {
@@ -191,13 +191,13 @@ static nvdp_status attack_nearest(struct nvdp__text_attack *a) {
         nvdp__centroids_prepare(a, observed, choose(a, &t, observed, score), &t);
         for (size_t s = 0; s < seeds; s++)
             for (size_t i = 0; i < n; i++) {
-                NVDP_TRY(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
+                NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(a->ctx, "attack: cancelled"));
                 guess(a, &t, &a->attacked, observed, a->options->seed + s, i, s * n + i, score,
                       &hits);
                 done++;
                 nvdp__meter_update(&meter, done, (double)done, "text", NAN);
             }
-        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &t.known, &hits));
+        NVDP_TRY_OR_CLEAN(nvdp__add_hits(a, observed, seeds, &t.known, &hits));
     }
     nvdp__meter_end(&meter);
 cleanup:

@@ -103,7 +103,7 @@ static nvdp_status read_header(struct header *h) {
             return expected(h, "each of the keys descr, fortran_order and shape once");
         h->seen[k] = true;
         if (!take(h, ":")) return expected(h, "':'");
-        NVDP_RETURN_IF_FAILED(read[k](h));
+        NVDP_TRY(read[k](h));
         if (take(h, ",")) continue;
         if (!take(h, "}")) return expected(h, "',' or '}'");
         break;
@@ -137,11 +137,10 @@ static nvdp_status read_values(const struct header *h, const char *bytes, size_t
 
 nvdp_status nvdp__npy_read(struct nvdp_context *ctx, const char *path, size_t shape[2],
                            double **value) {
-    nvdp_status status = NVDP_OK;
     const size_t limit = (size_t)1 << 33;
     struct header h = {.ctx = ctx, .path = path};
-    char *bytes = NULL;
-    double *made = NULL;
+    nvdp__autofree char *bytes = NULL;
+    nvdp__autofree double *made = NULL;
     size_t size = 0, length = 0, start = MAGIC + 4, count;
     NVDP_TRY(nvdp__read_file(ctx, path, limit, &bytes, &size));
     const unsigned char *head = (const unsigned char *)bytes;
@@ -174,8 +173,5 @@ nvdp_status nvdp__npy_read(struct nvdp_context *ctx, const char *path, size_t sh
     NVDP_TRY(read_values(&h, h.end, size - start - length, made));
     memcpy(shape, h.shape, sizeof h.shape);
     NVDP__HAND_OVER(value, made);
-cleanup:
-    free(made);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }

@@ -3,6 +3,7 @@
 #include "attack/pair.h"
 #include "attack/audit.h"
 #include "attack/options.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "rdp/likelihood.h"
 #include "rdp/pairs.h"
@@ -77,11 +78,11 @@ static nvdp_status draw_losses(struct attack *a, int side) {
     double density[BLOCK][2];
     for (size_t first = 0; first < n; first += BLOCK) {
         const size_t some = nvdp__min(BLOCK, n - first);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(a->ctx, "pairs: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(a->ctx, "pairs: cancelled"));
         for (size_t i = 0; i < some; i++)
             trial[i] = (struct nvdp__trial){a->text[side], (first + i) * each};
-        NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(a->ctx, a->set, &source, some, trial,
-                                                    a->options->releases, a->evidence));
+        NVDP_TRY(nvdp__linkage_collect(a->ctx, a->set, &source, some, trial, a->options->releases,
+                                       a->evidence));
         nvdp__likelihoods(&a->likelihood, nvdp_context_threads(a->ctx), some, a->evidence, 2,
                           a->text, density[0]);
         for (size_t i = 0; i < some; i++)
@@ -92,8 +93,7 @@ static nvdp_status draw_losses(struct attack *a, int side) {
 
 /* Computes the larger exact epsilon of both directions, and the max. accuracy of any test. */
 static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_exact *exact = NULL;
+    nvdp__autoptr(nvdp_exact_free) struct nvdp_exact *exact = NULL;
     double epsilon = 0, even = 0;
     bool is_bound = false;
     for (int way = 0; way < 2; way++) {
@@ -108,9 +108,7 @@ static nvdp_status integrate(struct attack *a, struct nvdp_pair_attack *pair) {
     NVDP_TRY(nvdp__exact_delta(exact, 0, &even, &is_bound));
     pair->bounded = pair->bounded || is_bound;
     pair->right_max = (1 + even) / 2;
-cleanup:
-    nvdp_exact_free(exact);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) {
@@ -119,10 +117,10 @@ static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) 
     const size_t rows = nvdp__linkage_rows(a->set, 2, a->text);
     for (size_t i = 0; i < BLOCK; i++) {
         nvdp__evidence_release(&a->evidence[i]);
-        NVDP_RETURN_IF_FAILED(nvdp__evidence_create(a->ctx, a->set, rows, &a->evidence[i]));
+        NVDP_TRY(nvdp__evidence_create(a->ctx, a->set, rows, &a->evidence[i]));
     }
     for (int side = 0; side < 2; side++)
-        NVDP_RETURN_IF_FAILED(draw_losses(a, side));
+        NVDP_TRY(draw_losses(a, side));
     for (size_t i = 0; i < n; i++)
         pair->right += (a->loss[0][i] > 0) + (a->loss[1][i] < 0) +
                        ((a->loss[0][i] == 0) + (a->loss[1][i] == 0)) / 2.;
@@ -135,8 +133,7 @@ static nvdp_status distinguish(struct attack *a, struct nvdp_pair_attack *pair) 
         nvdp__interval_share(a->confidence, 2 * n, (size_t)ceil(right)).high;
     pair->states =
         nvdp__posterior_key(a->set, a->text[0]) == nvdp__posterior_key(a->set, a->text[1]) ? .5 : 1;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__audit_scores(a->ctx, count, a->loss, a->options->delta, a->confidence, &audit));
+    NVDP_TRY(nvdp__audit_scores(a->ctx, count, a->loss, a->options->delta, a->confidence, &audit));
     pair->shown = audit.epsilon;
     pair->ceiling = audit.ceiling;
     pair->favors_q = audit.favors_q;
@@ -188,7 +185,7 @@ static nvdp_status plan(struct attack *a, const struct nvdp__pair_words *words, 
     if (!(out->certified >= 0))
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
                           "certified: expected an epsilon >= 0 or inf, found %g", out->certified);
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(a->ctx, a->set, ""));
+    NVDP_TRY(nvdp_posteriors_check(a->ctx, a->set, ""));
     if (a->set->texts < 2)
         return nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT, "pairs: expected at least 2 texts, found %zu",
                           a->set->texts);
@@ -220,34 +217,35 @@ nvdp_status nvdp__attack_pairs(struct nvdp_context *ctx, const struct nvdp_poste
     struct nvdp_posteriors *replaced = NULL;
     size_t *source = NULL, whole = 0;
     struct nvdp__meter meter;
-    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     nvdp__schema_default(&nvdp__attack_schema, &options);
-    if (config != NULL) NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
+    if (config != NULL)
+        NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &nvdp__attack_schema, &options));
     if (options.delta == 0) options.delta = NVDP_PAIR_DELTA;
-    NVDP_TRY(plan(&a, words, &whole, &made));
-    NVDP_TRY(NVDP__NEW(ctx, made.pair, made.pairs));
-    NVDP_TRY(NVDP__NEW(ctx, source, made.pairs));
+    NVDP_TRY_OR_CLEAN(plan(&a, words, &whole, &made));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.pair, made.pairs));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, source, made.pairs));
     for (int side = 0; side < 2; side++)
-        NVDP_TRY(NVDP__NEW(ctx, a.loss[side], options.samples));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, a.loss[side], options.samples));
     for (size_t i = 0; i < made.pairs; i++)
-        NVDP_TRY(options.pair != NULL
-                     ? read_pair(&a, made.pair)
-                     : draw_pair(&a, i, i < whole ? NULL : words, &made.pair[i], &source[i]));
+        NVDP_TRY_OR_CLEAN(options.pair != NULL ? read_pair(&a, made.pair)
+                                               : draw_pair(&a, i, i < whole ? NULL : words,
+                                                           &made.pair[i], &source[i]));
     if (made.pairs > whole)
-        NVDP_TRY(nvdp__pair_replace(ctx, words, made.pairs - whole, made.pair + whole,
-                                    source + whole, &replaced));
+        NVDP_TRY_OR_CLEAN(nvdp__pair_replace(ctx, words, made.pairs - whole, made.pair + whole,
+                                             source + whole, &replaced));
     nvdp__meter_begin(&meter, ctx, "pairs", "pair", 0, made.pairs);
     for (size_t i = 0; i < made.pairs; i++) {
         struct nvdp_pair_attack *pair = &made.pair[i];
         if (i == 0 || i == whole) {
             a.set = i == 0 ? posteriors : replaced;
             nvdp__likelihood_release(&a.likelihood);
-            NVDP_TRY(nvdp__likelihood_create(ctx, a.set, &a.likelihood));
+            NVDP_TRY_OR_CLEAN(nvdp__likelihood_create(ctx, a.set, &a.likelihood));
         }
         a.text[0] = i < whole ? pair->p : 2 * (i - whole);
         a.text[1] = i < whole ? pair->q : a.text[0] + 1;
         set_proven(&a, words, &made, pair);
-        NVDP_TRY(distinguish(&a, pair));
+        NVDP_TRY_OR_CLEAN(distinguish(&a, pair));
         pair->holds = holds(pair, certified);
         made.weak = made.weak && pair->states <= .5;
         made.holds = made.holds && pair->holds;

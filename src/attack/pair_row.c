@@ -3,6 +3,7 @@
 #include "attack/pair.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "mechanism/method.h"
 #include "train/run.h"
@@ -19,9 +20,8 @@ static const char *promise(const struct nvdp__attacked *attacked) {
 /* Computes the certificate of the run's mechanism at the attack's delta. */
 static nvdp_status certify(const struct nvdp__attacked *attacked, const struct nvdp_model *model,
                            struct nvdp_certificate *certificate) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = attacked->ctx;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     struct nvdp__attack_options options;
     char at[32];
     NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
@@ -29,21 +29,17 @@ static nvdp_status certify(const struct nvdp__attacked *attacked, const struct n
     NVDP_TRY(nvdp_privacy_config_create(ctx, &config));
     NVDP_TRY(nvdp_config_set(config, "delta", at));
     NVDP_TRY(nvdp_config_set(config, "releases", nvdp_config_get(attacked->config, "releases")));
-    NVDP_TRY(nvdp_model_certificate(ctx, model, config, certificate));
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return nvdp_model_certificate(ctx, model, config, certificate);
 }
 
 /* Opens the run, with its texts only if the method has a certificate per word. */
 static nvdp_status open_run(const struct nvdp__attacked *attacked,
                             struct nvdp__run_options *options, struct nvdp__run *run) {
     struct nvdp__run_options bare;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__config_open(attacked->ctx, attacked->config, &nvdp__run_schema, options));
+    NVDP_TRY(nvdp__config_open(attacked->ctx, attacked->config, &nvdp__run_schema, options));
     bare = *options;
     bare.split = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(attacked->ctx, &bare, run));
+    NVDP_TRY(nvdp__run_open_bottleneck(attacked->ctx, &bare, run));
     return nvdp__method_row(run->model->info.method)->words
                ? nvdp__run_load_texts(attacked->ctx, options, run)
                : NVDP_OK;
@@ -194,10 +190,9 @@ static void write_verdict(const struct nvdp__attacked *attacked, const void *of,
 }
 
 static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp__run_options options;
-    struct nvdp__run opened = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run opened = {0};
     struct nvdp__pair_words words;
     certificate.epsilon = INFINITY;
     if (nvdp_config_get(attacked->config, "run") != NULL) {
@@ -212,13 +207,10 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
                      .text = certificate.radius,
                      .window = (double)opened.model->info.nvib.clip.window},
             .batch = options.batch};
-    NVDP_TRY(nvdp__attack_pairs(attacked->ctx, attacked->posteriors,
-                                certificate.word.holds ? &words : NULL,
-                                isnan(attacked->claimed) ? certificate.epsilon : attacked->claimed,
-                                attacked->config, found));
-cleanup:
-    nvdp__run_close(&opened);
-    return status;
+    return nvdp__attack_pairs(attacked->ctx, attacked->posteriors,
+                              certificate.word.holds ? &words : NULL,
+                              isnan(attacked->claimed) ? certificate.epsilon : attacked->claimed,
+                              attacked->config, found);
 }
 
 static void release(void *found) {

@@ -1,5 +1,6 @@
 /* The words of two texts: how many differ, what is proven for them, and texts one word apart. */
 #include "attack/pair.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -91,8 +92,7 @@ static void append(const struct view *text, size_t from, size_t to, struct nvdp_
 nvdp_status nvdp__pair_replace(struct nvdp_context *ctx, const struct nvdp__pair_words *words,
                                size_t pairs, const struct nvdp_pair_attack *pair,
                                const size_t *source, struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *made = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *made = NULL;
     size_t used = 0;
     NVDP_TRY(nvdp__dataset_create(ctx, 2 * pairs, false, &made));
     for (int fill = 0; fill < 2; fill++) {
@@ -116,8 +116,5 @@ nvdp_status nvdp__pair_replace(struct nvdp_context *ctx, const struct nvdp__pair
         }
         if (fill == 0) NVDP_TRY(nvdp__dataset_lay_out(ctx, made));
     }
-    NVDP_TRY(nvdp_model_posteriors(ctx, words->model, made, words->batch, out));
-cleanup:
-    nvdp_dataset_free(made);
-    return status;
+    return nvdp_model_posteriors(ctx, words->model, made, words->batch, out);
 }

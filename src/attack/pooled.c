@@ -56,7 +56,7 @@ static nvdp_status count_own(struct reader *r) {
     const struct nvdp_posteriors *set = a->known.set;
     const struct nvdp__form form = nvdp__form_of_posteriors(set);
     const size_t largest = nvdp__max_rows(a);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->own, largest));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->own, largest));
     for (size_t k = 0; k < largest; k++) {
         size_t own = 0, all = 0;
         for (size_t i = 0; i < a->known.data->count; i++) {
@@ -78,16 +78,16 @@ static nvdp_status reserve(struct reader *r) {
     const size_t samples = nvdp__min(SAMPLES, nvdp__min(ANSWERS / r->outputs, NUMBERS / r->width));
     r->draws = nvdp__max(1, nvdp__min(MAX_DRAWS, samples / known));
     const size_t before = (r->draws - 1) * trained(r);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_y, (before + known) * r->outputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->all_x, (before + known) * r->width));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->all_y, (before + known) * r->outputs));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->all_x, (before + known) * r->width));
     r->y = r->all_y + before * r->outputs;
     r->x = r->all_x + before * r->width;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->p, known * r->outputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->seen, attacked * r->width));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
-    NVDP_RETURN_IF_FAILED(count_own(r));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->p, known * r->outputs));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->seen, attacked * r->width));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->guess, attacked * r->outputs));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->weight, r->outputs * r->width));
+    NVDP_TRY(NVDP__NEW(a->ctx, r->trial, r->outputs * r->width));
+    NVDP_TRY(count_own(r));
     return NVDP__NEW(a->ctx, r->z, nvdp__max_rows(a) * (set->dim + 1));
 }
 
@@ -157,7 +157,7 @@ static nvdp_status learn_shares(struct reader *r) {
     const struct nvdp__text_attack *a = r->attack;
     const struct nvdp__texts *const corpus[] = {&a->known, &a->attacked};
     double *const to[] = {r->p, r->guess}, *share = NULL; /* [labels + 1]: no label comes last */
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, share, r->labels + 1));
+    NVDP_TRY(NVDP__NEW(a->ctx, share, r->labels + 1));
     for (size_t k = 0; k < r->outputs; k++) {
         for (size_t label = 0; label <= r->labels; label++)
             share[label] = share_of(r, k, label < r->labels ? label : SIZE_MAX);
@@ -189,9 +189,8 @@ static nvdp_status learn(struct reader *r, enum nvdp__observed observed, uint64_
     const size_t tries = r->penalty > 0 ? 1 : sizeof PENALTIES / sizeof *PENALTIES;
     for (size_t k = 0; k < tries; k++) {
         const double l2 = tries == 1 ? r->penalty : PENALTIES[k];
-        NVDP_RETURN_IF_FAILED(nvdp__logistic_fit(a->ctx, before + n, r->width, x, r->outputs,
-                                                 r->y - before * r->outputs, r->softmax, l2,
-                                                 r->trial));
+        NVDP_TRY(nvdp__logistic_fit(a->ctx, before + n, r->width, x, r->outputs,
+                                    r->y - before * r->outputs, r->softmax, l2, r->trial));
         nvdp__logistic_apply(held, r->width, r->x + n * r->width, r->outputs, r->trial, r->softmax,
                              r->p + n * r->outputs);
         const double loss = nvdp__logistic_loss(held, r->outputs, r->p + n * r->outputs,
@@ -305,15 +304,14 @@ static nvdp_status choose_words(struct reader *r, size_t vocabulary, size_t *mar
 }
 
 static nvdp_status attack_bag(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
     const size_t vocabulary = nvdp_tokenizer_size(nvdp_model_tokenizer(a->run.model));
     const struct nvdp_dataset *known = a->known.data;
     const size_t n = a->attacked.data->count, most = nvdp__max(known->count, n);
     const size_t all = a->options->seeds * n;
-    struct reader r = {.attack = a};
-    struct word *word = NULL;
-    size_t *mark = NULL;
-    double *scratch = NULL, *memory = NULL;
+    nvdp__auto(release) struct reader r = {.attack = a};
+    nvdp__autofree struct word *word = NULL;
+    nvdp__autofree size_t *mark = NULL;
+    nvdp__autofree double *scratch = NULL, *memory = NULL;
     NVDP_TRY(NVDP__NEW(a->ctx, word, vocabulary));
     NVDP_TRY(NVDP__NEW(a->ctx, mark, vocabulary));
     NVDP_TRY(NVDP__NEW(a->ctx, scratch, 3 * most));
@@ -349,13 +347,7 @@ static nvdp_status attack_bag(struct nvdp__text_attack *a) {
                                  tally.words, 0));
         NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_F1, seeds, n, twice, sum, 0));
     }
-cleanup:
-    release(&r);
-    free(word);
-    free(mark);
-    free(scratch);
-    free(memory);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- attribute --- */
@@ -391,8 +383,7 @@ static nvdp_status area(struct nvdp__text_attack *a, const struct reader *r, dou
         scores[i] = r->guess[i * r->outputs + 1];
         positive[i] = data->label[i] == 1;
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp_audit_canaries(a->ctx, data->count, scores, positive, 1, 0, 0, .95, &audit));
+    NVDP_TRY(nvdp_audit_canaries(a->ctx, data->count, scores, positive, 1, 0, 0, .95, &audit));
     *out = audit.auc;
     return NVDP_OK;
 }
@@ -431,7 +422,7 @@ static nvdp_status add_area(struct nvdp__text_attack *a, int observed, double au
     /* the number of disjoint pairs */
     const double off = auc == 0 || auc == 1 ? nvdp__unseen((size_t)fmin(yes, no))
                                             : nvdp__half_width(of_texts, n, of_seeds, seeds);
-    NVDP_RETURN_IF_FAILED(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
+    NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_AUC, auc, off, 0));
     if (observed == NVDP__OBSERVED_RELEASE) nvdp__bound_score(a, .5, area_limit(a));
     return NVDP_OK;
 }
@@ -445,12 +436,12 @@ static size_t guessed_class(const struct reader *r, size_t i) {
 }
 
 static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
-    struct reader r = {.attack = a, .softmax = true};
+    nvdp__auto(release) struct reader r = {.attack = a, .softmax = true};
     const struct nvdp_dataset *known = a->known.data, *attacked = a->attacked.data;
     const size_t n = attacked->count;
-    double *hits = NULL, *of = NULL, *scores = NULL, *count = NULL; /* [outputs] texts per class */
-    unsigned char *positive = NULL;
+    nvdp__autofree double *hits = NULL, *of = NULL, *scores = NULL,
+                          *count = NULL; /* [outputs] texts per class */
+    nvdp__autofree unsigned char *positive = NULL;
     NVDP_TRY(check_labels(a));
     r.outputs = (size_t)known->task->classes;
     NVDP_TRY(NVDP__NEW(a->ctx, count, r.outputs));
@@ -486,14 +477,7 @@ static nvdp_status attack_attribute(struct nvdp__text_attack *a) {
         NVDP_TRY(add_area(a, observed, auc, yes,
                           seeds > 1 ? square / (double)(seeds * (seeds - 1)) : 0, seeds));
     }
-cleanup:
-    release(&r);
-    free(hits);
-    free(of);
-    free(scores);
-    free(count);
-    free(positive);
-    return status;
+    return NVDP_OK;
 }
 
 static const char *const options[] = {NVDP__LEARNER_OPTIONS, "releases", NULL};

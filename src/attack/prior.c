@@ -56,13 +56,13 @@ static nvdp_status read_token(struct nvdp__masked_lm *m, size_t k) {
     m->one[k] = nvdp_tokenizer_find(m->tokenizer, word);
     if (m->one[k] < 0) {
         if (strncmp(word, "##", 2) == 0) word += 2;
-        NVDP_RETURN_IF_FAILED(nvdp_tokenizer_encode(m->tokenizer, word, strlen(word), NULL, 0,
-                                                    m->length, &m->pieces));
+        NVDP_TRY(nvdp_tokenizer_encode(m->tokenizer, word, strlen(word), NULL, 0, m->length,
+                                       &m->pieces));
         const bool any = m->pieces.count > SPECIALS;
         id = any ? m->pieces.ids + 1 : &unknown;
         n = any ? m->pieces.count - SPECIALS : 1;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(m->ctx, &m->piece, &m->capacity, at + n, sizeof *m->piece));
+    NVDP_TRY(nvdp__reserve(m->ctx, &m->piece, &m->capacity, at + n, sizeof *m->piece));
     memcpy(m->piece + at, id, n * sizeof *id);
     m->start[k + 1] = at + n;
     return NVDP_OK;
@@ -71,11 +71,11 @@ static nvdp_status read_token(struct nvdp__masked_lm *m, size_t k) {
 static nvdp_status read_tokens(struct nvdp__masked_lm *m) {
     const size_t count = m->known->count;
     double without = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(m->ctx, m->one, count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(m->ctx, m->rest, count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(m->ctx, m->start, count + 1));
+    NVDP_TRY(NVDP__NEW(m->ctx, m->one, count));
+    NVDP_TRY(NVDP__NEW(m->ctx, m->rest, count));
+    NVDP_TRY(NVDP__NEW(m->ctx, m->start, count + 1));
     for (size_t k = 0; k < count; k++) {
-        NVDP_RETURN_IF_FAILED(read_token(m, k));
+        NVDP_TRY(read_token(m, k));
         if (m->one[k] < 0) without += m->known->times[k];
     }
     m->share = log1p(-without / nvdp__tokens_frequency(m->known, m->rest));
@@ -139,8 +139,7 @@ static nvdp_status ask(void *of, size_t n, const struct nvdp__question *question
     m->masked.count = 0;
     for (size_t i = 0; i < n; i++)
         add(m, &question[i]);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_step(&m->model, m->batch, &m->masked, &pass, &losses));
+    NVDP_TRY(nvdp__pretrain_model_step(&m->model, m->batch, &m->masked, &pass, &losses));
     for (size_t i = 0; i < n; i++) {
         const float *weight = m->model.heads.logits + i * m->vocabulary; /* exp(logit - max) */
         double sum = 0;
@@ -159,22 +158,20 @@ static nvdp_status ask(void *of, size_t n, const struct nvdp__question *question
 
 static nvdp_status open_model(struct nvdp__masked_lm *m, const char *directory) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(m->ctx, m->run));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__mlm_open(m->ctx, directory, false, &bert, &m->tokenizer, &m->model));
+    NVDP_TRY(nvdp__wordpiece_only(m->ctx, m->run));
+    NVDP_TRY(nvdp__mlm_open(m->ctx, directory, false, &bert, &m->tokenizer, &m->model));
     m->vocabulary = nvdp_tokenizer_size(m->tokenizer);
     m->length = nvdp__min(bert.max_position_embeddings, LONGEST);
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(m->ctx, &bert, m->length));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(m->ctx, TOGETHER, m->length, &m->batch));
-    NVDP_RETURN_IF_FAILED(nvdp__masked_create(m->ctx, TOGETHER, &m->masked));
+    NVDP_TRY(nvdp__mlm_check_length(m->ctx, &bert, m->length));
+    NVDP_TRY(nvdp__batch_create(m->ctx, TOGETHER, m->length, &m->batch));
+    NVDP_TRY(nvdp__masked_create(m->ctx, TOGETHER, &m->masked));
     return nvdp__pretrain_model_plan(&m->model, TOGETHER, m->length, TOGETHER, NULL);
 }
 
 nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *directory,
                                  const struct nvdp__tokens *known, struct nvdp__masked_lm **out,
                                  struct nvdp__language *language) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__masked_lm *made = NULL;
+    nvdp__autoptr(nvdp__masked_lm_free) struct nvdp__masked_lm *made = NULL;
     NVDP_TRY(NVDP__NEW(attack->ctx, made, 1));
     made->ctx = attack->ctx;
     made->run = nvdp_model_tokenizer(attack->run.model);
@@ -186,7 +183,5 @@ nvdp_status nvdp__masked_lm_open(struct nvdp__text_attack *attack, const char *d
                                         .ask = ask,
                                         .of = made};
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__masked_lm_free(made);
-    return status;
+    return NVDP_OK;
 }

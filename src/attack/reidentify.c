@@ -5,7 +5,7 @@ static nvdp_status run(const struct nvdp__attacked *attacked, void *found) {
     struct nvdp_context *ctx = attacked->ctx;
     struct nvdp__attack_options options;
     const char *shared = nvdp_config_get(attacked->config, "shared");
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
+    NVDP_TRY(nvdp__config_open(ctx, attacked->config, &nvdp__attack_schema, &options));
     return shared != NULL
                ? nvdp_attack_shared(ctx, attacked->posteriors, shared, options.releases, found)
                : nvdp_linkage_measure(ctx, attacked->posteriors, options.releases, options.texts,

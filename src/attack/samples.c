@@ -18,7 +18,7 @@ nvdp_status nvdp_samples_read(struct nvdp_context *ctx, const char *path,
                               struct nvdp_samples *out) {
     size_t shape[2];
     double *value = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__npy_read(ctx, path, shape, &value));
+    NVDP_TRY(nvdp__npy_read(ctx, path, shape, &value));
     *out = (struct nvdp_samples){shape[0], shape[1], value};
     return NVDP_OK;
 }
@@ -59,8 +59,7 @@ static nvdp_status order(struct work *work, const struct nvdp_samples *of, uint6
     struct side *side = &work->side[number];
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_SPLIT, 0, number);
-    nvdp_status status = NVDP_OK;
-    int64_t *item = NULL;
+    nvdp__autofree int64_t *item = NULL;
     const size_t n = of->count, d = work->dim;
     NVDP_TRY(NVDP__NEW(work->ctx, item, n));
     for (size_t i = 0; i < n; i++)
@@ -75,9 +74,7 @@ static nvdp_status order(struct work *work, const struct nvdp_samples *of, uint6
     NVDP_TRY(NVDP__NEW(work->ctx, side->score, n - side->train));
     for (size_t i = 0; i < n; i++)
         memcpy(side->x + i * d, of->value + (size_t)item[i] * d, d * sizeof *side->x);
-cleanup:
-    free(item);
-    return status;
+    return NVDP_OK;
 }
 
 /* Standardizes every dimension by the mean and standard deviation of both files' fitting rows. */
@@ -153,9 +150,8 @@ static nvdp_status fit(struct work *work) {
     for (size_t i = 0; i < d * d; i++)
         work->pooled[i] = share * work->side[0].cov[i] + (1 - share) * work->side[1].cov[i];
     for (int s = 0; s < 2; s++)
-        NVDP_RETURN_IF_FAILED(factorize(work, work->side[s].cov, rows[s],
-                                        work->factor[NVDP_AUDIT_GAUSSIAN][s],
-                                        &work->log_det[NVDP_AUDIT_GAUSSIAN][s]));
+        NVDP_TRY(factorize(work, work->side[s].cov, rows[s], work->factor[NVDP_AUDIT_GAUSSIAN][s],
+                           &work->log_det[NVDP_AUDIT_GAUSSIAN][s]));
     return factorize(work, work->pooled, rows[0] + rows[1], work->factor[NVDP_AUDIT_LINEAR][0],
                      &work->log_det[NVDP_AUDIT_LINEAR][0]);
 }
@@ -326,7 +322,7 @@ nvdp_status nvdp__audit_scores(struct nvdp_context *ctx, const size_t count[2],
     double best_bound = -INFINITY;
     for (int s = 0; s < 2; s++) {
         work.side[s] = (struct side){.count = count[s], .held = count[s] / 2, .score = score[s]};
-        NVDP_TRY(NVDP__NEW(ctx, work.sorted[s], count[0] + count[1]));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, work.sorted[s], count[0] + count[1]));
     }
     for (int way = 0; way < 2; way++)
         choose(&work, NVDP_AUDIT_LINEAR, way == 1, &made, &best_bound);
@@ -341,8 +337,7 @@ cleanup:
 nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_samples *p,
                                const struct nvdp_samples *q, double delta, double confidence,
                                uint64_t seed, struct nvdp_sample_audit *out) {
-    nvdp_status status = NVDP_OK;
-    struct work work = {.ctx = ctx, .dim = p->dim};
+    nvdp__auto(release) struct work work = {.ctx = ctx, .dim = p->dim};
     struct nvdp_sample_audit made = {
         .struct_size = sizeof made, .delta = delta, .confidence = confidence};
     double best_bound = -INFINITY;
@@ -365,9 +360,7 @@ nvdp_status nvdp_audit_samples(struct nvdp_context *ctx, const struct nvdp_sampl
     }
     measure(&work, &made);
     NVDP__GIVE(out, &made);
-cleanup:
-    release(&work);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the result table --- */

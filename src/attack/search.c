@@ -77,15 +77,15 @@ static nvdp_status begin(struct search *s, size_t i) {
     const struct nvdp__found_text *text = &s->text[i];
     struct beam *b = &s->beam[i];
     const size_t n = text->n, count = s->language->count;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, b->all, 2 * s->width));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, b->memory, 2 * s->width * n));
+    NVDP_TRY(NVDP__NEW(s->ctx, b->all, 2 * s->width));
+    NVDP_TRY(NVDP__NEW(s->ctx, b->memory, 2 * s->width * n));
     for (size_t k = 0; k < 2 * s->width; k++)
         b->all[k].id = b->memory + k * n;
     b->best = b->all;
     b->next = b->all + s->width;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, b->before, n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, b->asked, n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(s->ctx, b->as, 2 * s->width));
+    NVDP_TRY(NVDP__NEW(s->ctx, b->before, n));
+    NVDP_TRY(NVDP__NEW(s->ctx, b->asked, n));
+    NVDP_TRY(NVDP__NEW(s->ctx, b->as, 2 * s->width));
     b->question = b->as + s->width;
     b->count = 1;
     b->done = s->weight == 0;
@@ -167,7 +167,7 @@ static nvdp_status sweep(struct search *s, size_t longest) {
         for (size_t i = 0; i < s->texts; i++)
             if (!s->beam[i].done && j < s->text[i].n && s->beam[i].asked[j])
                 add_questions(s, i, j, &questions);
-        NVDP_RETURN_IF_FAILED(ask(s, questions));
+        NVDP_TRY(ask(s, questions));
         for (size_t i = 0; i < s->texts; i++)
             if (!s->beam[i].done && j < s->text[i].n && s->beam[i].asked[j]) extend(s, i, j);
     }
@@ -206,14 +206,13 @@ static nvdp_status finish(struct search *s) {
 nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__language *language,
                              const int32_t *token, double weight, size_t beam, size_t texts,
                              const struct nvdp__found_text *text) {
-    nvdp_status status = NVDP_OK;
-    struct search s = {.ctx = ctx,
-                       .language = language,
-                       .token = token,
-                       .weight = weight,
-                       .width = beam,
-                       .texts = texts,
-                       .text = text};
+    nvdp__auto(release) struct search s = {.ctx = ctx,
+                                           .language = language,
+                                           .token = token,
+                                           .weight = weight,
+                                           .width = beam,
+                                           .texts = texts,
+                                           .text = text};
     size_t longest = 0;
     bool asks = weight != 0;
     for (size_t i = 0; i < texts; i++) {
@@ -231,7 +230,5 @@ nvdp_status nvdp__find_texts(struct nvdp_context *ctx, const struct nvdp__langua
     for (size_t i = 0; i < texts; i++)
         memcpy(text[i].id, s.beam[i].best[0].id, text[i].n * sizeof *text[i].id);
     if (asks) NVDP_TRY(finish(&s));
-cleanup:
-    release(&s);
-    return status;
+    return NVDP_OK;
 }

@@ -2,6 +2,7 @@
  * them. */
 #include "attack/texts.h"
 
+#include "base/own.h"
 #include "rdp/pairs.h"
 
 #include <math.h>
@@ -31,9 +32,8 @@ static int by_id(const void *x, const void *y) {
 
 static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_t *id, int split,
                             struct nvdp__shared_texts *s) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__embeddings *file = s->file;
-    struct entry *entry = NULL;
+    nvdp__autofree struct entry *entry = NULL;
     size_t n = 0;
     NVDP_TRY(NVDP__NEW(ctx, entry, file->shape.texts));
     for (size_t k = 0; k < file->shape.texts; k++)
@@ -52,15 +52,13 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
                            *found = bsearch(&wanted, entry, n, sizeof *entry, by_id);
         s->text[i] = found != NULL ? found->number : SIZE_MAX;
     }
-cleanup:
-    free(entry);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__shared_open(struct nvdp_context *ctx, const char *path, size_t n,
                               const int64_t *id, int split, struct nvdp__shared_texts *s) {
-    NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(ctx, path, &s->file));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, s->text, n));
+    NVDP_TRY(nvdp__embeddings_read(ctx, path, &s->file));
+    NVDP_TRY(NVDP__NEW(ctx, s->text, n));
     s->path = path;
     if (id != NULL && s->file->id != NULL) return find_ids(ctx, n, id, split, s);
     if (s->file->shape.texts != n)
@@ -79,7 +77,7 @@ nvdp_status nvdp__shared_labels(struct nvdp_context *ctx, const struct nvdp__sha
     free(set->label);
     set->label = NULL;
     if (s == NULL || s->file->label == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, set->label, set->texts));
+    NVDP_TRY(NVDP__NEW(ctx, set->label, set->texts));
     for (size_t i = 0; i < set->texts; i++)
         set->label[i] = s->file->label[s->text[i]];
     return NVDP_OK;
@@ -154,7 +152,7 @@ static nvdp_status count_own(struct nvdp_context *ctx, const struct nvdp_posteri
         const size_t n = nvdp__min(BLOCK, samples * set->texts - first);
         for (size_t i = 0; i < n; i++)
             trial[i] = (struct nvdp__trial){(first + i) / samples, (first + i) % samples};
-        NVDP_RETURN_IF_FAILED(nvdp__linkage_collect(ctx, set, source, n, trial, 1, evidence));
+        NVDP_TRY(nvdp__linkage_collect(ctx, set, source, n, trial, 1, evidence));
         for (size_t i = 0; i < n; i++) {
             const size_t pair[] = {trial[i].text, other_text(set, trial[i].text)};
             if (pair[1] == pair[0]) continue;
@@ -180,14 +178,14 @@ static nvdp_status check_samples(struct nvdp_context *ctx, const struct nvdp_pos
     const size_t rows = nvdp__linkage_rows(set, 0, NULL);
     const size_t samples = nvdp__min(s->file->shape.samples, MAX_SAMPLES);
     double want, found, n;
-    NVDP_TRY(nvdp__likelihood_create(ctx, set, &likelihood));
+    NVDP_TRY_OR_CLEAN(nvdp__likelihood_create(ctx, set, &likelihood));
     for (size_t i = 0; i < BLOCK; i++)
-        NVDP_TRY(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
-    NVDP_TRY(count_own(ctx, set, &likelihood, &drawn, samples, evidence, &want, &n));
-    NVDP_TRY(count_own(ctx, set, &likelihood, &shared, samples, evidence, &found, &n));
+        NVDP_TRY_OR_CLEAN(nvdp__evidence_create(ctx, set, rows, &evidence[i]));
+    NVDP_TRY_OR_CLEAN(count_own(ctx, set, &likelihood, &drawn, samples, evidence, &want, &n));
+    NVDP_TRY_OR_CLEAN(count_own(ctx, set, &likelihood, &shared, samples, evidence, &found, &n));
     const double share = (want + found) / (2 * n);
     if (n > 0 && want - found > APART * sqrt(2 * n * share * (1 - share)))
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             nvdp__fail(ctx, NVDP_ERR_INPUT,
                        "%s: expected samples of these texts drawn by this model: %.1f %% of such "
                        "samples fit their own text better than another one, found only %.1f %%",
@@ -247,11 +245,13 @@ nvdp_status nvdp__shared_check(struct nvdp_context *ctx, const struct nvdp_poste
 
 nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                const char *path, int releases, struct nvdp_linkage *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__shared_texts shared = {.releases = releases > 0 ? (size_t)releases : 0};
-    struct nvdp_posteriors *set = NULL; /* the texts that are in the file */
+    nvdp__auto(nvdp__shared_release) struct nvdp__shared_texts shared = {
+        .releases = releases > 0 ? (size_t)releases : 0};
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *set =
+        NULL; /* the texts that are in the file */
     struct nvdp_linkage made;
-    size_t *there = NULL, texts;
+    nvdp__autofree size_t *there = NULL;
+    size_t texts;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     NVDP_TRY(nvdp__shared_open(ctx, path, posteriors->texts, posteriors->id, posteriors->split - 1,
@@ -265,9 +265,5 @@ nvdp_status nvdp_attack_shared(struct nvdp_context *ctx, const struct nvdp_poste
     NVDP_TRY(nvdp__linkage(ctx, set, &source, releases,
                            shared.file->shape.samples / (size_t)releases, &made));
     NVDP__GIVE(out, &made);
-cleanup:
-    nvdp__shared_release(&shared);
-    nvdp_posteriors_free(set);
-    free(there);
-    return status;
+    return NVDP_OK;
 }

@@ -132,26 +132,21 @@ static void resample(uint64_t seed, size_t n, const struct nvdp__text_counts *te
 /* Adds the rate of exact matches, which is 0 or 1 per guess. */
 static nvdp_status add_exact(struct nvdp__text_attack *a, enum nvdp__observed observed,
                              size_t seeds, size_t n, const struct nvdp__text_counts *count) {
-    nvdp_status status = NVDP_OK;
-    double *hits = NULL, *of = NULL;
+    nvdp__autofree double *hits = NULL, *of = NULL;
     NVDP_TRY(NVDP__NEW(a->ctx, hits, seeds * n));
     NVDP_TRY(NVDP__NEW(a->ctx, of, seeds * n));
     for (size_t i = 0; i < seeds * n; i++) {
         hits[i] = count[i].exact;
         of[i] = count[i].texts;
     }
-    NVDP_TRY(nvdp__add_score(a, observed, NVDP_TEXT_METRIC_EXACT, seeds, n, hits, of, 0));
-cleanup:
-    free(hits);
-    free(of);
-    return status;
+    return nvdp__add_score(a, observed, NVDP_TEXT_METRIC_EXACT, seeds, n, hits, of, 0);
 }
 
 nvdp_status nvdp__add_text_scores(struct nvdp__text_attack *a, enum nvdp__observed observed,
                                   size_t seeds, size_t n, const struct nvdp__text_counts *count) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__text_counts *text = NULL, sum = {0};
-    double *resampled = NULL;
+    nvdp__autofree struct nvdp__text_counts *text = NULL;
+    struct nvdp__text_counts sum = {0};
+    nvdp__autofree double *resampled = NULL;
     NVDP_TRY(NVDP__NEW(a->ctx, text, n));
     NVDP_TRY(NVDP__NEW(a->ctx, resampled, SCORE_COUNT * RESAMPLES));
     for (size_t i = 0; i < seeds * n; i++) {
@@ -168,9 +163,5 @@ nvdp_status nvdp__add_text_scores(struct nvdp__text_attack *a, enum nvdp__observ
         if (value == 0 && SCORES[k].min == 0) interval->high = nvdp__unseen(n);
         if (value == 1) interval->low = 1 - nvdp__unseen(n);
     }
-    NVDP_TRY(add_exact(a, observed, seeds, n, count));
-cleanup:
-    free(text);
-    free(resampled);
-    return status;
+    return add_exact(a, observed, seeds, n, count);
 }

@@ -84,8 +84,8 @@ const char *nvdp_text_metric_name(enum nvdp_text_metric metric) {
 
 nvdp_status nvdp__add_value(struct nvdp__text_attack *attack, enum nvdp__observed observed,
                             enum nvdp_text_metric metric, double value, double off, double min) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(attack->ctx, &attack->score, &attack->room,
-                                        attack->scores + 1, sizeof *attack->score));
+    NVDP_TRY(nvdp__reserve(attack->ctx, &attack->score, &attack->room, attack->scores + 1,
+                           sizeof *attack->score));
     struct nvdp_text_score *to = &attack->score[attack->scores++];
     nvdp__snprintf(to->observed, sizeof to->observed, "%s", observed_names[observed]);
     to->metric = metric;
@@ -237,11 +237,11 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
             "and are not the attacked texts, found none");
     config.limit = a->options->known_limit;
     config.limit_seed = a->options->seed;
-    NVDP_RETURN_IF_FAILED(nvdp__run_has_no_task(&a->run)
-                              ? nvdp__run_texts(a->ctx, run, &a->run, a->options->known,
-                                                config.limit, config.limit_seed, &a->known.data)
-                              : nvdp_dataset_load_file(a->ctx, nvdp_model_tokenizer(a->run.model),
-                                                       &config, a->options->known, &a->known.data));
+    NVDP_TRY(nvdp__run_has_no_task(&a->run)
+                 ? nvdp__run_texts(a->ctx, run, &a->run, a->options->known, config.limit,
+                                   config.limit_seed, &a->known.data)
+                 : nvdp_dataset_load_file(a->ctx, nvdp_model_tokenizer(a->run.model), &config,
+                                          a->options->known, &a->known.data));
     if (a->known.data->count < 20 || a->run.dataset->count < 2)
         return nvdp__fail(a->ctx, NVDP_ERR_INPUT,
                           "%s: expected at least 20 public texts, and at least 2 texts to attack, "
@@ -252,10 +252,10 @@ static nvdp_status open_known(struct nvdp__text_attack *a, const struct nvdp__ru
 
 /* Restricts the split to the texts that the shared file contains. */
 static nvdp_status open_shared(struct nvdp__text_attack *a) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_dataset *all = a->run.dataset, *there = NULL;
     struct nvdp__shared_texts *shared = &a->file;
-    size_t *row = NULL, n = 0;
+    nvdp__autofree size_t *row = NULL;
+    size_t n = 0;
     if (a->options->shared == NULL) return NVDP_OK;
     shared->releases = (size_t)a->options->releases;
     shared->first_seed = a->options->seed;
@@ -267,9 +267,7 @@ static nvdp_status open_shared(struct nvdp__text_attack *a) {
     nvdp_dataset_free(all);
     a->run.dataset = there;
     a->attacked.shared = shared;
-cleanup:
-    free(row);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_text_attack_free(struct nvdp_text_attack *attack) {
@@ -280,8 +278,7 @@ void nvdp_text_attack_free(struct nvdp_text_attack *attack) {
 nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
                           struct nvdp_text_attack *out) {
     struct nvdp_text_attack made = {.struct_size = sizeof made};
-    NVDP_RETURN_IF_FAILED(
-        nvdp__dataset_overlap(a->ctx, a->attacked.data, a->known.data, &made.both));
+    NVDP_TRY(nvdp__dataset_overlap(a->ctx, a->attacked.data, a->known.data, &made.both));
     nvdp__snprintf(made.attacker, sizeof made.attacker, "%s", name);
     made.texts = a->attacked.data->count;
     made.public_texts = a->known.data->count;
@@ -292,11 +289,11 @@ nvdp_status nvdp__learned(struct nvdp__text_attack *a, const char *name,
     made.holds = nvdp__scores_hold(a);
     if (a->attacked.set != NULL && a->attacked.set->label != NULL) {
         size_t *group = NULL;
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, group, made.texts));
+        NVDP_TRY(NVDP__NEW(a->ctx, group, made.texts));
         const nvdp_status status =
             nvdp__label_groups(a->ctx, made.texts, a->attacked.set->label, group, &made.labels);
         free(group);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
         made.labels_learned = nvdp__known_labels(a) > 0;
     }
     made.scores = a->scores;
@@ -313,18 +310,17 @@ nvdp_status nvdp__text_attack_open(struct nvdp_context *ctx, const struct nvdp__
     a->ctx = ctx;
     a->options = &a->given;
     a->known.first_key = UINT64_C(1) << 40;
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &a->given));
-    NVDP_RETURN_IF_FAILED(check(ctx, attack, name, &a->given));
-    NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(ctx, &run, &a->run));
-    NVDP_RETURN_IF_FAILED(open_shared(a));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &run));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__text_attack_schema, &a->given));
+    NVDP_TRY(check(ctx, attack, name, &a->given));
+    NVDP_TRY(nvdp__run_open_bottleneck(ctx, &run, &a->run));
+    NVDP_TRY(open_shared(a));
     a->attacked.data = a->run.dataset;
-    NVDP_RETURN_IF_FAILED(open_known(a, &run));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(open_known(a, &run));
+    NVDP_TRY(
         nvdp_model_posteriors(ctx, a->run.model, a->attacked.data, run.batch, &a->attacked.set));
-    NVDP_RETURN_IF_FAILED(nvdp__shared_labels(ctx, a->attacked.shared, a->attacked.set));
-    if (a->attacked.shared != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__shared_check(ctx, a->attacked.set, &a->file));
+    NVDP_TRY(nvdp__shared_labels(ctx, a->attacked.shared, a->attacked.set));
+    if (a->attacked.shared != NULL) NVDP_TRY(nvdp__shared_check(ctx, a->attacked.set, &a->file));
     return nvdp_model_posteriors(ctx, a->run.model, a->known.data, run.batch, &a->known.set);
 }
 
@@ -340,15 +336,11 @@ void nvdp__text_attack_close(struct nvdp__text_attack *a) {
 nvdp_status nvdp__learn(struct nvdp_context *ctx, const struct nvdp__attack *attack,
                         const char *name, const struct nvdp_config *config,
                         struct nvdp_text_attack *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__text_attack a = {0};
+    nvdp__auto(nvdp__text_attack_close) struct nvdp__text_attack a = {0};
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__text_attack_open(ctx, attack, name, config, &a));
     NVDP_TRY(attack->learn(&a));
-    NVDP_TRY(nvdp__learned(&a, name, out));
-cleanup:
-    nvdp__text_attack_close(&a);
-    return status;
+    return nvdp__learned(&a, name, out);
 }
 
 nvdp_status nvdp_attack_texts(struct nvdp_context *ctx, enum nvdp_text_attacker attacker,

@@ -78,11 +78,10 @@ static nvdp_status declare(struct layer *l, size_t longest) {
     config.vocab_size = config.type_vocab_size = 1;
     config.max_position_embeddings = longest;
     nvdp__params_init(&l->params, l->attack->ctx);
-    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(&l->params, "input", l->width, l->inputs, 0, &l->in));
-    NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&l->bert, &config, false, &l->params));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__declare_dense(&l->params, "output", l->known.count, l->width, 0, &l->out));
-    NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&l->params, true));
+    NVDP_TRY(nvdp__declare_dense(&l->params, "input", l->width, l->inputs, 0, &l->in));
+    NVDP_TRY(nvdp__bert_declare(&l->bert, &config, false, &l->params));
+    NVDP_TRY(nvdp__declare_dense(&l->params, "output", l->known.count, l->width, 0, &l->out));
+    NVDP_TRY(nvdp__params_allocate(&l->params, true));
     return nvdp__bert_cache_create(l->attack->ctx, &l->bert, true, false, &l->cache);
 }
 
@@ -103,20 +102,20 @@ static nvdp_status reserve(struct layer *l) {
     l->dev = nvdp__device_cpu(a->ctx);
     l->inputs = p + (a->known.set->alpha != NULL);
     l->width = nvdp__min((p + WIDTH_STEP - 1) / WIDTH_STEP * WIDTH_STEP, MAX_WIDTH);
-    NVDP_RETURN_IF_FAILED(nvdp__tokens_count(a, "token", &l->known));
-    NVDP_RETURN_IF_FAILED(declare(l, longest));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(a->ctx, BATCH, longest, &l->batch));
+    NVDP_TRY(nvdp__tokens_count(a, "token", &l->known));
+    NVDP_TRY(declare(l, longest));
+    NVDP_TRY(nvdp__batch_create(a->ctx, BATCH, longest, &l->batch));
     carve(l, tokens, longest);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(a->ctx, &l->arena));
+    NVDP_TRY(nvdp__arena_allocate(a->ctx, &l->arena));
     carve(l, tokens, longest);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_check(a->ctx, &l->arena));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->best, l->params.total));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->z, max_rows * (p + 1)));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->host, tokens * l->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->shift, 2 * l->inputs));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->row, 3 * tokens + ROWS));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->nll, ROWS + l->known.count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(a->ctx, l->answer, ROWS * l->known.count));
+    NVDP_TRY(nvdp__arena_check(a->ctx, &l->arena));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->best, l->params.total));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->z, max_rows * (p + 1)));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->host, tokens * l->inputs));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->shift, 2 * l->inputs));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->row, 3 * tokens + ROWS));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->nll, ROWS + l->known.count));
+    NVDP_TRY(NVDP__NEW(a->ctx, l->answer, ROWS * l->known.count));
     l->log_pi = l->z + max_rows * p;
     l->scale = l->shift + l->inputs;
     l->label = l->row + tokens;
@@ -257,7 +256,7 @@ static nvdp_status step(struct layer *l, const struct nvdp__pass *pass, double f
     const struct nvdp__linear in = nvdp__dense_linear(&l->params, &l->in, tokens);
     nvdp__dense_backward(&l->dev, &in, nvdp__f32(tokens, l->inputs, l->x),
                          nvdp__f32(tokens, l->width, l->d), NVDP__NO_TENSOR, false);
-    NVDP_RETURN_IF_FAILED(nvdp__optimizer_step(&l->optimizer, &l->dev, &l->params, factor, &norm));
+    NVDP_TRY(nvdp__optimizer_step(&l->optimizer, &l->dev, &l->params, factor, &norm));
     return advance(l, sum / count);
 }
 
@@ -292,7 +291,7 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
                                                       .adam_eps = 1e-8,
                                                       .weight_decay = .01,
                                                       .clip_norm = 1}};
-    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(l->attack->ctx, &l->params, &l->optimizer));
+    NVDP_TRY(nvdp__optimizer_create(l->attack->ctx, &l->params, &l->optimizer));
     standardize(l, observed, seed);
     initialize(l, seed);
     double smallest = held_out(l, observed, seed);
@@ -302,7 +301,7 @@ static nvdp_status train(struct layer *l, enum nvdp__observed observed, uint64_t
         for (size_t i = 0; i < texts; i += BATCH, pass.step++) {
             observe(l, &l->attack->known, observed, seed, epoch + 1, l->order + i, 0,
                     nvdp__min(texts - i, BATCH));
-            NVDP_RETURN_IF_FAILED(step(l, &pass, nvdp__lr_factor(pass.step, steps, .1)));
+            NVDP_TRY(step(l, &pass, nvdp__lr_factor(pass.step, steps, .1)));
         }
         const double found = held_out(l, observed, seed);
         if (!(found < smallest)) continue;
@@ -355,8 +354,8 @@ static nvdp_status attack_token(struct nvdp__text_attack *a) {
     size_t steps;
     struct layer l = {.attack = a};
     struct nvdp__correct hits = {0};
-    NVDP_TRY(reserve(&l));
-    NVDP_TRY(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
+    NVDP_TRY_OR_CLEAN(reserve(&l));
+    NVDP_TRY_OR_CLEAN(nvdp__correct_create(a->ctx, a->options->seeds * n, &hits));
     epochs_of(&l, &steps);
     nvdp__meter_begin(&l.meter, a->ctx, "token", "step", 0,
                       (nvdp__draws(a, NVDP__OBSERVED_RELEASE) + a->options->seeds) * (steps + n) +
@@ -367,13 +366,13 @@ static nvdp_status attack_token(struct nvdp__text_attack *a) {
         nvdp__correct_clear(a->options->seeds * n, &hits);
         for (size_t s = 0; s < seeds; s++) {
             if (observed != NVDP__OBSERVED_PRIOR)
-                NVDP_TRY(train(&l, observed, a->options->seed + s));
+                NVDP_TRY_OR_CLEAN(train(&l, observed, a->options->seed + s));
             for (size_t i = 0; i < n; i++) {
                 guess(&l, observed, a->options->seed + s, i, s * n + i, &hits);
-                NVDP_TRY(advance(&l, NAN));
+                NVDP_TRY_OR_CLEAN(advance(&l, NAN));
             }
         }
-        NVDP_TRY(nvdp__add_hits(a, observed, seeds, &l.known, &hits));
+        NVDP_TRY_OR_CLEAN(nvdp__add_hits(a, observed, seeds, &l.known, &hits));
     }
     nvdp__meter_end(&l.meter);
 cleanup:

@@ -126,6 +126,10 @@ static void *small_memory(size_t bytes) {
     return memory == NULL ? NULL : memset(memory, 0, bytes);
 }
 
+void nvdp__close_owned(const int *fd) {
+    if (*fd >= 0) (void)close(*fd);
+}
+
 void *nvdp__calloc(struct nvdp_context *ctx, size_t count, size_t size) {
     size_t bytes;
     if (!nvdp__mul(count, size, &bytes) || bytes > PTRDIFF_MAX - ALIGNMENT) {

@@ -10,6 +10,7 @@
 #include <nvdp/context.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NVDP__MESSAGE_SIZE = 2048 };
@@ -41,21 +42,42 @@ nvdp_status nvdp__check_cancelled(struct nvdp_context *ctx, const char *message)
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns from the calling function on failure; for functions with nothing to release. */
-#define NVDP_RETURN_IF_FAILED(expr)                                                                \
+/* Returns the status of expr from the calling function on failure. What the function owns is released by its scope (below). */
+#define NVDP_TRY(expr)                                                                             \
     do {                                                                                           \
-        nvdp_status nvdp_try_status_ = (expr);                                                     \
+        const nvdp_status nvdp_try_status_ = (expr);                                               \
         if (nvdp_try_status_ != NVDP_OK) return nvdp_try_status_;                                  \
     } while (0)
-/* Jumps to `cleanup:` on failure; the function declares `nvdp_status status = NVDP_OK`. */
-#define NVDP_TRY(expr)                                                                             \
+/* Jumps to `cleanup:` on failure; the function declares `nvdp_status status = NVDP_OK`. Only for functions that do more than
+ * release what they own, such as undo what they wrote. */
+#define NVDP_TRY_OR_CLEAN(expr)                                                                    \
     do {                                                                                           \
         status = (expr);                                                                           \
         if (status != NVDP_OK) goto cleanup;                                                       \
     } while (0)
 
-/* Passes ownership to the caller: *out = made, and zeroes made, so that cleanup finds nothing to
- * free. */
+/* Ownership by scope: the compiler releases an owner at every end of its scope, in reverse order of the declarations. An owner
+ * is initialized where it is declared. NVDP__HAND_OVER or NULL passes what it owns to another owner.
+ *     nvdp__autofree char *path            calls free(path)
+ *     nvdp__autoptr(json_decref) json_t *x calls json_decref(x); NVDP__AUTOPTR defines it beside the declaration of json_decref
+ *     nvdp__auto(lines_close) struct l x   calls lines_close(&x) */
+#define nvdp__autofree __attribute__((cleanup(nvdp__free_owned)))
+#define nvdp__autoptr(release) __attribute__((cleanup(release##_owned)))
+#define nvdp__auto(release) __attribute__((cleanup(release)))
+#define NVDP__AUTOPTR(type, release)                                                               \
+    static inline void release##_owned(type **owner) {                                             \
+        if (*owner != NULL) release(*owner);                                                       \
+    }
+NVDP__AUTOPTR(FILE, fclose)
+static inline void nvdp__free_owned(void *owner) {
+    void *memory = NULL;
+    memcpy(&memory, owner, sizeof memory);
+    free(memory);
+}
+void nvdp__close_owned(const int *fd); /* closes the descriptor unless it is negative */
+
+/* Passes ownership to the caller: *out = made, and zeroes made, so that its scope releases
+ * nothing. */
 #define NVDP__HAND_OVER(out, made) ((void)(*(out) = (made)), (void)memset(&(made), 0, sizeof(made)))
 /* NVDP_ERR_MEMORY if one of the pointers is NULL. */
 #define NVDP__MADE(...)                                                                            \

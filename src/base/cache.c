@@ -153,15 +153,11 @@ nvdp_status nvdp__cache_read(struct nvdp_context *ctx, const char *path, const c
 
 nvdp_status nvdp__cache_write(struct nvdp_context *ctx, const char *path, const char *kind,
                               uint32_t version, const char *bytes, size_t count) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
     struct nvdp__cache_header header = nvdp__cache_header(kind, version, count);
     nvdp__checksum(bytes, count, header.checksum);
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
     NVDP_TRY(nvdp__output_write(&output, bytes, count));
-    NVDP_TRY(nvdp__output_commit(&output, true));
-cleanup:
-    nvdp__output_abort(&output);
-    return status;
+    return nvdp__output_commit(&output, true);
 }

@@ -1,6 +1,7 @@
 /* Files as in file.h: atomic writing and its leftovers, then opening, paths, and streams that call a
  * function. input.c reads. */
 #include "base/file.h"
+#include "base/own.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -93,7 +94,7 @@ static nvdp_status create_temporary(struct nvdp_context *ctx, const char *path, 
     if (replaced && !S_ISREG(info.st_mode))
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot write: not a regular file", path);
     *name = NULL;
-    if (unnamed) NVDP_RETURN_IF_FAILED(create_unnamed(ctx, path, name, fd));
+    if (unnamed) NVDP_TRY(create_unnamed(ctx, path, name, fd));
     if (*name != NULL) {
         if (replaced) (void)!fchmod(*fd, info.st_mode & 07777);
         return NVDP_OK;
@@ -121,7 +122,7 @@ nvdp_status nvdp__check_folder_of(struct nvdp_context *ctx, const char *path) {
     nvdp_status status = NVDP_OK;
     char *target = path != NULL ? target_of(ctx, path) : NULL;
     if (path == NULL) return NVDP_OK;
-    NVDP_TRY(NVDP__MADE(target));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(target));
     const char *folder = dirname(target); /* modifies target */
     struct stat info;
     const int err = stat(folder, &info) != 0 ? errno : S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
@@ -142,10 +143,11 @@ nvdp_status nvdp__output_open(struct nvdp_context *ctx, const char *path,
     struct nvdp__output output = {.ctx = ctx};
     int fd = -1;
     output.path = target_of(ctx, path);
-    if (output.path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(create_temporary(ctx, output.path, true, &output.temporary, &fd));
+    if (output.path == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(create_temporary(ctx, output.path, true, &output.temporary, &fd));
     output.file = fdopen(fd, "wb");
-    if (output.file == NULL) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
+    if (output.file == NULL)
+        NVDP_TRY_OR_CLEAN(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
     *out = output;
 cleanup:
     if (status != NVDP_OK) {
@@ -249,8 +251,9 @@ nvdp_status nvdp__output_flush(struct nvdp__output *out) {
 
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
-    NVDP_TRY(nvdp__output_flush(out)); /* all is on the disk: fclose() has nothing left to do */
-    NVDP_TRY(rename_onto(out->ctx, out->temporary, out->path, replace));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__output_flush(out)); /* all is on the disk: fclose() has nothing left to do */
+    NVDP_TRY_OR_CLEAN(rename_onto(out->ctx, out->temporary, out->path, replace));
     free(out->temporary);
     out->temporary = NULL;
 cleanup:
@@ -292,8 +295,7 @@ static void remove_leftover(struct nvdp_context *ctx, const char *path) {
 
 nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directory,
                                    const char *of) {
-    DIR *folder = opendir(directory);
-    nvdp_status status = NVDP_OK;
+    nvdp__autoptr(closedir) DIR *folder = opendir(directory);
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (!is_temporary_name(entry->d_name, of)) continue;
         char *found = nvdp__join(ctx, directory, entry->d_name);
@@ -301,9 +303,7 @@ nvdp_status nvdp__remove_leftovers(struct nvdp_context *ctx, const char *directo
         remove_leftover(ctx, found);
         free(found);
     }
-cleanup:
-    if (folder != NULL) closedir(folder);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path) {
@@ -317,9 +317,8 @@ nvdp_status nvdp__remove_leftovers_of(struct nvdp_context *ctx, const char *path
 
 nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, char **temporary,
                                    int *lock) {
-    nvdp_status status = NVDP_OK;
     int fd = -1;
-    char *target = target_of(ctx, path);
+    nvdp__autofree char *target = target_of(ctx, path);
     NVDP_TRY(NVDP__MADE(target));
     if (lock != NULL) NVDP_TRY(nvdp__remove_leftovers_of(ctx, target));
     NVDP_TRY(create_temporary(ctx, target, lock != NULL, temporary, &fd));
@@ -327,9 +326,7 @@ nvdp_status nvdp__create_temporary(struct nvdp_context *ctx, const char *path, c
         *lock = fd;
     else
         close(fd);
-cleanup:
-    free(target);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char *path,
@@ -337,9 +334,10 @@ nvdp_status nvdp__publish(struct nvdp_context *ctx, char *temporary, const char 
     nvdp_status status = NVDP_OK;
     char *target = target_of(ctx, path);
     int fd = open(temporary, O_WRONLY | O_CLOEXEC);
-    NVDP_TRY(NVDP__MADE(target));
-    if (fd < 0 || fsync(fd) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
-    NVDP_TRY(rename_onto(ctx, temporary, target, replace));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(target));
+    if (fd < 0 || fsync(fd) != 0)
+        NVDP_TRY_OR_CLEAN(nvdp__fail_errno(ctx, errno, "%s: cannot write", path));
+    NVDP_TRY_OR_CLEAN(rename_onto(ctx, temporary, target, replace));
 cleanup:
     free(target);
     if (fd >= 0) close(fd);
@@ -389,7 +387,7 @@ nvdp_status nvdp__open_regular(struct nvdp_context *ctx, const char *path, int *
 
 nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path) {
     int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
+    NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
     close(fd);
     return NVDP_OK;
 }
@@ -397,7 +395,7 @@ nvdp_status nvdp__check_regular(struct nvdp_context *ctx, const char *path) {
 static nvdp_status fopen_regular(struct nvdp_context *ctx, const char *path, int flags,
                                  const char *mode, FILE **file) {
     int fd = -1;
-    NVDP_RETURN_IF_FAILED(open_regular(ctx, path, flags, &fd));
+    NVDP_TRY(open_regular(ctx, path, flags, &fd));
     *file = fdopen(fd, mode);
     if (*file != NULL) return NVDP_OK;
     const int err = errno;
@@ -415,14 +413,10 @@ nvdp_status nvdp__append_regular(struct nvdp_context *ctx, const char *path, FIL
 
 nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const void *bytes,
                              size_t count) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(nvdp__output_write(&output, bytes, count));
-    NVDP_TRY(nvdp__output_commit(&output, true));
-cleanup:
-    nvdp__output_abort(&output);
-    return status;
+    return nvdp__output_commit(&output, true);
 }
 
 bool nvdp__ends_with(const char *name, const char *end) {
@@ -500,8 +494,7 @@ bool nvdp__directory_empty(const char *path) {
 }
 
 nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
-    nvdp_status status = NVDP_OK;
-    char *partial = nvdp__strdup(ctx, path);
+    nvdp__autofree char *partial = nvdp__strdup(ctx, path);
     if (partial == NULL) return NVDP_ERR_MEMORY;
     char *slash = partial;
     do {
@@ -514,15 +507,12 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
         }
         if (slash != NULL) *slash = '/';
     } while (slash != NULL);
-cleanup:
-    free(partial);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]) {
-    nvdp_status status = NVDP_OK;
-    FILE *file = NULL;
-    unsigned char *bytes = nvdp__calloc(ctx, READ_BYTES, 1);
+    nvdp__autoptr(fclose) FILE *file = NULL;
+    nvdp__autofree unsigned char *bytes = nvdp__calloc(ctx, READ_BYTES, 1);
     if (bytes == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__fopen_regular(ctx, path, &file));
     crypto_hash_sha256_state state;
@@ -535,10 +525,7 @@ nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char h
     unsigned char digest[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_final(&state, digest);
     sodium_bin2hex(hex, 65, digest, sizeof digest);
-cleanup:
-    if (file != NULL) fclose(file);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__file_is(struct nvdp_context *ctx, const char *path, const char *sha256,
@@ -546,7 +533,7 @@ nvdp_status nvdp__file_is(struct nvdp_context *ctx, const char *path, const char
     char found[65];
     *same = false;
     if (!nvdp__exists(path)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__file_sha256(ctx, path, found));
+    NVDP_TRY(nvdp__file_sha256(ctx, path, found));
     *same = strcmp(found, sha256) == 0;
     return NVDP_OK;
 }

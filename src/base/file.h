@@ -125,6 +125,7 @@ struct nvdp__input;
  * next step, for data that are not text: other compressed files, archives, Parquet, pickles. */
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out);
 void nvdp__input_close(struct nvdp__input *input);
+NVDP__AUTOPTR(struct nvdp__input, nvdp__input_close)
 /* Reads up to `size` bytes; *count is 0 only at the end. NVDP_ERR_INPUT for a damaged or
  * truncated file. */
 nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes, size_t *count);

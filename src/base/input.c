@@ -42,7 +42,7 @@ static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, i
     struct statfs system;
     bool ready = fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
     for (int waits = 0; !ready; waits++) {
-        NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
+        NVDP_TRY(wait_for_data(ctx, path, fd, &ready));
         if (!ready && waits == MAX_WAITS)
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: no process has opened this pipe for writing", path);
@@ -53,9 +53,8 @@ static nvdp_status wait_for_writer(struct nvdp_context *ctx, const char *path, i
 /* Opens a file that is read once from its start: a regular file, a pipe, a terminal. The
  * descriptor does not block, so that waiting for a writer can be cancelled. */
 static nvdp_status open_stream(struct nvdp_context *ctx, const char *path, int *fd) {
-    nvdp_status status = NVDP_OK;
     struct stat info = {0};
-    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    nvdp__auto(nvdp__close_owned) int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (opened < 0 && errno == ENXIO && stat(path, &info) == 0)
         return nvdp__not_regular(ctx, path, info.st_mode);
     if (opened < 0 || fstat(opened, &info) != 0) NVDP_TRY(nvdp__cannot_read(ctx, path, errno));
@@ -63,9 +62,7 @@ static nvdp_status open_stream(struct nvdp_context *ctx, const char *path, int *
     if (S_ISFIFO(info.st_mode)) NVDP_TRY(wait_for_writer(ctx, path, opened));
     *fd = opened;
     opened = -1;
-cleanup:
-    if (opened >= 0) close(opened);
-    return status;
+    return NVDP_OK;
 }
 
 /* Reads up to `size` bytes; *count is 0 only at the end. */
@@ -77,7 +74,7 @@ static nvdp_status read_some(struct nvdp_context *ctx, const char *path, int fd,
             return nvdp__cannot_read(ctx, path, errno);
         *count = got > 0 ? (size_t)got : 0;
         if (got >= 0) return NVDP_OK;
-        NVDP_RETURN_IF_FAILED(wait_for_data(ctx, path, fd, &ready));
+        NVDP_TRY(wait_for_data(ctx, path, fd, &ready));
     }
 }
 
@@ -158,7 +155,7 @@ static nvdp_status end_member(struct nvdp__input *input) {
         while (input->used < input->have && input->buffer[input->used] == 0)
             input->used++;
         if (input->used < input->have) break;
-        NVDP_RETURN_IF_FAILED(fill(input));
+        NVDP_TRY(fill(input));
         input->ended = input->have == 0;
         if (input->ended) return NVDP_OK;
     }
@@ -189,7 +186,7 @@ static nvdp_status read_unpacked(struct nvdp__input *input, size_t size, uint8_t
     if (input->packing == PLAIN) {
         if (input->used == input->have && (size >= READ_BYTES || input->buffer == NULL))
             return read_some(input->ctx, input->path, input->fd, size, bytes, count);
-        if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
+        if (input->used == input->have) NVDP_TRY(fill(input));
         *count = nvdp__min(input->have - input->used, size);
         memcpy(bytes, input->buffer + input->used, *count);
         input->used += *count;
@@ -197,15 +194,14 @@ static nvdp_status read_unpacked(struct nvdp__input *input, size_t size, uint8_t
     }
     while (done < size && !input->ended) {
         size_t made = 0;
-        if (input->used == input->have) NVDP_RETURN_IF_FAILED(fill(input));
+        if (input->used == input->have) NVDP_TRY(fill(input));
         const size_t before = input->used;
-        NVDP_RETURN_IF_FAILED(input->packing == XZ
-                                  ? step_xz(input, size - done, bytes + done, &made)
-                                  : step_gzip(input, size - done, bytes + done, &made));
+        NVDP_TRY(input->packing == XZ ? step_xz(input, size - done, bytes + done, &made)
+                                      : step_gzip(input, size - done, bytes + done, &made));
         input->total_in += input->used > before ? input->used - before : 0;
         input->total_out += made;
         done += made;
-        NVDP_RETURN_IF_FAILED(check_ratio(input));
+        NVDP_TRY(check_ratio(input));
     }
     *count = done;
     return NVDP_OK;
@@ -281,9 +277,8 @@ static nvdp_status recognize(struct nvdp__input *input, const uint8_t *head, siz
 static nvdp_status look(struct nvdp__input *input) {
     const uint8_t *raw = input->buffer;
     for (size_t got = 1; got > 0 && input->have < MAGIC_BYTES; input->have += got)
-        NVDP_RETURN_IF_FAILED(read_some(input->ctx, input->path, input->fd,
-                                        READ_BYTES - input->have, input->buffer + input->have,
-                                        &got));
+        NVDP_TRY(read_some(input->ctx, input->path, input->fd, READ_BYTES - input->have,
+                           input->buffer + input->have, &got));
     if (has(raw, input->have, 0, "\xFD\x37\x7A\x58\x5A", MAGIC_BYTES)) {
         if (lzma_stream_decoder(&input->xz, UNPACK_MEMORY, LZMA_CONCATENATED) != LZMA_OK)
             return nvdp__fail(input->ctx, NVDP_ERR_MEMORY, "%s: out of memory", input->path);
@@ -294,10 +289,10 @@ static nvdp_status look(struct nvdp__input *input) {
         input->packing = GZIP;
     }
     if (input->packing == PLAIN) {
-        NVDP_RETURN_IF_FAILED(recognize(input, raw, input->have));
+        NVDP_TRY(recognize(input, raw, input->have));
     } else {
-        NVDP_RETURN_IF_FAILED(read_unpacked(input, HEAD_BYTES, input->text, &input->text_have));
-        NVDP_RETURN_IF_FAILED(recognize(input, input->text, input->text_have));
+        NVDP_TRY(read_unpacked(input, HEAD_BYTES, input->text, &input->text_have));
+        NVDP_TRY(recognize(input, input->text, input->text_have));
     }
     if (input->encoding == UTF8) return NVDP_OK;
     input->wide = nvdp__calloc(input->ctx, READ_BYTES, 1);
@@ -331,8 +326,7 @@ static void put_character(struct nvdp__input *input, uint32_t c) {
 static nvdp_status decode(struct nvdp__input *input) {
     enum { HIGH = 0xD800, LOW = 0xDC00, END = 0xE000, REPLACEMENT = 0xFFFD, BEYOND = 0x10000 };
     size_t got = 0, at = 0;
-    NVDP_RETURN_IF_FAILED(
-        read_unpacked(input, READ_BYTES - input->kept, input->wide + input->kept, &got));
+    NVDP_TRY(read_unpacked(input, READ_BYTES - input->kept, input->wide + input->kept, &got));
     const size_t have = input->kept + got;
     input->text_used = input->text_have = 0;
     for (; at + 2 <= have; at += 2) {
@@ -361,9 +355,9 @@ static nvdp_status decode(struct nvdp__input *input) {
 /* --- reading --- */
 
 nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct nvdp__input **out) {
-    nvdp_status status = NVDP_OK;
     struct stat info;
-    struct nvdp__input *input = nvdp__calloc(ctx, 1, sizeof *input);
+    nvdp__autoptr(nvdp__input_close) struct nvdp__input *input =
+        nvdp__calloc(ctx, 1, sizeof *input);
     if (input == NULL) return NVDP_ERR_MEMORY;
     input->ctx = ctx;
     input->fd = -1;
@@ -376,9 +370,7 @@ nvdp_status nvdp__input_open(struct nvdp_context *ctx, const char *path, struct 
     if (fstat(input->fd, &info) == 0 && S_ISREG(info.st_mode)) input->size = (uint64_t)info.st_size;
     NVDP_TRY(look(input));
     NVDP__HAND_OVER(out, input);
-cleanup:
-    nvdp__input_close(input);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__input_close(struct nvdp__input *input) {
@@ -396,7 +388,7 @@ void nvdp__input_close(struct nvdp__input *input) {
 nvdp_status nvdp__input_read(struct nvdp__input *input, size_t size, char *bytes, size_t *count) {
     if (input->text_used == input->text_have && input->encoding == UTF8)
         return read_unpacked(input, size, (uint8_t *)bytes, count);
-    if (input->text_used == input->text_have) NVDP_RETURN_IF_FAILED(decode(input));
+    if (input->text_used == input->text_have) NVDP_TRY(decode(input));
     *count = nvdp__min(input->text_have - input->text_used, size);
     memcpy(bytes, input->text + input->text_used, *count);
     input->text_used += *count;
@@ -411,9 +403,8 @@ void nvdp__input_log(const struct nvdp__input *input) {
 
 static nvdp_status read_whole(struct nvdp__input *input, size_t limit, char **bytes,
                               size_t *count) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = input->ctx;
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     size_t capacity = 0, have = 0, got = 0;
     /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
     if (input->size > limit)
@@ -434,16 +425,14 @@ static nvdp_status read_whole(struct nvdp__input *input, size_t limit, char **by
     *bytes = text;
     *count = have;
     text = NULL;
-cleanup:
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t limit, char **bytes,
                             size_t *count) {
     struct nvdp__input raw = {.ctx = ctx, .path = (char *)(uintptr_t)path};
     struct stat info;
-    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &raw.fd));
+    NVDP_TRY(nvdp__open_regular(ctx, path, &raw.fd));
     if (fstat(raw.fd, &info) == 0) raw.size = (uint64_t)info.st_size;
     nvdp_status status = read_whole(&raw, limit, bytes, count);
     close(raw.fd);
@@ -453,7 +442,7 @@ nvdp_status nvdp__read_file(struct nvdp_context *ctx, const char *path, size_t l
 nvdp_status nvdp__read_stream(struct nvdp_context *ctx, const char *path, size_t limit,
                               char **bytes, size_t *count) {
     struct nvdp__input *input = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__input_open(ctx, path, &input));
+    NVDP_TRY(nvdp__input_open(ctx, path, &input));
     nvdp_status status = read_whole(input, limit, bytes, count);
     nvdp__input_close(input);
     return status;
@@ -478,9 +467,8 @@ static nvdp_status read_more(struct nvdp__lines *lines) {
     if (lines->used > 0) memmove(lines->buffer, lines->buffer + lines->used, left);
     lines->used = 0;
     lines->have = left;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(lines->ctx, &lines->buffer, &lines->capacity, left + READ_BYTES, 1));
-    NVDP_RETURN_IF_FAILED(nvdp__input_read(lines->input, READ_BYTES, lines->buffer + left, &count));
+    NVDP_TRY(nvdp__reserve(lines->ctx, &lines->buffer, &lines->capacity, left + READ_BYTES, 1));
+    NVDP_TRY(nvdp__input_read(lines->input, READ_BYTES, lines->buffer + left, &count));
     lines->have += count;
     lines->read += count;
     lines->ended = count == 0;
@@ -497,7 +485,7 @@ nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line,
             end = memchr(lines->buffer + lines->used + searched, '\n', left - searched);
         if (end != NULL || lines->ended) break;
         searched = left;
-        NVDP_RETURN_IF_FAILED(read_more(lines));
+        NVDP_TRY(read_more(lines));
     }
     const char *text = lines->buffer + lines->used;
     size_t left = lines->have - lines->used;
@@ -517,14 +505,14 @@ nvdp_status nvdp__lines_next(struct nvdp__lines *lines, struct nvdp__line *line,
 
 nvdp_status nvdp__lines_peek(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
     while (lines->have - lines->used < size && !lines->ended)
-        NVDP_RETURN_IF_FAILED(read_more(lines));
+        NVDP_TRY(read_more(lines));
     *bytes = (struct nvdp__line){lines->buffer + lines->used,
                                  nvdp__min(lines->have - lines->used, size)};
     return NVDP_OK;
 }
 
 nvdp_status nvdp__lines_take(struct nvdp__lines *lines, size_t size, struct nvdp__line *bytes) {
-    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, size, bytes));
+    NVDP_TRY(nvdp__lines_peek(lines, size, bytes));
     lines->used += bytes->size;
     return NVDP_OK;
 }

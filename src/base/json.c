@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include "base/file.h"
+#include "base/own.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,10 +38,9 @@ static json_t *parse(const char *bytes, size_t count, json_error_t *error) {
 
 static nvdp_status read_value(struct nvdp_context *ctx, const char *path, bool array,
                               json_t **out) {
-    nvdp_status status = NVDP_OK;
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
-    json_t *value = NULL;
+    nvdp__autoptr(json_decref) json_t *value = NULL;
     json_error_t error;
     NVDP_TRY(nvdp__read_file(ctx, path, JSON_LIMIT, &bytes, &count));
     value = parse(bytes, count, &error);
@@ -53,10 +53,7 @@ static nvdp_status read_value(struct nvdp_context *ctx, const char *path, bool a
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON %s, found an %s", path,
                             array ? "array" : "object", array ? "object" : "array"));
     NVDP__HAND_OVER(out, value);
-cleanup:
-    json_decref(value);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__json_read(struct nvdp_context *ctx, const char *path, json_t **out) {
@@ -99,14 +96,10 @@ nvdp_status nvdp__json_put(struct nvdp__output *out, const json_t *value) {
 }
 
 nvdp_status nvdp__json_write(struct nvdp_context *ctx, const char *path, const json_t *value) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(nvdp__json_put(&output, value));
-    NVDP_TRY(nvdp__output_commit(&output, true));
-cleanup:
-    nvdp__output_abort(&output);
-    return status;
+    return nvdp__output_commit(&output, true);
 }
 
 /* Reports the value found, truncated to a reasonable length. */

@@ -22,7 +22,7 @@ nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, 
 
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock) {
     if (*lock != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__make_directory(ctx, directory));
+    NVDP_TRY(nvdp__make_directory(ctx, directory));
     DIR *opened = opendir(directory);
     if (opened != NULL && flock(dirfd(opened), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         closedir(opened);
@@ -79,9 +79,9 @@ static bool same_folder(const char *a, const char *b) {
 
 nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model) {
     static const char own[] = "/model";
-    nvdp_status status = NVDP_OK;
     size_t length = strlen(model);
-    char *run = nvdp__join(ctx, model, ".."), *name = nvdp__join(ctx, model, "../model");
+    nvdp__autofree char *run = nvdp__join(ctx, model, ".."),
+                        *name = nvdp__join(ctx, model, "../model");
     NVDP_TRY(NVDP__MADE(run, name));
     while (length > 1 && model[length - 1] == '/')
         length--;
@@ -89,11 +89,7 @@ nvdp_status nvdp__outdir_check_model(struct nvdp_context *ctx, const char *model
         length >= sizeof own && strncmp(model + length - strlen(own), own, strlen(own)) == 0;
     /* RUN/model/.. is RUN; shortened for the message */
     if (named) run[length - strlen(own)] = '\0';
-    if (named || same_folder(model, name)) status = nvdp__outdir_check_ended(ctx, run);
-cleanup:
-    free(run);
-    free(name);
-    return status;
+    return named || same_folder(model, name) ? nvdp__outdir_check_ended(ctx, run) : NVDP_OK;
 }
 
 /* Removes matching files. glob() would also treat the directory's own name as a pattern. */
@@ -104,10 +100,10 @@ static nvdp_status remove_matching(struct nvdp_context *ctx, const char *directo
     for (const struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         if (fnmatch(pattern, entry->d_name, FNM_PERIOD) != 0) continue;
         char *path = nvdp__join(ctx, directory, entry->d_name);
-        NVDP_TRY(NVDP__MADE(path));
+        NVDP_TRY_OR_CLEAN(NVDP__MADE(path));
         status = nvdp__remove(ctx, path);
         free(path);
-        NVDP_TRY(status);
+        NVDP_TRY_OR_CLEAN(status);
     }
 cleanup:
     if (folder != NULL) closedir(folder);
@@ -129,7 +125,7 @@ nvdp_status nvdp__outdir_remove(struct nvdp_context *ctx, const char *directory,
                                   : remove_matching(ctx, ".", path);
         }
         free(path);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     return NVDP_OK;
 }

@@ -15,6 +15,7 @@ nvdp_status nvdp__outdir_check(struct nvdp_context *ctx, const char *directory, 
  * among processes of one machine; if directories cannot be locked, every process succeeds. */
 nvdp_status nvdp__outdir_lock(struct nvdp_context *ctx, const char *directory, DIR **lock);
 void nvdp__outdir_unlock(DIR *lock); /* NULL allowed */
+NVDP__AUTOPTR(DIR, nvdp__outdir_unlock)
 /* The options for work that can be resumed. */
 #define NVDP__RUN_WAYS "{resume} or {overwrite}"
 /* Fails with NVDP_ERR_STATE if the folder is an unfinished run of nvdp train: it has run.json

@@ -51,7 +51,7 @@ nvdp_status nvdp__rank_sum_floats(struct nvdp_context *ctx, size_t n, float *val
     const struct nvdp_ranks *ranks = nvdp__ranks(ctx);
     if (ranks == NULL) return NVDP_OK;
     for (size_t at = 0; at < n; at += CHUNK)
-        NVDP_RETURN_IF_FAILED(ranks->sum_start(ranks->user, values + at, nvdp__min(n - at, CHUNK)));
+        NVDP_TRY(ranks->sum_start(ranks->user, values + at, nvdp__min(n - at, CHUNK)));
     return ranks->sum_wait(ranks->user);
 }
 
@@ -93,7 +93,7 @@ nvdp_status nvdp__rank_agree(struct nvdp_context *ctx, nvdp_status status) {
 
 nvdp_status nvdp__rank_any(struct nvdp_context *ctx, bool here, bool *anywhere) {
     double count = here;
-    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(ctx, 1, &count));
+    NVDP_TRY(nvdp__rank_sum(ctx, 1, &count));
     *anywhere = count > 0;
     return NVDP_OK;
 }
@@ -104,7 +104,7 @@ nvdp_status nvdp__rank_same(struct nvdp_context *ctx, const char *what, const vo
     if (nvdp__ranks(ctx) == NULL) return NVDP_OK;
     nvdp__checksum(bytes, count, own);
     memcpy(of_rank_0, own, sizeof own);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_share(ctx, sizeof own, of_rank_0));
+    NVDP_TRY(nvdp__rank_share(ctx, sizeof own, of_rank_0));
     nvdp_status status = NVDP_OK;
     if (memcmp(own, of_rank_0, sizeof own) != 0)
         status = nvdp__fail(ctx, NVDP_ERR_STATE,

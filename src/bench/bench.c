@@ -5,6 +5,7 @@
 #include "base/exact_normal.h"
 #include "base/file.h"
 #include "base/machine.h"
+#include "base/own.h"
 
 #include <math.h>
 #include <nvdp/privacy.h>
@@ -67,12 +68,12 @@ static double forward_flops(const struct nvdp_bert_config *bert,
 
 static nvdp_status write_ids(struct nvdp__output *file, const char *key,
                              const struct nvdp_trainer_step *batch, const int32_t *ids) {
-    NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "\"%s\": [", key));
+    NVDP_TRY(nvdp__output_printf(file, "\"%s\": [", key));
     for (size_t i = 0; i < batch->texts; i++) {
         int32_t first = batch->offset[i];
         for (int32_t t = first; t < batch->offset[i + 1]; t++) {
             const char *before = t > first ? ", " : i > 0 ? "], [" : "[";
-            NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "%s%d", before, ids[t]));
+            NVDP_TRY(nvdp__output_printf(file, "%s%d", before, ids[t]));
         }
     }
     return nvdp__output_printf(file, "]], ");
@@ -80,13 +81,12 @@ static nvdp_status write_ids(struct nvdp__output *file, const char *key,
 
 /* Appends a batch as a line {"input_ids", "token_type_ids", "labels"}. */
 static nvdp_status write_batch(struct nvdp__output *file, const struct nvdp_trainer_step *batch) {
-    NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "{"));
-    NVDP_RETURN_IF_FAILED(write_ids(file, "input_ids", batch, batch->ids));
-    NVDP_RETURN_IF_FAILED(write_ids(file, "token_type_ids", batch, batch->types));
-    NVDP_RETURN_IF_FAILED(nvdp__output_printf(file, "\"labels\": ["));
+    NVDP_TRY(nvdp__output_printf(file, "{"));
+    NVDP_TRY(write_ids(file, "input_ids", batch, batch->ids));
+    NVDP_TRY(write_ids(file, "token_type_ids", batch, batch->types));
+    NVDP_TRY(nvdp__output_printf(file, "\"labels\": ["));
     for (size_t i = 0; i < batch->texts; i++) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__output_printf(file, "%s%.9g", i > 0 ? ", " : "", (double)batch->label[i]));
+        NVDP_TRY(nvdp__output_printf(file, "%s%.9g", i > 0 ? ", " : "", (double)batch->label[i]));
     }
     return nvdp__output_printf(file, "]}\n");
 }
@@ -116,12 +116,11 @@ static void conclude(const struct bench_config *config, const struct nvdp_traine
 
 nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *config,
                       struct bench_result *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_bert_config bert = NVDP_RESULT(struct nvdp_bert_config);
-    struct nvdp_trainer *trainer = NULL;
-    struct nvdp__output batches = {0};
+    nvdp__autoptr(nvdp_trainer_free) struct nvdp_trainer *trainer = NULL;
+    nvdp__auto(nvdp__output_abort) struct nvdp__output batches = {0};
     struct bench_result result = {0};
-    double *seconds = NULL;
+    nvdp__autofree double *seconds = NULL;
     double flops = 0;
     NVDP_TRY(find_sizes(ctx, config, &bert));
     seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
@@ -150,11 +149,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
     NVDP_TRY(nvdp_trainer_peak(trainer, &result.peak_flops));
     result.fraction_of_gemm_peak = 1e9 * result.gflops / result.peak_flops;
     *out = result;
-cleanup:
-    nvdp__output_abort(&batches);
-    nvdp_trainer_free(trainer);
-    free(seconds);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- all pairs of random posteriors --- */
@@ -220,7 +215,7 @@ static nvdp_status make_posteriors(struct nvdp_context *ctx, const struct bench_
         return nvdp__fail(ctx, NVDP_ERR_MEMORY,
                           "texts x components: expected fewer, found %zu texts of %zu components",
                           c->texts, c->components);
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, c->texts, rows, c->dim, true, &made));
+    NVDP_TRY(nvdp_posteriors_create(ctx, c->texts, rows, c->dim, true, &made));
     made->policy = NVDP_LENGTH_HIDDEN;
     made->length = tokens;
     made->pad_alpha = 1 / (double)c->components;
@@ -233,13 +228,12 @@ static nvdp_status make_posteriors(struct nvdp_context *ctx, const struct bench_
 
 nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *config,
                      struct bench_rd_result *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_config *measure = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *measure = NULL;
     char order[32];
     struct nvdp_pairs_summary summary = NVDP_RESULT(struct nvdp_pairs_summary);
     struct bench_rd_result result = {0};
-    double *seconds = NULL;
+    nvdp__autofree double *seconds = NULL;
     snprintf(order, sizeof order, "%.17g", config->order);
     NVDP_TRY(check_rd(ctx, config));
     NVDP_TRY(nvdp_privacy_config_create(ctx, &measure));
@@ -261,11 +255,7 @@ nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *con
     result.peak_rss = nvdp__peak_rss();
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
-cleanup:
-    nvdp_config_free(measure);
-    nvdp_posteriors_free(posteriors);
-    free(seconds);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- text privatization ---- */
@@ -285,14 +275,13 @@ struct drawing {
 
 static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanitize_config *c,
                               struct drawing *out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_config *config = c->sanitizer;
     struct nvdp_text_mechanism_info info = NVDP_RESULT(struct nvdp_text_mechanism_info);
     const char *mechanism = nvdp_config_get(config, "mechanism");
     size_t size;
-    double *rows = NULL;
+    nvdp__autofree double *rows = NULL;
     if (nvdp_config_get(config, "model") != NULL || nvdp_config_get(config, "vectors") != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
+        NVDP_TRY(nvdp_sanitizer_create(ctx, config, &out->sanitizer));
         out->dchi = nvdp_sanitizer_dchi(out->sanitizer);
         return out->dchi != NULL
                    ? NVDP_OK
@@ -319,9 +308,7 @@ static nvdp_status make_table(struct nvdp_context *ctx, const struct bench_sanit
     NVDP_TRY(nvdp_dchi_create(ctx, out->vectors, (enum nvdp_dchi_mechanism)info.mechanism,
                               strtod(nvdp_config_get(config, "eta"), NULL), 0, NULL, &out->own));
     out->dchi = out->own;
-cleanup:
-    free(rows);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize_config *config,
@@ -340,9 +327,9 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
                           "texts x length: expected at most %d tokens and 1 to %d steps, found %zu "
                           "x %zu tokens and %zu steps",
                           MAX_TOKENS, MAX_RD_STEPS, config->texts, config->length, config->steps);
-    NVDP_TRY(
+    NVDP_TRY_OR_CLEAN(
         nvdp_text_mechanism_describe(ctx, nvdp_config_get(config->sanitizer, "mechanism"), &info));
-    NVDP_TRY(make_table(ctx, config, &drawing));
+    NVDP_TRY_OR_CLEAN(make_table(ctx, config, &drawing));
     result.table_seconds = nvdp__now() - start;
     const struct nvdp_vectors *table =
         drawing.sanitizer != NULL ? nvdp_sanitizer_vectors(drawing.sanitizer) : drawing.vectors;
@@ -350,11 +337,11 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
     result.dim = nvdp_vectors_dim(table);
     const bool vectors = info.gives_vectors;
     result.tokens = config->texts * config->length;
-    NVDP_TRY(NVDP__NEW(ctx, offset, config->texts + 1));
-    NVDP_TRY(NVDP__NEW(ctx, tokens, result.tokens));
-    NVDP_TRY(NVDP__NEW(ctx, drawn, result.tokens));
-    NVDP_TRY(NVDP__NEW(ctx, points, vectors ? result.tokens * result.dim : 0));
-    NVDP_TRY(NVDP__NEW(ctx, seconds, config->steps));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, offset, config->texts + 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, tokens, result.tokens));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, drawn, result.tokens));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, points, vectors ? result.tokens * result.dim : 0));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, seconds, config->steps));
     for (size_t i = 0; i <= config->texts; i++)
         offset[i] = i * config->length;
     for (size_t step = 0; step <= config->steps; step++) { /* the first is not timed */
@@ -364,11 +351,11 @@ nvdp_status bench_sanitize(struct nvdp_context *ctx, const struct bench_sanitize
             tokens[i] = (int32_t)nvdp__stream_below(&stream, result.vocabulary);
         start = nvdp__now();
         if (vectors) {
-            NVDP_TRY(nvdp_dchi_perturb(ctx, drawing.dchi, config->texts, offset, tokens,
-                                       &config->seed, step * config->texts, points));
+            NVDP_TRY_OR_CLEAN(nvdp_dchi_perturb(ctx, drawing.dchi, config->texts, offset, tokens,
+                                                &config->seed, step * config->texts, points));
         } else {
-            NVDP_TRY(nvdp_dchi_sample(ctx, drawing.dchi, config->texts, offset, tokens,
-                                      &config->seed, step * config->texts, drawn));
+            NVDP_TRY_OR_CLEAN(nvdp_dchi_sample(ctx, drawing.dchi, config->texts, offset, tokens,
+                                               &config->seed, step * config->texts, drawn));
         }
         if (step == 0) continue;
         seconds[step - 1] = nvdp__now() - start;
@@ -428,7 +415,7 @@ static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise
                               bool exact, double *seconds, struct bench_noise_speed *out) {
     const size_t chunks = (config->values + NOISE_CHUNK - 1) / NOISE_CHUNK;
     struct nvdp__release_key key;
-    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(ctx, &key));
+    NVDP_TRY(nvdp__release_key_create(ctx, &key));
     const struct nvdp__noise noise = {.release = &key};
     for (size_t step = 0; step <= config->steps; step++) { /* the first is not timed */
         double start = nvdp__now(), sum = 0;
@@ -445,9 +432,8 @@ static nvdp_status time_noise(struct nvdp_context *ctx, const struct bench_noise
 
 nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_config *config,
                         struct bench_noise_result *out) {
-    nvdp_status status = NVDP_OK;
     struct bench_noise_result result = {0};
-    double *seconds = NULL;
+    nvdp__autofree double *seconds = NULL;
     if (config->values < 1 || config->values > MAX_TABLE || config->steps < 1 ||
         config->steps > MAX_RD_STEPS)
         return nvdp__fail(
@@ -459,7 +445,5 @@ nvdp_status bench_noise(struct nvdp_context *ctx, const struct bench_noise_confi
     NVDP_TRY(time_noise(ctx, config, false, seconds, &result.in_double));
     nvdp__processor_name(sizeof result.machine, result.machine);
     *out = result;
-cleanup:
-    free(seconds);
-    return status;
+    return NVDP_OK;
 }

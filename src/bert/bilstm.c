@@ -83,8 +83,7 @@ static nvdp_status add(struct nvdp__params *params, const char *what, size_t lay
         unsigned after = d > 0 && joined ? NVDP__PARAM_JOINED : 0;
         nvdp__snprintf(name, sizeof name, PREFIX ".lstm.%s_l%zu%s", what, layer,
                        d > 0 ? "_reverse" : "");
-        NVDP_RETURN_IF_FAILED(
-            nvdp__params_add(params, name, rank, rows, cols, flags | after, &index[d]));
+        NVDP_TRY(nvdp__params_add(params, name, rank, rows, cols, flags | after, &index[d]));
     }
     return NVDP_OK;
 }
@@ -94,19 +93,16 @@ static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params)
     const struct nvdp_bert_config *config = config_of(bert);
     size_t units = units_of(bert), wide = GATES * units;
     struct lstm_layer *layers = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, layers, config->num_hidden_layers));
+    NVDP_TRY(NVDP__NEW(params->ctx, layers, config->num_hidden_layers));
     bert->own = layers;
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, name, 2, config->vocab_size,
-                                           config->embedding_size, NVDP__PARAM_FROZEN,
-                                           &bert->word));
+    NVDP_TRY(nvdp__params_add(params, name, 2, config->vocab_size, config->embedding_size,
+                              NVDP__PARAM_FROZEN, &bert->word));
     for (size_t i = 0; i < config->num_hidden_layers; i++) {
         struct lstm_layer *layer = &layers[i];
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             add(params, "weight_ih", i, 2, wide, inputs_of(bert, i), WEIGHT, true, layer->input));
-        NVDP_RETURN_IF_FAILED(
-            add(params, "weight_hh", i, 2, wide, units, WEIGHT, false, layer->recurrent));
-        NVDP_RETURN_IF_FAILED(
-            add(params, "bias_ih", i, 1, wide, 1, NVDP__PARAM_OPTIONAL, true, layer->bias));
+        NVDP_TRY(add(params, "weight_hh", i, 2, wide, units, WEIGHT, false, layer->recurrent));
+        NVDP_TRY(add(params, "bias_ih", i, 1, wide, 1, NVDP__PARAM_OPTIONAL, true, layer->bias));
     }
     return NVDP_OK;
 }

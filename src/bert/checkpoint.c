@@ -266,9 +266,8 @@ static nvdp_status load_tensor(struct loading *loading, size_t index, float *chu
 }
 
 static nvdp_status load_all(struct loading *loading) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = loading->params->ctx;
-    float *chunk = nvdp__calloc(ctx, CHUNK, sizeof *chunk);
+    nvdp__autofree float *chunk = nvdp__calloc(ctx, CHUNK, sizeof *chunk);
     const char *deeper = NULL;
     if (chunk == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < loading->params->count; i++) {
@@ -284,7 +283,7 @@ static nvdp_status load_all(struct loading *loading) {
         list_add(&loading->unknown, name);
         if (deeper == NULL && is_deeper(loading->params, name)) deeper = name;
     }
-    if (loading->quiet) goto cleanup;
+    if (loading->quiet) return NVDP_OK;
     list_notice(ctx, &loading->missing, loading->path, "missing, initialized");
     list_notice(ctx, &loading->unknown, loading->path, "not used");
     if (deeper != NULL)
@@ -292,19 +291,17 @@ static nvdp_status load_all(struct loading *loading) {
                   "%s: tensor '%s': the file has more layers than config.json states, and they are "
                   "not used",
                   loading->path, deeper);
-cleanup:
-    free(chunk);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status read_file(struct loading *loading) {
     nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = loading->params->ctx;
-    NVDP_TRY(nvdp__weights_open_file(ctx, loading->path, &loading->file));
+    NVDP_TRY_OR_CLEAN(nvdp__weights_open_file(ctx, loading->path, &loading->file));
     size_t tensors = nvdp__weights_count(loading->file);
-    NVDP_TRY(NVDP__NEW(ctx, loading->source, loading->params->count));
-    NVDP_TRY(NVDP__NEW(ctx, loading->used, tensors));
-    NVDP_TRY(load_all(loading));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, loading->source, loading->params->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, loading->used, tensors));
+    NVDP_TRY_OR_CLEAN(load_all(loading));
 cleanup:
     free(loading->source);
     free(loading->used);
@@ -322,14 +319,14 @@ nvdp_status nvdp__checkpoint_load_file(const struct nvdp__device *dev, const cha
 
 /* The path of a directory's weights; free() it. Fails for the model of an unfinished run. */
 static nvdp_status find_weights(struct nvdp_context *ctx, const char *directory, char **path) {
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_check_model(ctx, directory));
+    NVDP_TRY(nvdp__outdir_check_model(ctx, directory));
     return nvdp__weights_find(ctx, directory, path);
 }
 
 nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *directory,
                                   struct nvdp__params *params) {
     char *path = NULL;
-    NVDP_RETURN_IF_FAILED(find_weights(params->ctx, directory, &path));
+    NVDP_TRY(find_weights(params->ctx, directory, &path));
     nvdp_status status = nvdp__checkpoint_load_file(dev, path, params);
     free(path);
     return status;
@@ -338,7 +335,7 @@ nvdp_status nvdp__checkpoint_load(const struct nvdp__device *dev, const char *di
 nvdp_status nvdp__checkpoint_values(const struct nvdp__device *dev, const char *directory,
                                     const struct nvdp__params *params, bool frozen, float *to) {
     char *path = NULL;
-    NVDP_RETURN_IF_FAILED(find_weights(params->ctx, directory, &path));
+    NVDP_TRY(find_weights(params->ctx, directory, &path));
     struct loading loading = {.dev = dev,
                               .path = path,
                               .params = params,
@@ -368,11 +365,11 @@ nvdp_status nvdp__checkpoint_save(const struct nvdp__device *dev, const char *di
 
 nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char *directory,
                                      const struct nvdp__params *params, enum nvdp_dtype dtype) {
-    nvdp_status status = NVDP_OK;
     static const char *const metadata[] = {"format", "pt", NULL}; /* transformers requires it */
     struct saving saving = {dev, params};
-    struct nvdp_tensor_source *source = nvdp__calloc(params->ctx, params->count, sizeof *source);
-    char *path = nvdp__join(params->ctx, directory, NVDP__WEIGHTS_FILE);
+    nvdp__autofree struct nvdp_tensor_source *source =
+        nvdp__calloc(params->ctx, params->count, sizeof *source);
+    nvdp__autofree char *path = nvdp__join(params->ctx, directory, NVDP__WEIGHTS_FILE);
     if (source == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *param = &params->entry[i];
@@ -380,12 +377,8 @@ nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char 
             (struct nvdp_tensor_source){.name = param->name, .dtype = dtype, .rank = param->rank};
         memcpy(source[i].shape, param->shape, sizeof param->shape);
     }
-    NVDP_TRY(nvdp__safetensors_write(params->ctx, path, params->count, source, metadata, fetch,
-                                     &saving));
-cleanup:
-    free(source);
-    free(path);
-    return status;
+    return nvdp__safetensors_write(params->ctx, path, params->count, source, metadata, fetch,
+                                   &saving);
 }
 
 /* ---- a BERT with random weights, as a Hugging Face directory ---- */
@@ -402,27 +395,21 @@ static size_t count_lines(const char *text, size_t size) {
 
 static nvdp_status write_weights(struct nvdp_context *ctx, const struct nvdp_bert_config *config,
                                  uint64_t seed, const char *directory) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__device dev = nvdp__device_cpu(ctx);
-    struct nvdp__bert bert = {0};
-    struct nvdp__params params;
+    nvdp__auto(nvdp__bert_release) struct nvdp__bert bert = {0};
+    nvdp__auto(nvdp__params_release) struct nvdp__params params = {0};
     nvdp__params_init(&params, ctx);
     NVDP_TRY(nvdp__bert_declare(&bert, config, true, &params));
     NVDP_TRY(nvdp__params_allocate(&params, false));
     nvdp__bert_initialize(&bert, &dev, &params, seed);
-    NVDP_TRY(nvdp__checkpoint_save(&dev, directory, &params));
-cleanup:
-    nvdp__bert_release(&bert);
-    nvdp__params_release(&params);
-    return status;
+    return nvdp__checkpoint_save(&dev, directory, &params);
 }
 
 nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_bert_config *given,
                                     uint64_t seed, const char *vocab_path, const char *directory) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_bert_config whole, *config = &whole;
-    char *vocabulary = NULL;
-    char *copy = NULL;
+    nvdp__autofree char *vocabulary = NULL;
+    nvdp__autofree char *copy = NULL;
     size_t size = 0;
     NVDP_TRY(nvdp__bert_config_take(ctx, given, &whole));
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
@@ -443,9 +430,5 @@ nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_
         if (copy == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         NVDP_TRY(nvdp__write_file(ctx, copy, vocabulary, size));
     }
-    NVDP_TRY(nvdp__bert_config_write(ctx, directory, config, "BertModel", NULL));
-cleanup:
-    free(vocabulary);
-    free(copy);
-    return status;
+    return nvdp__bert_config_write(ctx, directory, config, "BertModel", NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,7 +130,7 @@ struct nvdp_bert_config nvdp__bert_config_default(void) {
 
 nvdp_status nvdp_bert_config_default(struct nvdp_context *ctx, struct nvdp_bert_config *out) {
     const struct nvdp_bert_config made = nvdp__bert_config_default();
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -137,7 +138,7 @@ nvdp_status nvdp_bert_config_default(struct nvdp_context *ctx, struct nvdp_bert_
 nvdp_status nvdp__bert_config_take(struct nvdp_context *ctx, const struct nvdp_bert_config *given,
                                    struct nvdp_bert_config *out) {
     struct nvdp_bert_config made = nvdp__bert_config_default();
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, given));
+    NVDP_TRY(nvdp__can_give(ctx, given));
     nvdp__give(&made, given, given->struct_size);
     *out = made;
     return NVDP_OK;
@@ -154,7 +155,7 @@ static const struct {
 
 nvdp_status nvdp_bert_config_find(struct nvdp_context *ctx, const char *name,
                                   struct nvdp_bert_config *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) {
         if (strcmp(name, named[i].name) != 0) continue;
         struct nvdp_bert_config config = nvdp__bert_config_default();
@@ -190,14 +191,14 @@ static nvdp_status check_numbers(struct nvdp_context *ctx, const struct nvdp__en
 
 nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_bert_config *given) {
     struct nvdp_bert_config whole, *config = &whole;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_take(ctx, given, &whole));
+    NVDP_TRY(nvdp__bert_config_take(ctx, given, &whole));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
     char list[NVDP__ENCODER_LIST];
     if (row == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'model_type': expected %s, found number %d",
                           nvdp__encoder_list(list), (int)config->model_type);
-    NVDP_RETURN_IF_FAILED(check_numbers(ctx, row, config));
-    if (row->check != NULL) NVDP_RETURN_IF_FAILED(row->check(ctx, config));
+    NVDP_TRY(check_numbers(ctx, row, config));
+    if (row->check != NULL) NVDP_TRY(row->check(ctx, config));
     if ((unsigned)config->hidden_act >= NVDP__ACT_TANH)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "'hidden_act': " EXPECTED_ACTIVATION "number %d",
                           (int)config->hidden_act);
@@ -212,7 +213,7 @@ nvdp_status nvdp_bert_config_check(struct nvdp_context *ctx, const struct nvdp_b
 static nvdp_status read_type(struct nvdp_context *ctx, const char *path, const json_t *json,
                              struct nvdp_bert_config *config) {
     const char *found;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__json_string(ctx, path, json, "model_type", nvdp__encoders[0]->names.type, &found));
     if (nvdp__encoder_type(found, &config->model_type)) {
         config->pad_token_id = nvdp__encoder_row(config->model_type)->pad_token_id;
@@ -301,7 +302,7 @@ static nvdp_status read_activation(struct nvdp_context *ctx, const char *path, c
     const char *key = nvdp__encoder_row(config->model_type)->key[NVDP__KEY_ACTIVATION];
     const char *name;
     if (key == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, key, "gelu", &name));
+    NVDP_TRY(nvdp__json_string(ctx, path, json, key, "gelu", &name));
     return nvdp__activation_find(ctx, path, key, name, &config->hidden_act);
 }
 
@@ -314,11 +315,10 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
         int64_t value;
         if (name == NULL) continue;
         if (field->required) {
-            NVDP_RETURN_IF_FAILED(
-                nvdp__json_int_required(ctx, path, json, name, 1, field->max, &value));
+            NVDP_TRY(nvdp__json_int_required(ctx, path, json, name, 1, field->max, &value));
         } else {
-            NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, json, name, (int64_t)size_of(config, i),
-                                                 1, field->max, &value));
+            NVDP_TRY(nvdp__json_int(ctx, path, json, name, (int64_t)size_of(config, i), 1,
+                                    field->max, &value));
         }
         *(size_t *)(void *)((char *)config + field->at) = (size_t)value;
     }
@@ -327,11 +327,10 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
         const char *name = row->key[field->member];
         double *value = (double *)(void *)((char *)config + field->at);
         if (name == NULL) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_real(ctx, path, json, name, *value, field->min, field->max, value));
+        NVDP_TRY(nvdp__json_real(ctx, path, json, name, *value, field->min, field->max, value));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, json, "pad_token_id", config->pad_token_id, 0,
-                                         (int64_t)config->vocab_size - 1, &config->pad_token_id));
+    NVDP_TRY(nvdp__json_int(ctx, path, json, "pad_token_id", config->pad_token_id, 0,
+                            (int64_t)config->vocab_size - 1, &config->pad_token_id));
     size_t first = nvdp__first_position(config);
     if (config->max_position_embeddings <= first)
         return nvdp__fail(
@@ -345,8 +344,7 @@ static nvdp_status read_numbers(struct nvdp_context *ctx, const char *path, cons
 
 nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *path,
                                         struct nvdp_bert_config *out) {
-    nvdp_status status = NVDP_OK;
-    json_t *json = NULL;
+    nvdp__autoptr(json_decref) json_t *json = NULL;
     struct nvdp_bert_config config = nvdp__bert_config_default();
     NVDP_TRY(nvdp__json_read(ctx, path, &json));
     NVDP_TRY(read_type(ctx, path, json, &config));
@@ -359,14 +357,12 @@ nvdp_status nvdp__bert_config_read_file(struct nvdp_context *ctx, const char *pa
     if (nvdp_bert_config_check(ctx, &config) != NVDP_OK)
         NVDP_TRY(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, path));
     *out = config;
-cleanup:
-    json_decref(json);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__bert_config_read(struct nvdp_context *ctx, const char *directory,
                                    struct nvdp_bert_config *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__model_folder(ctx, directory));
+    NVDP_TRY(nvdp__model_folder(ctx, directory));
     char *path = nvdp__model_path(ctx, directory, "config.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__bert_config_read_file(ctx, path, out);
@@ -377,8 +373,8 @@ nvdp_status nvdp__bert_config_read(struct nvdp_context *ctx, const char *directo
 nvdp_status nvdp_bert_config_read(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp_bert_config *out) {
     struct nvdp_bert_config made;
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, &made));
+    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__bert_config_read(ctx, directory, &made));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -387,7 +383,7 @@ nvdp_status nvdp_bert_check_vocabulary(struct nvdp_context *ctx, const char *dir
                                        const struct nvdp_bert_config *given,
                                        size_t tokenizer_size) {
     struct nvdp_bert_config whole, *config = &whole;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_take(ctx, given, &whole));
+    NVDP_TRY(nvdp__bert_config_take(ctx, given, &whole));
     if (tokenizer_size == config->vocab_size) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
                       "%s: vocabulary: expected %zu pieces ('vocab_size' in config.json), "
@@ -438,9 +434,8 @@ static int fill(json_t *json, const struct nvdp_bert_config *config, const char 
 nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *directory,
                                     const struct nvdp_bert_config *config, const char *architecture,
                                     json_t *extra) {
-    nvdp_status status = NVDP_OK;
-    char *path = NULL;
-    json_t *json = json_object();
+    nvdp__autofree char *path = NULL;
+    nvdp__autoptr(json_decref) json_t *json = json_object();
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
     path = nvdp__join(ctx, directory, "config.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -448,9 +443,5 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
         (extra != NULL && json_object_update(json, extra) != 0))
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: cannot make the JSON text: out of memory", path));
-    NVDP_TRY(nvdp__json_write(ctx, path, json));
-cleanup:
-    json_decref(json);
-    free(path);
-    return status;
+    return nvdp__json_write(ctx, path, json);
 }

@@ -2,6 +2,7 @@
  * sentence-transformers. */
 #include "bert/encode.h"
 
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "bert/encode_texts.h"
 #include "bert/row.h"
@@ -160,15 +161,14 @@ static const struct nvdp__weight *find_tensor(const struct nvdp__weights *weight
 
 /* Finds the pooler and the classifier of the checkpoint, and its fingerprint. */
 static nvdp_status find_heads(struct nvdp_encoder *encode) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     NVDP_TRY(nvdp__weights_open(encode->ctx, encode->options.model, &weights));
     NVDP_TRY(nvdp__weights_sha256(weights, encode->fingerprint));
     encode->has_pooler =
         row->own_pooler && find_tensor(weights, &row->names, row->names.pooler) != NULL;
     const struct nvdp__weight *head = find_tensor(weights, &row->names, row->names.classifier);
-    if (head == NULL || !encode->has_pooler) goto cleanup;
+    if (head == NULL || !encode->has_pooler) return NVDP_OK;
     const struct nvdp_tensor_info *info = &head->info;
     if (info->rank != 2 || info->shape[0] < 1 || info->shape[1] != encode->config.hidden_size)
         NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_INPUT,
@@ -178,15 +178,12 @@ static nvdp_status find_heads(struct nvdp_encoder *encode) {
                             info->rank > 0 ? info->shape[0] : 0));
     encode->has_classifier = true;
     encode->outputs = info->shape[0];
-cleanup:
-    nvdp__weights_close(weights);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status load_model(struct nvdp_encoder *encode) {
-    nvdp_status status = NVDP_OK;
     const char *directory = encode->options.model;
-    char *config = nvdp__model_path(encode->ctx, directory, "config.json");
+    nvdp__autofree char *config = nvdp__model_path(encode->ctx, directory, "config.json");
     NVDP_TRY(NVDP__MADE(config));
     NVDP_TRY(nvdp__bert_config_read(encode->ctx, directory, &encode->config));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
@@ -203,10 +200,7 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
         NVDP_TRY(nvdp__declare_dense(&encode->params, row->names.classifier, encode->outputs,
                                      encode->config.hidden_size, 0, &encode->classifier));
     NVDP_TRY(nvdp__params_allocate(&encode->params, false));
-    NVDP_TRY(nvdp__checkpoint_load(&encode->dev, directory, &encode->params));
-cleanup:
-    free(config);
-    return status;
+    return nvdp__checkpoint_load(&encode->dev, directory, &encode->params);
 }
 
 /* Loads the weights of the dense steps. */
@@ -216,17 +210,17 @@ static nvdp_status load_layers(struct nvdp_encoder *encode) {
         struct layer *layer = &encode->layer[i];
         if (!step->dense) continue;
         nvdp__params_init(&layer->params, encode->ctx);
-        NVDP_RETURN_IF_FAILED(nvdp__params_add(&layer->params, "linear.weight", 2, step->out,
-                                               step->in, 0, &layer->dense.weight));
+        NVDP_TRY(nvdp__params_add(&layer->params, "linear.weight", 2, step->out, step->in, 0,
+                                  &layer->dense.weight));
         if (step->bias)
-            NVDP_RETURN_IF_FAILED(nvdp__params_add(&layer->params, "linear.bias", 1, step->out, 1,
-                                                   0, &layer->dense.bias));
+            NVDP_TRY(nvdp__params_add(&layer->params, "linear.bias", 1, step->out, 1, 0,
+                                      &layer->dense.bias));
         layer->residual = SIZE_MAX;
         if (step->residual && step->in != step->out)
-            NVDP_RETURN_IF_FAILED(nvdp__params_add(&layer->params, "residual.weight", 2, step->out,
-                                                   step->in, 0, &layer->residual));
-        NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&layer->params, false));
-        NVDP_RETURN_IF_FAILED(nvdp__checkpoint_load(&encode->dev, step->folder, &layer->params));
+            NVDP_TRY(nvdp__params_add(&layer->params, "residual.weight", 2, step->out, step->in, 0,
+                                      &layer->residual));
+        NVDP_TRY(nvdp__params_allocate(&layer->params, false));
+        NVDP_TRY(nvdp__checkpoint_load(&encode->dev, step->folder, &layer->params));
     }
     return NVDP_OK;
 }
@@ -237,8 +231,8 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
     struct nvdp__sentence *sentence = &encode->sentence;
     bool pool = options->pooling == NVDP__POOLING_AUTO;
     bool norm = options->pooling != NVDP__POOLING_NONE && options->normalize == NORMALIZE_AUTO;
-    NVDP_RETURN_IF_FAILED(nvdp__sentence_read(encode->ctx, options->model, pool || norm,
-                                              encode->config.hidden_size, sentence));
+    NVDP_TRY(nvdp__sentence_read(encode->ctx, options->model, pool || norm,
+                                 encode->config.hidden_size, sentence));
     const bool unit =
         norm ? nvdp__sentence_normalizes(sentence) : options->normalize == NORMALIZE_YES;
     if (!pool) nvdp__sentence_pool(sentence, options->pooling, encode->config.hidden_size);
@@ -246,7 +240,7 @@ static nvdp_status choose(struct nvdp_encoder *encode) {
         return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
                           "normalize: expected a pooling (pool mean, cls or max), found none");
     nvdp__sentence_normalize(sentence, unit);
-    NVDP_RETURN_IF_FAILED(load_layers(encode));
+    NVDP_TRY(load_layers(encode));
     size_t max = encode->config.max_position_embeddings;
     encode->max_length = options->max_length;
     if (encode->max_length == 0) encode->max_length = sentence->max_length;
@@ -299,14 +293,14 @@ static nvdp_status allocate(struct nvdp_encoder *encode, bool file) {
     size_t wide = encode->config.hidden_size;
     size_t floats = tokens * wide;
     floats = nvdp__max(floats, texts * nvdp__max(encode->outputs, encode->sentence.width));
-    NVDP_RETURN_IF_FAILED(nvdp__bert_cache_create(encode->ctx, &encode->bert, false,
-                                                  encode->options.all_layers, &encode->cache));
-    NVDP_RETURN_IF_FAILED(nvdp__bert_lanes(&encode->bert, &encode->dev, &encode->cache));
+    NVDP_TRY(nvdp__bert_cache_create(encode->ctx, &encode->bert, false, encode->options.all_layers,
+                                     &encode->cache));
+    NVDP_TRY(nvdp__bert_lanes(&encode->bert, &encode->dev, &encode->cache));
     plan(encode, tokens, texts);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(encode->ctx, &encode->arena));
+    NVDP_TRY(nvdp__arena_allocate(encode->ctx, &encode->arena));
     plan(encode, tokens, texts);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_check(encode->ctx, &encode->arena));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(encode->ctx, texts, data->longest, &encode->batch));
+    NVDP_TRY(nvdp__arena_check(encode->ctx, &encode->arena));
+    NVDP_TRY(nvdp__batch_create(encode->ctx, texts, data->longest, &encode->batch));
     return file ? NVDP__NEW(encode->ctx, encode->host, floats) : NVDP_OK;
 }
 
@@ -331,35 +325,30 @@ static nvdp_status create_file(struct nvdp_encoder *encode) {
     size_t logits[] = {data->count, encode->outputs};
     size_t vectors[] = {data->count, encode->sentence.width};
     char pooling[NVDP__POOLING_TEXT];
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_create(encode->ctx, encode->options.out, "encoding/1", &encode->file));
+    NVDP_TRY(nvdp__h5_create(encode->ctx, encode->options.out, "encoding/1", &encode->file));
     struct nvdp__h5 *file = encode->file;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "nvdp_version", nvdp_version()));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(file, "model_fingerprint", encode->fingerprint));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "hidden_size", (int64_t)config->hidden_size));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(file, "layers", (int64_t)config->num_hidden_layers));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(
+    NVDP_TRY(nvdp__h5_set_string(file, "nvdp_version", nvdp_version()));
+    NVDP_TRY(nvdp__h5_set_string(file, "model_fingerprint", encode->fingerprint));
+    NVDP_TRY(nvdp__h5_set_int(file, "hidden_size", (int64_t)config->hidden_size));
+    NVDP_TRY(nvdp__h5_set_int(file, "layers", (int64_t)config->num_hidden_layers));
+    NVDP_TRY(nvdp__h5_set_string(
         file, "statement", "Plain hidden states, without noise: not private, not to be shared."));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_sizes(file, "offset", data->count + 1, data->offset));
+    NVDP_TRY(nvdp__h5_write_sizes(file, "offset", data->count + 1, data->offset));
     for (size_t l = first_layer(encode); l <= config->num_hidden_layers; l++) {
         char name[NAME_SIZE];
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_dataset(file, layer_name(encode, l, name), NVDP__H5_F32, 2, hidden));
+        NVDP_TRY(nvdp__h5_dataset(file, layer_name(encode, l, name), NVDP__H5_F32, 2, hidden));
     }
     if (encode->has_pooler) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, POOLER_OUTPUT, NVDP__H5_F32, 2, pooled));
-        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(
+        NVDP_TRY(nvdp__h5_dataset(file, POOLER_OUTPUT, NVDP__H5_F32, 2, pooled));
+        NVDP_TRY(nvdp__h5_set_string(
             file, "pooler_output_meaning",
             "The model's pooler, tanh(W h + b) of each text's first token, which is made for "
             "classifiers: not a sentence embedding."));
     }
-    if (encode->has_classifier)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "logits", NVDP__H5_F32, 2, logits));
+    if (encode->has_classifier) NVDP_TRY(nvdp__h5_dataset(file, "logits", NVDP__H5_F32, 2, logits));
     if (encode->sentence.poolings == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_set_string(file, "pooling", nvdp__pooling_text(&encode->sentence, pooling)));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_set_int(file, "normalized", nvdp__sentence_normalizes(&encode->sentence)));
+    NVDP_TRY(nvdp__h5_set_string(file, "pooling", nvdp__pooling_text(&encode->sentence, pooling)));
+    NVDP_TRY(nvdp__h5_set_int(file, "normalized", nvdp__sentence_normalizes(&encode->sentence)));
     return nvdp__h5_dataset(file, "sentence_embedding", NVDP__H5_F32, 2, vectors);
 }
 
@@ -387,18 +376,18 @@ static nvdp_status write_batch(struct nvdp_encoder *encode, size_t first) {
     size_t row = encode->data->offset[first];
     for (size_t l = first_layer(encode); l <= encode->config.num_hidden_layers; l++) {
         char name[NAME_SIZE];
-        NVDP_RETURN_IF_FAILED(write_rows(encode, layer_name(encode, l, name), row, batch->tokens,
-                                         wide, encode->cache.hidden[l]));
+        NVDP_TRY(write_rows(encode, layer_name(encode, l, name), row, batch->tokens, wide,
+                            encode->cache.hidden[l]));
     }
     if (encode->has_pooler)
-        NVDP_RETURN_IF_FAILED(write_rows(encode, POOLER_OUTPUT, first, batch->texts, wide,
-                                         encode->cache.pooler.pooled));
+        NVDP_TRY(write_rows(encode, POOLER_OUTPUT, first, batch->texts, wide,
+                            encode->cache.pooler.pooled));
     if (encode->has_classifier)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             write_rows(encode, "logits", first, batch->texts, encode->outputs, encode->logits));
     if (encode->sentence.poolings > 0)
-        NVDP_RETURN_IF_FAILED(write_rows(encode, "sentence_embedding", first, batch->texts,
-                                         encode->sentence.width, encode->vector));
+        NVDP_TRY(write_rows(encode, "sentence_embedding", first, batch->texts,
+                            encode->sentence.width, encode->vector));
     return NVDP_OK;
 }
 
@@ -523,13 +512,13 @@ static nvdp_status encode_all(struct nvdp_encoder *encode) {
     for (size_t first = 0; first < data->count; first += encode->options.batch) {
         size_t left = data->count - first;
         size_t n = nvdp__min(left, encode->options.batch);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(encode->ctx, "encode: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(encode->ctx, "encode: cancelled"));
         nvdp__batch_fill(encode->batch, data, NULL, first, n);
-        NVDP_RETURN_IF_FAILED(forward(encode));
+        NVDP_TRY(forward(encode));
         if (encode->file == NULL)
             give_batch(encode, first);
         else
-            NVDP_RETURN_IF_FAILED(write_batch(encode, first));
+            NVDP_TRY(write_batch(encode, first));
         nvdp__meter_update(&meter, first + n, (double)data->offset[first + n], "token", NAN);
     }
     nvdp__meter_end(&meter);
@@ -565,18 +554,17 @@ static void release(struct nvdp_encoder *encode) {
 static nvdp_status open_model(struct nvdp_context *ctx, struct nvdp_encoder *encode) {
     encode->ctx = ctx;
     nvdp__params_init(&encode->params, ctx);
-    NVDP_RETURN_IF_FAILED(load_model(encode));
+    NVDP_TRY(load_model(encode));
     return choose(encode);
 }
 
 nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config *config,
                               nvdp__encoder_accept *accept, struct nvdp_encoding *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_encoder encode = {.accept = accept};
-    struct nvdp__encode_input input = {0};
+    nvdp__auto(release) struct nvdp_encoder encode = {.accept = accept};
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
     const struct options *options = &encode.options;
-    if (out != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &encode_schema, &encode.options));
+    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__config_open(ctx, config, &encode_schema, &encode.options));
     const char *path = options->jsonl != NULL ? options->jsonl : options->input;
     if ((options->jsonl != NULL) == (options->input != NULL))
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{input} or {jsonl}: expected one, found %s",
@@ -607,18 +595,15 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
         nvdp__pooling_text(&encode.sentence, result.pooling);
         NVDP__GIVE(out, &result);
     }
-cleanup:
-    release(&encode);
-    nvdp__encode_input_release(&input);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- in memory --- */
 
 nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                  nvdp__encoder_accept *accept, struct nvdp_encoder **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_encoder *encoder = nvdp__calloc(ctx, 1, sizeof *encoder);
+    nvdp__autoptr(nvdp_encoder_free) struct nvdp_encoder *encoder =
+        nvdp__calloc(ctx, 1, sizeof *encoder);
     if (encoder == NULL) return NVDP_ERR_MEMORY;
     struct options *options = &encoder->options;
     encoder->accept = accept;
@@ -628,9 +613,7 @@ nvdp_status nvdp__encoder_create(struct nvdp_context *ctx, const struct nvdp_con
         nvdp__encoder_tokenizer_load(ctx, options->model, &encoder->config, &encoder->tokenizer));
     options->model = NULL; /* owned by the configuration */
     NVDP__HAND_OVER(out, encoder);
-cleanup:
-    nvdp_encoder_free(encoder);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_encoder_free(struct nvdp_encoder *encoder) {
@@ -641,7 +624,7 @@ void nvdp_encoder_free(struct nvdp_encoder *encoder) {
 
 nvdp_status nvdp_encoder_describe(const struct nvdp_encoder *encoder,
                                   struct nvdp_encoder_info *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(encoder->ctx, out));
+    NVDP_TRY(nvdp__can_give(encoder->ctx, out));
     struct nvdp_encoder_info info = {.hidden_size = encoder->config.hidden_size,
                                      .max_length = encoder->max_length,
                                      .normalized = nvdp__sentence_normalizes(&encoder->sentence)};
@@ -682,13 +665,13 @@ nvdp_status nvdp_encoder_run(struct nvdp_context *ctx, struct nvdp_encoder *enco
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "vectors: expected an encoder with a pooling (mean, cls or max), found "
                           "none");
-    NVDP_RETURN_IF_FAILED(check_texts(encoder, dataset));
+    NVDP_TRY(check_texts(encoder, dataset));
     if (dataset->count == 0) return NVDP_OK;
     encoder->data = dataset;
     encoder->states = states;
     encoder->vectors = vectors;
-    NVDP_TRY(allocate(encoder, false));
-    NVDP_TRY(encode_all(encoder));
+    NVDP_TRY_OR_CLEAN(allocate(encoder, false));
+    NVDP_TRY_OR_CLEAN(encode_all(encoder));
 cleanup:
     release_call(encoder);
     return status;

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "text/batch.h"
 #include "text/conll.h"
@@ -41,14 +42,12 @@ static nvdp_status add_text(struct reader *reader, size_t tokens, size_t *first)
     struct nvdp_dataset *data = &input->data;
     *first = data->count > 0 ? data->offset[data->count] : 0;
     size_t need = *first + tokens;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(ctx, &data->offset, &input->text_capacity, data->count + 2, sizeof(size_t)));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(ctx, &data->index, &input->index_capacity, data->count + 1, sizeof(int64_t)));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &data->ids, &input->id_capacity, need, sizeof(int32_t)));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &data->types, &input->type_capacity, need, sizeof(int32_t)));
+    NVDP_TRY(nvdp__reserve(ctx, &data->ids, &input->id_capacity, need, sizeof(int32_t)));
+    NVDP_TRY(nvdp__reserve(ctx, &data->types, &input->type_capacity, need, sizeof(int32_t)));
     data->index[data->count] = (int64_t)data->count;
     data->offset[++data->count] = need;
     if (tokens > data->longest) data->longest = tokens;
@@ -87,14 +86,14 @@ static nvdp_status read_ids(struct reader *reader, const json_t *object) {
                     json_array_size(types));
     struct nvdp_dataset *data = &reader->input->data;
     size_t first = 0;
-    NVDP_RETURN_IF_FAILED(add_text(reader, count, &first));
+    NVDP_TRY(add_text(reader, count, &first));
     for (size_t i = 0; i < count; i++) {
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             read_small(reader, "input_ids", ids, i, config->vocab_size, &data->ids[first + i]));
         data->types[first + i] = 0;
         if (types != NULL)
-            NVDP_RETURN_IF_FAILED(read_small(reader, "token_type_ids", types, i,
-                                             config->type_vocab_size, &data->types[first + i]));
+            NVDP_TRY(read_small(reader, "token_type_ids", types, i, config->type_vocab_size,
+                                &data->types[first + i]));
     }
     if (reader->limits->public != NULL)
         return nvdp__public_texts_add_ids(reader->limits->public, count, data->ids + first);
@@ -105,7 +104,7 @@ nvdp_status nvdp__encoder_tokenizer_load(struct nvdp_context *ctx, const char *d
                                          const struct nvdp_bert_config *config,
                                          struct nvdp_tokenizer **out) {
     struct nvdp_tokenizer *made = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, &made));
+    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &made));
     nvdp_status status = nvdp__bert_check_rows(ctx, directory, config, nvdp_tokenizer_size(made));
     if (status == NVDP_OK)
         *out = made;
@@ -138,18 +137,16 @@ static nvdp_status encode_text(struct reader *reader, struct nvdp__field text,
                                struct nvdp__field pair, size_t max_length) {
     const struct nvdp__encode_limits *limits = reader->limits;
     if (reader->tokenizer == NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__encoder_tokenizer_load(reader->ctx, limits->directory,
-                                                           limits->config, &reader->tokenizer));
+        NVDP_TRY(nvdp__encoder_tokenizer_load(reader->ctx, limits->directory, limits->config,
+                                              &reader->tokenizer));
     if (limits->public != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__public_texts_add(limits->public, text.text, text.size, max_length));
+        NVDP_TRY(nvdp__public_texts_add(limits->public, text.text, text.size, max_length));
     if (limits->public != NULL && pair.text != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__public_texts_add(limits->public, pair.text, pair.size, max_length));
+        NVDP_TRY(nvdp__public_texts_add(limits->public, pair.text, pair.size, max_length));
     char *prompted = NULL;
     if (limits->prompt != NULL) {
         const size_t prompt = strlen(limits->prompt);
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(reader->ctx, prompted, prompt + text.size + 1));
+        NVDP_TRY(NVDP__NEW(reader->ctx, prompted, prompt + text.size + 1));
         memcpy(prompted, limits->prompt, prompt);
         memcpy(prompted + prompt, text.text, text.size);
         text.text = prompted;
@@ -165,7 +162,7 @@ static nvdp_status encode_text(struct reader *reader, struct nvdp__field text,
     struct nvdp_dataset *data = &reader->input->data;
     size_t types = reader->limits->config->type_vocab_size;
     size_t first = 0;
-    NVDP_RETURN_IF_FAILED(add_text(reader, tokens->count, &first));
+    NVDP_TRY(add_text(reader, tokens->count, &first));
     for (size_t i = 0; i < tokens->count; i++) {
         if ((size_t)tokens->types[i] >= types)
             return FAIL(reader, "a pair needs a model with %d token types, found %zu", 2, types);
@@ -184,7 +181,7 @@ static nvdp_status read_text(struct reader *reader, const json_t *object) {
     if (pair != NULL && !json_is_string(pair))
         return FAIL(reader, "'%s': expected a string or null, found another type", PAIR);
     size_t max_length = 0;
-    NVDP_RETURN_IF_FAILED(read_max_length(reader, object, pair != NULL, &max_length));
+    NVDP_TRY(read_max_length(reader, object, pair != NULL, &max_length));
     return encode_text(
         reader, (struct nvdp__field){json_string_value(text), json_string_length(text)},
         (struct nvdp__field){json_string_value(pair), json_string_length(pair)}, max_length);
@@ -223,10 +220,10 @@ static nvdp_status read_line(struct reader *reader, const char *line, size_t siz
 static nvdp_status read_objects(struct reader *reader, struct nvdp__lines *lines) {
     struct nvdp__line line;
     for (bool found;;) {
-        NVDP_RETURN_IF_FAILED(nvdp__lines_next(lines, &line, &found));
+        NVDP_TRY(nvdp__lines_next(lines, &line, &found));
         if (!found) return NVDP_OK;
         reader->line = lines->line;
-        NVDP_RETURN_IF_FAILED(read_line(reader, line.text, line.size));
+        NVDP_TRY(read_line(reader, line.text, line.size));
     }
 }
 
@@ -237,10 +234,9 @@ static const char *text_column(const struct nvdp__encode_limits *limits) {
 /* Reads a table, or lines. `lines`: the open file, or NULL to open it. */
 static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
                              enum nvdp__table_format format) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__encode_limits *limits = reader->limits;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    struct nvdp__row_chunks *chunks = NULL;
+    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *chunks = NULL;
     const struct nvdp__rows *rows;
     config.task = NVDP_TASK_TSV;
     config.text_column = text_column(limits);
@@ -256,9 +252,7 @@ static nvdp_status read_rows(struct reader *reader, struct nvdp__lines *lines,
             NVDP_TRY(encode_text(reader, rows->row[i].text, rows->row[i].pair, limits->max_length));
     } while (rows->count > 0);
     nvdp__table_log_texts(reader->ctx, reader->path, rows->not_utf8, 0, 0);
-cleanup:
-    nvdp__row_chunks_close(chunks);
-    return status;
+    return NVDP_OK;
 }
 
 /* Returns the size of the lines that the first bytes of a stream hold to their end. */
@@ -276,7 +270,7 @@ static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
     enum nvdp__table_format format = NVDP__TABLE_TSV;
     layout.text = text_column(reader->limits);
     if (reader->limits->text_pair_column == NULL)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__texts_format(reader->ctx, &layout, reader->path, head.text, head.size, &format));
     else if (nvdp__first_byte(head.text, head.size) == '{')
         format = NVDP__TABLE_JSONL;
@@ -287,7 +281,7 @@ static nvdp_status read_texts(struct reader *reader, struct nvdp__lines *lines,
         format = NVDP__TABLE_QUOTED_TSV;
         nvdp__table_log_quotes(reader->ctx, reader->path);
     }
-    NVDP_RETURN_IF_FAILED(read_rows(reader, lines->input != NULL ? lines : NULL, format));
+    NVDP_TRY(read_rows(reader, lines->input != NULL ? lines : NULL, format));
     if (format == NVDP__TABLE_LINES && reader->input->data.count > 0)
         nvdp__table_log_lines(reader->ctx, reader->path, reader->input->data.count);
     return NVDP_OK;
@@ -299,8 +293,8 @@ static nvdp_status read_any(struct reader *reader, struct nvdp__lines *lines) {
     const bool json = nvdp__table_format_of(path) == NVDP__TABLE_JSONL;
     struct nvdp__line head;
     if (nvdp__is_table(path) && !json) return read_rows(reader, NULL, NVDP__TABLE_TSV);
-    NVDP_RETURN_IF_FAILED(nvdp__lines_open(reader->ctx, path, lines));
-    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, NVDP__LOOK_BYTES, &head));
+    NVDP_TRY(nvdp__lines_open(reader->ctx, path, lines));
+    NVDP_TRY(nvdp__lines_peek(lines, NVDP__LOOK_BYTES, &head));
     const char first = nvdp__first_byte(head.text, head.size);
     const char *const pair = reader->limits->text_pair_column;
     const bool own = strcmp(text_column(reader->limits), TEXT) == 0 && /* the keys of objects */
@@ -317,12 +311,12 @@ nvdp_status nvdp__encode_input_read(struct nvdp_context *ctx, const char *path,
     struct nvdp__encode_input input = {0};
     struct reader reader = {.ctx = ctx, .path = path, .limits = limits, .input = &input};
     struct nvdp__lines lines = {0};
-    NVDP_TRY(read_any(&reader, &lines));
+    NVDP_TRY_OR_CLEAN(read_any(&reader, &lines));
     if (input.data.count == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at least one %s, found none", path,
-                            limits->only_objects || nvdp__table_format_of(path) == NVDP__TABLE_JSONL
-                                ? "JSON line"
-                                : "text"));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(
+            ctx, NVDP_ERR_INPUT, "%s: expected at least one %s, found none", path,
+            limits->only_objects || nvdp__table_format_of(path) == NVDP__TABLE_JSONL ? "JSON line"
+                                                                                     : "text"));
     NVDP__HAND_OVER(out, input);
 cleanup:
     nvdp__lines_close(&lines);
@@ -343,8 +337,7 @@ void nvdp__encode_input_release(struct nvdp__encode_input *input) {
 /* Copies the first n texts, or those of n rows. */
 static nvdp_status pick(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
                         const int64_t *row, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *made = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *made = NULL;
     NVDP_TRY(nvdp__dataset_create(ctx, n, false, &made));
     for (size_t i = 0; i < n; i++) {
         made->index[i] = row != NULL ? row[i] : (int64_t)i;
@@ -358,36 +351,28 @@ static nvdp_status pick(struct nvdp_context *ctx, const struct nvdp_dataset *fro
         memcpy(made->types + made->offset[i], from->types + start, bytes);
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_dataset_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
                              const struct nvdp__encode_limits *limits, size_t limit, uint64_t seed,
                              size_t *all, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__encode_input input = {0};
-    struct nvdp_tokenizer *tokenizer = NULL;
-    int64_t *order = NULL;
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input input = {0};
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__autofree int64_t *order = NULL;
     if (nvdp__conll_recognize(ctx, path)) {
         NVDP_TRY(nvdp__encoder_tokenizer_load(ctx, limits->directory, limits->config, &tokenizer));
         NVDP_TRY(nvdp__dataset_load_tagged(ctx, tokenizer, limits->max_length, limit, seed, path,
                                            all, out));
-        goto cleanup;
+        return NVDP_OK;
     }
     NVDP_TRY(nvdp__encode_input_read(ctx, path, limits, &input));
     *all = input.data.count;
     if (limit == 0 || limit >= *all) {
         NVDP_TRY(pick(ctx, &input.data, *all, NULL, out));
-        goto cleanup;
+        return NVDP_OK;
     }
     NVDP_TRY(NVDP__NEW(ctx, order, *all));
     nvdp__epoch_order(seed, 0, *all, order);
-    NVDP_TRY(pick(ctx, &input.data, limit, order, out));
-cleanup:
-    nvdp__encode_input_release(&input);
-    nvdp_tokenizer_free(tokenizer);
-    free(order);
-    return status;
+    return pick(ctx, &input.data, limit, order, out);
 }

@@ -7,7 +7,7 @@
 
 nvdp_status nvdp__bert_declare(struct nvdp__bert *bert, const struct nvdp_bert_config *config,
                                bool with_pooler, struct nvdp__params *params) {
-    NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(params->ctx, config));
+    NVDP_TRY(nvdp_bert_config_check(params->ctx, config));
     *bert = (struct nvdp__bert){
         .row = nvdp__encoder_row(config->model_type), .config = *config, .has_pooler = with_pooler};
     nvdp_status status = bert->row->declare(bert, params);
@@ -40,7 +40,7 @@ nvdp_status nvdp__bert_device(struct nvdp_context *ctx, const struct nvdp_bert_c
                               struct nvdp__device *dev) {
     const struct nvdp__encoder_row *row = nvdp__encoder_row(config->model_type);
     size_t head = config->hidden_size / config->num_attention_heads;
-    NVDP_RETURN_IF_FAILED(nvdp__device_create(ctx, dev));
+    NVDP_TRY(nvdp__device_create(ctx, dev));
     if (dev->bf16 == NULL || (row->bf16 && nvdp__attention_fits_bf16(head))) return NVDP_OK;
     nvdp__device_without_bf16(dev);
     if (!row->bf16)
@@ -80,10 +80,10 @@ nvdp_status nvdp__bert_lanes(const struct nvdp__bert *bert, const struct nvdp__d
     if (lanes == 1 || cache->training || cache->keep_hidden || cache->above ||
         !bert->row->pass->lanes)
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(dev->ctx, cache->lane, lanes));
+    NVDP_TRY(NVDP__NEW(dev->ctx, cache->lane, lanes));
     for (; cache->lanes < lanes; cache->lanes++) {
         struct nvdp__lane *lane = &cache->lane[cache->lanes];
-        NVDP_RETURN_IF_FAILED(nvdp__device_lane(dev, &lane->dev));
+        NVDP_TRY(nvdp__device_lane(dev, &lane->dev));
         nvdp_status status = nvdp__bert_cache_create(dev->ctx, bert, false, false, &lane->cache);
         if (status != NVDP_OK) {
             nvdp__device_release(&lane->dev);
@@ -168,8 +168,7 @@ nvdp_status nvdp__extra_declare(struct nvdp__extra *extra, const struct nvdp__be
     extra->bert.row = below->row;
     extra->bert.config = below->config;
     extra->bert.config.num_hidden_layers = 1;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
+    NVDP_TRY(nvdp__bert_cache_create(params->ctx, &extra->bert, false, false, &extra->cache));
     extra->cache.above = true;
     extra->cache.keep_hidden = true; /* the output has its own buffer */
     return below->row->pass->declare_extra(&extra->bert, below, prefix, params);

@@ -80,7 +80,7 @@ static nvdp_status read_rope(struct nvdp_context *ctx, const char *path, const j
     const json_t *of = json_object_get(rope, kind);
     const char *type;
     if (!json_is_object(of)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, of, "rope_type", "default", &type));
+    NVDP_TRY(nvdp__json_string(ctx, path, of, "rope_type", "default", &type));
     if (strcmp(type, "default") != 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: 'rope_parameters.%s.rope_type': expected default, found '%.100s'",
@@ -109,23 +109,20 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
     config->layer_norm_eps = 1e-5;
     config->hidden_dropout_prob = config->attention_probs_dropout_prob = 0;
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, json, flags[i].key, false, flags[i].flag));
+        NVDP_TRY(nvdp__json_bool(ctx, path, json, flags[i].key, false, flags[i].flag));
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int64_t value;
-        NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, json, sizes[i].key, (int64_t)*sizes[i].size,
-                                             1, sizes[i].max, &value));
+        NVDP_TRY(nvdp__json_int(ctx, path, json, sizes[i].key, (int64_t)*sizes[i].size, 1,
+                                sizes[i].max, &value));
         *sizes[i].size = (size_t)value;
     }
     double *global = &config->global_rope_theta, *local = &config->local_rope_theta;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, path, json, "global_rope_theta", *global, 1, 1e12, global));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, path, json, "local_rope_theta", *local, 1, 1e12, local));
-    NVDP_RETURN_IF_FAILED(read_rope(ctx, path, rope, FULL, global));
-    NVDP_RETURN_IF_FAILED(read_rope(ctx, path, rope, SLIDING, local));
-    NVDP_RETURN_IF_FAILED(read_layer_types(ctx, path, json, &config->global_attn_every_n_layers));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_string(ctx, path, json, "classifier_pooling", "cls", &pooling));
+    NVDP_TRY(nvdp__json_real(ctx, path, json, "global_rope_theta", *global, 1, 1e12, global));
+    NVDP_TRY(nvdp__json_real(ctx, path, json, "local_rope_theta", *local, 1, 1e12, local));
+    NVDP_TRY(read_rope(ctx, path, rope, FULL, global));
+    NVDP_TRY(read_rope(ctx, path, rope, SLIDING, local));
+    NVDP_TRY(read_layer_types(ctx, path, json, &config->global_attn_every_n_layers));
+    NVDP_TRY(nvdp__json_string(ctx, path, json, "classifier_pooling", "cls", &pooling));
     config->classifier_mean = strcmp(pooling, "mean") == 0;
     if (config->classifier_mean || strcmp(pooling, "cls") == 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -220,10 +217,10 @@ static nvdp_status declare_parts(struct nvdp__params *params, const struct nvdp_
     for (size_t i = layer->normed ? 0 : 1; i < sizeof table / sizeof *table; i++) {
         char name[NAME_SIZE];
         nvdp__snprintf(name, sizeof name, "%s.%s", prefix, table[i].name);
-        NVDP_RETURN_IF_FAILED(
-            table[i].in == 0 ? declare_norm(params, name, config, flags, table[i].dense)
-                             : declare_layer(params, name, table[i].out, table[i].in, table[i].bias,
-                                             flags | NVDP__PARAM_SET, table[i].dense));
+        NVDP_TRY(table[i].in == 0
+                     ? declare_norm(params, name, config, flags, table[i].dense)
+                     : declare_layer(params, name, table[i].out, table[i].in, table[i].bias,
+                                     flags | NVDP__PARAM_SET, table[i].dense));
     }
     return NVDP_OK;
 }
@@ -237,24 +234,23 @@ static nvdp_status create_own(struct nvdp_context *ctx, struct nvdp__bert *bert)
 static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
     const struct nvdp_bert_config *config = config_of(bert);
     const size_t d = config->hidden_size;
-    NVDP_RETURN_IF_FAILED(create_own(params->ctx, bert));
+    NVDP_TRY(create_own(params->ctx, bert));
     struct own *own = own_of(bert);
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, PREFIX ".embeddings.tok_embeddings.weight", 2,
-                                           config->vocab_size, d,
-                                           NVDP__PARAM_DECAY | NVDP__PARAM_ROWS, &bert->word));
-    NVDP_RETURN_IF_FAILED(declare_norm(params, PREFIX ".embeddings.norm", config, 0, &own->norm));
+    NVDP_TRY(nvdp__params_add(params, PREFIX ".embeddings.tok_embeddings.weight", 2,
+                              config->vocab_size, d, NVDP__PARAM_DECAY | NVDP__PARAM_ROWS,
+                              &bert->word));
+    NVDP_TRY(declare_norm(params, PREFIX ".embeddings.norm", config, 0, &own->norm));
     for (size_t i = 0; i < config->num_hidden_layers; i++) {
         char prefix[NAME_SIZE];
         nvdp__snprintf(prefix, sizeof prefix, PREFIX ".layers.%zu", i);
         own->layer[i].global = i % config->global_attn_every_n_layers == 0;
         own->layer[i].normed = i > 0;
-        NVDP_RETURN_IF_FAILED(declare_parts(params, config, prefix, 0, &own->layer[i]));
+        NVDP_TRY(declare_parts(params, config, prefix, 0, &own->layer[i]));
     }
-    NVDP_RETURN_IF_FAILED(declare_norm(params, PREFIX ".final_norm", config, 0, &own->last_norm));
+    NVDP_TRY(declare_norm(params, PREFIX ".final_norm", config, 0, &own->last_norm));
     if (!bert->has_pooler) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(declare_layer(params, bert->row->names.pooler, d, d,
-                                        config->classifier_bias, NVDP__PARAM_OPTIONAL,
-                                        &bert->pooler));
+    NVDP_TRY(declare_layer(params, bert->row->names.pooler, d, d, config->classifier_bias,
+                           NVDP__PARAM_OPTIONAL, &bert->pooler));
     return declare_norm(params, "head.norm", config, NVDP__PARAM_OPTIONAL, &own->head_norm);
 }
 
@@ -308,12 +304,11 @@ static void initialize(const struct nvdp__bert *bert, const struct nvdp__device 
 static nvdp_status declare_extra(struct nvdp__bert *extra, const struct nvdp__bert *below,
                                  const char *prefix, struct nvdp__params *params) {
     char name[NAME_SIZE];
-    NVDP_RETURN_IF_FAILED(create_own(params->ctx, extra));
+    NVDP_TRY(create_own(params->ctx, extra));
     struct own *own = own_of(extra);
     own->layer[0].global = own_of(below)->layer[config_of(below)->num_hidden_layers - 1].global;
     own->layer[0].normed = true;
-    NVDP_RETURN_IF_FAILED(
-        declare_parts(params, config_of(extra), prefix, NVDP__PARAM_OPTIONAL, &own->layer[0]));
+    NVDP_TRY(declare_parts(params, config_of(extra), prefix, NVDP__PARAM_OPTIONAL, &own->layer[0]));
     nvdp__snprintf(name, sizeof name, "%s.final_norm", prefix);
     return declare_norm(params, name, config_of(extra), NVDP__PARAM_OPTIONAL, &own->last_norm);
 }

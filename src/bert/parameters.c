@@ -22,8 +22,8 @@ static nvdp_status add(struct nvdp__params *params, const char *prefix, const ch
 nvdp_status nvdp__declare_dense(struct nvdp__params *params, const char *prefix, size_t out,
                                 size_t in, unsigned flags, struct nvdp__dense *dense) {
     unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
-    NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 2, out, in,
-                              flags | NVDP__PARAM_DECAY | NVDP__PARAM_LINEAR, &dense->weight));
+    NVDP_TRY(add(params, prefix, "weight", 2, out, in,
+                 flags | NVDP__PARAM_DECAY | NVDP__PARAM_LINEAR, &dense->weight));
     return add(params, prefix, "bias", 1, out, 1, no_decay, &dense->bias);
 }
 
@@ -39,7 +39,7 @@ void nvdp__dense_copy(const struct nvdp__device *dev, struct nvdp__params *param
 nvdp_status nvdp__declare_norm(struct nvdp__params *params, const char *prefix, size_t dim,
                                unsigned flags, struct nvdp__dense *norm) {
     unsigned no_decay = flags & ~(unsigned)LAYER_WEIGHT;
-    NVDP_RETURN_IF_FAILED(add(params, prefix, "weight", 1, dim, 1, no_decay, &norm->weight));
+    NVDP_TRY(add(params, prefix, "weight", 1, dim, 1, no_decay, &norm->weight));
     return add(params, prefix, "bias", 1, dim, 1, no_decay, &norm->bias);
 }
 
@@ -89,11 +89,10 @@ static nvdp_status declare_embeddings(struct nvdp__bert *bert, struct nvdp__para
         unsigned flags = NVDP__PARAM_DECAY | (i == 0 ? NVDP__PARAM_ROWS : 0);
         if (!bert->row->token_types && table[i].index == &bert->type) continue;
         nvdp__snprintf(name, sizeof name, "%s.embeddings.%s", model, table[i].name);
-        NVDP_RETURN_IF_FAILED(
-            add(params, name, "weight", 2, table[i].rows, width, flags, table[i].index));
+        NVDP_TRY(add(params, name, "weight", 2, table[i].rows, width, flags, table[i].index));
     }
     nvdp__snprintf(name, sizeof name, "%s.embeddings.LayerNorm", model);
-    NVDP_RETURN_IF_FAILED(nvdp__declare_norm(params, name, width, 0, &bert->norm));
+    NVDP_TRY(nvdp__declare_norm(params, name, width, 0, &bert->norm));
     bert->has_projection = bert->row->names.projection != NULL && width != config->hidden_size;
     if (!bert->has_projection) return NVDP_OK;
     nvdp__snprintf(name, sizeof name, "%s.%s", model, bert->row->names.projection);
@@ -129,9 +128,9 @@ static nvdp_status declare_attention(struct nvdp__bert_layer *layer,
         nvdp__snprintf(part, sizeof part, "%s.%s", prefix, table[i % PARTS].name);
         unsigned joined = flags | (i % PARTS > 0 ? NVDP__PARAM_JOINED : 0);
         struct nvdp__dense *dense = table[i % PARTS].dense;
-        NVDP_RETURN_IF_FAILED(
-            weight ? add(params, part, "weight", 2, d, d, joined | LAYER_WEIGHT, &dense->weight)
-                   : add(params, part, "bias", 1, d, 1, joined, &dense->bias));
+        NVDP_TRY(weight
+                     ? add(params, part, "weight", 2, d, d, joined | LAYER_WEIGHT, &dense->weight)
+                     : add(params, part, "bias", 1, d, 1, joined, &dense->bias));
     }
     return NVDP_OK;
 }
@@ -153,15 +152,14 @@ nvdp_status nvdp__layer_declare(struct nvdp__bert *bert, size_t index, const cha
         {names->output, d, wide, &layer->output},
         {names->output_norm, d, 0, &layer->output_norm},
     };
-    NVDP_RETURN_IF_FAILED(declare_attention(layer, names, prefix, d, flags, params));
+    NVDP_TRY(declare_attention(layer, names, prefix, d, flags, params));
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char part[2 * NAME_SIZE];
         nvdp__snprintf(part, sizeof part, "%s.%s", prefix, table[i].name);
-        NVDP_RETURN_IF_FAILED(
-            table[i].in > 0
-                ? nvdp__declare_dense(params, part, table[i].out, table[i].in,
-                                      flags | NVDP__PARAM_SET, table[i].dense)
-                : nvdp__declare_norm(params, part, table[i].out, flags, table[i].dense));
+        NVDP_TRY(table[i].in > 0
+                     ? nvdp__declare_dense(params, part, table[i].out, table[i].in,
+                                           flags | NVDP__PARAM_SET, table[i].dense)
+                     : nvdp__declare_norm(params, part, table[i].out, flags, table[i].dense));
     }
     return NVDP_OK;
 }
@@ -171,17 +169,17 @@ static nvdp_status declare_layers(struct nvdp__bert *bert, struct nvdp__params *
     for (size_t i = 0; i < bert->config.num_hidden_layers; i++) {
         char prefix[NAME_SIZE];
         nvdp__snprintf(prefix, sizeof prefix, "%s.%s.%zu", names->prefix, names->layers, i);
-        NVDP_RETURN_IF_FAILED(nvdp__layer_declare(bert, i, prefix, 0, params));
+        NVDP_TRY(nvdp__layer_declare(bert, i, prefix, 0, params));
     }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__transformer_declare(struct nvdp__bert *bert, struct nvdp__params *params) {
     const size_t dim = bert->config.hidden_size;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
-    NVDP_RETURN_IF_FAILED(declare_embeddings(bert, params));
-    NVDP_RETURN_IF_FAILED(declare_relative(bert, params));
-    NVDP_RETURN_IF_FAILED(declare_layers(bert, params));
+    NVDP_TRY(NVDP__NEW(params->ctx, bert->layer, bert->config.num_hidden_layers));
+    NVDP_TRY(declare_embeddings(bert, params));
+    NVDP_TRY(declare_relative(bert, params));
+    NVDP_TRY(declare_layers(bert, params));
     if (!bert->has_pooler) return NVDP_OK;
     return nvdp__declare_dense(params, bert->row->names.pooler, dim, dim, NVDP__PARAM_OPTIONAL,
                                &bert->pooler);

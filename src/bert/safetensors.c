@@ -4,6 +4,7 @@
 
 #include "base/f16.h"
 #include "base/file.h"
+#include "base/own.h"
 #include "bert/weights.h"
 #include "tensor/bf16.h"
 #include <math.h>
@@ -230,22 +231,22 @@ static nvdp_status parse_tensor(struct nvdp_safetensors *file, const char *name,
     info->name = name;
     if (!json_is_object(entry))
         return TENSOR_FAIL(file, name, "expected an object, found %s", "another type");
-    NVDP_RETURN_IF_FAILED(parse_dtype(file, entry, info));
-    NVDP_RETURN_IF_FAILED(parse_shape(file, entry, info));
+    NVDP_TRY(parse_dtype(file, entry, info));
+    NVDP_TRY(parse_shape(file, entry, info));
     return parse_place(file, entry, info);
 }
 
 static nvdp_status parse_tensors(struct nvdp_safetensors *file) {
     size_t capacity = json_object_size(file->header);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->tensor, capacity));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->by_name, capacity));
+    NVDP_TRY(NVDP__NEW(file->ctx, file->tensor, capacity));
+    NVDP_TRY(NVDP__NEW(file->ctx, file->by_name, capacity));
     const char *name;
     json_t *entry;
     json_object_foreach(file->header, name, entry) {
         if (strcmp(name, METADATA) == 0) {
-            NVDP_RETURN_IF_FAILED(check_metadata(file, entry));
+            NVDP_TRY(check_metadata(file, entry));
         } else {
-            NVDP_RETURN_IF_FAILED(parse_tensor(file, name, entry, &file->tensor[file->count]));
+            NVDP_TRY(parse_tensor(file, name, entry, &file->tensor[file->count]));
             file->count++;
         }
     }
@@ -296,8 +297,8 @@ static int compare_name(const void *left, const void *right) {
 
 nvdp_status nvdp_safetensors_open(struct nvdp_context *ctx, const char *path,
                                   struct nvdp_safetensors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_safetensors *file = nvdp__calloc(ctx, 1, sizeof *file);
+    nvdp__autoptr(nvdp_safetensors_close) struct nvdp_safetensors *file =
+        nvdp__calloc(ctx, 1, sizeof *file);
     if (file == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     file->ctx = ctx;
     file->path = nvdp__strdup(ctx, path);
@@ -311,9 +312,7 @@ nvdp_status nvdp_safetensors_open(struct nvdp_context *ctx, const char *path,
     }
     qsort(file->by_name, file->count, sizeof *file->by_name, compare_name);
     NVDP__HAND_OVER(out, file);
-cleanup:
-    nvdp_safetensors_close(file);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_safetensors_close(struct nvdp_safetensors *file) {
@@ -430,7 +429,7 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
                               size_t *at, json_t *header) {
     size_t elements;
     size_t end;
-    NVDP_RETURN_IF_FAILED(check_source(writer, source, &elements));
+    NVDP_TRY(check_source(writer, source, &elements));
     if (__builtin_add_overflow(*at, elements * nvdp_dtype_size(source->dtype), &end) ||
         end > INT64_MAX)
         return SOURCE_FAIL(writer, source,
@@ -449,9 +448,8 @@ static nvdp_status add_tensor(const struct writer *writer, const struct nvdp_ten
 /* Makes the header with its length, and computes the first byte of every tensor. */
 static nvdp_status make_header(struct writer *writer, const char *const *metadata, char **bytes,
                                size_t *size, uint64_t *start) {
-    nvdp_status status = NVDP_OK;
-    char *text = NULL;
-    json_t *header = json_object();
+    nvdp__autofree char *text = NULL;
+    nvdp__autoptr(json_decref) json_t *header = json_object();
     NVDP_TRY(add_metadata(writer, metadata, header));
     size_t at = 0;
     size_t elements;
@@ -480,10 +478,7 @@ static nvdp_status make_header(struct writer *writer, const char *const *metadat
     memcpy(*bytes + sizeof total, text, length);
     for (size_t i = 0; i < writer->count && start != NULL; i++)
         start[i] += *size;
-cleanup:
-    json_decref(header);
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__safetensors_header(struct nvdp_context *ctx, const char *path, size_t count,
@@ -514,24 +509,22 @@ static nvdp_status write_tensor(struct writer *writer, size_t index) {
     uint16_t narrowed[CHUNK];
     size_t size = nvdp_dtype_size(source->dtype);
     size_t elements;
-    NVDP_RETURN_IF_FAILED(check_source(writer, source, &elements));
+    NVDP_TRY(check_source(writer, source, &elements));
     for (size_t first = 0; first < elements; first += CHUNK) {
         size_t n = nvdp__min(elements - first, CHUNK);
         writer->fetch(index, first, n, chunk, writer->user);
         const void *bytes = chunk;
         if (is_rounded(source->dtype)) {
-            NVDP_RETURN_IF_FAILED(
-                narrow(writer, source, n, (const float *)(void *)chunk, narrowed));
+            NVDP_TRY(narrow(writer, source, n, (const float *)(void *)chunk, narrowed));
             bytes = narrowed;
         }
-        NVDP_RETURN_IF_FAILED(nvdp__output_write(writer->output, bytes, n * size));
+        NVDP_TRY(nvdp__output_write(writer->output, bytes, n * size));
     }
     return NVDP_OK;
 }
 
 static nvdp_status write_all(struct writer *writer, const char *const *metadata) {
-    nvdp_status status = NVDP_OK;
-    char *header = NULL;
+    nvdp__autofree char *header = NULL;
     size_t bytes = 0;
     NVDP_TRY(make_header(writer, metadata, &header, &bytes, NULL));
     NVDP_TRY(nvdp__output_write(writer->output, header, bytes));
@@ -541,24 +534,18 @@ static nvdp_status write_all(struct writer *writer, const char *const *metadata)
                 NVDP_TRY(write_tensor(writer, i));
         }
     }
-cleanup:
-    free(header);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__safetensors_write(struct nvdp_context *ctx, const char *path, size_t count,
                                     const struct nvdp_tensor_source *tensors,
                                     const char *const *metadata, nvdp__tensor_fetch fetch,
                                     void *user) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
     struct writer writer = {ctx, path, count, tensors, fetch, user, &output};
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     NVDP_TRY(write_all(&writer, metadata));
-    NVDP_TRY(nvdp__output_commit(&output, true));
-cleanup:
-    nvdp__output_abort(&output);
-    return status;
+    return nvdp__output_commit(&output, true);
 }
 
 static void fetch_from_memory(size_t index, size_t first, size_t n, void *out, void *user) {

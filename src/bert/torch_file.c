@@ -190,11 +190,11 @@ static int compare_entry(const void *a, const void *b) {
 
 static nvdp_status read_directory(struct nvdp__torch_file *file) {
     uint64_t at = 0, entries = 0;
-    NVDP_RETURN_IF_FAILED(find_directory(file, &at, &entries));
+    NVDP_TRY(find_directory(file, &at, &entries));
     if (entries > file->size / CENTRAL_SIZE)
         return FAIL(file, "zip directory: expected at most %zu entries, found %llu",
                     file->size / CENTRAL_SIZE, (unsigned long long)entries);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->entry, entries));
+    NVDP_TRY(NVDP__NEW(file->ctx, file->entry, entries));
     for (; file->entries < entries; file->entries++) {
         struct entry *entry = &file->entry[file->entries];
         if (!has_record(file, at, CENTRAL_SIZE, CENTRAL))
@@ -266,11 +266,11 @@ static nvdp_status find_pickle(struct nvdp__torch_file *file) {
         file->prefix = (struct text){name.at, (size_t)(slash + 1 - name.at)};
     }
     if (file->prefix.at != NULL)
-        NVDP_RETURN_IF_FAILED(find_entry(file, "", (struct text){"data.pkl", 8}, &file->pickle));
+        NVDP_TRY(find_entry(file, "", (struct text){"data.pkl", 8}, &file->pickle));
     if (file->pickle.at == NULL)
         return FAIL(file, "zip archive: expected an entry data.pkl of torch.save, found %s",
                     "none");
-    NVDP_RETURN_IF_FAILED(find_entry(file, "", (struct text){"byteorder", 9}, &order));
+    NVDP_TRY(find_entry(file, "", (struct text){"byteorder", 9}, &order));
     if (order.at != NULL && !is(order, "little"))
         return FAIL(file, "byteorder: expected little, found '%s'", SHOW(order));
     if (file->pickle.length > PICKLE_LIMIT)
@@ -340,7 +340,7 @@ static nvdp_status take(struct nvdp__torch_file *file, size_t count, struct text
 static nvdp_status take_number(struct nvdp__torch_file *file, size_t bytes, bool sign,
                                int64_t *out) {
     struct text text = {0};
-    NVDP_RETURN_IF_FAILED(take(file, bytes, &text));
+    NVDP_TRY(take(file, bytes, &text));
     uint64_t value = little((const unsigned char *)text.at, (int)bytes);
     if (sign && bytes > 0 && bytes < 8 && (value >> (8 * bytes - 1)) != 0)
         value |= UINT64_MAX << 8 * bytes;
@@ -364,8 +364,8 @@ static nvdp_status take_line(struct nvdp__torch_file *file, struct text *out) {
 
 static nvdp_status do_global(struct nvdp__torch_file *file) {
     struct text module = {0}, name = {0};
-    NVDP_RETURN_IF_FAILED(take_line(file, &module));
-    NVDP_RETURN_IF_FAILED(take_line(file, &name));
+    NVDP_TRY(take_line(file, &module));
+    NVDP_TRY(take_line(file, &name));
     for (size_t i = 0; i < GLOBALS; i++)
         if (is(module, globals[i].module) && is(name, globals[i].name))
             return push(file, (struct value){.kind = GLOBAL, .index = i});
@@ -387,7 +387,7 @@ static nvdp_status do_tuple(struct nvdp__torch_file *file, bool marked, size_t c
     const struct value tuple = {.kind = TUPLE,
                                 .tuple = {file->item_count, file->stack_count - first}};
     for (size_t i = first; i < file->stack_count; i++)
-        NVDP_RETURN_IF_FAILED(APPEND(file, item, file->stack[i]));
+        NVDP_TRY(APPEND(file, item, file->stack[i]));
     file->stack_count = first - (marked ? 1 : 0);
     return push(file, tuple);
 }
@@ -413,14 +413,14 @@ static nvdp_status do_storage(struct nvdp__torch_file *file) {
     struct value tuple;
     const struct value *item = NULL;
     struct text bytes = {0};
-    NVDP_RETURN_IF_FAILED(pop(file, TUPLE, &tuple));
-    NVDP_RETURN_IF_FAILED(items(file, tuple, "persistent id", 5, kinds, &item));
+    NVDP_TRY(pop(file, TUPLE, &tuple));
+    NVDP_TRY(items(file, tuple, "persistent id", 5, kinds, &item));
     if (!is(item[0].text, "storage") || item[1].index < FIRST_STORAGE)
         return PICKLE_FAIL(file, "persistent id: expected 'storage' and its type, found '%s'",
                            SHOW(item[0].text));
     struct storage storage = {.dtype = globals[item[1].index].dtype,
                               .count = (size_t)item[4].number};
-    NVDP_RETURN_IF_FAILED(find_entry(file, "data/", item[2].text, &bytes));
+    NVDP_TRY(find_entry(file, "data/", item[2].text, &bytes));
     if (bytes.at == NULL)
         return PICKLE_FAIL(file, "storage '%s': expected an entry of the archive, found none",
                            SHOW(item[2].text));
@@ -430,7 +430,7 @@ static nvdp_status do_storage(struct nvdp__torch_file *file) {
                            SHOW(item[2].text), (long long)item[4].number,
                            nvdp_dtype_name(storage.dtype), bytes.length);
     storage.data = (const unsigned char *)bytes.at;
-    NVDP_RETURN_IF_FAILED(APPEND(file, storage, storage));
+    NVDP_TRY(APPEND(file, storage, storage));
     return push(file, (struct value){.kind = STORAGE, .index = file->storage_count - 1});
 }
 
@@ -472,7 +472,7 @@ static nvdp_status set_shape(struct nvdp__torch_file *file, const struct value *
 static nvdp_status make_tensor(struct nvdp__torch_file *file, struct value tuple) {
     static const enum kind kinds[] = {STORAGE, NUMBER, TUPLE, TUPLE};
     const struct value *item = NULL;
-    NVDP_RETURN_IF_FAILED(items(file, tuple, "tensor", 4, kinds, &item));
+    NVDP_TRY(items(file, tuple, "tensor", 4, kinds, &item));
     const struct storage *storage = &file->storage[item[0].index];
     const size_t rank = item[2].tuple.count;
     if (item[1].number < 0 || (uint64_t)item[1].number > storage->count ||
@@ -486,10 +486,9 @@ static nvdp_status make_tensor(struct nvdp__torch_file *file, struct value tuple
     struct nvdp__weight made = {.path = file->path};
     made.info.dtype = storage->dtype;
     made.info.data = storage->data + (size_t)item[1].number * nvdp_dtype_size(storage->dtype);
-    NVDP_RETURN_IF_FAILED(set_shape(file, file->item + item[2].tuple.first,
-                                    file->item + item[3].tuple.first, rank,
-                                    storage->count - (size_t)item[1].number, &made));
-    NVDP_RETURN_IF_FAILED(APPEND(file, tensor, made));
+    NVDP_TRY(set_shape(file, file->item + item[2].tuple.first, file->item + item[3].tuple.first,
+                       rank, storage->count - (size_t)item[1].number, &made));
+    NVDP_TRY(APPEND(file, tensor, made));
     return push(file, (struct value){.kind = TENSOR, .index = file->tensor_count - 1});
 }
 
@@ -498,11 +497,11 @@ static nvdp_status do_reduce(struct nvdp__torch_file *file) {
     static const enum kind tensor[] = {TENSOR};
     struct value arguments, callable;
     const struct value *item = NULL;
-    NVDP_RETURN_IF_FAILED(pop(file, TUPLE, &arguments));
-    NVDP_RETURN_IF_FAILED(pop(file, GLOBAL, &callable));
+    NVDP_TRY(pop(file, TUPLE, &arguments));
+    NVDP_TRY(pop(file, GLOBAL, &callable));
     if (callable.index == REBUILD_TENSOR) return make_tensor(file, arguments);
     if (callable.index == REBUILD_PARAMETER) {
-        NVDP_RETURN_IF_FAILED(items(file, arguments, "parameter", 1, tensor, &item));
+        NVDP_TRY(items(file, arguments, "parameter", 1, tensor, &item));
         return push(file, item[0]);
     }
     if (callable.index == ORDERED_DICT && arguments.tuple.count == 0)
@@ -522,17 +521,16 @@ static nvdp_status do_set(struct nvdp__torch_file *file, bool marked) {
     if (below == 0 || count % 2 != 0 || file->stack[below - 1].kind != DICT)
         return PICKLE_FAIL(file, "expected keys and values above a %s", "dictionary");
     for (size_t i = 0; i < count; i += 2)
-        NVDP_RETURN_IF_FAILED(
-            APPEND(file, member,
-                   (struct member){file->stack[below - 1].index, file->stack[first + i],
-                                   file->stack[first + i + 1]}));
+        NVDP_TRY(APPEND(file, member,
+                        (struct member){file->stack[below - 1].index, file->stack[first + i],
+                                        file->stack[first + i + 1]}));
     file->stack_count = below;
     return NVDP_OK;
 }
 
 static nvdp_status do_put(struct nvdp__torch_file *file, size_t bytes) {
     int64_t index;
-    NVDP_RETURN_IF_FAILED(take_number(file, bytes, false, &index));
+    NVDP_TRY(take_number(file, bytes, false, &index));
     if (file->stack_count == 0 || (size_t)index > file->memo_count)
         return PICKLE_FAIL(file, "memo %lld: expected a value and a number of at most %zu",
                            (long long)index, file->memo_count);
@@ -544,7 +542,7 @@ static nvdp_status do_put(struct nvdp__torch_file *file, size_t bytes) {
 
 static nvdp_status do_get(struct nvdp__torch_file *file, size_t bytes) {
     int64_t index;
-    NVDP_RETURN_IF_FAILED(take_number(file, bytes, false, &index));
+    NVDP_TRY(take_number(file, bytes, false, &index));
     if ((size_t)index >= file->memo_count)
         return PICKLE_FAIL(file, "memo %lld: expected a number below %zu", (long long)index,
                            file->memo_count);
@@ -554,20 +552,20 @@ static nvdp_status do_get(struct nvdp__torch_file *file, size_t bytes) {
 /* Attributes of the dictionary, such as the versions of its modules; they change no tensor. */
 static nvdp_status do_build(struct nvdp__torch_file *file) {
     struct value state, object;
-    NVDP_RETURN_IF_FAILED(pop(file, DICT, &state));
-    NVDP_RETURN_IF_FAILED(pop(file, DICT, &object));
+    NVDP_TRY(pop(file, DICT, &state));
+    NVDP_TRY(pop(file, DICT, &object));
     return push(file, object);
 }
 
 static nvdp_status push_taken(struct nvdp__torch_file *file, size_t bytes, bool sign) {
     int64_t number;
-    NVDP_RETURN_IF_FAILED(take_number(file, bytes, sign, &number));
+    NVDP_TRY(take_number(file, bytes, sign, &number));
     return push_number(file, number);
 }
 
 static nvdp_status do_long(struct nvdp__torch_file *file) {
     int64_t bytes;
-    NVDP_RETURN_IF_FAILED(take_number(file, 1, false, &bytes));
+    NVDP_TRY(take_number(file, 1, false, &bytes));
     if (bytes > 8)
         return PICKLE_FAIL(file, "expected an integer of at most 8 bytes, found %d", (int)bytes);
     return push_taken(file, (size_t)bytes, true);
@@ -576,14 +574,14 @@ static nvdp_status do_long(struct nvdp__torch_file *file) {
 static nvdp_status do_text(struct nvdp__torch_file *file) {
     struct value value = {.kind = TEXT};
     int64_t length;
-    NVDP_RETURN_IF_FAILED(take_number(file, 4, false, &length));
-    NVDP_RETURN_IF_FAILED(take(file, (size_t)length, &value.text));
+    NVDP_TRY(take_number(file, 4, false, &length));
+    NVDP_TRY(take(file, (size_t)length, &value.text));
     return push(file, value);
 }
 
 static nvdp_status do_protocol(struct nvdp__torch_file *file) {
     int64_t protocol;
-    NVDP_RETURN_IF_FAILED(take_number(file, 1, false, &protocol));
+    NVDP_TRY(take_number(file, 1, false, &protocol));
     if (protocol == 2) return NVDP_OK;
     return PICKLE_FAIL(file, "expected a pickle of protocol 2, as torch.save writes, found %d",
                        (int)protocol);
@@ -662,7 +660,7 @@ static nvdp_status name_tensors(struct nvdp__torch_file *file) {
     size_t bytes = 0, kept = 0;
     if (file->stack_count != 1)
         return PICKLE_FAIL(file, "expected one value at the end, found %zu", file->stack_count);
-    NVDP_RETURN_IF_FAILED(pop(file, DICT, &root));
+    NVDP_TRY(pop(file, DICT, &root));
     for (size_t i = 0; i < file->member_count; i++) {
         const struct member one = file->member[i];
         if (one.dictionary != root.index) continue;
@@ -681,7 +679,7 @@ static nvdp_status name_tensors(struct nvdp__torch_file *file) {
         file->member[kept++] = one;
     }
     file->member_count = kept;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(file->ctx, &file->member, &file->member_capacity, 1, sizeof *file->member));
     qsort(file->member, kept, sizeof *file->member, compare_member);
     for (size_t i = 1; i < kept; i++)
@@ -689,8 +687,8 @@ static nvdp_status name_tensors(struct nvdp__torch_file *file) {
             return FAIL(file, "tensor '%s': expected unique names, found this name twice",
                         SHOW(file->member[i].key.text));
     /* distinct names are distinct bytes of the pickle, so `bytes` is at most its size */
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->names, bytes + 1));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(file->ctx, file->named, kept));
+    NVDP_TRY(NVDP__NEW(file->ctx, file->names, bytes + 1));
+    NVDP_TRY(NVDP__NEW(file->ctx, file->named, kept));
     char *name = file->names;
     for (; file->count < kept; file->count++) {
         const struct member *one = &file->member[file->count];
@@ -706,16 +704,15 @@ static nvdp_status run(struct nvdp__torch_file *file) {
     struct text op = {"", 0};
     do {
         file->op = file->at;
-        NVDP_RETURN_IF_FAILED(take(file, 1, &op));
-        if (op.at[0] != '.') NVDP_RETURN_IF_FAILED(step(file, (unsigned char)op.at[0]));
+        NVDP_TRY(take(file, 1, &op));
+        if (op.at[0] != '.') NVDP_TRY(step(file, (unsigned char)op.at[0]));
     } while (op.at[0] != '.');
     return name_tensors(file);
 }
 
 nvdp_status nvdp__torch_open(struct nvdp_context *ctx, const char *path,
                              struct nvdp__torch_file **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__torch_file *file = NULL;
+    nvdp__autoptr(nvdp__torch_close) struct nvdp__torch_file *file = NULL;
     NVDP_TRY(NVDP__NEW(ctx, file, 1));
     file->ctx = ctx;
     file->path = path;
@@ -727,9 +724,7 @@ nvdp_status nvdp__torch_open(struct nvdp_context *ctx, const char *path,
     NVDP_TRY(find_pickle(file));
     NVDP_TRY(run(file));
     NVDP__HAND_OVER(out, file);
-cleanup:
-    nvdp__torch_close(file);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__torch_close(struct nvdp__torch_file *file) {

@@ -657,7 +657,7 @@ static void pooler_backward(const struct nvdp__bert *bert, const struct nvdp__de
 static nvdp_status declare_extra(struct nvdp__bert *extra, const struct nvdp__bert *below,
                                  const char *prefix, struct nvdp__params *params) {
     extra->relative = below->relative; /* shared with the encoder */
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, extra->layer, 1));
+    NVDP_TRY(NVDP__NEW(params->ctx, extra->layer, 1));
     return nvdp__layer_declare(extra, 0, prefix, NVDP__PARAM_OPTIONAL, params);
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/digest.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "text/sentence.h"
 #include <dirent.h>
 #include <errno.h>
@@ -43,10 +44,9 @@ struct nvdp__weights {
 
 nvdp_status nvdp__map_file(struct nvdp_context *ctx, const char *path, size_t min, const char *what,
                            unsigned char **map, size_t *size) {
-    nvdp_status status = NVDP_OK;
     struct stat info;
     char begin[sizeof GIT_LFS] = "";
-    int fd = -1;
+    nvdp__auto(nvdp__close_owned) int fd = -1;
     NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
     if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
     if (pread(fd, begin, sizeof begin - 1, 0) > 0 && strcmp(begin, GIT_LFS) == 0)
@@ -63,9 +63,7 @@ nvdp_status nvdp__map_file(struct nvdp_context *ctx, const char *path, size_t mi
     if (mapped == MAP_FAILED) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot map", path));
     *map = mapped;
     *size = (size_t)info.st_size;
-cleanup:
-    if (fd >= 0) close(fd);
-    return status;
+    return NVDP_OK;
 }
 
 /* Files that hold a model in another format, and the next step. A pattern with "*" matches the end of a name. */
@@ -156,8 +154,8 @@ nvdp_status nvdp__weights_find(struct nvdp_context *ctx, const char *directory, 
 /* ---- opening ---- */
 
 static nvdp_status add_tensor(struct nvdp__weights *weights, struct nvdp__weight weight) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(weights->ctx, &weights->tensor, &weights->capacity,
-                                        weights->count + 1, sizeof weight));
+    NVDP_TRY(nvdp__reserve(weights->ctx, &weights->tensor, &weights->capacity, weights->count + 1,
+                           sizeof weight));
     weights->tensor[weights->count++] = weight;
     return NVDP_OK;
 }
@@ -174,15 +172,15 @@ static nvdp_status open_part(struct nvdp__weights *weights, char *path) {
     *part = (struct part){.path = path};
     if (nvdp__ends_with(path, ".bin")) {
         size_t count;
-        NVDP_RETURN_IF_FAILED(nvdp__torch_open(weights->ctx, path, &part->torch));
+        NVDP_TRY(nvdp__torch_open(weights->ctx, path, &part->torch));
         const struct nvdp__weight *tensor = nvdp__torch_tensors(part->torch, &count);
         for (size_t i = 0; i < count; i++)
-            NVDP_RETURN_IF_FAILED(add_tensor(weights, tensor[i]));
+            NVDP_TRY(add_tensor(weights, tensor[i]));
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(weights->ctx, path, &part->safetensors));
+    NVDP_TRY(nvdp_safetensors_open(weights->ctx, path, &part->safetensors));
     for (size_t i = 0; i < nvdp_safetensors_count(part->safetensors); i++)
-        NVDP_RETURN_IF_FAILED(add_tensor(
+        NVDP_TRY(add_tensor(
             weights, (struct nvdp__weight){.info = *nvdp_safetensors_at(part->safetensors, i),
                                            .dense = true,
                                            .path = path}));
@@ -203,8 +201,8 @@ static int compare_text(const void *a, const void *b) {
 
 /* Opens the shards that the index names. */
 static nvdp_status open_shards(struct nvdp__weights *weights, const json_t *map) {
-    nvdp_status status = NVDP_OK;
-    const char **file = NULL, *name;
+    nvdp__autofree const char **file = NULL;
+    const char *name;
     const char *slash = strrchr(weights->path, '/');
     const int folder = slash != NULL ? (int)(slash + 1 - weights->path) : 0;
     size_t count = 0;
@@ -235,9 +233,7 @@ static nvdp_status open_shards(struct nvdp__weights *weights, const json_t *map)
         }
         NVDP_TRY(open_part(weights, path));
     }
-cleanup:
-    free(file);
-    return status;
+    return NVDP_OK;
 }
 
 /* Checks that each tensor of the index is in its shard. */
@@ -260,7 +256,7 @@ static nvdp_status check_index(const struct nvdp__weights *weights, const json_t
 
 /* Sorts the names; fails if two files have a tensor of the same name. */
 static nvdp_status sort_tensors(struct nvdp__weights *weights) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(weights->ctx, weights->by_name, weights->count));
+    NVDP_TRY(NVDP__NEW(weights->ctx, weights->by_name, weights->count));
     for (size_t i = 0; i < weights->count; i++)
         weights->by_name[i] = &weights->tensor[i];
     qsort(weights->by_name, weights->count, sizeof *weights->by_name, compare_name);
@@ -275,8 +271,7 @@ static nvdp_status sort_tensors(struct nvdp__weights *weights) {
 }
 
 static nvdp_status open_index(struct nvdp__weights *weights) {
-    nvdp_status status = NVDP_OK;
-    json_t *index = NULL;
+    nvdp__autoptr(json_decref) json_t *index = NULL;
     NVDP_TRY(nvdp__json_read(weights->ctx, weights->path, &index));
     const json_t *map = json_object_get(index, "weight_map");
     if (json_object_size(map) == 0)
@@ -286,16 +281,12 @@ static nvdp_status open_index(struct nvdp__weights *weights) {
                             map == NULL ? "none" : "another value"));
     NVDP_TRY(open_shards(weights, map));
     NVDP_TRY(sort_tensors(weights));
-    NVDP_TRY(check_index(weights, map));
-cleanup:
-    json_decref(index);
-    return status;
+    return check_index(weights, map);
 }
 
 nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__weights **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
     NVDP_TRY(NVDP__NEW(ctx, weights, 1));
     weights->ctx = ctx;
     weights->path = nvdp__strdup(ctx, path);
@@ -309,15 +300,13 @@ nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
         NVDP_TRY(sort_tensors(weights));
     }
     NVDP__HAND_OVER(out, weights);
-cleanup:
-    nvdp__weights_close(weights);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__weights_open(struct nvdp_context *ctx, const char *directory,
                                struct nvdp__weights **out) {
     char *path = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__weights_find(ctx, directory, &path));
+    NVDP_TRY(nvdp__weights_find(ctx, directory, &path));
     nvdp_status status = nvdp__weights_open_file(ctx, path, out);
     free(path);
     return status;
@@ -391,7 +380,7 @@ nvdp_status nvdp__weights_sha256(const struct nvdp__weights *weights, char hex[6
     for (size_t i = 0; i < weights->parts; i++) {
         const char *slash = strrchr(weights->part[i].path, '/');
         const char *name = slash != NULL ? slash + 1 : weights->part[i].path;
-        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(weights->ctx, weights->part[i].path, hex));
+        NVDP_TRY(nvdp__file_sha256(weights->ctx, weights->part[i].path, hex));
         crypto_hash_sha256_update(&state, (const unsigned char *)hex, 64);
         crypto_hash_sha256_update(&state, (const unsigned char *)" ", 1);
         crypto_hash_sha256_update(&state, (const unsigned char *)name, strlen(name));

@@ -27,6 +27,7 @@ nvdp_status nvdp__weights_open(struct nvdp_context *ctx, const char *directory,
 nvdp_status nvdp__weights_open_file(struct nvdp_context *ctx, const char *path,
                                     struct nvdp__weights **out);
 void nvdp__weights_close(struct nvdp__weights *weights); /* may be NULL */
+NVDP__AUTOPTR(struct nvdp__weights, nvdp__weights_close)
 /* The file, or the index of the shards. */
 const char *nvdp__weights_path(const struct nvdp__weights *weights);
 size_t nvdp__weights_count(const struct nvdp__weights *weights);
@@ -52,6 +53,7 @@ struct nvdp__torch_file;
 nvdp_status nvdp__torch_open(struct nvdp_context *ctx, const char *path,
                              struct nvdp__torch_file **out);
 void nvdp__torch_close(struct nvdp__torch_file *file); /* may be NULL */
+NVDP__AUTOPTR(struct nvdp__torch_file, nvdp__torch_close)
 /* The tensors, sorted by name; they are valid while the file is open. */
 const struct nvdp__weight *nvdp__torch_tensors(const struct nvdp__torch_file *file, size_t *count);
 

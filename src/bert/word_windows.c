@@ -70,10 +70,9 @@ static nvdp_status read_config(struct nvdp_context *ctx, const char *path, const
                                struct nvdp_bert_config *config) {
     const char *type;
     int64_t window, positions;
-    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, path, json, "window", 0, WIDEST, &window));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int_required(ctx, path, json, "window_positions", 1, 1 << 20, &positions));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, json, "window_type", "bert", &type));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, json, "window", 0, WIDEST, &window));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, json, "window_positions", 1, 1 << 20, &positions));
+    NVDP_TRY(nvdp__json_string(ctx, path, json, "window_type", "bert", &type));
     config->window = (size_t)window;
     config->window_positions = (size_t)positions;
     config->max_position_embeddings = NVDP__ANY_LENGTH;
@@ -164,13 +163,13 @@ static nvdp_status create_cache(struct nvdp_context *ctx, const struct nvdp__ber
     const struct nvdp__bert layers = layers_of(bert);
     const size_t widest = nvdp__max(bert->config.hidden_size, bert->config.intermediate_size);
     struct windows *made;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
     cache->own = made;
     cache->release_own = release_cache;
     made->dev = nvdp__device_cpu(ctx);
-    NVDP_RETURN_IF_FAILED(nvdp__rowwise_create(
-        &made->dev, nvdp__max(widest, bert->config.embedding_size), &made->dev.rowwise));
-    NVDP_RETURN_IF_FAILED(nvdp__bert_cache_create(ctx, &layers, false, false, &made->fixed.cache));
+    NVDP_TRY(nvdp__rowwise_create(&made->dev, nvdp__max(widest, bert->config.embedding_size),
+                                  &made->dev.rowwise));
+    NVDP_TRY(nvdp__bert_cache_create(ctx, &layers, false, false, &made->fixed.cache));
     return cache->training ? nvdp__bert_cache_create(ctx, &layers, true, false, &made->all.cache)
                            : NVDP_OK;
 }

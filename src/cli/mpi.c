@@ -146,7 +146,7 @@ static nvdp_status broadcast(void *user, int root, void *bytes, size_t count) {
         pthread_mutex_lock(&r->mpi);
         int code = MPI_Ibcast((char *)bytes + at, (int)n, MPI_BYTE, root, r->work, &request);
         pthread_mutex_unlock(&r->mpi);
-        NVDP_RETURN_IF_FAILED(finish(r, code, &request));
+        NVDP_TRY(finish(r, code, &request));
     }
     return NVDP_OK;
 }
@@ -154,7 +154,7 @@ static nvdp_status broadcast(void *user, int root, void *bytes, size_t count) {
 /* Finishes the oldest pending sum. */
 static nvdp_status end_first(struct cli_ranks *r) {
     struct sum *sum = &r->sum[r->ended % r->room];
-    NVDP_RETURN_IF_FAILED(finish(r, MPI_SUCCESS, &sum->request));
+    NVDP_TRY(finish(r, MPI_SUCCESS, &sum->request));
     if (sum->buffer != NULL) memcpy(sum->values, sum->buffer, sum->count * sizeof *sum->values);
     pthread_mutex_lock(&r->mpi);
     r->ended++;
@@ -165,7 +165,7 @@ static nvdp_status end_first(struct cli_ranks *r) {
 static nvdp_status need_buffers(struct cli_ranks *r, size_t count) {
     if (r->size < BUFFERED || count <= r->buffer) return NVDP_OK;
     while (r->ended < r->begun)
-        NVDP_RETURN_IF_FAILED(end_first(r));
+        NVDP_TRY(end_first(r));
     free(r->buffers);
     r->buffer = 0;
     r->buffers = nvdp__calloc(r->ctx, count * BUFFERS, sizeof *r->buffers);
@@ -176,8 +176,8 @@ static nvdp_status need_buffers(struct cli_ranks *r, size_t count) {
 
 static nvdp_status sum_start(void *user, float *values, size_t count) {
     struct cli_ranks *r = user;
-    NVDP_RETURN_IF_FAILED(need_buffers(r, count));
-    if (r->begun - r->ended == r->room) NVDP_RETURN_IF_FAILED(end_first(r));
+    NVDP_TRY(need_buffers(r, count));
+    if (r->begun - r->ended == r->room) NVDP_TRY(end_first(r));
     if (r->gone >= 0) return tell_gone(r);
     struct sum *sum = &r->sum[r->begun % r->room];
     *sum = (struct sum){.values = values, .count = count, .request = MPI_REQUEST_NULL};
@@ -196,7 +196,7 @@ static nvdp_status sum_start(void *user, float *values, size_t count) {
 static nvdp_status sum_wait(void *user) {
     struct cli_ranks *r = user;
     while (r->ended < r->begun)
-        NVDP_RETURN_IF_FAILED(end_first(r));
+        NVDP_TRY(end_first(r));
     return NVDP_OK;
 }
 
@@ -269,8 +269,8 @@ static nvdp_status open_ranks(struct cli *cli, struct cli_ranks *r, int level) {
                                      .sum = sum_doubles,
                                      .broadcast = broadcast};
     r->room = r->size < BUFFERED ? IN_PLACE : BUFFERS;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(cli->ctx, r->sum, r->room));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(cli->ctx, r->place, (size_t)r->size));
+    NVDP_TRY(NVDP__NEW(cli->ctx, r->sum, r->room));
+    NVDP_TRY(NVDP__NEW(cli->ctx, r->place, (size_t)r->size));
     MPI_Comm_dup(MPI_COMM_WORLD, &r->work);
     MPI_Comm_dup(MPI_COMM_WORLD, &r->leave);
     MPI_Comm_set_errhandler(r->work, MPI_ERRORS_RETURN);

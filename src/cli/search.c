@@ -40,8 +40,8 @@ static void release(struct queries *queries) {
 
 static nvdp_status add(struct cli *cli, struct queries *queries, const char *file, const char *text,
                        size_t size) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(cli->ctx, &queries->text, &queries->capacity,
-                                        queries->count + 1, sizeof *queries->text));
+    NVDP_TRY(nvdp__reserve(cli->ctx, &queries->text, &queries->capacity, queries->count + 1,
+                           sizeof *queries->text));
     json_t *utf8 = json_stringn(text, size);
     json_decref(utf8);
     if (utf8 == NULL)
@@ -54,8 +54,7 @@ static nvdp_status add(struct cli *cli, struct queries *queries, const char *fil
 }
 
 static nvdp_status read_lines(struct cli *cli, const char *path, struct queries *queries) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__lines lines = {0};
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
     struct nvdp__line line;
     bool found = true;
     NVDP_TRY(nvdp__lines_open(cli->ctx, path, &lines));
@@ -70,9 +69,7 @@ static nvdp_status read_lines(struct cli *cli, const char *path, struct queries 
     if (queries->count == 0)
         NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
                             "%s: expected one query per line, found no line", path));
-cleanup:
-    nvdp__lines_close(&lines);
-    return status;
+    return NVDP_OK;
 }
 
 static void explain(const struct nvdp_search_info *info, char note[NOTE]) {

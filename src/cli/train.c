@@ -199,8 +199,7 @@ static nvdp_status weakest_fold(struct cli *cli, const char *out, size_t folds,
     size_t weakest = 1;
     for (size_t f = 1; f <= folds; f++) {
         struct nvdp_training_privacy one = NVDP_RESULT(struct nvdp_training_privacy);
-        NVDP_RETURN_IF_FAILED(
-            nvdp_training_privacy(cli->ctx, fold_folder(out, f, folder), &one, NULL));
+        NVDP_TRY(nvdp_training_privacy(cli->ctx, fold_folder(out, f, folder), &one, NULL));
         const bool weaker =
             one.is_private &&
             (!training->is_private || one.account->pld_epsilon > training->account->pld_epsilon);

@@ -5,6 +5,7 @@
 #include "base/escape.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "dchi/mechanism.h"
 #include "options/result.h"
@@ -133,8 +134,7 @@ static nvdp_status set_baselines(const struct gate *gate, struct nvdp_config *co
 
 /* Sets the options of privacy measurements for all samples that count. */
 static nvdp_status privacy_config(const struct gate *gate, double delta, struct nvdp_config **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     const double releases = (double)gate->releases;
     NVDP_TRY(nvdp_privacy_config_create(gate->ctx, &config));
     NVDP_TRY(set_number(config, "delta", delta));
@@ -143,21 +143,15 @@ static nvdp_status privacy_config(const struct gate *gate, double delta, struct 
     if (nvdp__privacy_defaults().bdp.gamma * releases > delta / 2)
         NVDP_TRY(set_number(config, "gamma", delta / 10 / releases));
     NVDP__HAND_OVER(out, config);
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status certify(const struct gate *gate, const struct nvdp_model *model, double delta,
                            struct nvdp_certificate *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     NVDP_TRY(privacy_config(gate, delta, &config));
     NVDP_TRY(set_baselines(gate, config));
-    NVDP_TRY(nvdp_model_certificate(gate->ctx, model, config, out));
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return nvdp_model_certificate(gate->ctx, model, config, out);
 }
 
 static nvdp_status made(const struct gate *gate, json_t *object, json_t **out) {
@@ -198,7 +192,7 @@ static nvdp_status make_stated(const struct gate *gate, double epsilon, double a
 static nvdp_status counted_epsilon(const struct gate *gate, const struct nvdp_model *model,
                                    const struct nvdp_certificate *of, double *epsilon) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
-    NVDP_RETURN_IF_FAILED(nvdp_model_limits(gate->ctx, model, &limits));
+    NVDP_TRY(nvdp_model_limits(gate->ctx, model, &limits));
     *epsilon = of->theorem == NVDP_THEOREM_SEQUENCE ? of->epsilon : INFINITY;
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS && of->theorem != NVDP_THEOREM_SEQUENCE; k++) {
         const double order = nvdp__ledger_orders[k],
@@ -260,12 +254,11 @@ static char *ledger_of(const struct gate *gate) {
  * of the policy's delta: which mechanism proves less depends on it. */
 static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model *model,
                                const struct nvdp_certificate *own, json_t **mine) {
-    nvdp_status status = NVDP_OK;
     const double room = 1 + 1e-9;
     struct nvdp_ledger_summary sums = NVDP_RESULT(struct nvdp_ledger_summary);
     double epsilon;
-    json_t *stated = NULL;
-    char *path = ledger_of(gate);
+    nvdp__autoptr(json_decref) json_t *stated = NULL;
+    nvdp__autofree char *path = ledger_of(gate);
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__ledger_summarize(gate->ctx, path, gate->options.ledger_key, gate->options.target,
                                     gate->policy.delta, &sums));
@@ -273,22 +266,18 @@ static nvdp_status take_ledger(const struct gate *gate, const struct nvdp_model 
     const bool more = !(sums.epsilon <= epsilon * room);
     const bool more_words = json_is_object(json_object_get(*mine, "word")) &&
                             !(sums.word_epsilon <= own->word.epsilon * room);
-    if (!more && !more_words) goto cleanup;
+    if (!more && !more_words) return NVDP_OK;
     NVDP_TRY(make_stated(gate, more ? sums.epsilon : 0, gate->policy.delta, NAN, sums.word_epsilon,
                          &stated));
-    NVDP_TRY(take_larger(gate, stated, mine));
-cleanup:
-    json_decref(stated);
-    free(path);
-    return status;
+    return take_larger(gate, stated, mine);
 }
 
 static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_certificate certificate = NVDP_RESULT(struct nvdp_certificate);
-    struct nvdp_model *model = NULL;
-    json_t *found = NULL;
-    char *folder = nvdp__join(gate->ctx, gate->options.target, "model"), *text = NULL;
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    nvdp__autoptr(json_decref) json_t *found = NULL;
+    nvdp__autofree char *folder = nvdp__join(gate->ctx, gate->options.target, "model");
+    char *text = NULL;
     NVDP_TRY(NVDP__MADE(folder));
     NVDP_TRY(nvdp_model_load(gate->ctx, folder, &model));
     NVDP_TRY(certify(gate, model, gate->policy.delta, &certificate));
@@ -296,44 +285,32 @@ static nvdp_status measure_certificate(const struct gate *gate, json_t **out) {
     NVDP_TRY(parse(gate, text, &found));
     if (gate->ledger.releases > 0) NVDP_TRY(take_ledger(gate, model, &certificate, &found));
     *out = json_incref(found);
-cleanup:
-    nvdp_model_free(model);
-    json_decref(found);
-    free(folder);
-    return status;
+    return NVDP_OK;
 }
 
 /* Reads the run's record of these options.  *out stays NULL if there is none. */
 static nvdp_status read_record(const struct gate *gate, const struct nvdp_config *both,
                                json_t **out) {
-    nvdp_status status = NVDP_OK;
-    char *name = NULL;
+    nvdp__autofree char *name = NULL;
     NVDP_TRY(nvdp_measured_name(gate->ctx, both, "privacy", &name));
-    NVDP_TRY(nvdp__json_read_optional(gate->ctx, gate->options.target, name, out));
-cleanup:
-    free(name);
-    return status;
+    return nvdp__json_read_optional(gate->ctx, gate->options.target, name, out);
 }
 
 static nvdp_status measure_vectors(const struct gate *gate, const struct nvdp_config *both,
                                    const struct nvdp_posteriors *posteriors, char **text) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
+        NVDP_RESULT(struct nvdp_privacy_report);
     NVDP_TRY(nvdp_privacy_measure(gate->ctx, posteriors, both, NULL, &report));
     NVDP_TRY(nvdp_linkage_measure(gate->ctx, posteriors, report.bdp_releases, NVDP_LINKAGE_TEXTS,
                                   gate->options.seed, report.linkage));
-    NVDP_TRY(nvdp_privacy_report_json(gate->ctx, &report, text));
-cleanup:
-    nvdp_privacy_report_free(&report);
-    return status;
+    return nvdp_privacy_report_json(gate->ctx, &report, text);
 }
 
 /* Uses the run's record if it is of the same posteriors: the same texts under the same model.  Measures otherwise. */
 static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_config *both,
                                  json_t **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *posteriors = NULL;
-    json_t *record = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(json_decref) json_t *record = NULL;
     char *text = NULL, digest[65];
     NVDP_TRY(nvdp_run_posteriors(gate->ctx, both, &posteriors));
     NVDP_TRY(read_record(gate, both, &record));
@@ -345,18 +322,16 @@ static nvdp_status measure_texts(const struct gate *gate, const struct nvdp_conf
         NVDP_TRY(measure_vectors(gate, both, posteriors, &text));
         NVDP_TRY(parse(gate, text, out));
     }
-cleanup:
-    json_decref(record);
-    nvdp_posteriors_free(posteriors);
-    return status;
+    return NVDP_OK;
 }
 
 /* Measures a run whose users add noise to their own texts.  Its records do not name the texts, so none is used. */
 static nvdp_status measure_tokens(const struct gate *gate, const struct nvdp_config *both,
                                   bool sequence, json_t **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
+    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report vectors =
+        NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__auto(nvdp_dchi_report_free) struct nvdp_dchi_report report =
+        NVDP_RESULT(struct nvdp_dchi_report);
     char *text = NULL;
     if (sequence) {
         NVDP_TRY(nvdp_run_sequence_privacy(gate->ctx, both, NULL, &vectors));
@@ -365,11 +340,7 @@ static nvdp_status measure_tokens(const struct gate *gate, const struct nvdp_con
         NVDP_TRY(nvdp_run_text_privacy(gate->ctx, both, NULL, &report));
         NVDP_TRY(nvdp_dchi_report_json(gate->ctx, &report, &text));
     }
-    NVDP_TRY(parse(gate, text, out));
-cleanup:
-    nvdp_privacy_report_free(&vectors);
-    nvdp_dchi_report_free(&report);
-    return status;
+    return parse(gate, text, out);
 }
 
 static nvdp_status measure_privacy(const struct gate *gate, bool exact, json_t **out) {
@@ -378,22 +349,22 @@ static nvdp_status measure_privacy(const struct gate *gate, bool exact, json_t *
     struct nvdp__train_options trained;
     json_t *owner = NULL;
     const struct options *options = &gate->options;
-    NVDP_TRY(nvdp__run_read_config(gate->ctx, options->target, &trained, &owner));
-    NVDP_TRY(nvdp_run_config_create(gate->ctx, &both));
-    NVDP_TRY(privacy_config(gate, gate->policy.delta, &privacy));
-    if (exact) NVDP_TRY(nvdp_config_set(privacy, "exact", "true"));
+    NVDP_TRY_OR_CLEAN(nvdp__run_read_config(gate->ctx, options->target, &trained, &owner));
+    NVDP_TRY_OR_CLEAN(nvdp_run_config_create(gate->ctx, &both));
+    NVDP_TRY_OR_CLEAN(privacy_config(gate, gate->policy.delta, &privacy));
+    if (exact) NVDP_TRY_OR_CLEAN(nvdp_config_set(privacy, "exact", "true"));
     status = nvdp_config_join(both, privacy); /* takes it */
     privacy = NULL;
-    NVDP_TRY(status);
-    NVDP_TRY(set(both, "run", options->target));
-    NVDP_TRY(set(both, "split", options->split));
-    NVDP_TRY(set(both, "data", options->data));
-    NVDP_TRY(set_number(both, "limit", (double)options->limit));
-    NVDP_TRY(set_seed(both, options->seed));
+    NVDP_TRY_OR_CLEAN(status);
+    NVDP_TRY_OR_CLEAN(set(both, "run", options->target));
+    NVDP_TRY_OR_CLEAN(set(both, "split", options->split));
+    NVDP_TRY_OR_CLEAN(set(both, "data", options->data));
+    NVDP_TRY_OR_CLEAN(set_number(both, "limit", (double)options->limit));
+    NVDP_TRY_OR_CLEAN(set_seed(both, options->seed));
     const int noise = trained.noise.mechanism;
-    NVDP_TRY(noise == NVDP__NOISE_NONE
-                 ? measure_texts(gate, both, out)
-                 : measure_tokens(gate, both, nvdp__token_row(noise)->on_sequence, out));
+    NVDP_TRY_OR_CLEAN(noise == NVDP__NOISE_NONE
+                          ? measure_texts(gate, both, out)
+                          : measure_tokens(gate, both, nvdp__token_row(noise)->on_sequence, out));
 cleanup:
     nvdp_config_free(both);
     nvdp_config_free(privacy);
@@ -460,8 +431,7 @@ static nvdp_status check_counted(const struct gate *gate, const char *path) {
     char fault[NVDP__REASON] = "";
     if (file_of(gate) == NULL || gate->unread[0] != '\0') return NVDP_OK;
     if (!gate->file.counted) return uncounted(gate);
-    NVDP_RETURN_IF_FAILED(
-        nvdp_verify_ledger(gate->ctx, file_of(gate), path, gate->options.ledger_key, &found));
+    NVDP_TRY(nvdp_verify_ledger(gate->ctx, file_of(gate), path, gate->options.ledger_key, &found));
     find_fault(&found, fault);
     if (fault[0] == '\0') return NVDP_OK;
     return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
@@ -469,9 +439,8 @@ static nvdp_status check_counted(const struct gate *gate, const char *path) {
 }
 
 static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_ledger_summary found = gate->ledger;
-    char *path = ledger_of(gate);
+    nvdp__autofree char *path = ledger_of(gate);
     NVDP_TRY(NVDP__MADE(path));
     if (found.releases == 0)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
@@ -486,9 +455,7 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     if (found.person_budget == 0) json_object_del(*out, "person_budget");
     if (found.proven_epsilon == 0) json_object_del(*out, "proven_epsilon");
     if (found.proven_person_epsilon == 0) json_object_del(*out, "proven_person_epsilon");
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- a shared file --- */
@@ -503,7 +470,7 @@ static nvdp_status file_certificate(const struct gate *gate, const struct nvdp_v
     const double mu = found->mu * sqrt(times), word = found->word_mu * sqrt(times);
     double epsilon = found->epsilon;
     if (!found->counted) return uncounted(gate);
-    if (found->certified && isnan(mu)) NVDP_RETURN_IF_FAILED(check_delta(gate, found->delta));
+    if (found->certified && isnan(mu)) NVDP_TRY(check_delta(gate, found->delta));
     if (found->certified && isnan(mu) && times > 1)
         return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
                           "the policy expects %d samples of a text, and the file states what is "
@@ -528,7 +495,7 @@ static nvdp_status measure_file(const struct gate *gate, const char *source, cha
         return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
                           "a shared file states no counts of its texts: name the run, whose "
                           "ledger has them, and the file with {shared}");
-    NVDP_RETURN_IF_FAILED(check_delta(gate, NVDP__LEDGER_DELTA));
+    NVDP_TRY(check_delta(gate, NVDP__LEDGER_DELTA));
     return made(gate, nvdp__result_json(&nvdp__result_verification, NULL, file), out);
 }
 
@@ -559,8 +526,7 @@ static size_t samples_read(const struct gate *gate, const struct nvdp__gate_chec
 /* `samples`: from samples_read(). */
 static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gate_check *check,
                                  size_t samples, struct nvdp_config **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     const struct options *options = &gate->options;
     const struct nvdp_attack_info *attack = &check->attack;
     const char *key;
@@ -584,17 +550,15 @@ static nvdp_status attack_config(const struct gate *gate, const struct nvdp__gat
         NVDP_TRY(nvdp_config_set(config, key, text));
     }
     NVDP__HAND_OVER(out, config);
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__gate_check *check,
                                   struct measured *to) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
-    struct nvdp_attack_result *result = NULL;
-    char *text = NULL, *verdict = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_attack_free) struct nvdp_attack_result *result = NULL;
+    char *text = NULL;
+    nvdp__autofree char *verdict = NULL;
     const size_t samples = samples_read(gate, check);
     if (samples < gate->releases)
         NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
@@ -607,11 +571,7 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
     NVDP_TRY(nvdp_attack_verdict(gate->ctx, result, &verdict));
     nvdp__snprintf(to->fault, sizeof to->fault, "%s", verdict);
     to->weak = json_is_true(json_object_get(to->result, "weak"));
-cleanup:
-    nvdp_attack_free(result);
-    nvdp_config_free(config);
-    free(verdict);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- one check --- */
@@ -637,9 +597,9 @@ static bool same_attack(const struct nvdp__gate_check *a, const struct nvdp__gat
 /* Takes the certificate of the run, or of the file given with {shared} if it proves less, and the same per word. */
 static nvdp_status measure_larger(const struct gate *gate, struct measured *to) {
     json_t *file = NULL;
-    NVDP_RETURN_IF_FAILED(measure_certificate(gate, &to->result));
+    NVDP_TRY(measure_certificate(gate, &to->result));
     if (gate->options.shared == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(measure_file(gate, "certificate", to->fault, &file));
+    NVDP_TRY(measure_file(gate, "certificate", to->fault, &file));
     const nvdp_status status = take_larger(gate, file, &to->result);
     json_decref(file);
     return status;
@@ -673,8 +633,8 @@ static nvdp_status find_measured(struct gate *gate, const struct nvdp__gate_chec
             *out = &gate->measured[i];
             return NVDP_OK;
         }
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(gate->ctx, &gate->measured, &gate->capacity,
-                                        gate->count + 1, sizeof *gate->measured));
+    NVDP_TRY(nvdp__reserve(gate->ctx, &gate->measured, &gate->capacity, gate->count + 1,
+                           sizeof *gate->measured));
     struct measured *to = &gate->measured[gate->count++];
     to->source = check->source;
     to->attack = strcmp(check->source, "attack") == 0 ? check : NULL;
@@ -744,7 +704,7 @@ static nvdp_status run_check(struct gate *gate, const struct nvdp__gate_check *c
     const struct measured *measured = NULL;
     const size_t before = gate->count;
     const double begun = seconds_now();
-    NVDP_RETURN_IF_FAILED(find_measured(gate, check, &measured));
+    NVDP_TRY(find_measured(gate, check, &measured));
     nvdp__snprintf(out->name, sizeof out->name, "%s", check->name);
     out->at_most = check->at_most;
     out->at_least = check->at_least;
@@ -869,23 +829,23 @@ nvdp_status nvdp_gate(struct nvdp_context *ctx, const struct nvdp_config *config
     nvdp_status status = NVDP_OK;
     struct gate gate = {.ctx = ctx};
     struct nvdp_gate_result result = {.struct_size = sizeof result};
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &gate.options));
-    NVDP_TRY(open_target(&gate));
-    NVDP_TRY(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
-    NVDP_TRY(check_limit(&gate));
-    NVDP_TRY(verify_file(&gate));
-    NVDP_TRY(read_ledger(&gate));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &schema, &gate.options));
+    NVDP_TRY_OR_CLEAN(open_target(&gate));
+    NVDP_TRY_OR_CLEAN(nvdp__policy_read(ctx, gate.options.policy, &gate.policy));
+    NVDP_TRY_OR_CLEAN(check_limit(&gate));
+    NVDP_TRY_OR_CLEAN(verify_file(&gate));
+    NVDP_TRY_OR_CLEAN(read_ledger(&gate));
     gate.releases = nvdp__max((size_t)gate.policy.releases, (size_t)gate.ledger.samples);
     gate.releases = nvdp__max(gate.releases, gate.file.samples); /* no ledger may count these */
     result.delta = gate.policy.delta;
     result.releases = gate.releases;
     if (gate.is_run) nvdp__snprintf(result.split, sizeof result.split, "%s", gate.options.split);
-    NVDP_TRY(NVDP__NEW(ctx, result.check, gate.policy.checks));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, result.check, gate.policy.checks));
     for (; result.checks < gate.policy.checks; result.checks++) {
         struct nvdp_gate_check *check = &result.check[result.checks];
-        NVDP_TRY(nvdp__check_cancelled(ctx, "gate: cancelled"));
-        NVDP_TRY(run_check(&gate, &gate.policy.check[result.checks], check));
+        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "gate: cancelled"));
+        NVDP_TRY_OR_CLEAN(run_check(&gate, &gate.policy.check[result.checks], check));
         result.failed += !check->passed;
     }
     result.passed = result.failed == 0;

@@ -118,9 +118,8 @@ static nvdp_status read_baseline(const struct reader *reader, const json_t *obje
                                  double *baseline) {
     struct nvdp__policy *policy = reader->policy;
     double texts;
-    NVDP_RETURN_IF_FAILED(
-        read_number(reader, object, "baseline", NAN, 1e-300, 1 - 1e-16, baseline));
-    NVDP_RETURN_IF_FAILED(read_number(reader, object, "texts", NAN, 2, 1e300, &texts));
+    NVDP_TRY(read_number(reader, object, "baseline", NAN, 1e-300, 1 - 1e-16, baseline));
+    NVDP_TRY(read_number(reader, object, "texts", NAN, 2, 1e300, &texts));
     if (!isnan(*baseline) && !isnan(texts))
         return bad(reader, "texts", "expected either baseline or texts, found both");
     if (!isnan(texts)) *baseline = 1 / texts;
@@ -166,7 +165,7 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
     const char *path = measure;
     char made[NVDP_GATE_NAME];
     double baseline;
-    NVDP_RETURN_IF_FAILED(read_baseline(reader, object, &baseline));
+    NVDP_TRY(read_baseline(reader, object, &baseline));
     nvdp__snprintf(check->name, sizeof check->name, "%s", measure);
     for (size_t i = 0; i < MEASURES; i++) {
         nvdp__guess(&guess, measures[i].name);
@@ -174,7 +173,7 @@ static nvdp_status read_measure(const struct reader *reader, const json_t *objec
         if (named) path = measures[i].path;
         check->one_sample |= named && measures[i].one_sample;
         if (is_path(measures[i].path, path))
-            NVDP_RETURN_IF_FAILED(check_limits(reader, measures[i].share, check));
+            NVDP_TRY(check_limits(reader, measures[i].share, check));
     }
     const char *hole = strstr(path, BASELINE);
     if ((hole != NULL) != !isnan(baseline))
@@ -226,7 +225,7 @@ static nvdp_status read_options(const struct reader *reader, const json_t *optio
     json_t *value;
     if (!json_is_object(options))
         return bad(reader, "options", "options: expected an object, found another type");
-    NVDP_TRY(nvdp_attacks_config_create(reader->ctx, &config));
+    NVDP_TRY_OR_CLEAN(nvdp_attacks_config_create(reader->ctx, &config));
     json_object_foreach((json_t *)options, key, value) {
         struct nvdp__guess guess = {.word = key};
         char text[NVDP__REASON];
@@ -234,18 +233,18 @@ static nvdp_status read_options(const struct reader *reader, const json_t *optio
             nvdp__guess(&guess, *name);
         if (!nvdp__gate_takes(attack, key) || strcmp(key, "kind") == 0 || strcmp(key, "run") == 0 ||
             strcmp(key, "model") == 0)
-            NVDP_TRY(bad(reader, "options", "options: attack %s has no option '%.64s'%s",
-                         attack->name, key, guess.text));
+            NVDP_TRY_OR_CLEAN(bad(reader, "options", "options: attack %s has no option '%.64s'%s",
+                                  attack->name, key, guess.text));
         if (!nvdp__gate_option(value, sizeof text, text))
-            NVDP_TRY(bad(reader, "options",
-                         "options: %.64s: expected a text, a number or true, found another type",
-                         key));
+            NVDP_TRY_OR_CLEAN(
+                bad(reader, "options",
+                    "options: %.64s: expected a text, a number or true, found another type", key));
         status = nvdp_config_set(config, key, text);
         if (status == NVDP_ERR_ARGUMENT) {
             nvdp__snprintf(text, sizeof text, "%s", nvdp_context_error(reader->ctx));
-            NVDP_TRY(bad(reader, "options", "options: %s", text));
+            NVDP_TRY_OR_CLEAN(bad(reader, "options", "options: %s", text));
         }
-        NVDP_TRY(status);
+        NVDP_TRY_OR_CLEAN(status);
     }
 cleanup:
     nvdp_config_free(config);
@@ -273,12 +272,12 @@ static nvdp_status read_attack(const struct reader *reader, const json_t *object
     bool found = false;
     check->attack.struct_size = sizeof check->attack;
     for (size_t i = 0; !found && (i == 0 || i < check->attack.attacks); i++) {
-        NVDP_RETURN_IF_FAILED(nvdp_attack_describe(reader->ctx, i, &check->attack));
+        NVDP_TRY(nvdp_attack_describe(reader->ctx, i, &check->attack));
         nvdp__guess(&guess, check->attack.name);
         found = strcmp(check->attack.name, attack) == 0;
     }
     if (!found) return bad(reader, "attack", "unknown attack '%.64s'%s", attack, guess.text);
-    NVDP_RETURN_IF_FAILED(read_text(reader, object, "number", &number));
+    NVDP_TRY(read_text(reader, object, "number", &number));
     if (number == NULL || strlen(number) >= sizeof check->path)
         return bad(reader, number != NULL ? "number" : "attack",
                    "attack %s: expected number, the name of a number of its result, such as "
@@ -289,7 +288,7 @@ static nvdp_status read_attack(const struct reader *reader, const json_t *object
     nvdp__snprintf(check->name, sizeof check->name, "attack %s: %s", attack, number);
     check->options = json_object_get(object, "options");
     nvdp__snprintf(check->path, sizeof check->path, "%s", number);
-    if (nvdp__gate_is_score(number)) NVDP_RETURN_IF_FAILED(check_limits(reader, true, check));
+    if (nvdp__gate_is_score(number)) NVDP_TRY(check_limits(reader, true, check));
     return check->options != NULL ? read_options(reader, check->options, &check->attack) : NVDP_OK;
 }
 
@@ -308,20 +307,15 @@ static nvdp_status read_check(const struct reader *reader, const json_t *object,
         return bad(reader, NULL, "checks: expected an object per check, found another type");
     const bool some = json_object_get(object, "measure") != NULL,
                other = json_object_get(object, "attack") != NULL;
-    NVDP_RETURN_IF_FAILED(check_keys(reader, object,
-                                     some == other ? of_either
-                                     : some        ? of_measure
-                                                   : of_attack));
-    NVDP_RETURN_IF_FAILED(read_text(reader, object, "measure", &measure));
-    NVDP_RETURN_IF_FAILED(read_text(reader, object, "attack", &attack));
+    NVDP_TRY(check_keys(reader, object, some == other ? of_either : some ? of_measure : of_attack));
+    NVDP_TRY(read_text(reader, object, "measure", &measure));
+    NVDP_TRY(read_text(reader, object, "attack", &attack));
     if ((measure != NULL) == (attack != NULL))
         return bad(reader, NULL, "expected either measure or attack, found %s",
                    measure != NULL ? "both" : "neither");
     check->line = line_of(reader->text, reader->item, NULL);
-    NVDP_RETURN_IF_FAILED(
-        read_number(reader, object, "at_most", NAN, -1e300, 1e300, &check->at_most));
-    NVDP_RETURN_IF_FAILED(
-        read_number(reader, object, "at_least", NAN, -1e300, 1e300, &check->at_least));
+    NVDP_TRY(read_number(reader, object, "at_most", NAN, -1e300, 1e300, &check->at_most));
+    NVDP_TRY(read_number(reader, object, "at_least", NAN, -1e300, 1e300, &check->at_least));
     if (isnan(check->at_most) && isnan(check->at_least))
         return bad(reader, NULL, "%s: expected a limit, at_most or at_least, found neither",
                    measure != NULL ? measure : attack);
@@ -338,15 +332,14 @@ static nvdp_status read_policy(struct reader *reader) {
     struct nvdp__policy *policy = reader->policy;
     const char *description;
     double releases, texts;
-    NVDP_RETURN_IF_FAILED(check_keys(reader, policy->object, known));
-    NVDP_RETURN_IF_FAILED(read_text(reader, policy->object, "description", &description));
-    NVDP_RETURN_IF_FAILED(
-        read_number(reader, policy->object, "delta", 1e-5, 1e-300, 1e-2, &policy->delta));
-    NVDP_RETURN_IF_FAILED(read_number(reader, policy->object, "releases", 1, 1, 65536, &releases));
+    NVDP_TRY(check_keys(reader, policy->object, known));
+    NVDP_TRY(read_text(reader, policy->object, "description", &description));
+    NVDP_TRY(read_number(reader, policy->object, "delta", 1e-5, 1e-300, 1e-2, &policy->delta));
+    NVDP_TRY(read_number(reader, policy->object, "releases", 1, 1, 65536, &releases));
     if (releases != floor(releases))
         return bad(reader, "releases", "releases: expected a whole number, found %g", releases);
     policy->releases = (int)releases;
-    NVDP_RETURN_IF_FAILED(read_number(reader, policy->object, "min_texts", 0, 1, 1e9, &texts));
+    NVDP_TRY(read_number(reader, policy->object, "min_texts", 0, 1, 1e9, &texts));
     if (texts != floor(texts))
         return bad(reader, "min_texts", "min_texts: expected a whole number, found %g", texts);
     policy->min_texts = (size_t)texts;
@@ -357,11 +350,11 @@ static nvdp_status read_policy(struct reader *reader) {
                    checks == NULL          ? "no such key"
                    : json_is_array(checks) ? "an empty list"
                                            : "another type");
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(reader->ctx, policy->check, json_array_size(checks)));
+    NVDP_TRY(NVDP__NEW(reader->ctx, policy->check, json_array_size(checks)));
     for (; policy->checks < json_array_size(checks); policy->checks++) {
         reader->item = (long)policy->checks;
-        NVDP_RETURN_IF_FAILED(read_check(reader, json_array_get(checks, policy->checks),
-                                         &policy->check[policy->checks]));
+        NVDP_TRY(read_check(reader, json_array_get(checks, policy->checks),
+                            &policy->check[policy->checks]));
     }
     return NVDP_OK;
 }
@@ -398,17 +391,17 @@ nvdp_status nvdp__policy_read(struct nvdp_context *ctx, const char *path,
     json_error_t error;
     size_t size = 0;
     *policy = (struct nvdp__policy){0};
-    NVDP_TRY(read_bytes(ctx, path, &reader.text, &size));
+    NVDP_TRY_OR_CLEAN(read_bytes(ctx, path, &reader.text, &size));
     policy->object = json_loadb(reader.text, size, JSON_REJECT_DUPLICATES, &error);
     if (policy->object == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s", path,
-                            error.line > 0 ? error.line : 1, error.text));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s:%d: expected a policy in JSON: %s",
+                                     path, error.line > 0 ? error.line : 1, error.text));
     if (!json_is_object(policy->object))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s:1: expected an object with the key checks, "
-                            "found another type",
-                            path));
-    NVDP_TRY(read_policy(&reader));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                     "%s:1: expected an object with the key checks, "
+                                     "found another type",
+                                     path));
+    NVDP_TRY_OR_CLEAN(read_policy(&reader));
 cleanup:
     free(reader.text);
     if (status != NVDP_OK) nvdp__policy_release(policy);

@@ -66,7 +66,7 @@ static nvdp_status audit_chunks(struct nvdp__h5_image *image, struct nvdp__h5_ob
         note(out, "the dataset '%.40s', which cannot be read", object->name);
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_index(image, object));
+    NVDP_TRY(nvdp__h5_image_index(image, object));
     for (size_t c = 0; c < object->chunks; c++) {
         uint64_t at[NVDP__H5_MAX_RANK], place = object->index[c].place;
         bool reaches_out = false;
@@ -78,7 +78,7 @@ static nvdp_status audit_chunks(struct nvdp__h5_image *image, struct nvdp__h5_ob
             reaches_out = reaches_out || length - at[d] < side;
         }
         if (!reaches_out) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__h5_image_chunk(image, object, c));
+        NVDP_TRY(nvdp__h5_image_chunk(image, object, c));
         if (!outside_is_fill(object, at))
             note(out, "values outside the shape of dataset '%.40s'", object->name);
     }
@@ -112,8 +112,8 @@ static void audit_bytes(struct nvdp__h5_image *image, struct nvdp__h5_audit *out
 }
 
 nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5_image *read = NULL, image = {0};
+    struct nvdp__h5_image *read = NULL;
+    nvdp__auto(nvdp__h5_image_forget) struct nvdp__h5_image image = {0};
     *out = (struct nvdp__h5_audit){0};
     NVDP_TRY(nvdp__h5_contents(file, &read));
     image = (struct nvdp__h5_image){
@@ -132,8 +132,5 @@ nvdp_status nvdp__h5_audit(struct nvdp__h5 *file, struct nvdp__h5_audit *out) {
         free(text);
     }
     audit_bytes(&image, out);
-    NVDP_TRY(image.record_status);
-cleanup:
-    nvdp__h5_image_forget(&image);
-    return status;
+    return image.record_status;
 }

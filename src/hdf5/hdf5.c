@@ -350,19 +350,16 @@ static nvdp_status make(struct nvdp_context *ctx, const char *path, struct nvdp_
 
 nvdp_status nvdp__h5_create(struct nvdp_context *ctx, const char *path, const char *format,
                             struct nvdp__h5 **out) {
-    NVDP_RETURN_IF_FAILED(check_library(ctx));
+    NVDP_TRY(check_library(ctx));
     HUSH;
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
     NVDP_TRY(nvdp__create_temporary(ctx, path, &file->temporary, &file->lock));
     file->id = driver_create(file->temporary, &file->disk);
     if (file->id < 0) NVDP_TRY(write_error(file));
     NVDP_TRY(nvdp__h5_set_string(file, "nvdp_format", format));
     NVDP__HAND_OVER(out, file);
-cleanup:
-    nvdp__h5_free(file);
-    return status;
+    return NVDP_OK;
 }
 
 static herr_t forget_dataset(struct dataset *dataset) {
@@ -387,15 +384,14 @@ static herr_t close_all(struct nvdp__h5 *file) {
 static nvdp_status parse_again(struct nvdp__h5 *file) {
     nvdp__h5_image_free(file->image);
     file->image = NULL;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_image_open(file->ctx, file->temporary, file->path, &file->image));
+    NVDP_TRY(nvdp__h5_image_open(file->ctx, file->temporary, file->path, &file->image));
     file->changed = false;
     return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_finish(struct nvdp__h5 *file) {
     HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
+    NVDP_TRY(check_writable(file));
     return close_all(file) < 0 ? write_error(file) : parse_again(file);
 }
 
@@ -425,7 +421,7 @@ nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace) {
     HUSH;
     if (file->temporary == NULL) return check_writable(file);
     if (close_all(file) < 0) return write_error(file);
-    NVDP_RETURN_IF_FAILED(nvdp__publish(file->ctx, file->temporary, file->path, replace));
+    NVDP_TRY(nvdp__publish(file->ctx, file->temporary, file->path, replace));
     free(file->temporary);
     file->temporary = NULL;
     return NVDP_OK;
@@ -450,9 +446,8 @@ static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int ver
             file->ctx, NVDP_ERR_INPUT,
             "%s: expected a file of kind '%s', but the attribute 'nvdp_format' is missing",
             file->path, kind);
-    char *found = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(file, "nvdp_format", &found));
-    nvdp_status status = NVDP_OK;
+    nvdp__autofree char *found = NULL;
+    NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &found));
     size_t length = strlen(kind);
     if (strncmp(found, kind, length) != 0 || found[length] != '/')
         NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
@@ -466,22 +461,17 @@ static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int ver
                             "%s: expected a version from '%s/1' to '%s/%d', found '%s', which this "
                             "version of nvdp cannot read; use a newer one",
                             file->path, kind, kind, version, found));
-cleanup:
-    free(found);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
                           struct nvdp__h5 **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     NVDP_TRY(make(ctx, path, &file));
     NVDP_TRY(nvdp__h5_image_open(ctx, path, file->path, &file->image));
     if (kind != NULL) NVDP_TRY(check_format(file, kind, version));
     NVDP__HAND_OVER(out, file);
-cleanup:
-    nvdp__h5_free(file);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- datasets --- */
@@ -510,7 +500,7 @@ static nvdp_status open_dataset(struct nvdp__h5 *file, const char *name, hid_t *
     hid_t id =
         H5Lexists(file->id, name, H5P_DEFAULT) > 0 ? H5Dopen2(file->id, name, H5P_DEFAULT) : -1;
     if (id < 0) return NVDP__H5_INPUT_ERROR(file, "dataset", name, " is %s", "missing");
-    NVDP_RETURN_IF_FAILED(remember_dataset(file, name, id));
+    NVDP_TRY(remember_dataset(file, name, id));
     *out = id;
     return NVDP_OK;
 }
@@ -541,7 +531,7 @@ static hid_t creation(enum nvdp__h5_type type, int rank, const size_t *shape) {
 nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                              int rank, const size_t *shape) {
     HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
+    NVDP_TRY(check_writable(file));
     if (rank < 1 || rank > NVDP__H5_RANK)
         return nvdp__fail(file->ctx, NVDP_ERR_ARGUMENT,
                           "%s: dataset '%s': expected 1 to %d dimensions, found %d", file->path,
@@ -586,7 +576,7 @@ static nvdp_status open_slice(struct nvdp__h5 *file, const char *name, enum nvdp
                               size_t first, size_t rows, struct slice *slice) {
     hsize_t start[NVDP__H5_RANK] = {first};
     hsize_t shape[NVDP__H5_RANK] = {0};
-    NVDP_RETURN_IF_FAILED(open_dataset(file, name, &slice->dataset));
+    NVDP_TRY(open_dataset(file, name, &slice->dataset));
     slice->space = H5Dget_space(slice->dataset);
     slice->type = H5Dget_type(slice->dataset);
     const int rank = slice->space >= 0 ? H5Sget_simple_extent_dims(slice->space, shape, NULL) : 0;
@@ -628,15 +618,14 @@ static nvdp_status round_to_f16(struct nvdp__h5 *file, const char *name, size_t 
 nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                 size_t first, size_t rows, const void *data) {
     HUSH;
-    NVDP_RETURN_IF_FAILED(check_writable(file));
+    NVDP_TRY(check_writable(file));
     SCOPED_SLICE slice = {0};
-    NVDP_RETURN_IF_FAILED(open_slice(file, name, type, first, rows, &slice));
+    NVDP_TRY(open_slice(file, name, type, first, rows, &slice));
     if (slice.items == 0) return NVDP_OK;
     file->changed = true;
-    nvdp_status status = NVDP_OK;
-    uint16_t *rounded = NULL;
+    nvdp__autofree uint16_t *rounded = NULL;
     hid_t memory = memory_type(type);
-    hid_t plist = transfer();
+    nvdp__auto(drop) hid_t plist = transfer();
     if (type != NVDP__H5_F64 && is_f16(slice.type)) {
         rounded = nvdp__calloc(file->ctx, slice.items, sizeof *rounded);
         if (rounded == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -647,15 +636,12 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
     if (H5Dwrite(slice.dataset, memory, slice.memory, slice.space, plist, data) < 0 ||
         file->disk.error != 0)
         NVDP_TRY(write_error(file));
-cleanup:
-    drop(&plist);
-    free(rounded);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__h5_write(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                            int rank, const size_t *shape, const void *data) {
-    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, name, type, rank, shape));
+    NVDP_TRY(nvdp__h5_dataset(file, name, type, rank, shape));
     return nvdp__h5_write_rows(file, name, type, 0, shape[0], data);
 }
 
@@ -675,7 +661,7 @@ nvdp_status nvdp__h5_write_sizes(struct nvdp__h5 *file, const char *name, size_t
 
 static nvdp_status set_attribute(struct nvdp__h5 *file, const char *name, hid_t stored,
                                  hid_t memory, const void *value) {
-    NVDP_RETURN_IF_FAILED(check_writable(file));
+    NVDP_TRY(check_writable(file));
     file->changed = true;
     SCOPED space = H5Screate(H5S_SCALAR);
     if (H5Aexists(file->id, name) > 0) H5Adelete(file->id, name);
@@ -715,7 +701,7 @@ static nvdp_status take_image(struct nvdp__h5 *file) {
 }
 
 nvdp_status nvdp__h5_contents(struct nvdp__h5 *file, struct nvdp__h5_image **image) {
-    if (file->image == NULL || file->changed) NVDP_RETURN_IF_FAILED(take_image(file));
+    if (file->image == NULL || file->changed) NVDP_TRY(take_image(file));
     *image = file->image;
     return NVDP_OK;
 }

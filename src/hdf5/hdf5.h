@@ -44,6 +44,7 @@ nvdp_status nvdp__h5_commit(struct nvdp__h5 *file, bool replace);
 nvdp_status nvdp__h5_open(struct nvdp_context *ctx, const char *path, const char *kind, int version,
                           struct nvdp__h5 **out);
 void nvdp__h5_free(struct nvdp__h5 *file); /* NULL allowed; removes an uncommitted file */
+NVDP__AUTOPTR(struct nvdp__h5, nvdp__h5_free)
 
 /* Creates a dataset of the given shape. */
 nvdp_status nvdp__h5_dataset(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,

@@ -381,8 +381,8 @@ static nvdp_status parse_attribute(struct nvdp__h5_image *image, struct part par
                attribute.stored.kind == NVDP__H5_TEXT
                    ? strnlen((const char *)attribute.bytes, bytes)
                    : bytes);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &image->attribute, &image->attribute_capacity,
-                                        image->attributes + 1, sizeof *image->attribute));
+    NVDP_TRY(nvdp__reserve(image->ctx, &image->attribute, &image->attribute_capacity,
+                           image->attributes + 1, sizeof *image->attribute));
     attribute.name = copy_text(image->ctx, name, length);
     if (attribute.name == NULL) return NVDP_ERR_MEMORY;
     image->attribute[image->attributes++] = attribute;
@@ -486,18 +486,17 @@ static nvdp_status parse_block(struct nvdp__h5_image *image, uint64_t address, u
         const int type = first ? u16(head) : head[0];
         const int flags = head[first ? 4 : 3];
         form->messages--;
-        NVDP_RETURN_IF_FAILED(visit(image, place));
+        NVDP_TRY(visit(image, place));
         if (pass(&part, body.left) == NULL)
             return damaged(image, "an invalid object header", place);
         if ((flags & 2) && type != 0) return not_taken(image, "a shared header message");
         if (type != 0x10) {
-            NVDP_RETURN_IF_FAILED(parse_message(image, type, body, to, place));
+            NVDP_TRY(parse_message(image, type, body, to, place));
             continue;
         }
         if (body.left < 16) return damaged(image, "an invalid continuation", place);
         record(image, body.at, 16);
-        NVDP_RETURN_IF_FAILED(
-            parse_block(image, u64(body.at), u64(body.at + 8), to, form, depth + 1));
+        NVDP_TRY(parse_block(image, u64(body.at), u64(body.at + 8), to, form, depth + 1));
     }
     return NVDP_OK;
 }
@@ -518,14 +517,14 @@ static nvdp_status parse_header_2(struct nvdp__h5_image *image, uint64_t address
 
 static nvdp_status parse_header(struct nvdp__h5_image *image, uint64_t address, struct header *to) {
     const unsigned char *head = bytes_at(image, address, 16);
-    NVDP_RETURN_IF_FAILED(visit(image, address));
+    NVDP_TRY(visit(image, address));
     to->tree = to->heap = NOWHERE;
     if (head != NULL && memcmp(head, "OHDR", 4) == 0) return parse_header_2(image, address, to);
     if (head == NULL || head[0] != 1) return damaged(image, "an invalid object header", address);
     record(image, head, 1);
     record(image, head + 2, 10);
     struct form form = {1, 8, u16(head + 2)};
-    NVDP_RETURN_IF_FAILED(parse_block(image, address + 16, u32(head + 8), to, &form, 0));
+    NVDP_TRY(parse_block(image, address + 16, u32(head + 8), to, &form, 0));
     return form.messages == 0 ? NVDP_OK : damaged(image, "an invalid object header", address);
 }
 
@@ -547,7 +546,7 @@ static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, st
     /* free blocks: offset of the next one (1 after the last), and size */
     for (uint64_t at = u64(head + 16); at != 1 && at < out->size && out->size - at >= 16;
          at = u64(out->at + at)) {
-        NVDP_RETURN_IF_FAILED(visit(image, address));
+        NVDP_TRY(visit(image, address));
         record(image, out->at + at, 16);
     }
     return NVDP_OK;
@@ -557,7 +556,7 @@ static nvdp_status open_names(struct nvdp__h5_image *image, uint64_t address, st
 static nvdp_status take_members(struct nvdp__h5_image *image, const struct header *group,
                                 const struct names *names, uint64_t address) {
     const unsigned char *head = bytes_at(image, address, 8);
-    NVDP_RETURN_IF_FAILED(visit(image, address));
+    NVDP_TRY(visit(image, address));
     if (head == NULL || memcmp(head, "SNOD", 4) != 0 || head[4] != 1)
         return damaged(image, "invalid group members", address);
     const size_t count = u16(head + 6);
@@ -575,10 +574,10 @@ static nvdp_status take_members(struct nvdp__h5_image *image, const struct heade
         const size_t length = (size_t)(end - name);
         record(image, name, length);
         record(image, entry, 20);
-        NVDP_RETURN_IF_FAILED(u32(entry + 16) == 2 /* symbolic link */
-                                  ? note_other(image, group->path, name, length)
-                                  : take_link(image, group->path, group->depth, (const char *)name,
-                                              length, u64(entry + 8)));
+        NVDP_TRY(u32(entry + 16) == 2 /* symbolic link */
+                     ? note_other(image, group->path, name, length)
+                     : take_link(image, group->path, group->depth, (const char *)name, length,
+                                 u64(entry + 8)));
     }
     return NVDP_OK;
 }
@@ -601,12 +600,12 @@ static nvdp_status take_tree(struct nvdp__h5_image *image, const struct header *
                              const struct names *names, uint64_t address, int level) {
     size_t count = 0;
     const unsigned char *head = open_node(image, address, 0, level, 8, &count);
-    NVDP_RETURN_IF_FAILED(visit(image, address));
+    NVDP_TRY(visit(image, address));
     if (head == NULL) return damaged(image, "an invalid group tree", address);
     for (size_t i = 0; i < count; i++) {
         const uint64_t child = u64(head + 24 + 16 * i + 8);
-        NVDP_RETURN_IF_FAILED(head[5] > 0 ? take_tree(image, group, names, child, head[5] - 1)
-                                          : take_members(image, group, names, child));
+        NVDP_TRY(head[5] > 0 ? take_tree(image, group, names, child, head[5] - 1)
+                             : take_members(image, group, names, child));
     }
     return NVDP_OK;
 }
@@ -616,7 +615,7 @@ static nvdp_status take_tree(struct nvdp__h5_image *image, const struct header *
 static nvdp_status take_group(struct nvdp__h5_image *image, const struct header *group) {
     struct names names = {0};
     if (group->tree == NOWHERE) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(open_names(image, group->heap, &names));
+    NVDP_TRY(open_names(image, group->heap, &names));
     return take_tree(image, group, &names, group->tree, -1);
 }
 
@@ -655,9 +654,9 @@ static nvdp_status check_dataset(struct nvdp__h5_image *image, struct nvdp__h5_o
 static nvdp_status take_dataset(struct nvdp__h5_image *image, const struct header *header,
                                 const char *path, uint64_t address) {
     struct nvdp__h5_object object = header->dataset;
-    NVDP_RETURN_IF_FAILED(check_dataset(image, &object, address));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &image->object, &image->object_capacity,
-                                        image->objects + 1, sizeof *image->object));
+    NVDP_TRY(check_dataset(image, &object, address));
+    NVDP_TRY(nvdp__reserve(image->ctx, &image->object, &image->object_capacity, image->objects + 1,
+                           sizeof *image->object));
     object.name = nvdp__strdup(image->ctx, path);
     if (object.name == NULL) return NVDP_ERR_MEMORY;
     object.held_index = SIZE_MAX;
@@ -667,9 +666,8 @@ static nvdp_status take_dataset(struct nvdp__h5_image *image, const struct heade
 
 static nvdp_status take_link(struct nvdp__h5_image *image, const char *path, int depth,
                              const char *name, size_t length, uint64_t address) {
-    nvdp_status status = NVDP_OK;
     if (depth >= MAX_DEPTH) return damaged(image, "too deeply nested groups", address);
-    char *whole =
+    nvdp__autofree char *whole =
         nvdp__format(image->ctx, "%s%s%.*s", path, *path != '\0' ? "/" : "", (int)length, name);
     if (whole == NULL) return NVDP_ERR_MEMORY;
     struct header header = {.depth = depth + 1, .path = whole};
@@ -680,9 +678,7 @@ static nvdp_status take_link(struct nvdp__h5_image *image, const char *path, int
         NVDP_TRY(note_other(image, path, (const unsigned char *)name, length));
         NVDP_TRY(take_group(image, &header));
     }
-cleanup:
-    free(whole);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the whole file --- */
@@ -766,20 +762,19 @@ nvdp_status nvdp__h5_image_parse(struct nvdp__h5_image *image) {
     if (end > image->size) return damaged(image, "a missing end", image->size);
     image->end = end;
     struct header root = {.path = ""};
-    NVDP_RETURN_IF_FAILED(parse_header(image, top, &root));
+    NVDP_TRY(parse_header(image, top, &root));
     if (!root.group) return damaged(image, "a root object that is not a group", top);
-    NVDP_RETURN_IF_FAILED(take_group(image, &root));
+    NVDP_TRY(take_group(image, &root));
     record_superblock(image, rest, &root);
     return sort_all(image);
 }
 
 nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, const char *path,
                                 struct nvdp__h5_image **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5_image *image = NULL;
+    nvdp__autoptr(nvdp__h5_image_free) struct nvdp__h5_image *image = NULL;
     struct stat info;
-    int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, from, &fd));
+    nvdp__auto(nvdp__close_owned) int fd = -1;
+    NVDP_TRY(nvdp__open_regular(ctx, from, &fd));
     NVDP_TRY(NVDP__NEW(ctx, image, 1));
     *image = (struct nvdp__h5_image){.ctx = ctx, .path = path};
     if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot read", path));
@@ -792,10 +787,7 @@ nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, cons
     image->at = map;
     NVDP_TRY(nvdp__h5_image_parse(image));
     NVDP__HAND_OVER(out, image);
-cleanup:
-    close(fd);
-    nvdp__h5_image_free(image);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__h5_image_forget(struct nvdp__h5_image *image) {
@@ -865,8 +857,8 @@ static nvdp_status take_chunk(struct nvdp__h5_image *image, struct nvdp__h5_obje
     record(image, bytes, chunk.bytes);
     if (object->chunks > image->size / 16)
         return cannot_read(image, object, "it has too many chunks");
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(image->ctx, &object->index, &object->chunk_capacity,
-                                        object->chunks + 1, sizeof chunk));
+    NVDP_TRY(nvdp__reserve(image->ctx, &object->index, &object->chunk_capacity, object->chunks + 1,
+                           sizeof chunk));
     object->index[object->chunks++] = chunk;
     return NVDP_OK;
 }
@@ -880,9 +872,8 @@ static nvdp_status take_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
         return cannot_read(image, object, "its chunk index is damaged");
     for (size_t i = 0; i < count; i++) {
         const unsigned char *at = head + 24 + i * (key + 8);
-        NVDP_RETURN_IF_FAILED(head[5] > 0
-                                  ? take_chunks(image, object, u64(at + key), head[5] - 1, nodes)
-                                  : take_chunk(image, object, at, u64(at + key)));
+        NVDP_TRY(head[5] > 0 ? take_chunks(image, object, u64(at + key), head[5] - 1, nodes)
+                             : take_chunk(image, object, at, u64(at + key)));
     }
     return NVDP_OK;
 }
@@ -897,7 +888,7 @@ nvdp_status nvdp__h5_image_index(struct nvdp__h5_image *image, struct nvdp__h5_o
     uint64_t nodes = image->size / 24 + 1;
     object->chunks = 0;
     if (object->address != NOWHERE)
-        NVDP_RETURN_IF_FAILED(take_chunks(image, object, object->address, -1, &nodes));
+        NVDP_TRY(take_chunks(image, object, object->address, -1, &nodes));
     if (object->chunks > 1) qsort(object->index, object->chunks, sizeof *object->index, by_chunk);
     for (size_t i = 1; i < object->chunks; i++) {
         if (by_chunk(&object->index[i - 1], &object->index[i]) == 0)
@@ -953,11 +944,10 @@ static void unshuffle(const unsigned char *from, size_t bytes, size_t size, unsi
 
 nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                  size_t index) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__h5_chunk *chunk = &object->index[index];
     const unsigned char *stored = image->at + chunk->address;
     const size_t bytes = object->chunk_bytes;
-    unsigned char *shuffled_bytes = NULL;
+    nvdp__autofree unsigned char *shuffled_bytes = NULL;
     if (object->held_index == index) return NVDP_OK;
     object->held_index = SIZE_MAX;
     /* filters are listed in the order in which they were applied */
@@ -974,9 +964,7 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
     if (!packed) memcpy(whole, stored, bytes);
     if (shuffled) unshuffle(shuffled_bytes, bytes, object->stored.size, object->held);
     object->held_index = index;
-cleanup:
-    free(shuffled_bytes);
-    return status;
+    return NVDP_OK;
 }
 
 /* Copies the part of the chunk at grid position `at` that lies in rows [first, first + rows),
@@ -1019,7 +1007,7 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
     const int rank = object->space.rank;
     const uint64_t low = first / object->chunk[0], high = (first + rows - 1) / object->chunk[0];
     uint64_t at[NVDP__H5_MAX_RANK] = {low};
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_index(image, object));
+    NVDP_TRY(nvdp__h5_image_index(image, object));
     for (;;) {
         struct nvdp__h5_chunk key = {0};
         for (int d = 0; d < rank; d++) {
@@ -1029,8 +1017,7 @@ static nvdp_status read_chunks(struct nvdp__h5_image *image, struct nvdp__h5_obj
             object->chunks > 0 ? bsearch(&key, object->index, object->chunks, sizeof key, by_chunk)
                                : NULL;
         if (found != NULL)
-            NVDP_RETURN_IF_FAILED(
-                nvdp__h5_image_chunk(image, object, (size_t)(found - object->index)));
+            NVDP_TRY(nvdp__h5_image_chunk(image, object, (size_t)(found - object->index)));
         copy_lines(object, at, first, rows, found != NULL ? object->held : NULL, out);
         int d = rank - 1;
         while (d >= 0 && ++at[d] == (d == 0 ? high + 1 : chunks_along(object, d))) {
@@ -1058,7 +1045,7 @@ nvdp_status nvdp__h5_image_readable(const struct nvdp__h5_image *image,
 nvdp_status nvdp__h5_image_rows(struct nvdp__h5_image *image, struct nvdp__h5_object *object,
                                 uint64_t first, uint64_t rows, unsigned char *out) {
     uint64_t values = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(image, object));
+    NVDP_TRY(nvdp__h5_image_readable(image, object));
     if (nvdp_context_cancelled(image->ctx))
         return nvdp__fail(image->ctx, NVDP_ERR_CANCELLED, "%s: cancelled", image->path);
     if (!count_values(&object->space, 1, &values) || values == 0 || rows == 0) return NVDP_OK;

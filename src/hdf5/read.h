@@ -8,6 +8,7 @@
 #ifndef NVDP_SRC_HDF5_READ_H
 #define NVDP_SRC_HDF5_READ_H
 
+#include "base/base.h"
 #include "hdf5/hdf5.h"
 
 enum { NVDP__H5_MAX_RANK = 32 };
@@ -96,6 +97,7 @@ struct nvdp__h5_image {
 nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, const char *path,
                                 struct nvdp__h5_image **out);
 void nvdp__h5_image_free(struct nvdp__h5_image *image);
+NVDP__AUTOPTR(struct nvdp__h5_image, nvdp__h5_image_free)
 /* Find by name; NULL if missing. */
 struct nvdp__h5_object *nvdp__h5_image_find(const struct nvdp__h5_image *image, const char *name);
 const struct nvdp__h5_attribute *nvdp__h5_image_attribute(const struct nvdp__h5_image *image,

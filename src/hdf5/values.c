@@ -56,7 +56,7 @@ static nvdp_status find(struct nvdp__h5_image *image, const char *name, enum nvd
         return NVDP__H5_INPUT_ERROR(image, "dataset", name,
                                     ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
                                     found->space.rank);
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(image, found));
+    NVDP_TRY(nvdp__h5_image_readable(image, found));
     *out = found;
     return NVDP_OK;
 }
@@ -65,8 +65,8 @@ nvdp_status nvdp__h5_shape(struct nvdp__h5 *file, const char *name, enum nvdp__h
                            int rank, size_t *shape) {
     struct nvdp__h5_image *image = NULL;
     struct nvdp__h5_object *found = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
-    NVDP_RETURN_IF_FAILED(find(image, name, type, &found));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
+    NVDP_TRY(find(image, name, type, &found));
     if (found->space.rank != rank)
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %d dimension%s, found %d",
                                     rank, rank == 1 ? "" : "s", found->space.rank);
@@ -171,10 +171,9 @@ static bool row_size(const struct nvdp__h5_object *object, size_t rows, size_t *
 
 nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                size_t first, size_t rows, void *data) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__h5_image *image = NULL;
     struct nvdp__h5_object *from = NULL;
-    unsigned char *raw = NULL;
+    nvdp__autofree unsigned char *raw = NULL;
     size_t items, bytes;
     NVDP_TRY(nvdp__h5_contents(file, &image));
     NVDP_TRY(find(image, name, type, &from));
@@ -190,18 +189,15 @@ nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvd
     raw = nvdp__calloc(image->ctx, bytes, 1);
     if (raw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__h5_image_rows(image, from, first, rows, raw));
-    NVDP_TRY(convert(image, from, type, items, raw, data));
-cleanup:
-    free(raw);
-    return status;
+    return convert(image, from, type, items, raw, data);
 }
 
 nvdp_status nvdp__h5_read_column(struct nvdp__h5 *file, const char *name, enum nvdp__h5_type type,
                                  size_t rows, void *column) {
     struct nvdp__h5_image *image = NULL;
     size_t there = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, name, type, 1, &there));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
+    NVDP_TRY(nvdp__h5_shape(file, name, type, 1, &there));
     if (there != rows)
         return NVDP__H5_INPUT_ERROR(image, "dataset", name, ": expected %zu rows, found %zu", rows,
                                     there);
@@ -216,7 +212,7 @@ nvdp_status nvdp__h5_list(struct nvdp__h5 *file,
                                         const char *type, void *user),
                           void *user) {
     struct nvdp__h5_image *image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
     for (size_t i = 0; i < image->objects; i++) {
         const struct nvdp__h5_object *object = &image->object[i];
         size_t shape[NVDP__H5_MAX_RANK] = {0};
@@ -291,8 +287,8 @@ static nvdp_status read_int(struct nvdp__h5_image *image,
 nvdp_status nvdp__h5_get_string(struct nvdp__h5 *file, const char *name, char **value) {
     struct nvdp__h5_image *image = NULL;
     const struct nvdp__h5_attribute *attribute = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
-    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
+    NVDP_TRY(find_attribute(image, name, &attribute));
     return is_text(attribute) ? nvdp__h5_image_text(image, attribute, value)
                               : wrong_class(image, attribute, "a string");
 }
@@ -301,8 +297,8 @@ nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *v
     struct nvdp__h5_image *image = NULL;
     const struct nvdp__h5_attribute *attribute = NULL;
     int64_t whole;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
-    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
+    NVDP_TRY(find_attribute(image, name, &attribute));
     if (attribute->stored.kind == NVDP__H5_REAL) {
         *value = real_at(&attribute->stored, attribute->bytes);
     } else if (attribute->stored.kind == NVDP__H5_INTEGER) {
@@ -318,8 +314,8 @@ nvdp_status nvdp__h5_get_real(struct nvdp__h5 *file, const char *name, double *v
 nvdp_status nvdp__h5_get_int(struct nvdp__h5 *file, const char *name, int64_t *value) {
     struct nvdp__h5_image *image = NULL;
     const struct nvdp__h5_attribute *attribute = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
-    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
+    NVDP_TRY(find_attribute(image, name, &attribute));
     return attribute->stored.kind == NVDP__H5_INTEGER ? read_int(image, attribute, value)
                                                       : wrong_class(image, attribute, "an integer");
 }
@@ -336,10 +332,10 @@ static nvdp_status print_attribute(struct nvdp__h5_image *image, const char *nam
     const struct nvdp__h5_attribute *attribute = NULL;
     int64_t whole = 0;
     char *printed;
-    NVDP_RETURN_IF_FAILED(find_attribute(image, name, &attribute));
+    NVDP_TRY(find_attribute(image, name, &attribute));
     if (is_text(attribute)) return nvdp__h5_image_text(image, attribute, text);
     if (attribute->stored.kind == NVDP__H5_INTEGER) {
-        NVDP_RETURN_IF_FAILED(read_int(image, attribute, &whole));
+        NVDP_TRY(read_int(image, attribute, &whole));
         printed = nvdp__format(image->ctx, "%lld", (long long)whole);
     } else if (attribute->stored.kind == NVDP__H5_REAL) {
         printed = nvdp__h5_real_text(image->ctx, real_at(&attribute->stored, attribute->bytes));
@@ -355,7 +351,7 @@ nvdp_status nvdp__h5_list_attributes(struct nvdp__h5 *file,
                                      void (*visit)(const char *name, const char *value, void *user),
                                      void *user) {
     struct nvdp__h5_image *image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
     for (size_t i = 0; i < image->attributes; i++) {
         const char *name = image->attribute[i].name;
         char *text = NULL;
@@ -375,8 +371,8 @@ nvdp_status nvdp__h5_file_digest(struct nvdp__h5 *file, const char *except,
     struct nvdp__h5_image *image = NULL;
     const struct nvdp__h5_attribute *attribute = NULL;
     crypto_hash_sha256_state sha;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
-    NVDP_RETURN_IF_FAILED(find_attribute(image, except, &attribute));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
+    NVDP_TRY(find_attribute(image, except, &attribute));
     if (attribute->stored.kind != NVDP__H5_TEXT)
         return wrong_class(image, attribute, "a string of fixed length");
     const size_t first = (size_t)(attribute->bytes - image->at);
@@ -401,19 +397,16 @@ static void feed(struct digest *to, size_t count, const void *bytes) {
 
 static nvdp_status feed_values(struct digest *to, struct nvdp__h5_object *object, size_t rows,
                                size_t row_bytes) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__h5_image *image = to->image;
     size_t step = row_bytes > 0 && row_bytes < SLICE_BYTES ? SLICE_BYTES / row_bytes : 1;
-    unsigned char *bytes = nvdp__calloc(image->ctx, step, row_bytes);
+    nvdp__autofree unsigned char *bytes = nvdp__calloc(image->ctx, step, row_bytes);
     if (bytes == NULL) return NVDP_ERR_MEMORY;
     for (size_t first = 0; first < rows && row_bytes > 0; first += step) {
         size_t n = nvdp__min(rows - first, step);
         NVDP_TRY(nvdp__h5_image_rows(image, object, first, n, bytes));
         feed(to, n * row_bytes, bytes);
     }
-cleanup:
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *object) {
@@ -436,7 +429,7 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
         return NVDP__H5_INPUT_ERROR(to->image, "dataset", name,
                                     ": expected 1 to %d dimensions, found %d", NVDP__H5_RANK,
                                     object->space.rank);
-    NVDP_RETURN_IF_FAILED(nvdp__h5_image_readable(to->image, object));
+    NVDP_TRY(nvdp__h5_image_readable(to->image, object));
     feed(to, 1, "D");
     nvdp__sha256_text(&to->sha, name);
     nvdp__sha256_text(&to->sha, text);
@@ -454,14 +447,14 @@ static nvdp_status feed_dataset(struct digest *to, struct nvdp__h5_object *objec
 static nvdp_status feed_attribute(struct digest *to, const char *name) {
     const struct nvdp__h5_attribute *attribute = NULL;
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(find_attribute(to->image, name, &attribute));
+    NVDP_TRY(find_attribute(to->image, name, &attribute));
     if (!attribute->stored.plain ||
         (attribute->stored.kind != NVDP__H5_TEXT && attribute->stored.size != 8))
         return wrong_class(to->image, attribute, "the type that nvdp writes");
     feed(to, 1, "A");
     nvdp__sha256_text(&to->sha, name);
     if (attribute->stored.kind == NVDP__H5_TEXT) {
-        NVDP_RETURN_IF_FAILED(nvdp__h5_image_text(to->image, attribute, &text));
+        NVDP_TRY(nvdp__h5_image_text(to->image, attribute, &text));
         nvdp__sha256_text(&to->sha, "text");
         nvdp__sha256_text(&to->sha, text);
         free(text);
@@ -475,7 +468,7 @@ static nvdp_status feed_attribute(struct digest *to, const char *name) {
 nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
                             unsigned char digest[NVDP__H5_DIGEST]) {
     struct nvdp__h5_image *image = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_contents(file, &image));
+    NVDP_TRY(nvdp__h5_contents(file, &image));
     struct digest to = {.image = image};
     if (image->other != NULL)
         return NVDP__H5_INPUT_ERROR(image, "member", image->other,
@@ -483,11 +476,11 @@ nvdp_status nvdp__h5_digest(struct nvdp__h5 *file, const char *except,
     crypto_hash_sha256_init(&to.sha);
     nvdp__sha256_text(&to.sha, "nvdp digest/1");
     for (size_t i = 0; i < image->objects; i++) {
-        NVDP_RETURN_IF_FAILED(feed_dataset(&to, &image->object[i]));
+        NVDP_TRY(feed_dataset(&to, &image->object[i]));
     }
     for (size_t i = 0; i < image->attributes; i++) {
         if (except == NULL || strcmp(image->attribute[i].name, except) != 0)
-            NVDP_RETURN_IF_FAILED(feed_attribute(&to, image->attribute[i].name));
+            NVDP_TRY(feed_attribute(&to, image->attribute[i].name));
     }
     crypto_hash_sha256_final(&to.sha, digest);
     return NVDP_OK;

@@ -5,6 +5,7 @@
 #include "account/account.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 
 #include <inttypes.h>
@@ -153,11 +154,11 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
                           "examples, found %g, which allows some examples to be published "
                           "unchanged; {allow-weak-delta} accepts this",
                           1 / n, dp->examples, dp->delta);
-    NVDP_RETURN_IF_FAILED(check_before(dp, epsilon));
+    NVDP_TRY(check_before(dp, epsilon));
     if (epsilon == 0) return NVDP_OK;
     if (options->noise > 0) {
-        NVDP_RETURN_IF_FAILED(nvdp_account_steps(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
-                                                 NVDP_ACCOUNTANT_PLD, &dp->steps));
+        NVDP_TRY(nvdp_account_steps(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
+                                    NVDP_ACCOUNTANT_PLD, &dp->steps));
         if (dp->steps > 0) return NVDP_OK;
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -165,8 +166,8 @@ static nvdp_status take_budget(struct nvdp__dp *dp, struct nvdp__dp_options *opt
             "{dp-noise} %g costs more at delta %.3g; choose a larger budget or more noise",
             epsilon, dp->noise, dp->delta);
     }
-    NVDP_RETURN_IF_FAILED(nvdp_account_noise(ctx, RUN(dp, dp->steps), epsilon, dp->delta,
-                                             NVDP_ACCOUNTANT_PLD, &dp->noise));
+    NVDP_TRY(nvdp_account_noise(ctx, RUN(dp, dp->steps), epsilon, dp->delta, NVDP_ACCOUNTANT_PLD,
+                                &dp->noise));
     options->noise = dp->noise / sqrt((double)dp->shards);
     return NVDP_OK;
 }
@@ -177,7 +178,6 @@ static const uint64_t SHARD_SEEDS = UINT64_C(0x9E3779B97F4A7C15);
 nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *options,
                             size_t examples, size_t epochs, uint64_t steps, size_t texts,
                             const struct nvdp_dp_guarantee *before, struct nvdp__dp **out) {
-    nvdp_status status = NVDP_OK;
     if (options->batch > examples)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -185,7 +185,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
             examples, options->batch);
     const size_t rank = nvdp__rank(ctx);
     const size_t shards = options->shards_noise == NVDP__NOISE_EACH ? nvdp__rank_count(ctx) : 1;
-    struct nvdp__dp *made = nvdp__calloc(ctx, 1, sizeof *made);
+    nvdp__autoptr(nvdp__dp_free) struct nvdp__dp *made = nvdp__calloc(ctx, 1, sizeof *made);
     if (made == NULL) return NVDP_ERR_MEMORY;
     *made = (struct nvdp__dp){.ctx = ctx,
                               .noise = options->noise * sqrt((double)shards),
@@ -219,9 +219,7 @@ nvdp_status nvdp__dp_create(struct nvdp_context *ctx, struct nvdp__dp_options *o
     made->weight = nvdp__calloc(ctx, texts, sizeof *made->weight);
     NVDP_TRY(NVDP__MADE(made->norm, made->weight));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__dp_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__dp_free(struct nvdp__dp *dp) {
@@ -236,7 +234,7 @@ void nvdp__dp_free(struct nvdp__dp *dp) {
 
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp) {
     if (dp == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__rank_share(dp->ctx, sizeof dp->secret, &dp->secret));
+    NVDP_TRY(nvdp__rank_share(dp->ctx, sizeof dp->secret, &dp->secret));
     return nvdp__rank_share_key(dp->ctx, &dp->draw_key);
 }
 
@@ -358,9 +356,8 @@ static nvdp_status continue_start(const struct nvdp__dp *dp, const char *path,
 nvdp_status nvdp__dp_continue(const struct nvdp__dp *dp, const char *path, const json_t *object) {
     int64_t shards = 1;
     if (dp == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(dp->ctx, path, object, "shards", 1, 1, NVDP_MOST_RANKS, &shards));
-    NVDP_RETURN_IF_FAILED(continue_plan(dp, path, object));
+    NVDP_TRY(nvdp__json_int(dp->ctx, path, object, "shards", 1, 1, NVDP_MOST_RANKS, &shards));
+    NVDP_TRY(continue_plan(dp, path, object));
     if ((size_t)shards == dp->shards) return continue_start(dp, path, object);
     return nvdp__fail(
         dp->ctx, NVDP_ERR_ARGUMENT,
@@ -375,7 +372,7 @@ nvdp_status nvdp__dp_spent(const struct nvdp__dp *dp, uint64_t steps, double lef
                            json_t *line) {
     double epsilon;
     if (dp == NULL || !(dp->noise > 0)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp_account_epsilon(dp->ctx, RUN(dp, steps), dp->delta, NVDP_ACCOUNTANT_RDP, &epsilon));
     if (isfinite(epsilon)) json_object_set_new(line, "epsilon_rdp", json_real(epsilon));
     if (dp->seen > 0)
@@ -432,8 +429,7 @@ static nvdp_status put_own(const struct nvdp__dp *dp, json_t *object) {
     if (!has(start) || !(dp->noise > 0)) return NVDP_OK;
     run.beside = &dp->before[NVDP__DP_VOCABULARY];
     run.besides = has(run.beside) ? 1 : 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp_account_epsilon(dp->ctx, &run, own.delta, NVDP_ACCOUNTANT_PLD, &own.epsilon));
+    NVDP_TRY(nvdp_account_epsilon(dp->ctx, &run, own.delta, NVDP_ACCOUNTANT_PLD, &own.epsilon));
     if (isfinite(own.epsilon)) json_object_set_new(object, "own", guarantee_json(&own));
     return NVDP_OK;
 }
@@ -462,8 +458,8 @@ static json_t *risk_json(const struct nvdp_account_risk *risk) {
 nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
                                const struct nvdp__dp_scope *scope, const char *directory,
                                json_t *root) {
-    nvdp_status status = NVDP_OK;
-    json_t *object, *risk_object = NULL;
+    json_t *object;
+    nvdp__autoptr(json_decref) json_t *risk_object = NULL;
     struct nvdp_account account = NVDP_RESULT(struct nvdp_account);
     struct nvdp_account_risk risk = NVDP_RESULT(struct nvdp_account_risk);
     struct nvdp_dp_facts facts = {.example = scope->example,
@@ -474,7 +470,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
                                   .shows =
                                       dp->rate_given ? NVDP_DP_PUBLIC_DIVISOR : NVDP_DP_PUBLIC_RATE,
                                   .steps_done = done < dp->steps ? done : 0};
-    char *account_text = NULL, *whole = NULL;
+    nvdp__autofree char *account_text = NULL, *whole = NULL;
     account.pld_epsilon = account.rdp_epsilon = INFINITY;
     if (dp->noise > 0) {
         NVDP_TRY(nvdp_account(dp->ctx, RUN(dp, dp->steps), dp->delta, &account));
@@ -514,9 +510,5 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
         json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
     NVDP_TRY(put_own(dp, object));
     if (directory != NULL) NVDP_TRY(write_statement(dp, directory, whole));
-cleanup:
-    json_decref(risk_object);
-    free(account_text);
-    free(whole);
-    return status;
+    return NVDP_OK;
 }

@@ -5,6 +5,7 @@
 #ifndef NVDP_SRC_JOB_DP_H
 #define NVDP_SRC_JOB_DP_H
 
+#include "base/base.h"
 #include "base/ranks.h"
 #include "options/schema.h"
 #include "tensor/per_example.h"
@@ -81,6 +82,7 @@ bool nvdp__dp_promise(const json_t *dp, bool seeded, struct nvdp_dp_guarantee *o
  * one. */
 const json_t *nvdp__dp_planned(const json_t *result, const json_t *run);
 void nvdp__dp_free(struct nvdp__dp *dp); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__dp, nvdp__dp_free)
 /* Makes all processes draw the examples, masks, dropout and samples that rank 0 draws.  dp may be NULL. */
 nvdp_status nvdp__dp_share(struct nvdp__dp *dp);
 /* Returns the number of steps that draw N examples on average. */

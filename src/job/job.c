@@ -66,7 +66,7 @@ static nvdp_status private_gradient(struct nvdp__job *job, struct nvdp__pass *pa
         if (status == NVDP_OK)
             status = nvdp__dp_clip(job->dp, job->dev, job->label, job->class_weight, at == 0);
         job->dev->per_example = NULL;
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
         job->last.left = at + n < own.count && nvdp_context_cancelled(job->ctx);
     }
     job->last.left_out = job->dp->left_out;
@@ -80,9 +80,9 @@ static nvdp_status add_up(struct nvdp__job *job) {
     double part[3 + NVDP__JOB_SUMS] = {(double)r->tokens, (double)r->left, (double)r->left_out};
     const size_t sums = job->kind->sums;
     if (job->sum == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_finish(job->sum, job->dev));
+    NVDP_TRY(nvdp__grad_sum_finish(job->sum, job->dev));
     memcpy(part + 3, job->sums, sums * sizeof *part);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(job->ctx, 3 + sums, part));
+    NVDP_TRY(nvdp__rank_sum(job->ctx, 3 + sums, part));
     memcpy(job->sums, part + 3, sums * sizeof *part);
     r->tokens = (size_t)part[0];
     r->left = part[1] > 0;
@@ -99,9 +99,8 @@ nvdp_status nvdp__job_step(struct nvdp__job *job) {
     *r = (struct nvdp__job_step){.lr = job->optimizer.adamw.lr * factor, .norm = NAN};
     memset(job->sums, 0, kind->sums * sizeof *job->sums);
     kind->begin(job->run, &pass);
-    NVDP_RETURN_IF_FAILED(job->dp != NULL ? private_gradient(job, &pass)
-                                          : kind->batch(job->run, &pass));
-    NVDP_RETURN_IF_FAILED(add_up(job));
+    NVDP_TRY(job->dp != NULL ? private_gradient(job, &pass) : kind->batch(job->run, &pass));
+    NVDP_TRY(add_up(job));
     if (r->left) return nvdp__fail(job->ctx, NVDP_ERR_CANCELLED, "interrupted during a step");
     r->total = kind->total(job->run);
     nvdp_status status = isfinite(r->total) ? nvdp__optimizer_step(&job->optimizer, job->dev,
@@ -123,7 +122,7 @@ nvdp_status nvdp__job_keep(struct nvdp__job *job, nvdp_status status) {
 }
 
 nvdp_status nvdp__job_stop(struct nvdp__job *job) {
-    NVDP_RETURN_IF_FAILED(nvdp__job_save(job));
+    NVDP_TRY(nvdp__job_save(job));
     return nvdp__fail(job->ctx, NVDP_ERR_CANCELLED,
                       "interrupted after step %" PRIu64 " of %" PRIu64
                       "; continue with: %s --resume %s",
@@ -142,15 +141,15 @@ nvdp_status nvdp__job_advance(struct nvdp__job *job) {
     bool stop = false;
     nvdp_status status = nvdp__job_keep(job, nvdp__job_step(job));
     if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(job);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     job->step++;
     job->seconds += nvdp__now() - start;
     job->tokens += (double)job->last.tokens;
     job->left_out += (double)job->last.left_out;
-    NVDP_RETURN_IF_FAILED(job->kind->count(job->run, &shown));
+    NVDP_TRY(job->kind->count(job->run, &shown));
     nvdp__meter_update(&job->meter, job->step, job->tokens - job->tokens_before, "tok", shown);
-    if (job->kind->due != NULL) NVDP_RETURN_IF_FAILED(job->kind->due(job->run));
-    NVDP_RETURN_IF_FAILED(
+    if (job->kind->due != NULL) NVDP_TRY(job->kind->due(job->run));
+    NVDP_TRY(
         nvdp__job_keep(job, nvdp__rank_any(job->ctx, nvdp_context_cancelled(job->ctx), &stop)));
     if (stop) return nvdp__job_stop(job);
     return nvdp__now() - job->saved_at < job->checkpoint_seconds ? NVDP_OK : nvdp__job_save(job);
@@ -181,9 +180,10 @@ nvdp_status nvdp__run_json_write(struct nvdp_context *ctx, const char *directory
                                  json_t *root) {
     nvdp_status status = NVDP_OK;
     char *path = nvdp__join(ctx, directory, name);
-    NVDP_TRY(NVDP__MADE(path));
-    if (root == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
-    NVDP_TRY(nvdp__json_write(ctx, path, root));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(path));
+    if (root == NULL)
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    NVDP_TRY_OR_CLEAN(nvdp__json_write(ctx, path, root));
 cleanup:
     json_decref(root);
     free(path);

@@ -4,6 +4,7 @@
 #include "job/lineage.h"
 
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "job/dp.h"
 
@@ -55,21 +56,15 @@ static nvdp_status take_list(struct nvdp_context *ctx, const char *directory, co
  * that are not yet done. */
 static nvdp_status of_training(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out) {
-    nvdp_status status = NVDP_OK;
-    json_t *record = NULL, *result = NULL;
-    char *run = nvdp__join(ctx, model, "..");
+    nvdp__autoptr(json_decref) json_t *record = NULL, *result = NULL;
+    nvdp__autofree char *run = nvdp__join(ctx, model, "..");
     if (run == NULL) return NVDP_ERR_MEMORY;
-    if (!nvdp__is_directory(run)) goto cleanup;
+    if (!nvdp__is_directory(run)) return NVDP_OK;
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &record));
     const char *format = json_string_value(json_object_get(record, "nvdp_format"));
-    if (format == NULL || strcmp(format, "run/1") != 0) goto cleanup;
+    if (format == NULL || strcmp(format, "run/1") != 0) return NVDP_OK;
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
-    NVDP_TRY(take_list(ctx, run, record, nvdp__dp_planned(result, record), out));
-cleanup:
-    json_decref(record);
-    json_decref(result);
-    free(run);
-    return status;
+    return take_list(ctx, run, record, nvdp__dp_planned(result, record), out);
 }
 
 /* Adds the pretraining in config.json and the trainings before it. If a pretraining was private,
@@ -95,9 +90,8 @@ static nvdp_status add_pretraining(struct nvdp_context *ctx, const json_t *pretr
 
 nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
                                struct nvdp__lineage *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__lineage made = {0};
-    json_t *record = NULL, *config = NULL;
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage made = {0};
+    nvdp__autoptr(json_decref) json_t *record = NULL, *config = NULL;
     if (model != NULL && nvdp__is_directory(model)) {
         NVDP_TRY(nvdp__json_read_optional(ctx, model, "pretrain.json", &record));
         NVDP_TRY(nvdp__json_read_optional(ctx, model, "config.json", &config));
@@ -115,11 +109,7 @@ nvdp_status nvdp__lineage_read(struct nvdp_context *ctx, const char *model,
         NVDP_TRY(add_pretraining(ctx, pretraining, made.list));
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__lineage_release(&made);
-    json_decref(record);
-    json_decref(config);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__lineage_release(struct nvdp__lineage *lineage) {
@@ -161,10 +151,10 @@ static const char *end_of(const char *path) {
 static nvdp_status add_digests(struct nvdp_context *ctx, struct nvdp__lineage *lineage,
                                const struct nvdp__seen_texts *texts, json_t *entry) {
     size_t capacity = lineage->digest_lists;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &lineage->digests, &capacity,
-                                        lineage->digest_lists + 1, sizeof *lineage->digests));
+    NVDP_TRY(nvdp__reserve(ctx, &lineage->digests, &capacity, lineage->digest_lists + 1,
+                           sizeof *lineage->digests));
     struct nvdp__seen_digests *own = &lineage->digests[lineage->digest_lists];
-    NVDP_RETURN_IF_FAILED(nvdp__seen_digests_make(ctx, texts, own));
+    NVDP_TRY(nvdp__seen_digests_make(ctx, texts, own));
     lineage->digest_lists++;
     json_object_set_new(entry, "digests", json_string(own->name));
     return NVDP_OK;

@@ -12,8 +12,8 @@ static bool is_muons(const struct nvdp__optimizer *optimizer, const struct nvdp_
 static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
                              const struct nvdp__param *tensor, size_t piece) {
     for (size_t at = 0; at < tensor->count; at += piece) {
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &optimizer->span, &optimizer->capacity,
-                                            optimizer->spans + 1, sizeof *optimizer->span));
+        NVDP_TRY(nvdp__reserve(ctx, &optimizer->span, &optimizer->capacity, optimizer->spans + 1,
+                               sizeof *optimizer->span));
         optimizer->span[optimizer->spans++] =
             (struct nvdp__span){.offset = tensor->offset + at,
                                 .count = nvdp__min(tensor->count - at, piece),
@@ -25,8 +25,8 @@ static nvdp_status add_spans(struct nvdp__optimizer *optimizer, struct nvdp_cont
 
 static nvdp_status add_matrix(struct nvdp__optimizer *optimizer, struct nvdp_context *ctx,
                               const struct nvdp__param *tensor) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &optimizer->matrix, &optimizer->matrix_capacity,
-                                        optimizer->matrices + 1, sizeof *optimizer->matrix));
+    NVDP_TRY(nvdp__reserve(ctx, &optimizer->matrix, &optimizer->matrix_capacity,
+                           optimizer->matrices + 1, sizeof *optimizer->matrix));
     optimizer->matrix[optimizer->matrices++] =
         (struct nvdp__matrix){.offset = tensor->offset,
                               .rows = tensor->shape[0],
@@ -48,9 +48,9 @@ static nvdp_status make_spans(struct nvdp__optimizer *optimizer, struct nvdp_con
             optimizer->first_row = optimizer->spans;
             optimizer->rows = tensor->shape[0];
         }
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             add_spans(optimizer, ctx, tensor, tracked ? tensor->shape[1] : (size_t)NVDP__SPAN));
-        if (is_muons(optimizer, tensor)) NVDP_RETURN_IF_FAILED(add_matrix(optimizer, ctx, tensor));
+        if (is_muons(optimizer, tensor)) NVDP_TRY(add_matrix(optimizer, ctx, tensor));
     }
     return NVDP_OK;
 }
@@ -65,7 +65,7 @@ nvdp_status nvdp__optimizer_create(struct nvdp_context *ctx, const struct nvdp__
     optimizer->m = nvdp__calloc(ctx, params->total, sizeof *optimizer->m);
     optimizer->v = nvdp__calloc(ctx, params->total, sizeof *optimizer->v);
     if (optimizer->m == NULL || optimizer->v == NULL) goto cleanup;
-    NVDP_TRY(make_spans(optimizer, ctx, params));
+    NVDP_TRY_OR_CLEAN(make_spans(optimizer, ctx, params));
     size_t scratch = nvdp__muon_scratch(optimizer->matrices, optimizer->matrix);
     optimizer->part = nvdp__calloc(ctx, optimizer->spans, sizeof *optimizer->part);
     optimizer->scratch =

@@ -15,9 +15,8 @@
 nvdp_status nvdp__seen_texts_add(struct nvdp_context *ctx, struct nvdp__seen_texts *texts,
                                  size_t row, const char *text, size_t size) {
     static const struct nvdp__normalization folded = {true, true, true, false};
-    nvdp_status status = NVDP_OK;
     const struct nvdp__word_rules rules = nvdp__word_rules(&folded);
-    struct nvdp__words words = {.rules = &rules, .ctx = ctx};
+    nvdp__auto(nvdp__words_release) struct nvdp__words words = {.rules = &rules, .ctx = ctx};
     struct nvdp__seen_text made = {.row = row};
     crypto_generichash_state hash;
     bool found = true;
@@ -31,21 +30,18 @@ nvdp_status nvdp__seen_texts_add(struct nvdp_context *ctx, struct nvdp__seen_tex
         crypto_generichash_update(&hash, (const unsigned char *)words.word.bytes, length);
         made.words++;
     }
-    if (made.words == 0) goto cleanup;
+    if (made.words == 0) return NVDP_OK;
     crypto_generichash_final(&hash, made.hash, sizeof made.hash);
     NVDP_TRY(
         nvdp__reserve(ctx, &texts->text, &texts->capacity, texts->count + 1, sizeof *texts->text));
     texts->rows += texts->count == 0 || texts->text[texts->count - 1].row != row;
     texts->text[texts->count++] = made;
-cleanup:
-    nvdp__words_release(&words);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__seen_texts_of_files(struct nvdp_context *ctx, const char *const *path,
                                       size_t files, struct nvdp__seen_texts *texts) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__plain_text *plain = NULL;
+    nvdp__autoptr(nvdp__plain_text_close) struct nvdp__plain_text *plain = NULL;
     struct nvdp__plain_line line;
     bool found = true;
     size_t row = 0;
@@ -55,9 +51,7 @@ nvdp_status nvdp__seen_texts_of_files(struct nvdp_context *ctx, const char *cons
         if (!found) break;
         NVDP_TRY(nvdp__seen_texts_add(ctx, texts, row++, line.text, line.size));
     }
-cleanup:
-    nvdp__plain_text_close(plain);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__seen_texts_release(struct nvdp__seen_texts *texts) {
@@ -85,7 +79,7 @@ nvdp_status nvdp__seen_digests_make(struct nvdp_context *ctx, const struct nvdp_
                                     struct nvdp__seen_digests *out) {
     struct nvdp__seen_digests made = {.count = 0};
     unsigned char name[(NVDP__SEEN_NAME - 1) / 2];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made.digest, texts->count));
+    NVDP_TRY(NVDP__NEW(ctx, made.digest, texts->count));
     randombytes_buf(name, sizeof name);
     randombytes_buf(made.key, sizeof made.key);
     sodium_bin2hex(made.name, sizeof made.name, name, sizeof name);
@@ -161,9 +155,9 @@ static nvdp_status take_sections(struct nvdp_context *ctx, const char *path, con
         bytes += sizeof section;
         size -= sizeof section;
         if (section.count > size / sizeof(uint64_t)) return damaged(ctx, path);
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, out, &capacity, *count + 1, sizeof **out));
+        NVDP_TRY(nvdp__reserve(ctx, out, &capacity, *count + 1, sizeof **out));
         struct nvdp__seen_digests *made = &(*out)[*count];
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made->digest, section.count));
+        NVDP_TRY(NVDP__NEW(ctx, made->digest, section.count));
         memcpy(made->name, section.name, sizeof section.name);
         memcpy(made->key, section.key, sizeof section.key);
         memcpy(made->digest, bytes, section.count * sizeof *made->digest);
@@ -187,16 +181,16 @@ nvdp_status nvdp__seen_digests_read(struct nvdp_context *ctx, const char *direct
     size_t size = 0, sections = 0;
     if (path == NULL) return NVDP_ERR_MEMORY;
     if (!nvdp__exists(path)) goto cleanup;
-    NVDP_TRY(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &size));
-    if (size < sizeof header) NVDP_TRY(damaged(ctx, path));
+    NVDP_TRY_OR_CLEAN(nvdp__read_file(ctx, path, FILE_LIMIT, &bytes, &size));
+    if (size < sizeof header) NVDP_TRY_OR_CLEAN(damaged(ctx, path));
     memcpy(&header, bytes, sizeof header);
     nvdp__checksum(bytes + sizeof header, size - sizeof header, sum);
     const struct nvdp__cache_header wanted =
         nvdp__cache_header(kind, VERSION, size - sizeof header);
     if (memcmp(&header, &wanted, offsetof(struct nvdp__cache_header, checksum)) != 0 ||
         memcmp(header.checksum, sum, sizeof sum) != 0)
-        NVDP_TRY(damaged(ctx, path));
-    NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(damaged(ctx, path));
+    NVDP_TRY_OR_CLEAN(
         take_sections(ctx, path, bytes + sizeof header, size - sizeof header, &made, &sections));
     *out = made;
     *count = sections;
@@ -212,9 +206,8 @@ cleanup:
 
 nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *directory,
                                      const struct nvdp__seen_digests *digests, size_t count) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
-    char *bytes = NULL, *path = nvdp__join(ctx, directory, digests_file);
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
+    nvdp__autofree char *bytes = NULL, *path = nvdp__join(ctx, directory, digests_file);
     size_t size = 0;
     if (path == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -238,10 +231,5 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
                             "%s: cannot make the file private to its owner (mode 0600)", path));
     NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
     NVDP_TRY(nvdp__output_write(&output, bytes, size));
-    NVDP_TRY(nvdp__output_commit(&output, true));
-cleanup:
-    nvdp__output_abort(&output);
-    free(bytes);
-    free(path);
-    return status;
+    return nvdp__output_commit(&output, true);
 }

@@ -3,6 +3,7 @@
  * (docs/formats.md). They are checked like any other input file. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/ranks.h"
 #include "job/job.h"
 
@@ -35,9 +36,8 @@ static nvdp_status read_members(struct nvdp_context *ctx, const char *path, cons
                                 const struct nvdp__state_member *members, void *state) {
     for (const struct nvdp__state_member *m = members; m->key != NULL; m++) {
         void *at = (char *)state + m->offset;
-        NVDP_RETURN_IF_FAILED(
-            m->real ? nvdp__json_real(ctx, path, object, m->key, 0, -1e300, 1e300, at)
-                    : nvdp__json_int_required(ctx, path, object, m->key, 0, INT64_MAX, at));
+        NVDP_TRY(m->real ? nvdp__json_real(ctx, path, object, m->key, 0, -1e300, 1e300, at)
+                         : nvdp__json_int_required(ctx, path, object, m->key, 0, INT64_MAX, at));
     }
     return NVDP_OK;
 }
@@ -73,8 +73,7 @@ static nvdp_status read_vector(const char *path, const struct nvdp_safetensors *
 
 /* Reads parameters and moments; the caller releases *object. */
 static nvdp_status read_file(struct nvdp__job *job, const char *path, json_t **object) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_safetensors *file = NULL;
+    nvdp__autoptr(nvdp_safetensors_close) struct nvdp_safetensors *file = NULL;
     NVDP_TRY(nvdp_safetensors_open(job->ctx, path, &file));
     const char *text = nvdp_safetensors_metadata(file, "state");
     *object = text == NULL ? NULL : json_loads(text, 0, NULL);
@@ -85,9 +84,7 @@ static nvdp_status read_file(struct nvdp__job *job, const char *path, json_t **o
     NVDP_TRY(read_vector(path, file, "first_moment", job->params, job->optimizer.m));
     NVDP_TRY(read_vector(path, file, "second_moment", job->params, job->optimizer.v));
     nvdp__optimizer_restored(&job->optimizer, job->params);
-cleanup:
-    nvdp_safetensors_close(file);
-    return status;
+    return NVDP_OK;
 }
 
 #define COUNT(member) NVDP__COUNT(struct nvdp__job, member)
@@ -98,9 +95,8 @@ static const struct nvdp__state_member members[] = {
     REAL(seconds), REAL(tokens),           REAL(left_out), {0}};
 
 nvdp_status nvdp__job_save(struct nvdp__job *job) {
-    nvdp_status status = NVDP_OK;
-    char *path = NULL;
-    json_t *object = NULL;
+    nvdp__autofree char *path = NULL;
+    nvdp__autoptr(json_decref) json_t *object = NULL;
     if (nvdp__rank(job->ctx) != 0) return NVDP_OK;
     if (job->metrics != NULL && fsync(fileno(job->metrics)) != 0) /* the state counts its lines */
         NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
@@ -114,19 +110,15 @@ nvdp_status nvdp__job_save(struct nvdp__job *job) {
     nvdp__dp_state(job->dp, object);
     NVDP_TRY(write_file(job, path, object));
     job->saved_at = nvdp__now();
-cleanup:
-    json_decref(object);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__job_load(struct nvdp__job *job, bool *found) {
-    nvdp_status status = NVDP_OK;
-    json_t *object = NULL;
+    nvdp__autoptr(json_decref) json_t *object = NULL;
     int64_t version;
-    char *path = nvdp__join(job->ctx, job->out, "state.ckpt");
+    nvdp__autofree char *path = nvdp__join(job->ctx, job->out, "state.ckpt");
     NVDP_TRY(NVDP__MADE(path));
-    if (found != NULL && !(*found = nvdp__exists(path))) goto cleanup;
+    if (found != NULL && !(*found = nvdp__exists(path))) return NVDP_OK;
     NVDP_TRY(read_file(job, path, &object));
     NVDP_TRY(
         nvdp__json_int_required(job->ctx, path, object, "version", VERSION, VERSION, &version));
@@ -136,10 +128,7 @@ nvdp_status nvdp__job_load(struct nvdp__job *job, bool *found) {
     NVDP_TRY(nvdp__dp_continue(job->dp, path, object));
     job->optimizer.steps_taken = job->optimizer_steps;
     nvdp__weights_changed(job->dev);
-cleanup:
-    json_decref(object);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- metrics.jsonl --- */
@@ -155,9 +144,8 @@ static uint64_t whole_lines(int fd, uint64_t bytes) {
 }
 
 nvdp_status nvdp__job_open_metrics(struct nvdp__job *job) {
-    nvdp_status status = NVDP_OK;
-    FILE *file = NULL;
-    char *path = nvdp__join(job->ctx, job->out, "metrics.jsonl");
+    nvdp__autoptr(fclose) FILE *file = NULL;
+    nvdp__autofree char *path = nvdp__join(job->ctx, job->out, "metrics.jsonl");
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__append_regular(job->ctx, path, &file));
     const uint64_t found = whole_lines(fileno(file), job->metrics_bytes);
@@ -171,22 +159,20 @@ nvdp_status nvdp__job_open_metrics(struct nvdp__job *job) {
                   path, job->metrics_bytes, found);
     job->metrics_bytes = found;
     NVDP__HAND_OVER(&job->metrics, file);
-cleanup:
-    if (file != NULL) fclose(file);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__job_log(struct nvdp__job *job, json_t *line, bool spent) {
     nvdp_status status = NVDP_OK;
     char *text = NULL;
-    if (spent) NVDP_TRY(nvdp__dp_spent(job->dp, job->step, job->left_out, line));
+    if (spent) NVDP_TRY_OR_CLEAN(nvdp__dp_spent(job->dp, job->step, job->left_out, line));
     if (nvdp__rank(job->ctx) != 0) goto cleanup;
     text = line == NULL ? NULL : json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    if (text == NULL) NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    if (text == NULL) NVDP_TRY_OR_CLEAN(nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "out of memory"));
     const int written = nvdp__fprintf(job->metrics, "%s\n", text);
     if (written < 0 || fflush(job->metrics) != 0)
-        NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
     job->metrics_bytes += (uint64_t)written;
 cleanup:
     json_decref(line);

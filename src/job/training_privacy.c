@@ -23,7 +23,7 @@ static nvdp_status find_record(struct nvdp_context *ctx, const char *directory,
     static const char *const names[RECORDS] = {"result.json", "run.json", "config.json"};
     bool recorded = false;
     for (size_t i = 0; i < RECORDS; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, names[i], &record[i]));
+        NVDP_TRY(nvdp__json_read_optional(ctx, directory, names[i], &record[i]));
         recorded = recorded || record[i] != NULL;
     }
     if (!recorded)
@@ -77,8 +77,8 @@ static nvdp_status take(struct nvdp_context *ctx, const char *directory, const j
         chosen != NULL ? json_is_true(chosen) : fabs(2 * delta * (double)out->examples - 1) < 1e-9;
     out->is_private = noise > 0;
     if (!out->is_private) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->account, 1));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->risk, 1));
+    NVDP_TRY(NVDP__NEW(ctx, out->account, 1));
+    NVDP_TRY(NVDP__NEW(ctx, out->risk, 1));
     out->account->struct_size = sizeof *out->account;
     out->risk->struct_size = sizeof *out->risk;
     nvdp_status status = nvdp_account(ctx, &run, delta, out->account);
@@ -115,11 +115,11 @@ nvdp_status nvdp_training_privacy(struct nvdp_context *ctx, const char *director
     const json_t *dp = NULL;
     char *text = NULL;
     struct nvdp_training_privacy made = NVDP_RESULT(struct nvdp_training_privacy);
-    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     if (!nvdp__is_directory(directory))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
-    NVDP_TRY(find_record(ctx, directory, record, &dp, &made));
-    if (dp != NULL) NVDP_TRY(take(ctx, directory, dp, &made, &text));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such directory", directory));
+    NVDP_TRY_OR_CLEAN(find_record(ctx, directory, record, &dp, &made));
+    if (dp != NULL) NVDP_TRY_OR_CLEAN(take(ctx, directory, dp, &made, &text));
     nvdp_training_privacy_free(out);
     NVDP__GIVE(out, &made);
     made.account = NULL;

@@ -61,8 +61,8 @@ nvdp_status nvdp__sample_rows_plan(struct nvdp_context *ctx, const struct nvdp__
             ctx, NVDP_ERR_ARGUMENT,
             "batch: %zu texts: expected at most %d sample rows, found %zu; use a smaller batch",
             max_texts, INT32_MAX, layout->max_rows);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &layout->offset, &layout->offset_capacity,
-                                        max_texts + 1, sizeof *layout->offset));
+    NVDP_TRY(nvdp__reserve(ctx, &layout->offset, &layout->offset_capacity, max_texts + 1,
+                           sizeof *layout->offset));
     return nvdp__reserve(ctx, &layout->src, &layout->src_capacity, layout->max_rows,
                          sizeof *layout->src);
 }

@@ -1,4 +1,5 @@
 /* The table of methods, and the functions that read it. */
+#include "base/own.h"
 #include "mechanism/method.h"
 #include "mechanism/options.h"
 #include "options/schema.h"
@@ -64,7 +65,7 @@ bool nvdp_method_is_private(enum nvdp_method method) {
 nvdp_status nvdp_method_describe(struct nvdp_context *ctx, enum nvdp_method method,
                                  struct nvdp_method_info *out) {
     const struct nvdp__method *row = nvdp__method_row(method);
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     if (row == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method: expected a number from 0 to %d, found %d", COUNT - 1,
@@ -99,15 +100,12 @@ double nvdp__method_bound(enum nvdp_method method, const struct nvdp__nvib_confi
 
 nvdp_status nvdp__method_tokenizer_load(struct nvdp_context *ctx, enum nvdp_method method,
                                         const char *directory, struct nvdp_tokenizer **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
     NVDP_TRY(nvdp_tokenizer_load(ctx, directory, &tokenizer));
     if (nvdp__method_row(method)->words)
         NVDP_TRY(nvdp__tokenizer_read_words(ctx, directory, tokenizer));
     NVDP__HAND_OVER(out, tokenizer);
-cleanup:
-    nvdp_tokenizer_free(tokenizer);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__method_resolve(struct nvdp_context *ctx, enum nvdp_method method,

@@ -251,15 +251,15 @@ static nvdp_status check_choices(struct nvdp_context *ctx, const struct nvdp__nv
 nvdp_status nvdp__nvib_config_check(struct nvdp_context *ctx,
                                     const struct nvdp__nvib_config *config, size_t least,
                                     size_t hidden_size, size_t heads) {
-    NVDP_RETURN_IF_FAILED(check_choices(ctx, config));
-    NVDP_RETURN_IF_FAILED(check_sizes(ctx, config, least, hidden_size, heads));
-    NVDP_RETURN_IF_FAILED(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
+    NVDP_TRY(check_choices(ctx, config));
+    NVDP_TRY(check_sizes(ctx, config, least, hidden_size, heads));
+    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__nvib_schema, config));
     if (config->row_index != NVDP__ROW_INDEX_NONE && config->length_policy != NVDP_LENGTH_HIDDEN)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "{row-index}: expected none with {length-policy} public, where the number of "
             "rows varies, found trained");
-    NVDP_RETURN_IF_FAILED(check_clip(ctx, &config->clip));
+    NVDP_TRY(check_clip(ctx, &config->clip));
     return check_sequence(ctx, config);
 }
 
@@ -281,8 +281,7 @@ static enum nvdp_pool automatic_pool(const struct nvdp__nvib_config *config, siz
 
 nvdp_status nvdp__nvib_config_resolve(struct nvdp_context *ctx, struct nvdp__nvib_config *config,
                                       size_t hidden_size, size_t heads) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__nvib_config_check(ctx, config, NVDP__LEAST_DIM, hidden_size, heads));
+    NVDP_TRY(nvdp__nvib_config_check(ctx, config, NVDP__LEAST_DIM, hidden_size, heads));
     if (config->latent_dim == 0) config->latent_dim = hidden_size;
     if (config->latent_heads == 0)
         config->latent_heads = largest_divisor(config->latent_dim, heads);

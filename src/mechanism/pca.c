@@ -213,8 +213,8 @@ nvdp_status nvdp__means_initialize(struct nvdp_context *ctx, const struct nvdp__
         map[i * d + i] = 1;
     }
     if (rows > 0) nvdp__download(dev, rows * d, hidden, host);
-    if (p < d) NVDP_TRY(nvdp__pca_map(ctx, rows, d, p, host, seed, map));
-    if (p < d && rows >= p) NVDP_TRY(standardize(ctx, rows, d, p, host, map, bias));
+    if (p < d) NVDP_TRY_OR_CLEAN(nvdp__pca_map(ctx, rows, d, p, host, seed, map));
+    if (p < d && rows >= p) NVDP_TRY_OR_CLEAN(standardize(ctx, rows, d, p, host, map, bias));
     nvdp__upload(dev, p * d, map, nvdp__value(params, mu->weight));
     nvdp__scale(dev, p * d, (float)mu_tau, nvdp__value(params, mu->weight));
     nvdp__upload(dev, p, bias, nvdp__value(params, mu->bias));

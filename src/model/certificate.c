@@ -48,10 +48,10 @@ struct nvdp_limits nvdp__method_limits(enum nvdp_method method,
 nvdp_status nvdp_model_limits(struct nvdp_context *ctx, const struct nvdp_model *model,
                               struct nvdp_limits *out) {
     struct nvdp_limits made = nvdp__method_limits(model->info.method, &model->info.nvib);
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     const struct nvdp__method *row = nvdp__method_row(model->info.method);
     if (row->trained_limits != NULL)
-        NVDP_RETURN_IF_FAILED(row->trained_limits(ctx, &model->dev, &model->params, &made));
+        NVDP_TRY(row->trained_limits(ctx, &model->dev, &model->params, &made));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -140,14 +140,13 @@ nvdp_status nvdp_privacy_report_text(struct nvdp_context *ctx,
 nvdp_status nvdp_certify(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                          const struct nvdp_config *config, struct nvdp_certificate *out) {
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    if (config != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
+    if (config != NULL) NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__privacy_schema, &options));
     return nvdp__certify(ctx, limits, &options, &nvdp__remedies, out);
 }
 
 nvdp_status nvdp_model_certificate(struct nvdp_context *ctx, const struct nvdp_model *model,
                                    const struct nvdp_config *config, struct nvdp_certificate *out) {
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
-    NVDP_RETURN_IF_FAILED(nvdp_model_limits(ctx, model, &limits));
+    NVDP_TRY(nvdp_model_limits(ctx, model, &limits));
     return nvdp_certify(ctx, &limits, config, out);
 }

@@ -3,6 +3,7 @@
 #include "bert/encode.h"
 
 #include "base/json.h"
+#include "base/own.h"
 #include "options/result.h"
 #include <nvdp/method.h>
 #include <string.h>
@@ -10,13 +11,12 @@
 /* Refuses private models: their classifier does not read BERT's pooled vector, so encoding could
  * not give its logits. */
 static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL;
+    nvdp__autoptr(json_decref) json_t *config = NULL;
     const char *method = NULL;
     enum nvdp_method found;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     const json_t *ours = json_object_get(config, "nvdp");
-    if (!json_is_object(ours)) goto cleanup;
+    if (!json_is_object(ours)) return NVDP_OK;
     NVDP_TRY(
         nvdp__json_string(ctx, path, ours, "method", nvdp_method_name(NVDP_METHOD_BASE), &method));
     if (nvdp_method_find(NULL, method, &found) != NVDP_OK || nvdp_method_is_private(found))
@@ -24,9 +24,7 @@ static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
                             "%s: expected a plain BERT or a model of method base or reg, found "
                             "method %s; to share its texts use nvdp export",
                             path, method));
-cleanup:
-    json_decref(config);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_encode(struct nvdp_context *ctx, const struct nvdp_config *config,

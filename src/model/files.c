@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "mechanism/method.h"
 #include "mechanism/options.h"
@@ -79,7 +80,7 @@ static nvdp_status fill_task(struct nvdp_context *ctx, const char *path, const c
                           name);
     }
     nvdp__set_columns(&config, &info->columns);
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &config, &layout));
+    NVDP_TRY(nvdp__task_resolve(ctx, &config, &layout));
     struct nvdp_task *task = &info->task;
     task->id = layout.task.id;
     task->label_min = layout.task.label_min;
@@ -119,36 +120,32 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *path, const
                                struct nvdp__model_info *info, struct text_pool *pool,
                                const char ***labels) {
     int64_t version = 0, outputs = 0, max_length = 0;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int_required(ctx, path, object, "version", 1, CONFIG_VERSION, &version));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int_required(ctx, path, object, "outputs", 1, 1 << 16, &outputs));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int_required(ctx, path, object, "max_length", 3, 1 << 16, &max_length));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, object, "version", 1, CONFIG_VERSION, &version));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, object, "outputs", 1, 1 << 16, &outputs));
+    NVDP_TRY(nvdp__json_int_required(ctx, path, object, "max_length", 3, 1 << 16, &max_length));
     const char *method = NULL, *task = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "method",
-                                            nvdp_method_name(NVDP_METHOD_BASE), &method));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "task", "tsv", &task));
-    NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, method, &info->method));
+    NVDP_TRY(nvdp__json_string(ctx, path, object, "method", nvdp_method_name(NVDP_METHOD_BASE),
+                               &method));
+    NVDP_TRY(nvdp__json_string(ctx, path, object, "task", "tsv", &task));
+    NVDP_TRY(nvdp_method_find(ctx, method, &info->method));
     info->outputs = (size_t)outputs;
     info->max_length = (size_t)max_length;
     info->task.classes = (int)outputs;
     info->task.name = keep(pool, task);
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "pair", false, &info->task.pair));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_bool(ctx, path, object, "regression", false, &info->task.regression));
+    NVDP_TRY(nvdp__json_bool(ctx, path, object, "pair", false, &info->task.pair));
+    NVDP_TRY(nvdp__json_bool(ctx, path, object, "regression", false, &info->task.regression));
     const json_t *columns = json_object_get(object, "columns");
     info->columns.text_column = keep(pool, json_string_value(json_object_get(columns, "text")));
     info->columns.text_pair_column =
         keep(pool, json_string_value(json_object_get(columns, "pair")));
     info->columns.label_column = keep(pool, json_string_value(json_object_get(columns, "label")));
     info->columns.regression = info->task.regression;
-    NVDP_RETURN_IF_FAILED(fill_task(ctx, path, task, info));
+    NVDP_TRY(fill_task(ctx, path, task, info));
     if (nvdp_method_is_private(info->method)) {
         info->nvib = nvdp__nvib_config_default();
-        NVDP_RETURN_IF_FAILED(nvdp__schema_read(ctx, path, json_object_get(object, "nvib"),
-                                                &nvdp__nvib_schema, &info->nvib));
-        NVDP_RETURN_IF_FAILED(nvdp__method_resolve(ctx, info->method, &info->bert, &info->nvib));
+        NVDP_TRY(nvdp__schema_read(ctx, path, json_object_get(object, "nvib"), &nvdp__nvib_schema,
+                                   &info->nvib));
+        NVDP_TRY(nvdp__method_resolve(ctx, info->method, &info->bert, &info->nvib));
     }
     return read_labels(ctx, path, json_object_get(object, "labels"), pool, &info->task, labels);
 }
@@ -163,8 +160,8 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
     json_t *root = NULL;
     char *path = nvdp__join(ctx, directory, "config.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__bert_config_read(ctx, directory, &info.bert));
-    NVDP_TRY(nvdp__json_read(ctx, path, &root));
+    NVDP_TRY_OR_CLEAN(nvdp__bert_config_read(ctx, directory, &info.bert));
+    NVDP_TRY_OR_CLEAN(nvdp__json_read(ctx, path, &root));
     const json_t *object = json_object_get(root, "nvdp");
     if (!json_is_object(object)) {
         status = nvdp__fail(
@@ -178,7 +175,7 @@ nvdp_status nvdp__model_info_read(struct nvdp_context *ctx, const char *director
         goto cleanup;
     }
     struct text_pool pool = {text};
-    NVDP_TRY(read_object(ctx, path, object, &info, &pool, &names));
+    NVDP_TRY_OR_CLEAN(read_object(ctx, path, object, &info, &pool, &names));
     *out = info;
     *owned = text;
     *labels = names;
@@ -207,8 +204,8 @@ static nvdp_status copy_file(struct nvdp_context *ctx, const char *from, const c
         goto cleanup;
     }
     if (!nvdp__exists(source)) goto cleanup;
-    NVDP_TRY(nvdp__read_file(ctx, source, VOCABULARY_LIMIT, &bytes, &count));
-    NVDP_TRY(nvdp__write_file(ctx, target, bytes, count));
+    NVDP_TRY_OR_CLEAN(nvdp__read_file(ctx, source, VOCABULARY_LIMIT, &bytes, &count));
+    NVDP_TRY_OR_CLEAN(nvdp__write_file(ctx, target, bytes, count));
 cleanup:
     free(bytes);
     free(source);
@@ -238,11 +235,11 @@ static json_t *outputs_json(const struct nvdp__model_info *info) {
 nvdp_status nvdp__model_save(const struct nvdp_model *model, const char *directory,
                              const char *vocabulary_from) {
     struct nvdp_context *ctx = model->ctx;
-    NVDP_RETURN_IF_FAILED(nvdp__make_directory(ctx, directory));
+    NVDP_TRY(nvdp__make_directory(ctx, directory));
     const char *files[NVDP__TOKENIZER_FILES + 1], *class;
-    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(ctx, vocabulary_from, files, &class));
+    NVDP_TRY(nvdp__tokenizer_files(ctx, vocabulary_from, files, &class));
     for (size_t i = 0; files[i] != NULL; i++)
-        NVDP_RETURN_IF_FAILED(copy_file(ctx, vocabulary_from, directory, files[i]));
+        NVDP_TRY(copy_file(ctx, vocabulary_from, directory, files[i]));
     json_t *extra = json_object();
     json_object_set_new(extra, "nvdp", info_json(&model->info));
     json_object_update_new(extra, outputs_json(&model->info));
@@ -272,11 +269,10 @@ static nvdp_status fingerprint(struct nvdp_model *model, const char *directory) 
 
 nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
                             struct nvdp_model **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__model_info info = {0};
-    struct nvdp_model *model = NULL;
-    char *owned = NULL;
-    const char **labels = NULL;
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = NULL;
+    nvdp__autofree char *owned = NULL;
+    nvdp__autofree const char **labels = NULL;
     NVDP_TRY(nvdp__outdir_check_model(ctx, directory));
     NVDP_TRY(nvdp__model_info_read(ctx, directory, &info, &owned, &labels));
     NVDP_TRY(nvdp__model_build(ctx, &info, false, &model));
@@ -291,9 +287,5 @@ nvdp_status nvdp_model_load(struct nvdp_context *ctx, const char *directory,
     NVDP_TRY(nvdp__bert_check_rows(ctx, directory, &model->info.bert,
                                    nvdp_tokenizer_size(model->tokenizer)));
     NVDP__HAND_OVER(out, model);
-cleanup:
-    nvdp_model_free(model);
-    free(owned);
-    free(labels);
-    return status;
+    return NVDP_OK;
 }

@@ -5,6 +5,7 @@
 #include "mechanism/method.h"
 
 #include "base/base.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "base/ranks.h"
 #include "bert/row.h"
@@ -28,10 +29,10 @@ static nvdp_status declare(struct nvdp_model *model, const struct nvdp__mechanis
     struct nvdp_context *ctx = model->ctx;
     const struct nvdp__model_info *info = &model->info;
     bool pooler = !mechanism->private_ && !info->task.tags;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
+    NVDP_TRY(nvdp__bert_declare(&model->bert, &info->bert, pooler, &model->params));
     model->above = model->params.count;
-    NVDP_RETURN_IF_FAILED(mechanism->create(mechanism, ctx, &model->bert, &info->nvib,
-                                            &model->params, &model->bottleneck.self));
+    NVDP_TRY(mechanism->create(mechanism, ctx, &model->bert, &info->nvib, &model->params,
+                               &model->bottleneck.self));
     model->bottleneck.mechanism = mechanism;
     size_t width = view_of(model).width;
     /* A bottleneck and a tagging task have a head of one layer; the name of a head above a
@@ -57,7 +58,6 @@ static nvdp_status check_tags(struct nvdp_context *ctx, const struct nvdp__model
 
 nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model_info *info,
                               bool with_grad, struct nvdp_model **out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__method *method = nvdp__method_row(info->method);
     if (method == NULL) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -72,8 +72,8 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     if (method->mechanism->private_ && !row->bottleneck)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "method: expected base or reg with %s, found %s",
                           row->title, nvdp_method_name(info->method));
-    NVDP_RETURN_IF_FAILED(check_tags(ctx, info));
-    struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
+    NVDP_TRY(check_tags(ctx, info));
+    nvdp__autoptr(nvdp_model_free) struct nvdp_model *model = nvdp__calloc(ctx, 1, sizeof *model);
     if (model == NULL) return NVDP_ERR_MEMORY;
     model->ctx = ctx;
     model->info = *info;
@@ -83,9 +83,7 @@ nvdp_status nvdp__model_build(struct nvdp_context *ctx, const struct nvdp__model
     NVDP_TRY(nvdp__params_allocate(&model->params, with_grad));
     model->info.parameters = nvdp__params_trainable(&model->params);
     NVDP__HAND_OVER(out, model);
-cleanup:
-    nvdp_model_free(model);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__model_freeze(struct nvdp_model *model, size_t layers) {
@@ -180,13 +178,13 @@ static nvdp_status initialise_from_texts(struct nvdp_model *model,
                             dataset->longest);
         goto cleanup;
     }
-    NVDP_TRY(nvdp__batch_create(model->ctx, texts, dataset->longest, &batch));
+    NVDP_TRY_OR_CLEAN(nvdp__batch_create(model->ctx, texts, dataset->longest, &batch));
     nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
-    NVDP_TRY(nvdp__arena_allocate(model->ctx, &arena));
+    NVDP_TRY_OR_CLEAN(nvdp__arena_allocate(model->ctx, &arena));
     float *hidden = nvdp__arena_take(&arena, capacity * model->info.bert.hidden_size);
-    NVDP_TRY(sample_hidden(model, dataset, order, batch, capacity, hidden, &rows));
-    NVDP_TRY(model->bottleneck.mechanism->initialize(model->bottleneck.self, &model->dev,
-                                                     &model->params, seed, rows, hidden));
+    NVDP_TRY_OR_CLEAN(sample_hidden(model, dataset, order, batch, capacity, hidden, &rows));
+    NVDP_TRY_OR_CLEAN(model->bottleneck.mechanism->initialize(model->bottleneck.self, &model->dev,
+                                                              &model->params, seed, rows, hidden));
 cleanup:
     nvdp__arena_release(&arena);
     nvdp__batch_free(batch);
@@ -214,7 +212,7 @@ nvdp_status nvdp_model_info(struct nvdp_context *ctx, const struct nvdp_model *m
                                    .max_length = info->max_length,
                                    .hidden_size = info->bert.hidden_size,
                                    .parameters = info->parameters};
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     if (nvdp_method_is_private(info->method)) {
         made.latent_dim = info->nvib.latent_dim;
         made.kappa = (size_t)info->nvib.kappa;
@@ -237,9 +235,9 @@ static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
     size_t width = view_of(model).width;
     nvdp__bert_plan(&model->bert, &model->dev, model->max_tokens, model->max_texts, model->longest,
                     arena, &model->cache);
-    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->plan(
-        model->bottleneck.self, &model->dev, model->max_tokens, model->max_texts, model->longest,
-        model->training, arena));
+    NVDP_TRY(model->bottleneck.mechanism->plan(model->bottleneck.self, &model->dev,
+                                               model->max_tokens, model->max_texts, model->longest,
+                                               model->training, arena));
     size_t heads = info->task.tags ? model->max_tokens : model->max_texts;
     model->head_input = nvdp__arena_take(arena, heads * width);
     model->logits = nvdp__arena_take(arena, heads * info->outputs);
@@ -255,9 +253,8 @@ static nvdp_status carve(struct nvdp_model *model, struct nvdp__arena *arena) {
 static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longest, bool training,
                            struct nvdp__arena *arena) {
     nvdp__bert_cache_release(&model->cache);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
-    NVDP_RETURN_IF_FAILED(nvdp__bert_lanes(&model->bert, &model->dev, &model->cache));
+    NVDP_TRY(nvdp__bert_cache_create(model->ctx, &model->bert, training, false, &model->cache));
+    NVDP_TRY(nvdp__bert_lanes(&model->bert, &model->dev, &model->cache));
     model->cache.frozen = model->frozen_layers;
     model->cache.per_example = model->per_example;
     model->training = training;
@@ -270,7 +267,7 @@ static nvdp_status measure(struct nvdp_model *model, size_t texts, size_t longes
 nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t longest,
                                   bool training, size_t *floats) {
     struct nvdp__arena arena = {0};
-    NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
+    NVDP_TRY(measure(model, texts, longest, training, &arena));
     model->max_texts = 0; /* measured, not planned */
     *floats = nvdp__arena_floats(&arena);
     return NVDP_OK;
@@ -278,7 +275,7 @@ nvdp_status nvdp__model_plan_size(struct nvdp_model *model, size_t texts, size_t
 
 static nvdp_status allocate_losses(struct nvdp_model *model, size_t texts) {
     free(model->loss_g);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(model->ctx, model->loss_g, 2 * texts));
+    NVDP_TRY(NVDP__NEW(model->ctx, model->loss_g, 2 * texts));
     model->loss_d = model->loss_g + texts;
     return NVDP_OK;
 }
@@ -286,18 +283,18 @@ static nvdp_status allocate_losses(struct nvdp_model *model, size_t texts) {
 nvdp_status nvdp__model_plan(struct nvdp_model *model, size_t texts, size_t longest,
                              bool training) {
     struct nvdp__arena arena = {0};
-    NVDP_RETURN_IF_FAILED(measure(model, texts, longest, training, &arena));
+    NVDP_TRY(measure(model, texts, longest, training, &arena));
     nvdp__arena_release(&model->arena);
     model->max_texts = 0;
     nvdp__weights_changed(&model->dev); /* weights were loaded, initialized or written before */
-    NVDP_RETURN_IF_FAILED(allocate_losses(model, texts));
+    NVDP_TRY(allocate_losses(model, texts));
     if (model->noise != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__token_noise_plan(model->noise, &model->dev, model->max_tokens,
-                                                     texts, model->info.bert.hidden_size));
-    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &arena));
+        NVDP_TRY(nvdp__token_noise_plan(model->noise, &model->dev, model->max_tokens, texts,
+                                        model->info.bert.hidden_size));
+    NVDP_TRY(nvdp__arena_allocate(model->ctx, &arena));
     model->arena = arena;
     model->max_texts = texts;
-    NVDP_RETURN_IF_FAILED(carve(model, &model->arena));
+    NVDP_TRY(carve(model, &model->arena));
     return nvdp__arena_check(model->ctx, &model->arena);
 }
 
@@ -360,22 +357,22 @@ static struct nvdp__encoded encoded(const struct nvdp_model *model,
 
 nvdp_status nvdp__model_infer(struct nvdp_model *model, const struct nvdp__batch *batch) {
     const struct nvdp__pass pass = {0};
-    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    NVDP_TRY(check_batch(model, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
     struct nvdp__encoded in = encoded(model, batch);
-    NVDP_RETURN_IF_FAILED(model->bottleneck.mechanism->infer(model->bottleneck.self, &in));
+    NVDP_TRY(model->bottleneck.mechanism->infer(model->bottleneck.self, &in));
     return nvdp__device_status(&model->dev);
 }
 
 static nvdp_status encode(struct nvdp_model *model, const struct nvdp__batch *batch,
                           const struct nvdp__pass *pass) {
     struct nvdp__batch sent = *batch;
-    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
-    if (pass->first_layer > 0) NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(model->prefix, batch));
+    NVDP_TRY(check_batch(model, batch));
+    if (pass->first_layer > 0) NVDP_TRY(nvdp__prefix_fill(model->prefix, batch));
     if (model->noise != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__token_noise_words(model->noise, &model->dev,
-                                                      nvdp__value(&model->params, model->bert.word),
-                                                      batch, &sent.words));
+        NVDP_TRY(nvdp__token_noise_words(model->noise, &model->dev,
+                                         nvdp__value(&model->params, model->bert.word), batch,
+                                         &sent.words));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, &sent, pass, &model->cache);
     if (model->noise != NULL)
         nvdp__token_noise_states(model->noise, &model->dev, batch, last_hidden(model));
@@ -394,7 +391,7 @@ static nvdp_status pool(struct nvdp_model *model, const struct nvdp__batch *batc
                           model->head_input);
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
+    NVDP_TRY(mechanism->forward(model->bottleneck.self, &in, draw, &pooled));
     nvdp__copy(&model->dev, batch->texts * width, pooled, model->head_input);
     return NVDP_OK;
 }
@@ -405,7 +402,7 @@ static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *
                             float classifier_dropout) {
     size_t width = view_of(model).width;
     size_t rows = nvdp__model_heads(model, batch);
-    NVDP_RETURN_IF_FAILED(pool(model, batch, draw, width));
+    NVDP_TRY(pool(model, batch, draw, width));
     struct nvdp__dropout drop = head_dropout(pass, classifier_dropout, width);
     nvdp__dropout_apply(&model->dev, &drop, rows * width, model->head_input);
     struct nvdp__linear classifier = classifier_of(model, batch);
@@ -417,7 +414,7 @@ static nvdp_status classify(struct nvdp_model *model, const struct nvdp__batch *
 nvdp_status nvdp__model_forward(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 const struct nvdp__pass *pass, const struct nvdp__draw *draw,
                                 float classifier_dropout) {
-    NVDP_RETURN_IF_FAILED(encode(model, batch, pass));
+    NVDP_TRY(encode(model, batch, pass));
     return classify(model, batch, pass, draw, classifier_dropout);
 }
 
@@ -520,8 +517,7 @@ typedef nvdp_status (*batch_fn)(struct nvdp_model *model, const struct nvdp__bat
 static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_dataset *dataset,
                                   size_t batch_size, const char *phase, batch_fn visit,
                                   void *user) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__batch *batch = NULL;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
     struct nvdp__meter meter;
     double tokens = 0;
     if (model->max_texts < batch_size || model->longest < dataset->longest) {
@@ -538,16 +534,14 @@ static nvdp_status for_each_batch(struct nvdp_model *model, const struct nvdp_da
         nvdp__meter_update(&meter, first + n, tokens, "tok", NAN);
     }
     nvdp__meter_end(&meter);
-cleanup:
-    nvdp__batch_free(batch);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status first_states(struct nvdp_model *model, const struct nvdp__batch *batch,
                                 size_t first, void *user) {
     const size_t dim = model->info.bert.hidden_size;
     const struct nvdp__pass pass = {0};
-    NVDP_RETURN_IF_FAILED(check_batch(model, batch));
+    NVDP_TRY(check_batch(model, batch));
     nvdp__bert_forward(&model->bert, &model->dev, &model->params, batch, &pass, &model->cache);
     nvdp__rows_widen(&model->dev, batch->texts, dim, batch->offset, last_hidden(model),
                      (double *)user + first * dim);
@@ -575,10 +569,10 @@ static nvdp_status predict(struct nvdp_model *model, const struct nvdp__batch *b
     (void)first;
     struct nvdp__pass pass = {.first_layer = nvdp__model_first_layer(model)};
     bool own = to->batches++ % nvdp__rank_count(model->ctx) == nvdp__rank(model->ctx);
-    if (own) NVDP_RETURN_IF_FAILED(encode(model, batch, &pass));
+    if (own) NVDP_TRY(encode(model, batch, &pass));
     for (size_t d = 0; own && d < to->draws; d++) {
         struct nvdp__draw draw = nvdp__draw_evaluation(to->seed, to->first_draw + (uint32_t)d);
-        NVDP_RETURN_IF_FAILED(classify(model, batch, &pass, &draw, 0));
+        NVDP_TRY(classify(model, batch, &pass, &draw, 0));
         nvdp__model_logits(model, rows,
                            to->outputs + (d * to->rows + to->at) * model->info.outputs);
     }
@@ -593,7 +587,7 @@ nvdp_status nvdp__model_predict(struct nvdp_model *model, const struct nvdp_data
     struct predictions to = {seed, first_draw, draws, rows, 0, outputs, 0};
     if (nvdp__ranks(model->ctx) != NULL) memset(outputs, 0, values * sizeof *outputs);
     nvdp_status status = for_each_batch(model, dataset, batch, "score", predict, &to);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(model->ctx, status));
+    NVDP_TRY(nvdp__rank_agree(model->ctx, status));
     return nvdp__rank_sum_floats(model->ctx, values, outputs); /* all but one process have 0 */
 }
 
@@ -632,7 +626,7 @@ struct taken {
 static nvdp_status take_posterior(struct nvdp_model *model, const struct nvdp__batch *batch,
                                   size_t first, void *user) {
     struct taken *to = user;
-    NVDP_RETURN_IF_FAILED(nvdp__model_infer(model, batch));
+    NVDP_TRY(nvdp__model_infer(model, batch));
     to->replaced += nvdp__model_replaced(model);
     return nvdp__model_posterior(model, to->posteriors->offset[first], to->posteriors);
 }
@@ -659,8 +653,7 @@ void nvdp__model_describe(const struct nvdp_model *model, struct nvdp_posteriors
 nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *model,
                                   const struct nvdp_dataset *dataset, size_t batch,
                                   struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     if (!model->bottleneck.mechanism->private_) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "method '%s' has no bottleneck, so there is no posterior to measure",
@@ -684,7 +677,5 @@ nvdp_status nvdp_model_posteriors(struct nvdp_context *ctx, struct nvdp_model *m
     nvdp__model_warn_replaced(model, taken.replaced, dataset->count);
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, "posterior"));
     NVDP__HAND_OVER(out, posteriors);
-cleanup:
-    nvdp_posteriors_free(posteriors);
-    return status;
+    return NVDP_OK;
 }

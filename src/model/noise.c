@@ -38,7 +38,7 @@ sanitizer_of(const struct nvdp__token_noise_options *options) {
 nvdp_status nvdp__token_noise_check(struct nvdp_context *ctx,
                                     const struct nvdp__token_noise_options *options) {
     const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
-    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_check(ctx, &sanitizer));
+    NVDP_TRY(nvdp__sanitizer_check(ctx, &sanitizer));
     if (options->mechanism == NVDP__NOISE_NONE && sanitizer.eta > 0)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -58,9 +58,8 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
                                      const struct nvdp__token_noise_options *options, uint64_t seed,
                                      const char *model, const struct nvdp_tokenizer *tokenizer,
                                      struct nvdp__token_noise **out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__sanitizer_options sanitizer = sanitizer_of(options);
-    struct nvdp__token_noise *made = NULL;
+    nvdp__autoptr(nvdp__token_noise_free) struct nvdp__token_noise *made = NULL;
     NVDP_TRY(nvdp__token_noise_check(ctx, options));
     if (!tokenizer->names_are_text) /* otherwise a text could name a token that gets no noise */
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
@@ -72,15 +71,13 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
     if (!nvdp__token_row(options->mechanism)->on_sequence)
         NVDP_TRY(nvdp__sanitizer_create(ctx, &sanitizer, model, &made->sanitizer));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__token_noise_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
                                     void *reader, struct nvdp__token_noise **out) {
     struct nvdp__token_noise *made = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
     *made = (struct nvdp__token_noise){.ctx = ctx, .dim = dim, .read = read, .reader = reader};
     *out = made;
     return NVDP_OK;
@@ -145,13 +142,14 @@ static size_t gather(const struct nvdp__token_noise *noise, size_t n, const int3
  * file in this range; rows that are missing from the data set are passed as empty texts. */
 static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
                            size_t first, size_t end) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = noise->ctx;
     const int64_t *index = dataset->index;
     const size_t from = dataset->offset[first], count = dataset->offset[end] - from;
     const size_t rows = (size_t)(index[end - 1] - index[first]) + 1;
-    int32_t *ids = dataset->ids + from, *token = NULL, *row = NULL;
-    size_t *offset = NULL, n = 0, at = 0;
+    int32_t *ids = dataset->ids + from;
+    nvdp__autofree int32_t *token = NULL, *row = NULL;
+    nvdp__autofree size_t *offset = NULL;
+    size_t n = 0, at = 0;
     NVDP_TRY(NVDP__NEW(ctx, offset, rows + 1));
     NVDP_TRY(NVDP__NEW(ctx, token, count));
     NVDP_TRY(NVDP__NEW(ctx, row, count));
@@ -171,11 +169,7 @@ static nvdp_status replace(struct nvdp__token_noise *noise, struct nvdp_dataset 
                               token));
     for (size_t i = 0; i < n; i++)
         ids[row[i]] = nvdp_sanitizer_piece(noise->sanitizer, token[i]);
-cleanup:
-    free(offset);
-    free(token);
-    free(row);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset) {
@@ -185,8 +179,8 @@ static nvdp_status draw(struct nvdp__token_noise *noise, struct nvdp_dataset *da
     for (size_t first = 0, end; first < dataset->count; first = end) {
         for (end = first + 1; end < dataset->count; end++)
             if (dataset->offset[end + 1] - dataset->offset[first] > CHUNK) break;
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(noise->ctx, "interrupted"));
-        NVDP_RETURN_IF_FAILED(replace(noise, dataset, first, end));
+        NVDP_TRY(nvdp__check_cancelled(noise->ctx, "interrupted"));
+        NVDP_TRY(replace(noise, dataset, first, end));
         tokens += dataset->offset[end] - dataset->offset[first];
         nvdp__meter_update(&meter, end, (double)tokens, "tok", NAN);
     }
@@ -247,11 +241,10 @@ static void keep(struct nvdp_context *ctx, const char *cache, const char *path,
 
 nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp_dataset *dataset,
                                     const char *cache) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = noise->ctx;
     const size_t all = dataset->offset[dataset->count], bytes = all * sizeof *dataset->ids;
-    int32_t *was = NULL;
-    char *path = NULL, *kept = NULL;
+    nvdp__autofree int32_t *was = NULL;
+    nvdp__autofree char *path = NULL, *kept = NULL;
     size_t changed = 0, tokens = 0, size = 0;
     if (!gives_tokens(noise)) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(ctx, was, all));
@@ -276,11 +269,7 @@ nvdp_status nvdp__token_noise_texts(struct nvdp__token_noise *noise, struct nvdp
               nvdp__text_noise_names[noise->options.mechanism],
               (double)changed / (double)(tokens > 0 ? tokens : 1), tokens,
               kept != NULL ? " (read from the cache, drawn by an earlier run)" : "");
-cleanup:
-    free(was);
-    free(path);
-    free(kept);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- vectors ---- */
@@ -293,11 +282,11 @@ nvdp_status nvdp__token_noise_plan(struct nvdp__token_noise *noise, const struct
     if (gives_tokens(noise)) return NVDP_OK;
     if (noise->read != NULL) return NVDP__NEW(noise->ctx, noise->words, rows * noise->dim);
     noise->dim = sequence ? dim : nvdp_vectors_dim(nvdp_sanitizer_vectors(noise->sanitizer));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->place, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->token, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->row, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->point, rows * noise->dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(noise->ctx, noise->words, rows * noise->dim));
+    NVDP_TRY(NVDP__NEW(noise->ctx, noise->place, rows));
+    NVDP_TRY(NVDP__NEW(noise->ctx, noise->token, rows));
+    NVDP_TRY(NVDP__NEW(noise->ctx, noise->row, rows));
+    NVDP_TRY(NVDP__NEW(noise->ctx, noise->point, rows * noise->dim));
+    NVDP_TRY(NVDP__NEW(noise->ctx, noise->words, rows * noise->dim));
     return NVDP__NEW(noise->ctx, noise->scratch, (size_t)dev->threads * noise->dim);
 }
 

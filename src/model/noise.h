@@ -16,6 +16,7 @@
 #ifndef NVDP_SRC_MODEL_NOISE_H
 #define NVDP_SRC_MODEL_NOISE_H
 
+#include "base/base.h"
 #include "base/random.h"
 #include "dchi/options.h"
 #include "tensor/tensor.h"
@@ -67,6 +68,7 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
 nvdp_status nvdp__token_noise_given(struct nvdp_context *ctx, size_t dim, nvdp__words_reader read,
                                     void *reader, struct nvdp__token_noise **out);
 void nvdp__token_noise_free(struct nvdp__token_noise *noise); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__token_noise, nvdp__token_noise_free)
 /* Returns the public texts with which the texts to privatize must be compared; NULL: none. `noise` may be NULL. */
 struct nvdp__public_texts *nvdp__token_noise_public(const struct nvdp__token_noise *noise);
 

@@ -161,11 +161,11 @@ static nvdp_status write_rows(struct nvdp__prefix *prefix, struct nvdp__batch *b
     nvdp__meter_begin(&meter, store->ctx, "prefix", "text", 0, dataset->count);
     for (size_t first = 0; first < dataset->count; first += batch->texts) {
         size_t left = dataset->count - first;
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(
+        NVDP_TRY(nvdp__check_cancelled(
             store->ctx, "interrupted while the states of the frozen layers were computed"));
         nvdp__batch_fill(batch, dataset, NULL, first,
                          left < batch->text_capacity ? left : batch->text_capacity);
-        NVDP_RETURN_IF_FAILED(compute(prefix, batch));
+        NVDP_TRY(compute(prefix, batch));
         nvdp__download(&prefix->dev, batch->tokens * store->width,
                        prefix->model->cache.hidden[prefix->layers], rows);
         *written = write_at(fd, rows, row_bytes(dataset, store->width, first, batch->texts),
@@ -216,10 +216,10 @@ static nvdp_status make(struct nvdp__prefix *prefix, size_t texts, const char *p
     struct nvdp__batch *batch = NULL;
     float *rows = nvdp__calloc(store->ctx, texts * longest * store->width, sizeof *rows);
     bool written = false;
-    if (rows == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__batch_create(store->ctx, texts, longest, &batch));
+    if (rows == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(nvdp__batch_create(store->ctx, texts, longest, &batch));
     written = reserve(store, fd);
-    if (written) NVDP_TRY(write_rows(prefix, batch, rows, fd, &written));
+    if (written) NVDP_TRY_OR_CLEAN(write_rows(prefix, batch, rows, fd, &written));
     written = written && write_table(store, fd) && rename(partial, store->path) == 0;
     if (written) store->fd = fd;
 cleanup:
@@ -257,9 +257,8 @@ static nvdp_status try_to_make(struct nvdp__prefix *prefix, size_t texts, const 
  * -1. Fails only if computing the states fails or is cancelled. */
 static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
     struct nvdp__prefix_store *store = prefix->store;
-    nvdp_status status = NVDP_OK;
     bool retry = true;
-    char *partial = nvdp__format(store->ctx, "%s.partial", store->path);
+    nvdp__autofree char *partial = nvdp__format(store->ctx, "%s.partial", store->path);
     if (partial == NULL) return NVDP_ERR_MEMORY;
     for (int waits = 0; retry; waits++) {
         open_present(store);
@@ -274,9 +273,7 @@ static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
                                 store->path));
         nanosleep(&(struct timespec){.tv_nsec = WAIT_NANOSECONDS}, NULL);
     }
-cleanup:
-    free(partial);
-    return status;
+    return NVDP_OK;
 }
 
 static void store_close(struct nvdp__prefix_store *store) {
@@ -380,7 +377,7 @@ static nvdp_status path_of(const struct nvdp__prefix *prefix, const char *direct
     const char *weights = NULL;
     char hex[NVDP__DIGEST_HEX];
     struct nvdp__digest digest;
-    NVDP_RETURN_IF_FAILED(nvdp__prefix_digest(model, &weights));
+    NVDP_TRY(nvdp__prefix_digest(model, &weights));
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, NVDP_VERSION);
     nvdp__digest_number(&digest, prefix->layers);
@@ -450,7 +447,7 @@ nvdp_status nvdp__prefix_keep(struct nvdp__prefix *prefix, const char *directory
                               const struct nvdp_dataset *dataset, size_t batch) {
     struct nvdp_context *ctx = prefix->model->ctx;
     char *path = NULL;
-    NVDP_RETURN_IF_FAILED(path_of(prefix, directory, dataset, &path));
+    NVDP_TRY(path_of(prefix, directory, dataset, &path));
     if (nvdp__cache_make(ctx, directory) != NVDP_OK) {
         nvdp__log(
             ctx, NVDP_LOG_NOTICE,

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +103,8 @@ static nvdp_status add_entry(struct nvdp_config *config, struct entry *entry) {
         }
         return status;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(config->ctx, &config->entry, &config->capacity,
-                                        config->entries + 1, sizeof *config->entry));
+    NVDP_TRY(nvdp__reserve(config->ctx, &config->entry, &config->capacity, config->entries + 1,
+                           sizeof *config->entry));
     for (size_t i = 0; i < config->entries && entry->row.after != NULL; i++) {
         if (nvdp__option_same(config->entry[i]->row.name, entry->row.after)) at = i + 1;
     }
@@ -127,7 +128,7 @@ static nvdp_status add_row(struct nvdp_config *config, const struct nvdp_option 
     nvdp_status status = add_entry(config, entry);
     if (status != NVDP_OK) free(entry);
     if (status != NVDP_OK || row->sets != NULL) return status;
-    NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
+    NVDP_TRY(store(config, entry, entry->fallback));
     if (entry->text != NULL) entry->usual = nvdp__strdup(config->ctx, entry->text);
     entry->row.default_value = entry->usual;
     return entry->text != NULL && entry->usual == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -154,9 +155,9 @@ static nvdp_status add_threads(struct nvdp_config *config, const struct part *pa
 
 nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__schema *schema,
                                 struct nvdp_config **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__place place;
-    struct nvdp_config *config = nvdp__calloc(ctx, 1, sizeof *config);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config =
+        nvdp__calloc(ctx, 1, sizeof *config);
     if (config == NULL) return NVDP_ERR_MEMORY;
     config->ctx = ctx;
     if (schema != NULL) {
@@ -173,9 +174,7 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
     }
     if (schema != NULL) NVDP_TRY(add_threads(config, &config->part[0]));
     NVDP__HAND_OVER(out, config);
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
@@ -185,8 +184,8 @@ nvdp_status nvdp_config_create(struct nvdp_context *ctx, struct nvdp_config **ou
 nvdp_status nvdp_config_join(struct nvdp_config *config, struct nvdp_config *other) {
     nvdp_status status = NVDP_OK;
     if (config->parts + other->parts > PARTS)
-        NVDP_TRY(nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
-                            "expected a configuration with at most %d parts", PARTS));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(config->ctx, NVDP_ERR_ARGUMENT,
+                                     "expected a configuration with at most %d parts", PARTS));
     for (size_t i = 0; i < other->parts; i++) {
         config->part[config->parts++] = other->part[i];
     }
@@ -203,8 +202,8 @@ cleanup:
 }
 
 nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_config **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *copy = NULL, *next = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
+    struct nvdp_config *next = NULL;
     NVDP_TRY(nvdp_config_create(config->ctx, &copy));
     for (size_t i = 0; i < config->parts; i++) {
         NVDP_TRY(nvdp__config_create(config->ctx, config->part[i].schema, &next));
@@ -221,9 +220,7 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
         if (to->at != NULL) NVDP_TRY(store(copy, to, nvdp__option_at(&from->row, from->at)));
     }
     NVDP__HAND_OVER(out, copy);
-cleanup:
-    nvdp_config_free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_config_free(struct nvdp_config *config) {
@@ -264,7 +261,7 @@ nvdp_status nvdp_config_add(struct nvdp_config *config, const struct nvdp_option
                               "option %s: expected %s as its default, found '%s'",
                               nvdp__as_option(config->ctx, row.name).text,
                               nvdp__option_expected(&row, " ", expected), row.default_value);
-        NVDP_RETURN_IF_FAILED(add_row(config, &row, values, true));
+        NVDP_TRY(add_row(config, &row, values, true));
     }
 }
 
@@ -284,7 +281,7 @@ static bool implies(const struct nvdp__implied *implied, const struct entry *whe
 static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *schema) {
     for (size_t i = 0; i < schema->implications; i++) {
         struct entry *entry = find(config, schema->implied[i].option);
-        if (!is_set(entry)) NVDP_RETURN_IF_FAILED(store(config, entry, entry->fallback));
+        if (!is_set(entry)) NVDP_TRY(store(config, entry, entry->fallback));
     }
     for (size_t i = 0; i < schema->implications; i++) {
         const struct nvdp__implied *implied = &schema->implied[i];
@@ -292,7 +289,7 @@ static nvdp_status imply(struct nvdp_config *config, const struct nvdp__schema *
         union nvdp__value value;
         if (is_set(entry) || !implies(implied, find(config, implied->when))) continue;
         (void)nvdp__option_parse(&entry->row, implied->value, &value);
-        NVDP_RETURN_IF_FAILED(store(config, entry, value));
+        NVDP_TRY(store(config, entry, value));
     }
     return NVDP_OK;
 }
@@ -349,25 +346,24 @@ static nvdp_status give(struct nvdp_config *config, struct entry *entry, const c
     const bool preset = (entry->row.traits & NVDP_TRAIT_PRESET) != 0;
     if (preset) text = current_preset(config, text);
     const char *value_text = text != NULL ? text : entry->preset;
-    if (value_text != NULL)
-        NVDP_RETURN_IF_FAILED(read_value(config, entry, path, value_text, &value));
+    if (value_text != NULL) NVDP_TRY(read_value(config, entry, path, value_text, &value));
     for (size_t i = 0; sets != NULL && sets[i] != NULL; i++)
-        NVDP_RETURN_IF_FAILED(give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i],
-                                   path, text, origin));
+        NVDP_TRY(give(config, find(config, sets[i]), sets[1] == NULL ? as : sets[i], path, text,
+                      origin));
     if (sets != NULL) return NVDP_OK;
     if (origin == PRESET) {
         free(entry->next);
         entry->next = nvdp__strdup(config->ctx, text);
         return entry->next == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
     }
-    if (text != NULL) NVDP_RETURN_IF_FAILED(check_name(config, entry, as, path));
-    if (preset) NVDP_RETURN_IF_FAILED(take_preset(config, text));
-    NVDP_RETURN_IF_FAILED(store(config, entry, value));
+    if (text != NULL) NVDP_TRY(check_name(config, entry, as, path));
+    if (preset) NVDP_TRY(take_preset(config, text));
+    NVDP_TRY(store(config, entry, value));
     entry->given = text != NULL;
     entry->as = as;
     entry->source = path != NULL ? config->files : 0;
     for (size_t i = 0; i < config->parts; i++)
-        NVDP_RETURN_IF_FAILED(imply(config, config->part[i].schema));
+        NVDP_TRY(imply(config, config->part[i].schema));
     return NVDP_OK;
 }
 
@@ -458,7 +454,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
     json_t *value;
     json_object_foreach((json_t *)object, key, value) {
         if (parent == NULL && json_is_object(value) && is_parent(config, key)) {
-            NVDP_RETURN_IF_FAILED(load_members(config, path, key, value, origin));
+            NVDP_TRY(load_members(config, path, key, value, origin));
             continue;
         }
         struct entry *entry = find_key(config, parent, key);
@@ -470,7 +466,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         if (entry == NULL || (entry->own && (entry->row.traits & NVDP_TRAIT_UNSAVED) != 0))
             return unknown_key(config, path, parent, key);
         if (json_is_null(value) && nvdp__option_is_text(&entry->row)) continue;
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__option_check_json(config->ctx, NVDP_ERR_ARGUMENT, path, key, &entry->row, value));
         /* saved lists are strings of joined items; in hand-written lists a string is one item */
         bool list =
@@ -479,7 +475,7 @@ static nvdp_status load_members(struct nvdp_config *config, const char *path, co
         if (text == NULL) return out_of_memory(config);
         nvdp_status status = give(config, entry, entry->row.name, path, text, origin);
         free(text);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     return NVDP_OK;
 }
@@ -503,7 +499,7 @@ static nvdp_status load_file(struct nvdp_config *config, const char *path, enum 
     json_error_t error;
     char *bytes = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
+    NVDP_TRY(nvdp__read_stream(config->ctx, path, MAX_FILE, &bytes, &count));
     json_t *root = json_loadb(bytes, count, JSON_REJECT_DUPLICATES, &error);
     free(bytes);
     return load(config, path, root, &error, origin);
@@ -602,7 +598,7 @@ bool nvdp_config_is_preset(const struct nvdp_config *config, const char *name) {
 static nvdp_status check_parts(const struct nvdp_config *config) {
     for (size_t i = 0; i < config->parts; i++) {
         const struct part *part = &config->part[i];
-        NVDP_RETURN_IF_FAILED(nvdp__schema_check(config->ctx, part->schema, part->values));
+        NVDP_TRY(nvdp__schema_check(config->ctx, part->schema, part->values));
     }
     return NVDP_OK;
 }
@@ -678,7 +674,7 @@ nvdp_status nvdp_config_check(const struct nvdp_config *config) {
 
 nvdp_status nvdp_config_json(const struct nvdp_config *config, char **out) {
     for (size_t i = 0; i < config->parts; i++)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__schema_check_texts(config->ctx, config->part[i].schema, config->part[i].values));
     json_t *object = json_object();
     int failed = object == NULL;
@@ -706,7 +702,7 @@ nvdp_status nvdp__config_values(struct nvdp_context *ctx, const struct nvdp_conf
 
 nvdp_status nvdp__config_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                               const struct nvdp__schema *schema, void *values) {
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, schema, values));
+    NVDP_TRY(nvdp__config_values(ctx, config, schema, values));
     return nvdp__config_blame(config, nvdp__schema_check(ctx, schema, values));
 }
 
@@ -743,7 +739,7 @@ nvdp_status nvdp__config_take(struct nvdp_config *config, const struct nvdp__sch
     for (size_t i = 0; nvdp__schema_row(schema, i, &place); i++) {
         if (place.row->sets != NULL) continue;
         union nvdp__value value = nvdp__option_at(place.row, (const char *)values + place.offset);
-        NVDP_RETURN_IF_FAILED(store(config, find(config, place.row->name), value));
+        NVDP_TRY(store(config, find(config, place.row->name), value));
     }
     return NVDP_OK;
 }

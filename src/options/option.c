@@ -229,8 +229,7 @@ nvdp_status nvdp__option_read(struct nvdp_context *ctx, const char *path, const 
     const struct nvdp_option *row = place->row;
     union nvdp__value value;
     char expected[NVDP__EXPECTED_SIZE];
-    NVDP_RETURN_IF_FAILED(
-        nvdp__option_check_json(ctx, NVDP_ERR_INPUT, path, place->key, row, member));
+    NVDP_TRY(nvdp__option_check_json(ctx, NVDP_ERR_INPUT, path, place->key, row, member));
     if (nvdp__option_is_text(row) && json_is_string(member)) {
         value.text = json_string_value(member);
     } else if (row->type == NVDP_OPTION_SEED && json_is_integer(member)) {
@@ -243,7 +242,7 @@ nvdp_status nvdp__option_read(struct nvdp_context *ctx, const char *path, const 
             status = nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s': expected %s, found '%s'", path,
                                 place->key, nvdp__option_expected(row, ", ", expected), text);
         free(text);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     if (nvdp__option_check(ctx, path, row, &value) != NVDP_OK) return NVDP_ERR_INPUT;
     memcpy(to, &value, row->width);

@@ -45,7 +45,7 @@ nvdp_status nvdp__schema_check(struct nvdp_context *ctx, const struct nvdp__sche
         if (needed && (value.text == NULL || value.text[0] == '\0'))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: expected a value, found none",
                               place.key);
-        NVDP_RETURN_IF_FAILED(nvdp__option_check(ctx, NULL, place.row, &value));
+        NVDP_TRY(nvdp__option_check(ctx, NULL, place.row, &value));
     }
     return schema->check != NULL ? schema->check(ctx, values) : NVDP_OK;
 }
@@ -96,7 +96,7 @@ nvdp_status nvdp__schema_read(struct nvdp_context *ctx, const char *path, const 
         if (place.row->sets != NULL || (place.row->traits & NVDP_TRAIT_UNSAVED) != 0) continue;
         if (member == NULL || json_is_null(member)) continue;
         char *at = (char *)values + place.offset;
-        NVDP_RETURN_IF_FAILED(nvdp__option_read(ctx, path, member, &place, at));
+        NVDP_TRY(nvdp__option_read(ctx, path, member, &place, at));
         if ((place.row->traits & NVDP_TRAIT_PRESET) != 0) {
             const char *const present = nvdp__preset_name(nvdp__option_at(place.row, at).text);
             memcpy(at, &present, sizeof present);

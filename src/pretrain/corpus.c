@@ -31,10 +31,9 @@ nvdp_status nvdp__wordpiece_only(struct nvdp_context *ctx, const struct nvdp_tok
 
 nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 struct nvdp__piece_table *pieces) {
-    nvdp_status status = NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, tokenizer));
+    NVDP_TRY(nvdp__wordpiece_only(ctx, tokenizer));
     size_t count = nvdp_tokenizer_size(tokenizer);
-    struct nvdp__piece_table made = {
+    nvdp__auto(nvdp__pieces_release) struct nvdp__piece_table made = {
         .count = count,
         .cls = tokenizer->special[NVDP_TOKEN_CLS],
         .sep = tokenizer->special[NVDP_TOKEN_SEP],
@@ -57,9 +56,7 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
             nvdp__fail(ctx, NVDP_ERR_INPUT,
                        "vocab.txt: expected word pieces besides the special tokens, found none"));
     NVDP__HAND_OVER(pieces, made);
-cleanup:
-    nvdp__pieces_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__pieces_release(struct nvdp__piece_table *pieces) {
@@ -114,12 +111,10 @@ static nvdp_status read_chunk(struct builder *b) {
     while (b->text_size < CHUNK_BYTES) {
         struct nvdp__plain_line line;
         bool found;
-        NVDP_RETURN_IF_FAILED(nvdp__plain_text_next(b->plain, &line, &found));
+        NVDP_TRY(nvdp__plain_text_next(b->plain, &line, &found));
         if (!found) break;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__reserve(b->ctx, &b->text, &b->text_capacity, b->text_size + line.size, 1));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__reserve(b->ctx, &b->line, &b->line_capacity, b->lines + 1, sizeof *b->line));
+        NVDP_TRY(nvdp__reserve(b->ctx, &b->text, &b->text_capacity, b->text_size + line.size, 1));
+        NVDP_TRY(nvdp__reserve(b->ctx, &b->line, &b->line_capacity, b->lines + 1, sizeof *b->line));
         memcpy(b->text + b->text_size, line.text, line.size);
         b->line[b->lines++] = (struct line){b->text_size, line.size, line.begins};
         b->text_size += line.size;
@@ -129,12 +124,11 @@ static nvdp_status read_chunk(struct builder *b) {
 
 /* Appends the sentence's tokens, which lie between [CLS] and [SEP]. */
 static nvdp_status take_sentence(struct worker *w, const char *text, size_t size, bool begins) {
-    NVDP_RETURN_IF_FAILED(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
+    NVDP_TRY(nvdp__encode(&w->encoder, text, size, NULL, 0, size + 2));
     size_t tokens = w->encoder.count - 2;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(NULL, &w->sentence, &w->sentence_capacity, w->sentences + 1,
-                                        sizeof *w->sentence));
+    NVDP_TRY(nvdp__reserve(NULL, &w->id, &w->id_capacity, w->ids + tokens, sizeof *w->id));
+    NVDP_TRY(nvdp__reserve(NULL, &w->sentence, &w->sentence_capacity, w->sentences + 1,
+                           sizeof *w->sentence));
     if (tokens > 0) memcpy(w->id + w->ids, w->encoder.ids + 1, tokens * sizeof *w->id);
     w->ids += tokens;
     w->sentence[w->sentences++] = (struct sentence){tokens, begins};
@@ -152,7 +146,7 @@ static nvdp_status take_lines(const struct builder *b, size_t index) {
         for (size_t at = 0; at < line->size;) {
             const char *text = b->text + line->start + at;
             size_t size = nvdp__sentence_end(text, line->size - at);
-            NVDP_RETURN_IF_FAILED(take_sentence(w, text, size, line->begins && at == 0));
+            NVDP_TRY(take_sentence(w, text, size, line->begins && at == 0));
             at += size;
         }
     }
@@ -179,7 +173,7 @@ static nvdp_status write_bytes(struct builder *b, const void *bytes, size_t size
 
 static nvdp_status write_ids(struct builder *b, const struct worker *w) {
     size_t size = b->header.id_size;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(b->ctx, &b->packed, &b->packed_capacity, w->ids * size, 1));
+    NVDP_TRY(nvdp__reserve(b->ctx, &b->packed, &b->packed_capacity, w->ids * size, 1));
     uint16_t *narrow = b->packed;
     for (size_t i = 0; size == sizeof *narrow && i < w->ids; i++) {
         narrow[i] = (uint16_t)w->id[i];
@@ -191,10 +185,10 @@ static nvdp_status add_sentence(struct builder *b, const struct sentence *senten
     struct nvdp__corpus_header *h = &b->header;
     b->begins |= sentence->begins;
     if (sentence->tokens == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(b->ctx, &b->sentence, &b->sentence_capacity,
-                                        h->sentences + 2, sizeof *b->sentence));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(b->ctx, &b->document, &b->document_capacity,
-                                        h->documents + 2, sizeof *b->document));
+    NVDP_TRY(nvdp__reserve(b->ctx, &b->sentence, &b->sentence_capacity, h->sentences + 2,
+                           sizeof *b->sentence));
+    NVDP_TRY(nvdp__reserve(b->ctx, &b->document, &b->document_capacity, h->documents + 2,
+                           sizeof *b->document));
     if (b->begins) b->document[h->documents++] = h->sentences;
     b->begins = false;
     b->sentence[h->sentences++] = h->tokens;
@@ -205,9 +199,9 @@ static nvdp_status add_sentence(struct builder *b, const struct sentence *senten
 static nvdp_status write_chunk(struct builder *b) {
     for (size_t i = 0; i < b->workers; i++) {
         const struct worker *w = &b->worker[i];
-        NVDP_RETURN_IF_FAILED(write_ids(b, w));
+        NVDP_TRY(write_ids(b, w));
         for (size_t s = 0; s < w->sentences; s++) {
-            NVDP_RETURN_IF_FAILED(add_sentence(b, &w->sentence[s]));
+            NVDP_TRY(add_sentence(b, &w->sentence[s]));
         }
     }
     return NVDP_OK;
@@ -223,9 +217,9 @@ static nvdp_status write_rest(struct builder *b) {
                           b->output.path);
     b->sentence[h->sentences] = h->tokens;
     b->document[h->documents] = h->sentences;
-    if (past > 0) NVDP_RETURN_IF_FAILED(write_bytes(b, zeros, ALIGNMENT - past));
-    NVDP_RETURN_IF_FAILED(write_bytes(b, b->sentence, (h->sentences + 1) * sizeof *b->sentence));
-    NVDP_RETURN_IF_FAILED(write_bytes(b, b->document, (h->documents + 1) * sizeof *b->document));
+    if (past > 0) NVDP_TRY(write_bytes(b, zeros, ALIGNMENT - past));
+    NVDP_TRY(write_bytes(b, b->sentence, (h->sentences + 1) * sizeof *b->sentence));
+    NVDP_TRY(write_bytes(b, b->document, (h->documents + 1) * sizeof *b->document));
     crypto_generichash_final(&b->hash, h->body, sizeof h->body);
     nvdp__checksum(h, offsetof(struct nvdp__corpus_header, header), h->header);
     if (fseek(b->output.file, 0, SEEK_SET) != 0)
@@ -250,7 +244,7 @@ static nvdp_status begin(struct builder *b, const struct nvdp_tokenizer *tokeniz
     b->header.magic[sizeof b->header.magic - 1] = 'S';
     memcpy(b->header.key, key, strnlen(key, sizeof b->header.key - 1));
     crypto_generichash_init(&b->hash, NULL, 0, NVDP__DIGEST_BYTES);
-    NVDP_RETURN_IF_FAILED(nvdp__output_open(b->ctx, out, &b->output));
+    NVDP_TRY(nvdp__output_open(b->ctx, out, &b->output));
     return nvdp__output_write(&b->output, &b->header, sizeof b->header);
 }
 
@@ -274,12 +268,12 @@ static nvdp_status take_all(struct builder *b) {
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, b->ctx, "tokenise", "token", 0, 0);
     for (;;) {
-        NVDP_RETURN_IF_FAILED(read_chunk(b));
+        NVDP_TRY(read_chunk(b));
         if (b->lines == 0) break;
-        NVDP_RETURN_IF_FAILED(tokenise_chunk(b));
-        NVDP_RETURN_IF_FAILED(write_chunk(b));
+        NVDP_TRY(tokenise_chunk(b));
+        NVDP_TRY(write_chunk(b));
         nvdp__meter_update(&meter, b->header.tokens, (double)b->header.tokens, "tok", NAN);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(b->ctx, "interrupted while tokenizing"));
+        NVDP_TRY(nvdp__check_cancelled(b->ctx, "interrupted while tokenizing"));
     }
     nvdp__meter_end(&meter);
     return NVDP_OK;
@@ -288,16 +282,12 @@ static nvdp_status take_all(struct builder *b) {
 nvdp_status nvdp__corpus_build(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                const char *const *path, size_t files, const char *key,
                                const char *out) {
-    nvdp_status status = NVDP_OK;
-    struct builder b = {.ctx = ctx};
+    nvdp__auto(release) struct builder b = {.ctx = ctx};
     NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &b.plain));
     NVDP_TRY(begin(&b, tokenizer, key, out));
     NVDP_TRY(take_all(&b));
     NVDP_TRY(write_rest(&b));
-    NVDP_TRY(nvdp__output_commit(&b.output, true));
-cleanup:
-    release(&b);
-    return status;
+    return nvdp__output_commit(&b.output, true);
 }
 
 /* ---- opening ---- */
@@ -319,7 +309,7 @@ struct opening {
 static nvdp_status map_file(struct opening *o) {
     struct stat info;
     int fd = -1;
-    NVDP_RETURN_IF_FAILED(nvdp__open_regular(o->ctx, o->path, &fd));
+    NVDP_TRY(nvdp__open_regular(o->ctx, o->path, &fd));
     if (fstat(fd, &info) != 0 || (uintmax_t)info.st_size < sizeof *o->header) {
         close(fd);
         return REFUSE(o, "%s: expected a corpus file, found fewer than its minimum of %zu bytes",
@@ -419,10 +409,10 @@ nvdp_status nvdp__corpus_open(struct nvdp_context *ctx, const char *path, const 
                               size_t pieces, struct nvdp__corpus *corpus) {
     nvdp_status status = NVDP_OK;
     struct opening o = {.ctx = ctx, .path = path};
-    NVDP_TRY(map_file(&o));
-    NVDP_TRY(check_header(&o, key, pieces));
-    NVDP_TRY(lay_out(&o));
-    NVDP_TRY(check_body(&o));
+    NVDP_TRY_OR_CLEAN(map_file(&o));
+    NVDP_TRY_OR_CLEAN(check_header(&o, key, pieces));
+    NVDP_TRY_OR_CLEAN(lay_out(&o));
+    NVDP_TRY_OR_CLEAN(check_body(&o));
     *corpus = o.corpus;
     o.corpus = (struct nvdp__corpus){0};
 cleanup:
@@ -454,8 +444,7 @@ struct texts {
 
 static nvdp_status build_and_open(const struct texts *t, const char *file,
                                   struct nvdp__corpus *corpus) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__corpus_build(t->ctx, t->tokenizer, t->path, t->files, t->key, file));
+    NVDP_TRY(nvdp__corpus_build(t->ctx, t->tokenizer, t->path, t->files, t->key, file));
     return nvdp__corpus_open(t->ctx, file, t->key, nvdp_tokenizer_size(t->tokenizer), corpus);
 }
 
@@ -470,8 +459,8 @@ static nvdp_status find_or_build(const struct texts *t, const char *directory,
         nvdp__log(t->ctx, NVDP_LOG_NOTICE, "%s; nvdp makes this cache file again",
                   nvdp_context_error(t->ctx));
     }
-    NVDP_TRY(nvdp__cache_make(t->ctx, directory));
-    NVDP_TRY(build_and_open(t, file, corpus));
+    NVDP_TRY_OR_CLEAN(nvdp__cache_make(t->ctx, directory));
+    NVDP_TRY_OR_CLEAN(build_and_open(t, file, corpus));
 cleanup:
     free(file);
     return status;

@@ -22,8 +22,7 @@ nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nv
                                        const struct nvdp__piece_table *pieces,
                                        const struct nvdp__mlm_options *config,
                                        struct nvdp__mlm_evaluator *evaluator) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__mlm_evaluator made = {
+    nvdp__auto(nvdp__mlm_evaluator_release) struct nvdp__mlm_evaluator made = {
         .ctx = ctx, .windows = {.ctx = ctx}, .batch = config->batch, .seed = config->seed};
     NVDP_TRY(nvdp__batcher_create(ctx, corpus, pieces, config->batch, config->length,
                                   config->mask_prob, config->whole_word, &made.batcher));
@@ -36,9 +35,7 @@ nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nv
         made.order[i] = (int64_t)((__uint128_t)i * all / made.count);
     }
     NVDP__HAND_OVER(evaluator, made);
-cleanup:
-    nvdp__mlm_evaluator_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__mlm_evaluator_release(struct nvdp__mlm_evaluator *evaluator) {
@@ -133,10 +130,8 @@ static nvdp_status score_batch(struct nvdp__mlm_evaluator *e, struct nvdp__pretr
     struct nvdp__pretrain_losses losses;
     nvdp__batcher_fill(&e->batcher, &e->windows, e->order + first, 0, n, &key);
     if (e->privatizer != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__privatize(e->privatizer, e->batcher.batch, targets, &draws, &targets));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_step(model, e->batcher.batch, targets, &pass, &losses));
+        NVDP_TRY(nvdp__privatize(e->privatizer, e->batcher.batch, targets, &draws, &targets));
+    NVDP_TRY(nvdp__pretrain_model_step(model, e->batcher.batch, targets, &pass, &losses));
     sum->tokens += (double)e->batcher.batch->tokens;
     sum->masked += (double)e->batcher.masked.count;
     sum->nll += losses.nll;
@@ -162,8 +157,8 @@ nvdp_status nvdp__mlm_score(struct nvdp__mlm_evaluator *e, struct nvdp__pretrain
             status = nvdp__fail(e->ctx, NVDP_ERR_CANCELLED, "interrupted during evaluation");
     }
     nvdp__meter_end(&meter);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(e->ctx, status));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_sum(e->ctx, sizeof of / sizeof of.tokens, &of.tokens));
+    NVDP_TRY(nvdp__rank_agree(e->ctx, status));
+    NVDP_TRY(nvdp__rank_sum(e->ctx, sizeof of / sizeof of.tokens, &of.tokens));
     sum.tokens = (uint64_t)of.tokens;
     sum.masked = (uint64_t)of.masked;
     double masked = (double)(sum.masked > 0 ? sum.masked : 1);
@@ -193,31 +188,26 @@ struct nvdp_coverage nvdp__corpus_coverage(const struct nvdp__corpus *corpus,
 /* ---- opening a model ---- */
 
 static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
-    nvdp_status status = NVDP_OK;
     static const char head[] = "cls.predictions.transform.dense.weight";
-    struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
     NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
     if (nvdp__weights_find_tensor(weights, head) == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
                             "%s: expected a model with a masked-LM head, found an encoder without "
                             "one (tensor '%s' is missing); train a head with nvdp pretrain --init",
                             nvdp__weights_path(weights), head));
-cleanup:
-    nvdp__weights_close(weights);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__mlm_open(struct nvdp_context *ctx, const char *directory, bool training,
                            struct nvdp_bert_config *config, struct nvdp_tokenizer **tokenizer,
                            struct nvdp__pretrain_model *model) {
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, directory, config));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, training, model));
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(ctx, directory, tokenizer));
-    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, *tokenizer));
-    NVDP_RETURN_IF_FAILED(
-        nvdp_bert_check_vocabulary(ctx, directory, config, nvdp_tokenizer_size(*tokenizer)));
-    NVDP_RETURN_IF_FAILED(check_head(ctx, directory));
+    NVDP_TRY(nvdp__bert_config_read(ctx, directory, config));
+    NVDP_TRY(nvdp__pretrain_model_create(ctx, config, NVDP__OBJECTIVE_MLM, training, model));
+    NVDP_TRY(nvdp_tokenizer_load(ctx, directory, tokenizer));
+    NVDP_TRY(nvdp__wordpiece_only(ctx, *tokenizer));
+    NVDP_TRY(nvdp_bert_check_vocabulary(ctx, directory, config, nvdp_tokenizer_size(*tokenizer)));
+    NVDP_TRY(check_head(ctx, directory));
     return nvdp__pretrain_model_load(model, directory, true);
 }
 
@@ -248,7 +238,7 @@ static nvdp_status open_text(struct evaluation *e) {
     e->digest = nvdp__calloc(e->ctx, c->texts, sizeof *e->digest);
     if (e->digest == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < c->texts; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(e->ctx, c->text[i], e->digest[i]));
+        NVDP_TRY(nvdp__file_sha256(e->ctx, c->text[i], e->digest[i]));
     }
     return nvdp__corpus_cached(e->ctx, e->tokenizer, c->text,
                                (const char(*)[NVDP__DIGEST_HEX])e->digest, c->texts, c->cache,
@@ -258,9 +248,9 @@ static nvdp_status open_text(struct evaluation *e) {
 static nvdp_status open_model(struct evaluation *e) {
     const struct nvdp__mlm_options *c = e->config;
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_open(e->ctx, c->model, false, &bert, &e->tokenizer, &e->model));
-    NVDP_RETURN_IF_FAILED(nvdp__mlm_check_length(e->ctx, &bert, c->length));
-    NVDP_RETURN_IF_FAILED(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
+    NVDP_TRY(nvdp__mlm_open(e->ctx, c->model, false, &bert, &e->tokenizer, &e->model));
+    NVDP_TRY(nvdp__mlm_check_length(e->ctx, &bert, c->length));
+    NVDP_TRY(nvdp__pieces_create(e->ctx, e->tokenizer, &e->pieces));
     return nvdp__pretrain_model_plan(&e->model, c->batch, c->length,
                                      nvdp__batcher_masked(c->batch, c->length, c->mask_prob), NULL);
 }
@@ -270,17 +260,18 @@ nvdp_status nvdp__mlm_evaluate(struct nvdp_context *ctx, const struct nvdp__mlm_
     nvdp_status status = NVDP_OK;
     struct evaluation e = {.ctx = ctx, .config = config};
     if (config->model == NULL || config->texts == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "expected the options model and text, found only one or neither"));
-    NVDP_TRY(nvdp__schema_check(ctx, &nvdp__mlm_schema, config));
-    NVDP_TRY(open_model(&e));
-    NVDP_TRY(open_text(&e));
-    NVDP_TRY(nvdp__mlm_evaluator_create(ctx, &e.corpus, &e.pieces, config, &e.evaluator));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "expected the options model and text, found only one or neither"));
+    NVDP_TRY_OR_CLEAN(nvdp__schema_check(ctx, &nvdp__mlm_schema, config));
+    NVDP_TRY_OR_CLEAN(open_model(&e));
+    NVDP_TRY_OR_CLEAN(open_text(&e));
+    NVDP_TRY_OR_CLEAN(nvdp__mlm_evaluator_create(ctx, &e.corpus, &e.pieces, config, &e.evaluator));
     bool keep = config->positions != NULL;
     struct nvdp_mlm_scores scores;
-    if (keep) NVDP_TRY(create_positions(&e.evaluator, config->mask_prob, &e.positions));
-    NVDP_TRY(nvdp__mlm_score(&e.evaluator, &e.model, keep ? &e.positions : NULL, &scores));
-    if (keep) NVDP_TRY(write_positions(ctx, &e.positions, config->positions));
+    if (keep) NVDP_TRY_OR_CLEAN(create_positions(&e.evaluator, config->mask_prob, &e.positions));
+    NVDP_TRY_OR_CLEAN(nvdp__mlm_score(&e.evaluator, &e.model, keep ? &e.positions : NULL, &scores));
+    if (keep) NVDP_TRY_OR_CLEAN(write_positions(ctx, &e.positions, config->positions));
     *out = scores;
 cleanup:
     release_positions(&e.positions);
@@ -295,10 +286,9 @@ cleanup:
 
 nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config *config,
                               struct nvdp_mlm_scores *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__mlm_options options;
     struct nvdp_mlm_scores scores;
-    const char **list = NULL;
+    nvdp__autofree const char **list = NULL;
     NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__mlm_schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__check_folder_of(ctx, options.positions));
@@ -306,7 +296,5 @@ nvdp_status nvdp_mlm_evaluate(struct nvdp_context *ctx, const struct nvdp_config
     options.text = list;
     NVDP_TRY(nvdp__mlm_evaluate(ctx, &options, &scores));
     NVDP__GIVE(out, &scores);
-cleanup:
-    free(list);
-    return status;
+    return NVDP_OK;
 }

@@ -15,8 +15,8 @@ void nvdp__examples_release(struct nvdp__examples *examples) {
 }
 
 static nvdp_status add(struct nvdp__examples *examples, const struct nvdp__example *example) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(examples->ctx, &examples->at, &examples->capacity,
-                                        examples->count + 1, sizeof *examples->at));
+    NVDP_TRY(nvdp__reserve(examples->ctx, &examples->at, &examples->capacity, examples->count + 1,
+                           sizeof *examples->at));
     examples->at[examples->count++] = *example;
     return NVDP_OK;
 }
@@ -44,9 +44,8 @@ nvdp_status nvdp__examples_windows(struct nvdp__examples *examples,
             while (cut < end && cut > at && pieces->continues[nvdp__corpus_id(corpus, cut)])
                 cut--;
             if (cut == at) cut = at + limit;
-            NVDP_RETURN_IF_FAILED(
-                add(examples,
-                    &(struct nvdp__example){.first = at, .first_length = (uint32_t)(cut - at)}));
+            NVDP_TRY(add(examples, &(struct nvdp__example){.first = at,
+                                                           .first_length = (uint32_t)(cut - at)}));
             at = cut;
         }
     }
@@ -163,7 +162,7 @@ nvdp_status nvdp__examples_pairs(struct nvdp__examples *examples, const struct n
         for (size_t at = (size_t)corpus->document[d]; at < corpus->document[d + 1];) {
             struct nvdp__example example =
                 take_pair(corpus, &stream, d, length - PAIR_SPECIALS, &at);
-            NVDP_RETURN_IF_FAILED(add(examples, &example));
+            NVDP_TRY(add(examples, &example));
         }
     }
     return NVDP_OK;
@@ -191,7 +190,7 @@ nvdp_status nvdp__examples_own_pairs(struct nvdp__examples *examples,
             struct nvdp__example example =
                 take_own_pair(corpus, pieces, &stream, d, length - PAIR_SPECIALS, &at);
             if (example.first_length > 0 && example.second_length > 0)
-                NVDP_RETURN_IF_FAILED(add(examples, &example));
+                NVDP_TRY(add(examples, &example));
         }
     }
     if (examples->count > 0) return NVDP_OK;
@@ -217,9 +216,8 @@ nvdp_status nvdp__examples_planted(struct nvdp__examples *examples,
                                    const struct nvdp__plants *plants) {
     for (size_t i = 0; i < plants->windows; i++) {
         const struct nvdp__secret *secret = &plants->secrets->at[plants->window[i]];
-        NVDP_RETURN_IF_FAILED(
-            add(examples, &(struct nvdp__example){.first = plants->text + secret->first,
-                                                  .first_length = (uint32_t)secret->length}));
+        NVDP_TRY(add(examples, &(struct nvdp__example){.first = plants->text + secret->first,
+                                                       .first_length = (uint32_t)secret->length}));
     }
     return NVDP_OK;
 }
@@ -324,16 +322,14 @@ nvdp_status nvdp__batcher_create(struct nvdp_context *ctx, const struct nvdp__co
                                  const struct nvdp__piece_table *pieces, size_t texts,
                                  size_t length, double mask_prob, bool whole_words,
                                  struct nvdp__batcher *batcher) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__batcher made = {.corpus = corpus, .pieces = pieces};
+    nvdp__auto(nvdp__batcher_release) struct nvdp__batcher made = {.corpus = corpus,
+                                                                   .pieces = pieces};
     NVDP_TRY(nvdp__batch_create(ctx, texts, length, &made.batch));
     NVDP_TRY(
         nvdp__masked_create(ctx, nvdp__batcher_masked(texts, length, mask_prob), &made.masked));
     NVDP_TRY(nvdp__masker_create(ctx, pieces, mask_prob, whole_words, length, &made.masker));
     NVDP__HAND_OVER(batcher, made);
-cleanup:
-    nvdp__batcher_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__batcher_release(struct nvdp__batcher *batcher) {

@@ -14,12 +14,12 @@ enum { BLOCK_FLOATS = 1 << 21, NEXT_CLASSES = 2 };
 static nvdp_status declare_heads(struct nvdp__heads *heads, const struct nvdp_bert_config *config,
                                  struct nvdp__params *params) {
     size_t dim = config->hidden_size;
-    NVDP_RETURN_IF_FAILED(nvdp__declare_dense(params, "cls.predictions.transform.dense", dim, dim,
-                                              0, &heads->transform));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(nvdp__declare_dense(params, "cls.predictions.transform.dense", dim, dim, 0,
+                                 &heads->transform));
+    NVDP_TRY(
         nvdp__declare_norm(params, "cls.predictions.transform.LayerNorm", dim, 0, &heads->norm));
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "cls.predictions.bias", 1, config->vocab_size, 1,
-                                           0, &heads->bias));
+    NVDP_TRY(nvdp__params_add(params, "cls.predictions.bias", 1, config->vocab_size, 1, 0,
+                              &heads->bias));
     return nvdp__declare_dense(params, "cls.seq_relationship", NEXT_CLASSES, dim, 0, &heads->next);
 }
 
@@ -43,13 +43,13 @@ nvdp_status nvdp__pretrain_model_create(struct nvdp_context *ctx,
     *model =
         (struct nvdp__pretrain_model){.ctx = ctx, .objective = objective, .training = training};
     nvdp__params_init(&model->params, ctx);
-    NVDP_TRY(nvdp__bert_device(ctx, config, &model->dev));
-    NVDP_TRY(nvdp__bert_declare(&model->bert, config, true, &model->params));
-    NVDP_TRY(declare_heads(&model->heads, config, &model->params));
+    NVDP_TRY_OR_CLEAN(nvdp__bert_device(ctx, config, &model->dev));
+    NVDP_TRY_OR_CLEAN(nvdp__bert_declare(&model->bert, config, true, &model->params));
+    NVDP_TRY_OR_CLEAN(declare_heads(&model->heads, config, &model->params));
     flag_next(model, NVDP__PARAM_FROZEN);
     if (nvdp__adaptive(objective)) /* for the optimizer one tensor, not rows */
         model->params.entry[model->bert.word].flags = NVDP__PARAM_FROZEN;
-    NVDP_TRY(nvdp__params_allocate(&model->params, training));
+    NVDP_TRY_OR_CLEAN(nvdp__params_allocate(&model->params, training));
 cleanup:
     if (status != NVDP_OK) nvdp__pretrain_model_release(model);
     return status;
@@ -143,7 +143,7 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
                                       size_t longest, size_t masked, size_t *floats) {
     nvdp__bert_cache_release(&model->cache);
     nvdp__arena_release(&model->arena);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__bert_cache_create(model->ctx, &model->bert, model->training, false, &model->cache));
     model->cache.frozen = model->frozen;
     carve(model, texts, longest, masked);
@@ -152,9 +152,9 @@ nvdp_status nvdp__pretrain_model_plan(struct nvdp__pretrain_model *model, size_t
         return NVDP_OK;
     }
     nvdp__weights_changed(&model->dev); /* weights were initialized or loaded before */
-    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(model->ctx, &model->arena));
+    NVDP_TRY(nvdp__arena_allocate(model->ctx, &model->arena));
     carve(model, texts, longest, masked);
-    NVDP_RETURN_IF_FAILED(nvdp__arena_check(model->ctx, &model->arena));
+    NVDP_TRY(nvdp__arena_check(model->ctx, &model->arena));
     free(model->nll);
     free(model->best);
     free(model->masked_offset);

@@ -22,7 +22,7 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
     if (t->digest == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
         const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
-        NVDP_RETURN_IF_FAILED(nvdp__file_sha256(t->ctx, path, t->digest[i]));
+        NVDP_TRY(nvdp__file_sha256(t->ctx, path, t->digest[i]));
     }
     return NVDP_OK;
 }
@@ -30,8 +30,7 @@ static nvdp_status hash_texts(struct nvdp__pretrainer *t) {
 /* Compares the lines of files. */
 static nvdp_status compare_lines(struct nvdp__pretrainer *t, const char *const *path, size_t files,
                                  struct nvdp__public_texts *public) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__plain_text *plain = NULL;
+    nvdp__autoptr(nvdp__plain_text_close) struct nvdp__plain_text *plain = NULL;
     struct nvdp__plain_line line;
     bool found = true;
     if (files == 0) return NVDP_OK;
@@ -41,37 +40,31 @@ static nvdp_status compare_lines(struct nvdp__pretrainer *t, const char *const *
         if (!found) break;
         NVDP_TRY(nvdp__public_texts_compare(public, line.text, line.size, row));
     }
-cleanup:
-    nvdp__plain_text_close(plain);
-    return status;
+    return NVDP_OK;
 }
 
 /* Fails if a text to privatize is among the public texts that choose the sensitive tokens. */
 static nvdp_status check_public(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char *path = c->sanitizer.sensitive_from;
-    nvdp_status status = NVDP_OK;
-    struct nvdp__public_texts public = {.ctx = t->ctx, .path = path};
+    nvdp__auto(nvdp__public_texts_release) struct nvdp__public_texts public = {.ctx = t->ctx,
+                                                                               .path = path};
     if (path == NULL || c->sanitizer.public_independent) return NVDP_OK;
     NVDP_TRY(nvdp__public_texts_add_file(&public, path));
     NVDP_TRY(compare_lines(t, c->text, c->texts, &public));
     NVDP_TRY(compare_lines(t, c->eval_text, c->eval_texts, &public));
-    NVDP_TRY(nvdp__public_texts_check(&public, "{sensitive-from}"));
-cleanup:
-    nvdp__public_texts_release(&public);
-    return status;
+    return nvdp__public_texts_check(&public, "{sensitive-from}");
 }
 
 static nvdp_status open_corpora(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char(*digest)[NVDP__DIGEST_HEX] = (const char(*)[NVDP__DIGEST_HEX])t->digest;
     int32_t unknown = nvdp_tokenizer_special(t->tokenizer, NVDP_TOKEN_UNK);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__corpus_cached(t->ctx, t->tokenizer, c->text, digest, c->texts, c->cache, &t->corpus));
     if (c->eval_texts > 0)
-        NVDP_RETURN_IF_FAILED(nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text,
-                                                  digest + c->texts, c->eval_texts, c->cache,
-                                                  &t->eval_corpus));
+        NVDP_TRY(nvdp__corpus_cached(t->ctx, t->tokenizer, c->eval_text, digest + c->texts,
+                                     c->eval_texts, c->cache, &t->eval_corpus));
     if (!nvdp__private_vocabulary(t))
         t->coverage = nvdp__corpus_coverage(&t->corpus, &t->pieces, unknown);
     if (c->eval_texts > 0)
@@ -117,8 +110,8 @@ nvdp_status nvdp__pretrainer_bert(struct nvdp__pretrainer *t, size_t pieces,
     struct nvdp__pretrain_options *c = &t->config;
     *bert = nvdp__pretrain_bert(c, pieces);
     if (c->init == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, c->init, bert));
-    NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->init, bert, pieces));
+    NVDP_TRY(nvdp__bert_config_read(t->ctx, c->init, bert));
+    NVDP_TRY(nvdp_bert_check_vocabulary(t->ctx, c->init, bert, pieces));
     c->hidden = bert->hidden_size;
     c->layers = bert->num_hidden_layers;
     c->heads = bert->num_attention_heads;
@@ -151,7 +144,7 @@ nvdp_status nvdp__pretrainer_model(struct nvdp__pretrainer *t,
 
 static nvdp_status read_init(struct nvdp__pretrainer *t) {
     json_t *config = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(t->ctx, t->config.init, "config.json", &config));
+    NVDP_TRY(nvdp__json_read_optional(t->ctx, t->config.init, "config.json", &config));
     t->init_record = json_incref(json_object_get(config, "nvdp_pretraining"));
     json_decref(config);
     return NVDP_OK;
@@ -163,7 +156,7 @@ static nvdp_status load_frozen(struct nvdp__pretrainer *t) {
     const char *recorded = json_string_value(json_object_get(t->config_owner, "frozen"));
     char frozen[NVDP__DIGEST_HEX];
     if (recorded == NULL) recorded = json_string_value(json_object_get(t->config_owner, "words"));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_load(&t->model, t->config.init, false));
+    NVDP_TRY(nvdp__pretrain_model_load(&t->model, t->config.init, false));
     nvdp__pretrainer_frozen(t, frozen);
     if (recorded != NULL && strcmp(recorded, frozen) == 0) return NVDP_OK;
     return nvdp__fail(
@@ -180,12 +173,12 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
     struct nvdp_bert_config bert;
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (c->resume != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, c->out, &bert));
-        NVDP_RETURN_IF_FAILED(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
+        NVDP_TRY(nvdp__bert_config_read(t->ctx, c->out, &bert));
+        NVDP_TRY(nvdp_bert_check_vocabulary(t->ctx, c->out, &bert, pieces));
     } else {
-        NVDP_RETURN_IF_FAILED(nvdp__pretrainer_bert(t, pieces, &bert));
+        NVDP_TRY(nvdp__pretrainer_bert(t, pieces, &bert));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_model(t, &bert));
+    NVDP_TRY(nvdp__pretrainer_model(t, &bert));
     if (c->resume != NULL && nvdp__params_frozen(&t->model.params) > 0) return load_frozen(t);
     if (c->resume != NULL) return NVDP_OK;
     nvdp__pretrain_model_initialise(&t->model, c->seed);
@@ -194,7 +187,7 @@ static nvdp_status open_model(struct nvdp__pretrainer *t) {
                    ? nvdp__initialize_neighbor_heads(&t->model.bert, &t->model.dev,
                                                      &t->model.params, c->seed)
                    : NVDP_OK;
-    NVDP_RETURN_IF_FAILED(read_init(t));
+    NVDP_TRY(read_init(t));
     return nvdp__pretrain_model_load(&t->model, c->init, false);
 }
 
@@ -228,8 +221,7 @@ static struct nvdp_dp_guarantee words_of_document(const struct nvdp__pretrainer 
 /* Sets t->lineage and t->start. */
 static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    nvdp_status status = NVDP_OK;
-    struct nvdp__seen_texts texts = {0};
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = {0};
     const struct nvdp__seen seen = {c->texts, (const char(*)[NVDP__DIGEST_HEX])t->digest, c->text,
                                     &texts, c->length};
     const bool trains = c->init == NULL && c->vocab == NULL && !nvdp__private_vocabulary(t);
@@ -241,9 +233,7 @@ static nvdp_status take_lineage(struct nvdp__pretrainer *t) {
     NVDP_TRY(nvdp__lineage_add(t->ctx, &t->lineage, c->out, seen, trains));
     if (c->init == NULL && c->vocab == NULL && t->words.epsilon > 0)
         nvdp__lineage_words(&t->lineage, words_of_document(t));
-cleanup:
-    nvdp__seen_texts_release(&texts);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- memory ---- */
@@ -253,22 +243,22 @@ cleanup:
 static nvdp_status open_private(struct nvdp__pretrainer *t) {
     struct nvdp__pretrain_options *c = &t->config;
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__next_sentence(c->objective)
             ? nvdp__examples_own_pairs(&t->examples, &t->corpus, &t->pieces, c->length, c->seed)
             : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, NULL, 0));
     nvdp__lineage_divides(&t->lineage, nvdp__examples_of_document(&t->examples, &t->corpus),
                           nvdp__next_sentence(c->objective) ? 0 : c->length);
-    NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity,
-                                        t->examples.count, sizeof *t->job.order));
+    NVDP_TRY(nvdp__examples_planted(&t->examples, &t->plants));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity, t->examples.count,
+                           sizeof *t->job.order));
     struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {[NVDP__DP_START] = t->start};
     if (t->words.epsilon > 0) {
         const struct nvdp__example_privacy of = nvdp__private_removal(&t->words, c->length - 2);
         before[NVDP__DP_VOCABULARY] = (struct nvdp_dp_guarantee){of.epsilon, of.delta};
     }
-    NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after,
-                                          c->batch, before, &t->job.dp));
+    NVDP_TRY(nvdp__dp_create(t->ctx, &c->dp, t->examples.count, 0, c->stop_after, c->batch, before,
+                             &t->job.dp));
     c->stop_after = t->job.dp->steps;
     t->model.per_example = true;
     return NVDP_OK;
@@ -278,9 +268,9 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     t->examples.ctx = t->ctx;
     if (t->secrets.count > 0)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__plants_create(t->ctx, c->plant, &t->secrets, &t->corpus, &t->pieces, &t->plants));
-    NVDP_RETURN_IF_FAILED(open_private(t));
+    NVDP_TRY(open_private(t));
     /* In private training, `batch` is the number of examples processed at a time. */
     const size_t batch = t->job.dp != NULL ? c->batch : nvdp__rank_max(t->ctx, c->batch);
     const size_t masked = nvdp__batcher_masked(batch, c->length, c->mask_prob);
@@ -303,20 +293,20 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
         .out = c->out,
         .lock = t->job.lock,
     };
-    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model.params, &t->job.optimizer));
-    NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model.params, 0, &t->job.sum));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_plan(&t->model, batch, c->length, masked, NULL));
-    NVDP_RETURN_IF_FAILED(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, batch, c->length,
-                                               c->mask_prob, c->whole_word, &t->batcher));
+    NVDP_TRY(nvdp__optimizer_create(t->ctx, &t->model.params, &t->job.optimizer));
+    NVDP_TRY(nvdp__grad_sum_create(t->ctx, &t->model.params, 0, &t->job.sum));
+    NVDP_TRY(nvdp__pretrain_model_plan(&t->model, batch, c->length, masked, NULL));
+    NVDP_TRY(nvdp__batcher_create(t->ctx, &t->corpus, &t->pieces, batch, c->length, c->mask_prob,
+                                  c->whole_word, &t->batcher));
     if (t->secrets.count > 0) t->batcher.plants = &t->plants;
     if (t->job.dp != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked,
-                                                               &t->job.dp->grads));
+        NVDP_TRY(nvdp__pretrain_model_per_example(&t->model, batch, c->length, masked,
+                                                  &t->job.dp->grads));
     if (nvdp__adaptive(t->config.objective))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__privatizer_create(t->ctx, &c->sanitizer, c->objective, t->tokenizer, &t->pieces,
-                                    c->hidden, nvdp__value(&t->model.params, t->model.bert.word),
-                                    batch, c->length, masked, &t->privatizer));
+        NVDP_TRY(nvdp__privatizer_create(t->ctx, &c->sanitizer, c->objective, t->tokenizer,
+                                         &t->pieces, c->hidden,
+                                         nvdp__value(&t->model.params, t->model.bert.word), batch,
+                                         c->length, masked, &t->privatizer));
     if (c->eval_texts == 0) return NVDP_OK;
     const struct nvdp__mlm_options eval = {.length = c->length,
                                            .batch = batch,
@@ -324,8 +314,7 @@ static nvdp_status allocate(struct nvdp__pretrainer *t) {
                                            .whole_word = c->whole_word,
                                            .seed = c->seed,
                                            .limit = c->eval_limit};
-    NVDP_RETURN_IF_FAILED(
-        nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator));
+    NVDP_TRY(nvdp__mlm_evaluator_create(t->ctx, &t->eval_corpus, &t->pieces, &eval, &t->evaluator));
     if (nvdp__adaptive(t->config.objective)) t->evaluator.privatizer = &t->privatizer;
     return NVDP_OK;
 }
@@ -342,11 +331,9 @@ static const char *const files[] = {
 /* Prepares the directory. Vocabulary and weights are known to be good before anything is written
  * or an earlier run removed. */
 static nvdp_status prepare(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
+    NVDP_TRY(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
+    NVDP_TRY(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
+    NVDP_TRY(nvdp__outdir_remove(t->ctx, t->config.out, files, sizeof files / sizeof files[0]));
     return nvdp__pretrainer_write_vocabulary(t);
 }
 
@@ -361,17 +348,17 @@ static nvdp_status check_init(struct nvdp__pretrainer *t) {
 /* Writes everything that a resume needs from step 0 on. A resume looks for pretrain.json, so it
  * comes last. */
 static nvdp_status begin(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
-    NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));
-    NVDP_RETURN_IF_FAILED(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_write_run(t));
+    NVDP_TRY(nvdp__pretrainer_save_config(t));
+    NVDP_TRY(nvdp__job_save(&t->job));
+    NVDP_TRY(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
+    NVDP_TRY(nvdp__pretrainer_write_run(t));
     return nvdp__job_open_metrics(&t->job);
 }
 
 static nvdp_status continue_run(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__job_load(&t->job, NULL));
+    NVDP_TRY(nvdp__job_load(&t->job, NULL));
     if (nvdp__rank(t->ctx) != 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
+    NVDP_TRY(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
     return nvdp__job_open_metrics(&t->job);
 }
 
@@ -381,27 +368,27 @@ nvdp_status nvdp__pretrainer_open(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     nvdp_status status = NVDP_OK;
     if (c->resume == NULL) {
-        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(
+        NVDP_TRY(NVDP__RANK_0_ONLY(
             t->ctx, nvdp__outdir_check(t->ctx, c->out, c->overwrite, NVDP__RUN_WAYS)));
-        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
+        NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, check_init(t)));
     }
     status = hash_texts(t);
     if (status == NVDP_OK) status = check_public(t);
     if (status == NVDP_OK && c->resume != NULL) status = nvdp__pretrainer_check_texts(t);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_secrets(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, open_model(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, take_lineage(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model.params));
-    if (c->resume == NULL) NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, status));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, nvdp__pretrainer_open_vocabulary(t)));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, open_secrets(t)));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, open_model(t)));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, take_lineage(t)));
+    NVDP_TRY(nvdp__params_share(t->ctx, &t->model.params));
+    if (c->resume == NULL) NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, prepare(t)));
     if (c->cache != NULL) /* rank 0 builds the cache, the others read it */
         NVDP__RANK_0_FIRST(t->ctx, status, open_corpora(t));
     else
         status = nvdp__rank_agree(t->ctx, open_corpora(t));
-    NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, allocate(t)));
-    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->job.dp));
+    NVDP_TRY(status);
+    NVDP_TRY(nvdp__rank_agree(t->ctx, allocate(t)));
+    NVDP_TRY(nvdp__dp_share(t->job.dp));
     return c->resume != NULL ? nvdp__rank_agree(t->ctx, continue_run(t))
                              : NVDP__RANK_0_ONLY(t->ctx, begin(t));
 }

@@ -244,7 +244,7 @@ static nvdp_status check_privatize(struct nvdp_context *ctx,
 }
 
 static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrain_options *c) {
-    NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &c->dp));
+    NVDP_TRY(nvdp__dp_check(ctx, &c->dp));
     if (!nvdp__dp_wanted(&c->dp)) return NVDP_OK;
     if (nvdp__adaptive(c->objective))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -262,7 +262,7 @@ static nvdp_status check_dp(struct nvdp_context *ctx, const struct nvdp__pretrai
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__pretrain_options *c = values;
     size_t known = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__pretrain_schema, c));
+    NVDP_TRY(nvdp__schema_check_texts(ctx, &nvdp__pretrain_schema, c));
     if (c->texts == 0 || c->text == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{text}: expected at least one file, found none");
     if (c->out == NULL || c->out[0] == '\0')
@@ -283,7 +283,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
             "{vocab-dp-epsilon}: expected 0 with %s, where no vocabulary is trained, found %g",
             c->init != NULL ? "init" : "vocab", c->words.epsilon);
     if (c->words.epsilon != 0)
-        NVDP_RETURN_IF_FAILED(nvdp__private_words_check(ctx, &c->words));
+        NVDP_TRY(nvdp__private_words_check(ctx, &c->words));
     else if (c->words.max_words > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{max-words}: expected 0 without {vocab-dp-epsilon}, found %llu",
@@ -291,8 +291,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     if (nvdp__next_sentence(c->objective) && c->length < MIN_PAIR)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{length}: expected %d to %d, found %zu",
                           MIN_PAIR, LONGEST, c->length);
-    NVDP_RETURN_IF_FAILED(check_privatize(ctx, c));
-    NVDP_RETURN_IF_FAILED(check_dp(ctx, c));
+    NVDP_TRY(check_privatize(ctx, c));
+    NVDP_TRY(check_dp(ctx, c));
     while (c->arch != NULL && known < ARCHITECTURES && strcmp(implied[known].is, c->arch) != 0)
         known++;
     if (known == ARCHITECTURES)
@@ -301,7 +301,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     struct nvdp__pretrain_options resolved = *c;
     nvdp__pretrain_resolve(&resolved);
     struct nvdp_bert_config bert = nvdp__pretrain_bert(&resolved, resolved.vocab_size);
-    if (c->init == NULL) NVDP_RETURN_IF_FAILED(nvdp_bert_config_check(ctx, &bert));
+    if (c->init == NULL) NVDP_TRY(nvdp_bert_config_check(ctx, &bert));
     if (c->init == NULL && c->length > resolved.max_positions)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{length}: expected at most {max-positions} %zu, found %zu",
@@ -399,12 +399,11 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
                                         const json_t *object,
                                         struct nvdp__pretrain_options *options,
                                         const char ***lists) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__pretrain_options read;
     const char *dtype = NULL;
     size_t max_paths = json_array_size(json_object_get(object, "text")) +
                        json_array_size(json_object_get(object, "eval_text"));
-    const char **list = nvdp__calloc(ctx, max_paths, sizeof *list);
+    nvdp__autofree const char **list = nvdp__calloc(ctx, max_paths, sizeof *list);
     if (list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     nvdp__schema_default(&nvdp__pretrain_schema, &read);
     read.start = NVDP__START_NORMAL; /* for runs from before this option */
@@ -420,7 +419,5 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
             read.dtype = (enum nvdp__weight_format)i;
     *options = read;
     NVDP__HAND_OVER(lists, list);
-cleanup:
-    free(list);
-    return status;
+    return NVDP_OK;
 }

@@ -26,18 +26,18 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
                                     const struct nvdp__piece_table *pieces, size_t dim,
                                     const float *table, size_t texts, size_t length, size_t masked,
                                     struct nvdp__privatizer *privatizer) {
-    nvdp_status status = NVDP_OK;
     const size_t draws = draws_of(objective), tokens = texts * length;
     const size_t drawn = nvdp__max(tokens, masked * draws);
     const struct nvdp__token_row *row = nvdp__token_row((int)options->mechanism);
-    struct nvdp__privatizer made = {.ctx = ctx,
-                                    .dev = nvdp__device_cpu(ctx),
-                                    .objective = objective,
-                                    .pieces = pieces,
-                                    .table = table,
-                                    .unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK),
-                                    .dim = dim,
-                                    .targets = {.capacity = masked, .labels = draws}};
+    nvdp__auto(nvdp__privatizer_release) struct nvdp__privatizer made = {
+        .ctx = ctx,
+        .dev = nvdp__device_cpu(ctx),
+        .objective = objective,
+        .pieces = pieces,
+        .table = table,
+        .unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK),
+        .dim = dim,
+        .targets = {.capacity = masked, .labels = draws}};
     NVDP_TRY(nvdp__sanitizer_of_table(ctx, options, tokenizer, dim, table, &made.sanitizer));
     made.tokens = nvdp_sanitizer_dchi(made.sanitizer);
     NVDP_TRY(NVDP__NEW(ctx, made.offset, texts * draws + 1));
@@ -53,9 +53,7 @@ nvdp_status nvdp__privatizer_create(struct nvdp_context *ctx,
         NVDP_TRY(NVDP__NEW(ctx, made.words, tokens * dim));
     }
     NVDP__HAND_OVER(privatizer, made);
-cleanup:
-    nvdp__privatizer_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__privatizer_release(struct nvdp__privatizer *p) {
@@ -100,16 +98,16 @@ static size_t gather_input(struct nvdp__privatizer *p, const struct nvdp__batch 
 static nvdp_status draw_input(struct nvdp__privatizer *p, struct nvdp__batch *batch, uint64_t seed,
                               uint64_t first, size_t n) {
     if (p->points != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__dchi_perturb_texts(p->ctx, nvdp_sanitizer_dchi(p->sanitizer),
-                                                       &p->scratch, batch->texts, p->offset,
-                                                       p->token, &seed, first, p->points));
+        NVDP_TRY(nvdp__dchi_perturb_texts(p->ctx, nvdp_sanitizer_dchi(p->sanitizer), &p->scratch,
+                                          batch->texts, p->offset, p->token, &seed, first,
+                                          p->points));
         nvdp__rows_gather(&p->dev, batch->tokens, p->dim, batch->ids, p->table, p->words);
         nvdp__rows_place(&p->dev, n, p->dim, p->row, p->points, p->words);
         batch->words = p->words;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts, p->offset,
-                                            p->token, &seed, first, p->token));
+    NVDP_TRY(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts, p->offset, p->token,
+                               &seed, first, p->token));
     for (size_t i = 0; i < n; i++)
         batch->ids[p->row[i]] = nvdp_sanitizer_piece(p->sanitizer, p->token[i]);
     return NVDP_OK;
@@ -132,8 +130,8 @@ static nvdp_status draw_targets(struct nvdp__privatizer *p, const struct nvdp__b
         }
     }
     p->offset[batch->texts * draws] = n;
-    NVDP_RETURN_IF_FAILED(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts * draws,
-                                            p->offset, p->token, &seed, first, p->token));
+    NVDP_TRY(nvdp__dchi_sample(p->ctx, p->tokens, &p->scratch, batch->texts * draws, p->offset,
+                               p->token, &seed, first, p->token));
     for (size_t t = 0, from = 0; t < batch->texts; t++) {
         const int32_t *drawn = p->token + p->offset[t * draws];
         const size_t labels = p->offset[t * draws + 1] - p->offset[t * draws];
@@ -161,8 +159,8 @@ static nvdp_status copy_input(struct nvdp__privatizer *p, const struct nvdp__bat
                     p->dim * sizeof *p->points);
     }
     if (left == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__vectors_nearest(p->ctx, nvdp_sanitizer_vectors(p->sanitizer),
-                                                &p->scratch, left, p->points, p->token));
+    NVDP_TRY(nvdp__vectors_nearest(p->ctx, nvdp_sanitizer_vectors(p->sanitizer), &p->scratch, left,
+                                   p->points, p->token));
     for (size_t i = 0, at = 0; i < targets->count; i++)
         if (p->left[i]) targets->label[i] = nvdp_sanitizer_piece(p->sanitizer, p->token[at++]);
     return NVDP_OK;
@@ -177,12 +175,11 @@ nvdp_status nvdp__privatize(struct nvdp__privatizer *p, struct nvdp__batch *batc
     p->targets.count = masked->count;
     for (size_t i = 0; i < masked->count; i++)
         p->left[i] = batch->ids[masked->row[i]] == masked->label[i];
-    NVDP_RETURN_IF_FAILED(draw_input(p, batch, key->seed, first_text(key, OF_INPUT, 1), n));
+    NVDP_TRY(draw_input(p, batch, key->seed, first_text(key, OF_INPUT, 1), n));
     *targets = masked;
     if (p->objective / 2 == NVDP__OBJECTIVE_DENOISING / 2) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        draw_targets(p, batch, masked, key->seed, first_text(key, OF_TARGET, draws)));
-    if (vanilla) NVDP_RETURN_IF_FAILED(copy_input(p, batch, n));
+    NVDP_TRY(draw_targets(p, batch, masked, key->seed, first_text(key, OF_TARGET, draws)));
+    if (vanilla) NVDP_TRY(copy_input(p, batch, n));
     *targets = &p->targets;
     return NVDP_OK;
 }

@@ -155,7 +155,7 @@ static nvdp_status provenance(const struct nvdp__pretrainer *t, json_t **out) {
 
 nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
     json_t *record = NULL;
-    NVDP_RETURN_IF_FAILED(provenance(t, &record));
+    NVDP_TRY(provenance(t, &record));
     json_t *extra =
         json_pack("{s:s, s:o}", "torch_dtype", dtype_of_torch(nvdp__pretrain_dtype(&t->config)),
                   "nvdp_pretraining", record);
@@ -168,7 +168,7 @@ nvdp_status nvdp__pretrainer_save_config(const struct nvdp__pretrainer *t) {
 
 /* Writes the weights last, so that the record never counts fewer steps than the weights had. */
 nvdp_status nvdp__pretrainer_save_model(struct nvdp__pretrainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__pretrainer_save_config(t));
+    NVDP_TRY(nvdp__pretrainer_save_config(t));
     return nvdp__checkpoint_save_as(&t->model.dev, t->config.out, &t->model.params,
                                     nvdp__pretrain_dtype(&t->config));
 }
@@ -201,8 +201,7 @@ nvdp_status nvdp__pretrainer_write_run(const struct nvdp__pretrainer *t) {
 }
 
 nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *directory) {
-    nvdp_status status = NVDP_OK;
-    char *path = nvdp__join(t->ctx, directory, "pretrain.json");
+    nvdp__autofree char *path = nvdp__join(t->ctx, directory, "pretrain.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__json_read(t->ctx, path, &t->config_owner));
     const json_t *object = json_object_get(t->config_owner, "config");
@@ -213,9 +212,7 @@ nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *di
     NVDP_TRY(nvdp__pretrain_options_read(t->ctx, path, object, &t->config, &t->lists));
     const json_t *record = json_object_get(t->config_owner, "init_pretraining");
     if (json_is_object(record)) t->init_record = json_incref((json_t *)record);
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__pretrainer_check_texts(const struct nvdp__pretrainer *t) {

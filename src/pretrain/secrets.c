@@ -41,8 +41,8 @@ static nvdp_status whole_words(struct nvdp_context *ctx, const struct nvdp_token
     const size_t pieces = nvdp_tokenizer_size(tokenizer);
     int32_t *made = NULL;
     size_t n = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(ctx, tokenizer));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, pieces));
+    NVDP_TRY(nvdp__wordpiece_only(ctx, tokenizer));
+    NVDP_TRY(NVDP__NEW(ctx, made, pieces));
     for (size_t id = 0; id < pieces; id++)
         if (is_whole_word(tokenizer, (int32_t)id)) made[n++] = (int32_t)id;
     if (n < 2) {
@@ -108,7 +108,7 @@ static nvdp_status choose(struct nvdp_context *ctx, const char *where, const cha
 /* Checks combinations of keys. */
 static nvdp_status check_entry(struct nvdp_context *ctx, const struct entry *e) {
     const size_t named = json_array_size(e->tokens);
-    NVDP_RETURN_IF_FAILED(check_form(ctx, e));
+    NVDP_TRY(check_form(ctx, e));
     if (e->include == NULL && e->occurrences < 0)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'occurrences': expected the number of times that the secret is "
@@ -141,16 +141,14 @@ static nvdp_status read_entry(struct nvdp_context *ctx, const char *where, const
                                        "place", "include",     "planted", NULL};
     bool planted;
     *e = (struct entry){.where = where, .tokens = json_object_get(object, "tokens")};
-    NVDP_RETURN_IF_FAILED(check_keys(ctx, where, object, keys));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "form", NULL, &e->form));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "include", NULL, &e->include));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, where, object, "place",
-                                            e->include != NULL ? "window" : "text", &e->place));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, "count", 1, 1, MAX_SECRETS, &e->count));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, where, object, "occurrences", -1, 0, MAX_PLANTS, &e->occurrences));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, where, object, "planted", false, &planted));
+    NVDP_TRY(check_keys(ctx, where, object, keys));
+    NVDP_TRY(nvdp__json_string(ctx, where, object, "form", NULL, &e->form));
+    NVDP_TRY(nvdp__json_string(ctx, where, object, "include", NULL, &e->include));
+    NVDP_TRY(nvdp__json_string(ctx, where, object, "place", e->include != NULL ? "window" : "text",
+                               &e->place));
+    NVDP_TRY(nvdp__json_int(ctx, where, object, "count", 1, 1, MAX_SECRETS, &e->count));
+    NVDP_TRY(nvdp__json_int(ctx, where, object, "occurrences", -1, 0, MAX_PLANTS, &e->occurrences));
+    NVDP_TRY(nvdp__json_bool(ctx, where, object, "planted", false, &planted));
     e->planted = json_object_get(object, "planted");
     return check_entry(ctx, e);
 }
@@ -175,24 +173,23 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
     struct nvdp__stream coin = stream_of(secrets, DRAW_COIN, secrets->count);
     memcpy(made.form, e->form, made.length);
     made.slot = strcspn(e->form, "S");
-    NVDP_RETURN_IF_FAILED(choose(ctx, e->where, "place", e->place, "window", "text", &made.window));
+    NVDP_TRY(choose(ctx, e->where, "place", e->place, "window", "text", &made.window));
     if (e->include != NULL)
-        NVDP_RETURN_IF_FAILED(
-            choose(ctx, e->where, "include", e->include, "coin", NULL, &made.coin));
+        NVDP_TRY(choose(ctx, e->where, "include", e->include, "coin", NULL, &made.coin));
     made.occurrences = !made.coin           ? (size_t)e->occurrences
                        : e->planted != NULL ? json_is_true(e->planted)
                                             : nvdp__stream_uniform(&coin) < COIN;
     if (secrets->count == MAX_SECRETS)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %d secrets, found more",
                           e->where, MAX_SECRETS);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->id, &secrets->id_capacity,
-                                        secrets->ids + made.length, sizeof *secrets->id));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &secrets->at, &secrets->capacity, secrets->count + 1,
-                                        sizeof *secrets->at));
+    NVDP_TRY(nvdp__reserve(ctx, &secrets->id, &secrets->id_capacity, secrets->ids + made.length,
+                           sizeof *secrets->id));
+    NVDP_TRY(nvdp__reserve(ctx, &secrets->at, &secrets->capacity, secrets->count + 1,
+                           sizeof *secrets->at));
     for (size_t i = 0; i < made.length; i++) {
         int32_t *id = &secrets->id[secrets->ids + i];
         if (e->tokens != NULL)
-            NVDP_RETURN_IF_FAILED(find_word(secrets, e, tokenizer, i, id));
+            NVDP_TRY(find_word(secrets, e, tokenizer, i, id));
         else
             *id = secrets->word[nvdp__stream_below(&words, secrets->words)];
     }
@@ -203,10 +200,9 @@ static nvdp_status add_secret(struct nvdp__secrets *secrets, const struct entry 
 
 static nvdp_status read_list(struct nvdp__secrets *secrets, const char *path, const json_t *list,
                              const struct nvdp_tokenizer *tokenizer) {
-    nvdp_status status = NVDP_OK;
     size_t i;
     const json_t *object;
-    char *where = NULL;
+    nvdp__autofree char *where = NULL;
     json_array_foreach(list, i, object) {
         struct entry e;
         free(where);
@@ -216,9 +212,7 @@ static nvdp_status read_list(struct nvdp__secrets *secrets, const char *path, co
         for (int64_t k = 0; k < e.count; k++)
             NVDP_TRY(add_secret(secrets, &e, tokenizer));
     }
-cleanup:
-    free(where);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *tokenizer,
@@ -230,22 +224,23 @@ nvdp_status nvdp__secrets_read(const char *path, const struct nvdp_tokenizer *to
     const json_t *list;
     const char *format = NULL;
     int64_t seed;
-    NVDP_TRY(nvdp__json_read(ctx, path, &root));
-    NVDP_TRY(check_keys(ctx, path, root, keys));
-    NVDP_TRY(nvdp__json_string(ctx, path, root, "nvdp_format", kind, &format));
+    NVDP_TRY_OR_CLEAN(nvdp__json_read(ctx, path, &root));
+    NVDP_TRY_OR_CLEAN(check_keys(ctx, path, root, keys));
+    NVDP_TRY_OR_CLEAN(nvdp__json_string(ctx, path, root, "nvdp_format", kind, &format));
     if (strcmp(format, kind) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: key 'nvdp_format': expected %s, found '%.40s'", path, kind,
-                            format));
-    NVDP_TRY(nvdp__json_int_required(ctx, path, root, "seed", 0, INT64_MAX, &seed));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                     "%s: key 'nvdp_format': expected %s, found '%.40s'", path,
+                                     kind, format));
+    NVDP_TRY_OR_CLEAN(nvdp__json_int_required(ctx, path, root, "seed", 0, INT64_MAX, &seed));
     list = json_object_get(root, "secrets");
     if (json_array_size(list) == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: key 'secrets': expected a list of at least one secret, found %s",
-                            path, json_is_array(list) ? "an empty list" : "none"));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(ctx, NVDP_ERR_INPUT,
+                       "%s: key 'secrets': expected a list of at least one secret, found %s", path,
+                       json_is_array(list) ? "an empty list" : "none"));
     secrets->seed = (uint64_t)seed;
-    NVDP_TRY(whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
-    NVDP_TRY(read_list(secrets, path, list, tokenizer));
+    NVDP_TRY_OR_CLEAN(whole_words(ctx, tokenizer, &secrets->word, &secrets->words));
+    NVDP_TRY_OR_CLEAN(read_list(secrets, path, list, tokenizer));
 cleanup:
     json_decref(root);
     if (status != NVDP_OK) nvdp__secrets_release(secrets);
@@ -317,8 +312,8 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
                                 const struct nvdp__corpus *corpus,
                                 const struct nvdp__piece_table *pieces,
                                 struct nvdp__plants *plants) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__plants made = {.secrets = secrets, .text = corpus->tokens};
+    nvdp__auto(nvdp__plants_release) struct nvdp__plants made = {.secrets = secrets,
+                                                                 .text = corpus->tokens};
     size_t places, windows, tokens;
     count_plants(secrets, &places, &windows, &tokens);
     if (tokens > corpus->tokens / TENTH || windows > MAX_PLANTS)
@@ -342,9 +337,7 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
     }
     if (made.count > 0) qsort(made.at, made.count, sizeof *made.at, by_place);
     NVDP__HAND_OVER(plants, made);
-cleanup:
-    nvdp__plants_release(&made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__plants_release(struct nvdp__plants *plants) {

@@ -51,20 +51,19 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
         .seed = t->config.seed, .step = pass->step, .first = own.first};
     if (nvdp__adaptive(t->config.objective)) {
         const double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(
-            nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
+        NVDP_TRY(nvdp__privatize(&t->privatizer, t->batcher.batch, targets, &draws, &targets));
         t->state.drawing += nvdp__now() - start;
     }
     if (t->job.sum != NULL) {
         double masked = t->sums.masked;
-        NVDP_RETURN_IF_FAILED(nvdp__rank_sum(t->ctx, 1, &masked));
+        NVDP_TRY(nvdp__rank_sum(t->ctx, 1, &masked));
         pass->part = (struct nvdp__part){.tokens = nvdp__job_tokens(&t->job, rows, own.first),
                                          .all_texts = windows,
                                          .all_heads = (size_t)masked};
     }
     nvdp__grad_sum_begin(t->job.sum, true);
     if (own.count == 0) return no_gradient(t);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__pretrain_model_step(&t->model, t->batcher.batch, targets, pass, &t->sums.losses));
     const double share = (double)own.count / (double)windows;
     t->sums.losses.next *= share;
@@ -77,7 +76,7 @@ static nvdp_status private_gradients(void *run, const int64_t *row, size_t n, si
     struct nvdp__pretrainer *t = run;
     struct nvdp__pretrain_losses losses, *sum = &t->sums.losses;
     fill(t, row, n, pass);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__pretrain_model_step(&t->model, t->batcher.batch, &t->batcher.masked, pass, &losses));
     sum->nll += nvdp__dp_loss(losses.nll);
     sum->right += losses.right;
@@ -153,7 +152,7 @@ nvdp_status nvdp__pretrainer_evaluate(struct nvdp__pretrainer *t) {
     nvdp_status status =
         nvdp__job_keep(&t->job, nvdp__mlm_score(&t->evaluator, &t->model, NULL, &t->eval));
     if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     nvdp__log(
         t->ctx, NVDP_LOG_INFO,
         "step %" PRIu64 "/%" PRIu64
@@ -174,11 +173,10 @@ static bool is_due(const struct nvdp__pretrainer *t, size_t every) {
 static nvdp_status due(void *run) {
     struct nvdp__pretrainer *t = run;
     if (is_due(t, t->config.eval_every) || is_due(t, t->config.save_every))
-        NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model.params));
-    if (is_due(t, t->config.eval_every)) NVDP_RETURN_IF_FAILED(nvdp__pretrainer_evaluate(t));
+        NVDP_TRY(nvdp__params_same(t->ctx, &t->model.params));
+    if (is_due(t, t->config.eval_every)) NVDP_TRY(nvdp__pretrainer_evaluate(t));
     if (!is_due(t, t->config.save_every) || nvdp__rank(t->ctx) != 0) return NVDP_OK;
-    if (t->job.dp != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job)); /* before the model of its steps */
+    if (t->job.dp != NULL) NVDP_TRY(nvdp__job_save(&t->job)); /* before the model of its steps */
     return nvdp__pretrainer_save_model(t);
 }
 

@@ -14,14 +14,13 @@ static nvdp_status load_epoch(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     uint32_t epoch = (uint32_t)t->job.epoch;
     if (t->job.dp != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__next_sentence(c->objective)
-            ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
-            : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
-                                     epoch));
-    NVDP_RETURN_IF_FAILED(nvdp__examples_planted(&t->examples, &t->plants));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity,
-                                        t->examples.count, sizeof *t->job.order));
+    NVDP_TRY(nvdp__next_sentence(c->objective)
+                 ? nvdp__examples_pairs(&t->examples, &t->corpus, c->length, c->seed, epoch)
+                 : nvdp__examples_windows(&t->examples, &t->corpus, &t->pieces, c->length, &c->seed,
+                                          epoch));
+    NVDP_TRY(nvdp__examples_planted(&t->examples, &t->plants));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->job.order, &t->order_capacity, t->examples.count,
+                           sizeof *t->job.order));
     nvdp__epoch_order(c->seed, epoch, t->examples.count, t->job.order);
     return NVDP_OK;
 }
@@ -35,10 +34,10 @@ static nvdp_status train(struct nvdp__pretrainer *t) {
             t->state.epoch_row = 0;
             loaded = false;
         }
-        if (!loaded) NVDP_RETURN_IF_FAILED(load_epoch(t));
+        if (!loaded) NVDP_TRY(load_epoch(t));
         loaded = true;
         if (t->state.epoch_row >= t->examples.count) continue; /* resumed at an epoch's end */
-        NVDP_RETURN_IF_FAILED(nvdp__job_advance(&t->job));
+        NVDP_TRY(nvdp__job_advance(&t->job));
     }
     nvdp__meter_end(&t->job.meter);
     return NVDP_OK;
@@ -52,7 +51,7 @@ static nvdp_status take_options(struct nvdp__pretrainer *t,
                                 const struct nvdp__pretrain_options *options) {
     t->config = *options;
     if (options->resume != NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__pretrainer_read_run(t, options->resume));
+        NVDP_TRY(nvdp__pretrainer_read_run(t, options->resume));
         t->config.out = t->config.resume = options->resume;
         t->config.overwrite = options->overwrite;
         t->config.cache = options->cache;
@@ -73,25 +72,25 @@ void nvdp_pretrain_result_free(struct nvdp_pretrain_result *result) {
 static nvdp_status copy_coverage(struct nvdp_context *ctx, const struct nvdp_coverage *from,
                                  struct nvdp_coverage **out) {
     if (from->words == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, 1));
+    NVDP_TRY(NVDP__NEW(ctx, *out, 1));
     **out = *from;
     return NVDP_OK;
 }
 
 static nvdp_status take_scores(const struct nvdp__pretrainer *t, struct nvdp_pretrain_result *out) {
-    NVDP_RETURN_IF_FAILED(copy_coverage(t->ctx, &t->coverage, &out->coverage));
+    NVDP_TRY(copy_coverage(t->ctx, &t->coverage, &out->coverage));
     if (t->eval.windows == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(copy_coverage(t->ctx, &t->eval_coverage, &out->eval_coverage));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, out->eval, 1));
+    NVDP_TRY(copy_coverage(t->ctx, &t->eval_coverage, &out->eval_coverage));
+    NVDP_TRY(NVDP__NEW(t->ctx, out->eval, 1));
     *out->eval = t->eval;
     return NVDP_OK;
 }
 
 nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain_options *options,
                            struct nvdp_pretrain_result *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__pretrainer t = {.ctx = ctx};
-    struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
+    nvdp__auto(nvdp__pretrainer_close) struct nvdp__pretrainer t = {.ctx = ctx};
+    nvdp__auto(nvdp_pretrain_result_free) struct nvdp_pretrain_result result =
+        NVDP_RESULT(struct nvdp_pretrain_result);
     NVDP_TRY(take_options(&t, options));
     NVDP_TRY(nvdp__pretrainer_open(&t));
     NVDP_TRY(train(&t));
@@ -118,20 +117,16 @@ nvdp_status nvdp__pretrain(struct nvdp_context *ctx, const struct nvdp__pretrain
     nvdp_pretrain_result_free(out);
     *out = result;
     result = (struct nvdp_pretrain_result){0};
-cleanup:
-    nvdp_pretrain_result_free(&result);
-    nvdp__pretrainer_close(&t);
-    return status;
+    return NVDP_OK;
 }
 
 /* Converts a configuration into a plain struct; free() both elements of `list`, which hold its
  * lists of files. */
 static nvdp_status open_config(struct nvdp_context *ctx, const struct nvdp_config *config,
                                struct nvdp__pretrain_options *options, const char **list[2]) {
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__pretrain_schema, options));
-    NVDP_RETURN_IF_FAILED(nvdp__list_split(ctx, options->text_list, &list[0], &options->texts));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__list_split(ctx, options->eval_text_list, &list[1], &options->eval_texts));
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__pretrain_schema, options));
+    NVDP_TRY(nvdp__list_split(ctx, options->text_list, &list[0], &options->texts));
+    NVDP_TRY(nvdp__list_split(ctx, options->eval_text_list, &list[1], &options->eval_texts));
     options->text = list[0];
     options->eval_text = list[1];
     return NVDP_OK;
@@ -143,9 +138,9 @@ nvdp_status nvdp_pretrain(struct nvdp_context *ctx, const struct nvdp_config *co
     struct nvdp__pretrain_options options;
     struct nvdp_pretrain_result result = NVDP_RESULT(struct nvdp_pretrain_result);
     const char **list[2] = {NULL, NULL};
-    NVDP_TRY(open_config(ctx, config, &options, list));
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(nvdp__pretrain(ctx, &options, &result));
+    NVDP_TRY_OR_CLEAN(open_config(ctx, config, &options, list));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__pretrain(ctx, &options, &result));
     nvdp_pretrain_result_free(out);
     NVDP__GIVE(out, &result);
 cleanup:
@@ -159,9 +154,10 @@ nvdp_status nvdp_pretrain_config_json(struct nvdp_context *ctx, const struct nvd
     nvdp_status status = NVDP_OK;
     struct nvdp__pretrain_options options;
     const char **list[2] = {NULL, NULL};
-    NVDP_TRY(open_config(ctx, config, &options, list));
+    NVDP_TRY_OR_CLEAN(open_config(ctx, config, &options, list));
     nvdp__pretrain_resolve(&options);
-    NVDP_TRY(nvdp__json_text(ctx, nvdp__pretrain_options_json(&options), "configuration", out));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__json_text(ctx, nvdp__pretrain_options_json(&options), "configuration", out));
 cleanup:
     free(list[0]);
     free(list[1]);
@@ -176,25 +172,25 @@ nvdp_status nvdp_pretrain_plan(struct nvdp_context *ctx, const struct nvdp_confi
     struct nvdp_bert_config bert;
     const char **list[2] = {NULL, NULL};
     size_t floats = 0;
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(open_config(ctx, config, &options, list));
-    NVDP_TRY(take_options(&t, &options));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(open_config(ctx, config, &options, list));
+    NVDP_TRY_OR_CLEAN(take_options(&t, &options));
     const struct nvdp__pretrain_options *c = &t.config;
     for (size_t i = 0; i < c->texts + c->eval_texts; i++) {
         const char *path = i < c->texts ? c->text[i] : c->eval_text[i - c->texts];
         if (!nvdp__exists(path) || nvdp__is_directory(path))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such file", path));
+            NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such file", path));
     }
     size_t pieces = c->vocab_size; /* upper bound if a vocabulary is trained */
     if (c->vocab != NULL || c->init != NULL) {
-        NVDP_TRY(nvdp__pretrainer_open_vocabulary(&t));
+        NVDP_TRY_OR_CLEAN(nvdp__pretrainer_open_vocabulary(&t));
         pieces = nvdp_tokenizer_size(t.tokenizer);
     }
-    NVDP_TRY(nvdp__pretrainer_bert(&t, pieces, &bert));
-    NVDP_TRY(nvdp__pretrainer_model(&t, &bert));
-    NVDP_TRY(nvdp__pretrain_model_plan(&t.model, c->batch, c->length,
-                                       nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
-                                       &floats));
+    NVDP_TRY_OR_CLEAN(nvdp__pretrainer_bert(&t, pieces, &bert));
+    NVDP_TRY_OR_CLEAN(nvdp__pretrainer_model(&t, &bert));
+    NVDP_TRY_OR_CLEAN(nvdp__pretrain_model_plan(
+        &t.model, c->batch, c->length, nvdp__batcher_masked(c->batch, c->length, c->mask_prob),
+        &floats));
     size_t vectors = 4; /* values, gradients, two moments */
     size_t privatizer =
         nvdp__adaptive(t.config.objective)

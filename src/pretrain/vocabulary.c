@@ -4,6 +4,7 @@
 #include "pretrain/pretrainer.h"
 
 #include "base/json.h"
+#include "base/own.h"
 #include "base/ranks.h"
 #include "job/job.h"
 #include "text/sentence.h"
@@ -28,7 +29,7 @@ static struct nvdp__normalization rules_of(const struct nvdp__pretrain_options *
 static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__word_counts *counts) {
     struct nvdp__release_key key;
     struct nvdp__word_counts noised = {.ctx = t->ctx};
-    NVDP_RETURN_IF_FAILED(nvdp__release_key_create(t->ctx, &key));
+    NVDP_TRY(nvdp__release_key_create(t->ctx, &key));
     nvdp_status status = nvdp__private_word_counts(counts, &t->config.words,
                                                    &(struct nvdp__noise){.release = &key}, &noised);
     nvdp__release_key_wipe(&key);
@@ -38,11 +39,10 @@ static nvdp_status privatize_counts(struct nvdp__pretrainer *t, struct nvdp__wor
 }
 
 static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__pretrain_options *c = &t->config;
     struct nvdp__normalization normalization = rules_of(c);
     struct nvdp__word_rules rules = nvdp__word_rules(&normalization);
-    struct nvdp__word_counts counts = {.ctx = t->ctx};
+    nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts counts = {.ctx = t->ctx};
     const struct nvdp__vocabulary_options options = {
         .size = c->vocab_size, .alphabet = c->alphabet, .min_count = MIN_COUNT};
     size_t pieces = 0;
@@ -55,19 +55,16 @@ static nvdp_status train_vocabulary(struct nvdp__pretrainer *t) {
               pieces, counts.words.count, nvdp__private_vocabulary(t) ? "noised " : "",
               nvdp__now() - start,
               pieces < c->vocab_size ? ": the text has no more pairs that occur twice" : "");
-cleanup:
-    nvdp__word_counts_release(&counts);
-    return status;
+    return NVDP_OK;
 }
 
 /* Shares rank 0's vocabulary with all processes, because a private vocabulary is random. */
 static nvdp_status share_vocabulary(struct nvdp__pretrainer *t) {
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
+    NVDP_TRY(nvdp__rank_share(t->ctx, sizeof t->vocabulary_size, &t->vocabulary_size));
     if (nvdp__rank(t->ctx) != 0)
         t->vocabulary = nvdp__calloc(t->ctx, t->vocabulary_size + 1, sizeof *t->vocabulary);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__rank_agree(t->ctx, t->vocabulary != NULL ? NVDP_OK : NVDP_ERR_MEMORY));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, t->vocabulary != NULL ? NVDP_OK : NVDP_ERR_MEMORY));
     return nvdp__rank_share(t->ctx, t->vocabulary_size, t->vocabulary);
 }
 
@@ -78,20 +75,19 @@ static nvdp_status read_vocabulary(struct nvdp__pretrainer *t, const char *path)
 /* Reads the vocabulary of a directory, and its tokenizer_config.json, to which the names of the special tokens are
  * added. The model's folder gets both. */
 static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) {
-    NVDP_RETURN_IF_FAILED(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
-    NVDP_RETURN_IF_FAILED(nvdp__wordpiece_only(t->ctx, t->tokenizer));
+    NVDP_TRY(nvdp_tokenizer_load(t->ctx, directory, &t->tokenizer));
+    NVDP_TRY(nvdp__wordpiece_only(t->ctx, t->tokenizer));
     if (!t->tokenizer->plain)
         return nvdp__fail(
             t->ctx, NVDP_ERR_UNSUPPORTED,
             "%s: expected a tokenizer of class BertTokenizer without tokens beyond its "
             "vocabulary, since pretraining writes vocab.txt; found another one",
             directory);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__vocabulary_text(t->ctx, &t->tokenizer->pieces, &t->vocabulary, &t->vocabulary_size));
-    nvdp_status status = NVDP_OK;
-    char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");
+    nvdp__autofree char *config = nvdp__model_path(t->ctx, directory, "tokenizer_config.json");
     NVDP_TRY(NVDP__MADE(config));
-    if (!nvdp__exists(config)) goto cleanup;
+    if (!nvdp__exists(config)) return NVDP_OK;
     NVDP_TRY(nvdp__json_read(t->ctx, config, &t->tokenizer_config));
     json_object_del(t->tokenizer_config, "added_tokens_decoder");
     for (int i = 0; i < NVDP__SPECIALS; i++) {
@@ -100,9 +96,7 @@ static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) 
                                 json_string(nvdp_tokenizer_piece(t->tokenizer, id))) != 0)
             NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", config));
     }
-cleanup:
-    free(config);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status make_config(struct nvdp__pretrainer *t) {
@@ -120,10 +114,9 @@ static nvdp_status make_config(struct nvdp__pretrainer *t) {
  * may be that of the texts to be trained on. */
 static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
-    nvdp_status status = NVDP_OK;
-    json_t *read = NULL;
+    nvdp__autoptr(json_decref) json_t *read = NULL;
     const json_t *object;
-    char *copy = NULL;
+    nvdp__autofree char *copy = NULL;
     t->words = c->words;
     if (nvdp__private_vocabulary(t)) return NVDP_OK;
     if (c->resume != NULL) {
@@ -139,28 +132,24 @@ static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
     if (json_is_object(object))
         NVDP_TRY(nvdp__private_words_read(
             t->ctx, c->resume != NULL ? "pretrain.json" : "vocab_privacy.json", object, &t->words));
-cleanup:
-    json_decref(read);
-    free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__pretrainer_open_vocabulary(struct nvdp__pretrainer *t) {
     const struct nvdp__pretrain_options *c = &t->config;
     const char *from = c->resume != NULL ? c->out : c->init;
-    NVDP_RETURN_IF_FAILED(read_privacy(t));
+    NVDP_TRY(read_privacy(t));
     if (from != NULL) {
-        NVDP_RETURN_IF_FAILED(copy_from(t, from));
+        NVDP_TRY(copy_from(t, from));
     } else {
         struct nvdp__normalization rules = rules_of(c);
         const char *path = c->vocab != NULL ? c->vocab : "vocab.txt";
-        NVDP_RETURN_IF_FAILED(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL ? read_vocabulary(t, path)
-                                                                         : train_vocabulary(t)));
-        NVDP_RETURN_IF_FAILED(share_vocabulary(t));
-        NVDP_RETURN_IF_FAILED(nvdp__tokenizer_create(t->ctx, path, t->vocabulary,
-                                                     t->vocabulary_size, nvdp__special_names,
-                                                     &rules, &t->tokenizer));
-        NVDP_RETURN_IF_FAILED(make_config(t));
+        NVDP_TRY(NVDP__RANK_0_ONLY(t->ctx, c->vocab != NULL ? read_vocabulary(t, path)
+                                                            : train_vocabulary(t)));
+        NVDP_TRY(share_vocabulary(t));
+        NVDP_TRY(nvdp__tokenizer_create(t->ctx, path, t->vocabulary, t->vocabulary_size,
+                                        nvdp__special_names, &rules, &t->tokenizer));
+        NVDP_TRY(make_config(t));
     }
     return nvdp__pieces_create(t->ctx, t->tokenizer, &t->pieces);
 }

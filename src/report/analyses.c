@@ -49,7 +49,7 @@ static bool finds_secrets(const char *attack) {
 }
 
 static nvdp_status parse(struct nvdp_context *ctx, const char *path, struct report_analysis *a) {
-    NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, path, &a->root));
+    NVDP_TRY(nvdp__json_read(ctx, path, &a->root));
     const char *attack = text_of(a, "attack", NULL);
     if (attack != NULL) {
         const bool exposure = finds_secrets(attack);
@@ -132,19 +132,16 @@ static int by_series(const void *x, const void *y) {
 
 nvdp_status report_analyses_read(struct nvdp_context *ctx, const char *list,
                                  struct report *report) {
-    nvdp_status status = NVDP_OK;
-    char *usual = nvdp__join(ctx, report->directory, "analyses");
-    char *copy = nvdp__strdup(ctx, list != NULL ? list : ""), *left = NULL;
+    nvdp__autofree char *usual = nvdp__join(ctx, report->directory, "analyses");
+    nvdp__autofree char *copy = nvdp__strdup(ctx, list != NULL ? list : "");
+    char *left = NULL;
     NVDP_TRY(NVDP__MADE(usual, copy));
     if (nvdp__is_directory(usual)) NVDP_TRY(add_path(ctx, report, usual));
     for (char *path = strtok_r(copy, ",", &left); path != NULL; path = strtok_r(NULL, ",", &left))
         NVDP_TRY(add_path(ctx, report, path));
     if (report->analyses > 0)
         qsort(report->analysis, report->analyses, sizeof *report->analysis, by_series);
-cleanup:
-    free(usual);
-    free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- tables ---- */
@@ -653,9 +650,9 @@ nvdp_status report_analysis_figures(struct nvdp_context *ctx, const struct repor
         "santext-plus: score over the share w of sensitive tokens and over the probability p",
         "Score over w, with one line per p, and over p, with one line per w (Yue et al. 2021, "
         "Figure 3)."};
-    NVDP_RETURN_IF_FAILED(add_kind(ctx, report, REPORT_ANALYSIS_GEOMETRY, 1, &geometry, out));
-    NVDP_RETURN_IF_FAILED(add_kind(ctx, report, REPORT_ANALYSIS_DENIABILITY, 3, &deniability, out));
-    NVDP_RETURN_IF_FAILED(add_defense(ctx, report, &defense, out));
-    NVDP_RETURN_IF_FAILED(report_exposure_figure(ctx, report, out));
+    NVDP_TRY(add_kind(ctx, report, REPORT_ANALYSIS_GEOMETRY, 1, &geometry, out));
+    NVDP_TRY(add_kind(ctx, report, REPORT_ANALYSIS_DENIABILITY, 3, &deniability, out));
+    NVDP_TRY(add_defense(ctx, report, &defense, out));
+    NVDP_TRY(report_exposure_figure(ctx, report, out));
     return add_plus(ctx, report, &plus, out);
 }

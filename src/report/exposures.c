@@ -210,7 +210,7 @@ nvdp_status report_exposure_figure(struct nvdp_context *ctx, const struct report
         for (size_t k = 0; group_at(&report->analysis[i], k) != NULL; k++)
             panels += begins_part(report, i, k);
     if (panels == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(report_drawing_begin(
+    NVDP_TRY(report_drawing_begin(
         ctx, report, "exposure",
         "Exposure of secrets over how often they occur in the training text",
         "Mean exposure of planted secrets, with 95 % intervals. Dashed: a secret that is not in "

@@ -411,15 +411,15 @@ nvdp_status nvdp__draw(struct nvdp_context *ctx, const char *program, const char
     char *said = NULL;
     char *script_text = commands(ctx, figure);
     if (script_text == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(settle(ctx, folder, figure->name, false));
-    NVDP_TRY(write_part(ctx, folder, figure->name, "dat", figure->data));
-    NVDP_TRY(write_part(ctx, folder, figure->name, "gp", figure->script));
+    NVDP_TRY_OR_CLEAN(settle(ctx, folder, figure->name, false));
+    NVDP_TRY_OR_CLEAN(write_part(ctx, folder, figure->name, "dat", figure->data));
+    NVDP_TRY_OR_CLEAN(write_part(ctx, folder, figure->name, "gp", figure->script));
     int err = program != NULL ? run(program, folder, script_text) : 0;
     if (program == NULL) goto cleanup;
     if (err > 0) said = nvdp__format(ctx, "cannot run %s: %s", program, strerror(err));
     if (err < 0) said = complaint(ctx, folder, program, figure->name);
-    if (err != 0 && said == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(settle(ctx, folder, figure->name, err == 0));
+    if (err != 0 && said == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(settle(ctx, folder, figure->name, err == 0));
     *notice = said;
     said = NULL;
 cleanup:

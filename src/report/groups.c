@@ -130,7 +130,7 @@ static nvdp_status distinguish(struct labels *all) {
         for (size_t j = i + 1; j < runs; j++) {
             if (!collide(all, i, j)) continue;
             const char *key = choose(&all->report->run[i], &all->report->run[j]);
-            NVDP_RETURN_IF_FAILED(extend(all, &all->report->run[i], key));
+            NVDP_TRY(extend(all, &all->report->run[i], key));
         }
     }
     return NVDP_OK;
@@ -247,7 +247,7 @@ static nvdp_status list_tasks(struct nvdp_context *ctx, struct report *report) {
     add_tasks(report, false);
     add_tasks(report, true);
     for (size_t i = 0; i < report->tasks; i++) {
-        NVDP_RETURN_IF_FAILED(name_task(ctx, report, i));
+        NVDP_TRY(name_task(ctx, report, i));
     }
     return NVDP_OK;
 }
@@ -354,7 +354,7 @@ static nvdp_status make_groups(struct nvdp_context *ctx, struct report *report, 
             report->groups++;
             if (group->run == NULL) return NVDP_ERR_MEMORY;
         }
-        NVDP_RETURN_IF_FAILED(add_to_group(ctx, report, group, run));
+        NVDP_TRY(add_to_group(ctx, report, group, run));
     }
     return NVDP_OK;
 }
@@ -443,11 +443,11 @@ nvdp_status report_group(struct nvdp_context *ctx, struct report *report) {
     nvdp_status status = NVDP_OK;
     double *scratch = nvdp__calloc(ctx, report->runs, sizeof *scratch);
     char **label = nvdp__calloc(ctx, report->runs, sizeof *label);
-    if (scratch == NULL || label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(make_labels(ctx, report, label));
-    NVDP_TRY(list_tasks(ctx, report));
-    NVDP_TRY(list_families(ctx, report, label));
-    NVDP_TRY(make_groups(ctx, report, label));
+    if (scratch == NULL || label == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(make_labels(ctx, report, label));
+    NVDP_TRY_OR_CLEAN(list_tasks(ctx, report));
+    NVDP_TRY_OR_CLEAN(list_families(ctx, report, label));
+    NVDP_TRY_OR_CLEAN(make_groups(ctx, report, label));
     qsort(report->group, report->groups, sizeof *report->group, by_place);
     for (size_t i = 0; i < report->groups; i++) {
         summarize(&report->group[i], scratch);

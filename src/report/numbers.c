@@ -279,7 +279,7 @@ nvdp_status report_json(struct nvdp_context *ctx, const struct report *report, c
     bool good = true;
     size_t count = 0;
     struct report_comparison *list = NULL;
-    NVDP_RETURN_IF_FAILED(report_compare(ctx, report, &list, &count));
+    NVDP_TRY(report_compare(ctx, report, &list, &count));
     json_t *root = json_pack("{s:s, s:s, s:s, s:I}", "nvdp_format", "report/1", "directory",
                              report->directory, "units", "nats", "runs", (json_int_t)report->runs);
     set(root, "groups", groups(report, &good), &good);

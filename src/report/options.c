@@ -2,6 +2,7 @@
  * repeats the run. report_options() is the entry point. */
 #include "report/parts.h"
 
+#include "base/own.h"
 #include "base/sentence.h"
 #include <ctype.h>
 #include <math.h>
@@ -59,7 +60,7 @@ static nvdp_status usual_options(struct nvdp_context *ctx, const struct report_r
                                  struct nvdp_config **out) {
     const json_t *nvib = json_object_get(run->config, "nvib");
     const char *regularizer = json_string_value(json_object_get(nvib, "regularizer"));
-    NVDP_RETURN_IF_FAILED(nvdp_train_config_create(ctx, out));
+    NVDP_TRY(nvdp_train_config_create(ctx, out));
     (void)nvdp_config_set(*out, "method", run->method); /* an unknown method implies nothing */
     if (regularizer != NULL) (void)nvdp_config_set(*out, "regularizer", regularizer);
     if (!isnan(run->clip_sequence)) (void)nvdp_config_set(*out, "clip-sequence", "1");
@@ -70,7 +71,7 @@ static nvdp_status usual_options(struct nvdp_context *ctx, const struct report_r
 static nvdp_status defaults(struct nvdp_context *ctx, const struct nvdp_config *options,
                             bool bottleneck, json_t **out) {
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_config_json(options, &text));
+    NVDP_TRY(nvdp_config_json(options, &text));
     json_t *root = json_loads(text, 0, NULL), *flat = json_object();
     bool good = root != NULL && flat != NULL;
     free(text);
@@ -193,9 +194,8 @@ static void silence_usual(const struct nvdp_config *options, json_t *variant) {
 }
 
 nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
-    nvdp_status status = NVDP_OK;
     bool bottleneck = !report_is_reference(run->method);
-    struct nvdp_config *options = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *options = NULL;
     NVDP_TRY(usual_options(ctx, run, &options));
     NVDP_TRY(defaults(ctx, options, bottleneck, &run->variant));
     flatten(options, run->config, bottleneck, run->variant);
@@ -217,10 +217,7 @@ nvdp_status report_options(struct nvdp_context *ctx, struct report_run *run) {
         json_object_del(run->variant, "eta");
     }
     NVDP_TRY(generalize_base(ctx, run));
-    NVDP_TRY(generalize_model(ctx, run));
-cleanup:
-    nvdp_config_free(options);
-    return status;
+    return generalize_model(ctx, run);
 }
 
 /* --- the command line --- */

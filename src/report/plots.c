@@ -658,7 +658,7 @@ static nvdp_status add_plot(struct nvdp_context *ctx, const struct report *repor
 nvdp_status report_figures_make(struct nvdp_context *ctx, const struct report *report,
                                 struct report_figures *out) {
     for (size_t k = 0; k < sizeof plots / sizeof *plots; k++) {
-        NVDP_RETURN_IF_FAILED(add_plot(ctx, report, &plots[k], out));
+        NVDP_TRY(add_plot(ctx, report, &plots[k], out));
     }
     return report_analysis_figures(ctx, report, out);
 }

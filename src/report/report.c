@@ -51,8 +51,7 @@ static nvdp_status read_budgets(struct nvdp_context *ctx, const char *text, stru
 
 nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *config,
                           struct report **out) {
-    nvdp_status status = NVDP_OK;
-    struct report *report = nvdp__calloc(ctx, 1, sizeof *report);
+    nvdp__autoptr(report_free) struct report *report = nvdp__calloc(ctx, 1, sizeof *report);
     if (report == NULL) return NVDP_ERR_MEMORY;
     if (config->directory == NULL || config->directory[0] == '\0')
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -70,9 +69,7 @@ nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *
     NVDP_TRY(report_group(ctx, report));
     *out = report;
     report = NULL;
-cleanup:
-    report_free(report);
-    return status;
+    return NVDP_OK;
 }
 
 void report_free(struct report *report) {
@@ -133,7 +130,7 @@ static void print_tables(const struct report_table *table, FILE *to) {
 
 nvdp_status report_print(struct nvdp_context *ctx, const struct report *report, FILE *to) {
     struct report_table table[REPORT_TABLES];
-    NVDP_RETURN_IF_FAILED(report_tables_make(ctx, report, table));
+    NVDP_TRY(report_tables_make(ctx, report, table));
     print_tables(table, to);
     if (report->notes > 0) fputs("\nRuns with a remark\n\n", to);
     for (size_t i = 0; i < report->notes; i++) {
@@ -168,7 +165,7 @@ static nvdp_status write_tables(struct nvdp_context *ctx, const char *folder,
             if (report_sheet_open(&sheet) != NULL) formats[f].put(&table[k], sheet.to);
             nvdp_status status = report_sheet_write(ctx, &sheet, folder, name);
             free(name);
-            NVDP_RETURN_IF_FAILED(status);
+            NVDP_TRY(status);
         }
     }
     /* A document with every table, ready to compile. */
@@ -188,7 +185,7 @@ static nvdp_status write_numbers(struct nvdp_context *ctx, const struct report *
                                  const char *folder) {
     struct report_sheet sheet;
     if (report_sheet_open(&sheet) != NULL) report_groups_csv(report, sheet.to);
-    NVDP_RETURN_IF_FAILED(report_sheet_write(ctx, &sheet, folder, "groups.csv"));
+    NVDP_TRY(report_sheet_write(ctx, &sheet, folder, "groups.csv"));
     if (report_sheet_open(&sheet) != NULL) report_runs_csv(report, sheet.to);
     return report_sheet_write(ctx, &sheet, folder, "runs.csv");
 }
@@ -196,18 +193,13 @@ static nvdp_status write_numbers(struct nvdp_context *ctx, const struct report *
 static nvdp_status read_svg(struct nvdp_context *ctx, const char *folder, const char *name,
                             char **out) {
     enum { LIMIT = 1 << 26 };
-    nvdp_status status = NVDP_OK;
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count = 0;
-    char *path = nvdp__format(ctx, "%s/%s.svg", folder, name);
+    nvdp__autofree char *path = nvdp__format(ctx, "%s/%s.svg", folder, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__read_file(ctx, path, LIMIT, &bytes, &count));
     *out = report_inline_svg(ctx, bytes, name);
-    if (*out == NULL) status = NVDP_ERR_MEMORY;
-cleanup:
-    free(bytes);
-    free(path);
-    return status;
+    return *out == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
 }
 
 /* Draws the figures. After the first failure writes only the scripts of the rest. */
@@ -219,10 +211,10 @@ static nvdp_status draw_figures(struct nvdp_context *ctx, struct report *report,
         const struct report_figure *figure = &figures->item[i];
         bool draw = report->figures && report->figure_notice == NULL && !figure->empty;
         if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__draw(ctx, draw ? report->gnuplot : NULL, folder, figure, &report->figure_notice));
         if (draw && report->figure_notice == NULL)
-            NVDP_RETURN_IF_FAILED(read_svg(ctx, folder, figure->name, &svg[i]));
+            NVDP_TRY(read_svg(ctx, folder, figure->name, &svg[i]));
     }
     if (report->figure_notice != NULL)
         nvdp__log(ctx, NVDP_LOG_WARNING,
@@ -252,7 +244,7 @@ static nvdp_status write_page(struct nvdp_context *ctx, const struct report *rep
 static nvdp_status write_json(struct nvdp_context *ctx, const struct report *report) {
     struct report_sheet sheet;
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(report_json(ctx, report, &text));
+    NVDP_TRY(report_json(ctx, report, &text));
     if (report_sheet_open(&sheet) != NULL) fputs(text, sheet.to);
     free(text);
     return report_sheet_write(ctx, &sheet, report->out, "report.json");
@@ -267,20 +259,20 @@ nvdp_status report_write(struct nvdp_context *ctx, struct report *report) {
     char **svg = NULL;
     for (int k = 0; k < 3; k++) {
         folder[k] = nvdp__join(ctx, report->out, names[k]);
-        if (folder[k] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-        NVDP_TRY(nvdp__make_directory(ctx, folder[k]));
-        NVDP_TRY(nvdp__remove_leftovers(ctx, folder[k], NULL));
+        if (folder[k] == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+        NVDP_TRY_OR_CLEAN(nvdp__make_directory(ctx, folder[k]));
+        NVDP_TRY_OR_CLEAN(nvdp__remove_leftovers(ctx, folder[k], NULL));
     }
-    NVDP_TRY(nvdp__remove_leftovers(ctx, report->out, NULL));
-    NVDP_TRY(report_tables_make(ctx, report, table));
-    NVDP_TRY(write_tables(ctx, folder[0], table));
-    NVDP_TRY(write_numbers(ctx, report, folder[1]));
-    NVDP_TRY(report_figures_make(ctx, report, &figures));
+    NVDP_TRY_OR_CLEAN(nvdp__remove_leftovers(ctx, report->out, NULL));
+    NVDP_TRY_OR_CLEAN(report_tables_make(ctx, report, table));
+    NVDP_TRY_OR_CLEAN(write_tables(ctx, folder[0], table));
+    NVDP_TRY_OR_CLEAN(write_numbers(ctx, report, folder[1]));
+    NVDP_TRY_OR_CLEAN(report_figures_make(ctx, report, &figures));
     svg = nvdp__calloc(ctx, figures.count + 1, sizeof *svg);
-    if (svg == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(draw_figures(ctx, report, folder[2], &figures, svg));
-    NVDP_TRY(write_page(ctx, report, table, &figures, svg));
-    NVDP_TRY(write_json(ctx, report));
+    if (svg == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(draw_figures(ctx, report, folder[2], &figures, svg));
+    NVDP_TRY_OR_CLEAN(write_page(ctx, report, table, &figures, svg));
+    NVDP_TRY_OR_CLEAN(write_json(ctx, report));
 cleanup:
     for (size_t i = 0; svg != NULL && i < figures.count; i++) {
         free(svg[i]);

@@ -2,6 +2,7 @@
 #ifndef NVDP_SRC_REPORT_REPORT_H
 #define NVDP_SRC_REPORT_REPORT_H
 
+#include "base/base.h"
 #include <nvdp/context.h>
 #include <stdio.h>
 
@@ -24,6 +25,7 @@ struct report;
 nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *config,
                           struct report **out);
 void report_free(struct report *report);
+NVDP__AUTOPTR(struct report, report_free)
 
 /* Writes tables (text, CSV, LaTeX, Markdown), the numbers behind them, figures and index.html. Figures are gnuplot
  * scripts and data, and SVG, PNG and PDF if gnuplot is installed; otherwise there is a notice. A file appears under its

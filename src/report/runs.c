@@ -3,6 +3,7 @@
 #include "report/parts.h"
 
 #include "base/file.h"
+#include "base/own.h"
 #include <nvdp/guess.h>
 #include <nvdp/measured.h>
 #include <nvdp/rdp.h>
@@ -94,8 +95,7 @@ static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t
         /* The writer prints "nan" if there were no tokens. */
         const char *text = json_string_value(json_object_get(from, key[last]));
         if (!place->needed && text != NULL && strcmp(text, "nan") == 0) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_real(ctx, path, from, key[last], *out, place->min, place->max, out));
+        NVDP_TRY(nvdp__json_real(ctx, path, from, key[last], *out, place->min, place->max, out));
         if (place->needed && isnan(*out))
             return nvdp__fail(ctx, NVDP_ERR_INPUT,
                               "%s: expected a number at '%s%s%s%s%s', found none; the file is not "
@@ -110,7 +110,7 @@ static nvdp_status take(struct nvdp_context *ctx, const char *path, const json_t
 static nvdp_status take_text(struct nvdp_context *ctx, const struct report_run *run,
                              const json_t *from, const char *key, char **out) {
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, run->path, from, key, "", &text));
+    NVDP_TRY(nvdp__json_string(ctx, run->path, from, key, "", &text));
     *out = nvdp__plain_copy(ctx, text);
     return *out != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
@@ -128,36 +128,33 @@ static nvdp_status read_object(struct nvdp_context *ctx, const char *directory, 
 /* --- run.json, result.json, metrics.jsonl, sweep.json --- */
 
 static nvdp_status read_config(struct nvdp_context *ctx, struct report_run *run) {
-    NVDP_RETURN_IF_FAILED(read_object(ctx, run->path, "run.json", &run->file));
+    NVDP_TRY(read_object(ctx, run->path, "run.json", &run->file));
     const json_t *config = run->config = json_object_get(run->file, "config");
     if (!json_is_object(config))
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "%s/run.json: expected a run of nvdp train, but the object 'config' is missing",
             run->path);
-    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "task", &run->task));
-    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "method", &run->method));
-    NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "data", &run->data));
+    NVDP_TRY(take_text(ctx, run, config, "task", &run->task));
+    NVDP_TRY(take_text(ctx, run, config, "method", &run->method));
+    NVDP_TRY(take_text(ctx, run, config, "data", &run->data));
     if (run->task[0] == '\0' || run->method[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s/run.json: expected 'task' and 'method' in 'config', found none",
                           run->path);
     const char *noise = json_string_value(json_object_get(config, "token_noise"));
     if (noise != NULL && strcmp(noise, "none") != 0) {
-        NVDP_RETURN_IF_FAILED(take_text(ctx, run, config, "token_noise", &run->sanitizer));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_real(ctx, run->path, config, "eta", NAN, 0, INFINITY, &run->eta));
+        NVDP_TRY(take_text(ctx, run, config, "token_noise", &run->sanitizer));
+        NVDP_TRY(nvdp__json_real(ctx, run->path, config, "eta", NAN, 0, INFINITY, &run->eta));
     }
     if (!report_is_reference(run->method))
-        NVDP_RETURN_IF_FAILED(take(ctx, run->path, config, COUNT(in_config), in_config, run));
+        NVDP_TRY(take(ctx, run->path, config, COUNT(in_config), in_config, run));
     if (report_is_gaussian(run->method)) run->lambda_d = NAN;
     if (!(run->clip_sequence > 0 && isfinite(run->clip_sequence))) run->clip_sequence = NAN;
     int64_t seed = 0; /* JSON integers are signed: the same 64 bits */
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
+    NVDP_TRY(nvdp__json_int(ctx, run->path, config, "seed", 0, INT64_MIN, INT64_MAX, &seed));
     run->seed = (uint64_t)seed;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int(ctx, run->path, config, "fold", 0, 0, INT64_MAX, &run->fold));
+    NVDP_TRY(nvdp__json_int(ctx, run->path, config, "fold", 0, 0, INT64_MAX, &run->fold));
     return report_options(ctx, run);
 }
 
@@ -215,9 +212,9 @@ static json_int_t steps_of(const json_t *root) {
 }
 
 static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run) {
-    json_t *root = NULL, *value;
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    json_t *value;
     const char *name;
-    nvdp_status status = NVDP_OK;
     NVDP_TRY(read_object(ctx, run->path, "result.json", &root));
     /* Keeps the first two metrics in the order of the file. */
     json_object_foreach(json_object_get(json_object_get(root, "test"), "metrics"), name, value) {
@@ -246,9 +243,7 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
         take_guess(root, run);
         take_word(root, run);
     }
-cleanup:
-    json_decref(root);
-    return status;
+    return NVDP_OK;
 }
 
 /* Reads {"validation": {"metrics": {NAME: {"mean": X}}}} of the first metric. */
@@ -262,7 +257,7 @@ static nvdp_status add_epoch(struct nvdp_context *ctx, const json_t *line, struc
     const char *event = json_string_value(json_object_get(line, "event"));
     if (event == NULL || strcmp(event, "epoch") != 0) return NVDP_OK;
     const json_t *loss = json_object_get(line, "task_loss");
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(ctx, &run->epoch, &run->epoch_capacity, run->epochs + 1, sizeof *run->epoch));
     run->epoch[run->epochs++] =
         (struct report_epoch){.epoch = (double)json_integer_value(json_object_get(line, "epoch")),
@@ -276,7 +271,7 @@ static nvdp_status read_sweep(struct nvdp_context *ctx, struct report_run *run) 
     static const char *const keys[] = {"label", "model"};
     char **const places[] = {&run->label, &run->model};
     json_t *sweep = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
+    NVDP_TRY(nvdp__json_read_optional(ctx, run->path, "sweep.json", &sweep));
     nvdp_status status = NVDP_OK;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const char *text = json_string_value(json_object_get(sweep, keys[i]));
@@ -324,10 +319,10 @@ static nvdp_status read_run(struct nvdp_context *ctx, const char *path, const ch
     run->path = nvdp__strdup(ctx, path);
     run->name = nvdp__plain_copy(ctx, name);
     if (run->path == NULL || run->name == NULL) return NVDP_ERR_MEMORY;
-    NVDP_RETURN_IF_FAILED(read_sweep(ctx, run));
-    NVDP_RETURN_IF_FAILED(read_config(ctx, run));
-    NVDP_RETURN_IF_FAILED(read_result(ctx, run));
-    NVDP_RETURN_IF_FAILED(read_metrics(ctx, run));
+    NVDP_TRY(read_sweep(ctx, run));
+    NVDP_TRY(read_config(ctx, run));
+    NVDP_TRY(read_result(ctx, run));
+    NVDP_TRY(read_metrics(ctx, run));
     run->command = report_command(ctx, run);
     return run->command != NULL ? NVDP_OK : NVDP_ERR_MEMORY;
 }
@@ -371,10 +366,10 @@ static nvdp_status read_histogram(struct nvdp_context *ctx, const char *path, co
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'log10_alpha': expected %d counts, found %zu", path,
                           NVDP_ALPHA_BINS, bins);
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "first", NVDP_ALPHA_FIRST, -100,
-                                          100, &run->alpha_first));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, histogram, "width", NVDP_ALPHA_WIDTH, 1e-6,
-                                          100, &run->alpha_width));
+    NVDP_TRY(nvdp__json_real(ctx, path, histogram, "first", NVDP_ALPHA_FIRST, -100, 100,
+                             &run->alpha_first));
+    NVDP_TRY(nvdp__json_real(ctx, path, histogram, "width", NVDP_ALPHA_WIDTH, 1e-6, 100,
+                             &run->alpha_width));
     for (size_t bin = 0; bin < bins; bin++) {
         run->alpha_count[bin] = json_number_value(json_array_get(counts, bin));
     }
@@ -392,8 +387,8 @@ static nvdp_status read_causes(struct nvdp_context *ctx, const char *path, const
     char text[NVDP__NUMBER_SIZE];
     if (!json_is_object(why))
         return NVDP_OK; /* no infinite pairs, or written by an older version */
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, why, "order", NAN, 0, INFINITY, &order));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, why, "finite_below", 0, 0, INFINITY, &below));
+    NVDP_TRY(nvdp__json_real(ctx, path, why, "order", NAN, 0, INFINITY, &order));
+    NVDP_TRY(nvdp__json_real(ctx, path, why, "finite_below", 0, 0, INFINITY, &below));
     if (report_sheet_open(&sheet) != NULL) {
         fprintf(sheet.to, "order %g: ", order);
         json_array_foreach(json_object_get(why, "causes"), k, cause) {
@@ -433,9 +428,8 @@ static nvdp_status read_trade_off(struct nvdp_context *ctx, const char *path, co
         for (size_t i = 0; i < NVDP_EXACT_FPRS; i++) {
             const json_t *point = json_array_get(points, i);
             double fpr = NAN;
-            NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, point, "fpr", NAN, 0, 1, &fpr));
-            NVDP_RETURN_IF_FAILED(
-                nvdp__json_real(ctx, path, point, "tpr", NAN, 0, 1, &run->tpr[k][i]));
+            NVDP_TRY(nvdp__json_real(ctx, path, point, "fpr", NAN, 0, 1, &fpr));
+            NVDP_TRY(nvdp__json_real(ctx, path, point, "tpr", NAN, 0, 1, &run->tpr[k][i]));
             if (fpr != nvdp_exact_fpr(i))
                 return nvdp__fail(ctx, NVDP_ERR_INPUT,
                                   "%s: exact.pairs[%zu].trade_off[%zu]: expected 'fpr' %g, found "
@@ -454,9 +448,9 @@ static nvdp_status read_how(struct nvdp_context *ctx, const char *path, const js
     const char *adjacency = NULL, *split = NULL;
     run->how = (struct report_measured){
         .order = NAN, .delta = NAN, .texts = NAN, .releases = 1, .population = NAN};
-    NVDP_RETURN_IF_FAILED(take(ctx, path, root, COUNT(in_how), in_how, run));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(take(ctx, path, root, COUNT(in_how), in_how, run));
+    NVDP_TRY(nvdp__json_string(ctx, path, root, "adjacency", "all", &adjacency));
+    NVDP_TRY(
         nvdp__json_string(ctx, path, json_object_get(root, "settings"), "split", "dev", &split));
     snprintf(run->how.split, sizeof run->how.split, "%s", split);
     run->how.same_length = strcmp(adjacency, "same-length") == 0;
@@ -470,28 +464,26 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
     const json_t *sanitizer = json_object_get(root, "sanitizer");
     const json_t *equal = json_object_get(root, "equal_length");
     if (sanitizer != NULL && json_is_object(equal)) from = equal;
-    NVDP_RETURN_IF_FAILED(read_how(ctx, path, root, run));
-    NVDP_RETURN_IF_FAILED(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
-    NVDP_RETURN_IF_FAILED(read_trade_off(ctx, path, json_object_get(root, "exact"), run));
+    NVDP_TRY(read_how(ctx, path, root, run));
+    NVDP_TRY(take(ctx, path, from, COUNT(in_privacy), in_privacy, run));
+    NVDP_TRY(read_trade_off(ctx, path, json_object_get(root, "exact"), run));
     run->how.given_length = from == equal;
-    NVDP_RETURN_IF_FAILED(read_causes(ctx, path, root, &run->infinite));
-    NVDP_RETURN_IF_FAILED(read_causes(ctx, path,
-                                      json_object_get(json_object_get(root, "bdp"), "published"),
-                                      &run->infinite_published));
+    NVDP_TRY(read_causes(ctx, path, root, &run->infinite));
+    NVDP_TRY(read_causes(ctx, path, json_object_get(json_object_get(root, "bdp"), "published"),
+                         &run->infinite_published));
     run->insecure_seed = json_is_true(json_object_get(sanitizer, "insecure_seed"));
     run->own_texts = json_is_true(json_object_get(sanitizer, "own_words")) ||
                      json_is_true(json_object_get(sanitizer, "own_choice"));
     if (sanitizer != NULL && run->sanitizer == NULL) {
         run->sanitized = true;
-        NVDP_RETURN_IF_FAILED(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
+        NVDP_TRY(take_text(ctx, run, sanitizer, "mechanism", &run->sanitizer));
+        NVDP_TRY(nvdp__json_real(ctx, path, sanitizer, "eta", NAN, 0, INFINITY, &run->eta));
     }
     double *bound = &run->quantity[REPORT_BOUND]; /* infinite, so no bound, if weights are shared */
     if (isinf(*bound)) *bound = NAN;
     if (!json_is_object(posterior))
         return NVDP_OK; /* written by an older version, or measured on texts */
-    NVDP_RETURN_IF_FAILED(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
+    NVDP_TRY(take(ctx, path, posterior, COUNT(in_posterior), in_posterior, run));
     return read_histogram(ctx, path, posterior, run);
 }
 
@@ -499,7 +491,7 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path, con
 static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
                                enum report_quantity quantity, struct report_run *run) {
     json_t *root = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, run->path, name, &root));
+    NVDP_TRY(nvdp__json_read_optional(ctx, run->path, name, &root));
     json_t *metrics = json_object_get(root, "metrics");
     const json_t *first = json_object_iter_value(json_object_iter(metrics));
     nvdp_status status = nvdp__json_real(ctx, run->path, first, "mean", NAN, -INFINITY, INFINITY,
@@ -511,15 +503,14 @@ static nvdp_status read_reader(struct nvdp_context *ctx, const char *name,
 /* Adds a complete measurement as a candidate. Only records the size of an incomplete one. */
 static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
                                  struct report_run *run) {
-    nvdp_status status = NVDP_OK;
-    json_t *root = NULL;
+    nvdp__autoptr(json_decref) json_t *root = NULL;
     const char *name = json_string_value(json_object_get(from, "file"));
-    char *path = nvdp__join(ctx, run->path, name);
+    nvdp__autofree char *path = nvdp__join(ctx, run->path, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
     if (!json_is_true(json_object_get(from, "complete"))) {
         run->part = (size_t)json_integer_value(json_object_get(from, "texts"));
         run->part_of = (size_t)json_integer_value(json_object_get(from, "of_texts"));
-        goto cleanup;
+        return NVDP_OK;
     }
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     NVDP_TRY(read_how(ctx, path, root, run));
@@ -531,10 +522,7 @@ static nvdp_status add_candidate(struct nvdp_context *ctx, const json_t *from,
                                   .how = run->how,
                                   .exact = json_is_object(json_object_get(root, "exact"))};
     path = NULL;
-cleanup:
-    json_decref(root);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status find_measures(struct nvdp_context *ctx, struct report_run *run) {
@@ -542,7 +530,7 @@ static nvdp_status find_measures(struct nvdp_context *ctx, struct report_run *ru
     size_t i;
     const json_t *one;
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_measured_list(ctx, run->path, &text));
+    NVDP_TRY(nvdp_measured_list(ctx, run->path, &text));
     json_t *all = json_loads(text, 0, NULL);
     free(text);
     json_array_foreach(all, i, one) if (status == NVDP_OK) status = add_candidate(ctx, one, run);
@@ -551,7 +539,7 @@ static nvdp_status find_measures(struct nvdp_context *ctx, struct report_run *ru
 }
 
 static nvdp_status read_readers(struct nvdp_context *ctx, struct report_run *run) {
-    NVDP_RETURN_IF_FAILED(read_reader(ctx, "reuse.json", REPORT_REUSE, run));
+    NVDP_TRY(read_reader(ctx, "reuse.json", REPORT_REUSE, run));
     return read_reader(ctx, "attack.json", REPORT_ATTACK, run);
 }
 
@@ -604,11 +592,11 @@ static nvdp_status add_run(struct nvdp_context *ctx, struct report *report, cons
                            const char *name) {
     struct report_run run = {0};
     bool finished = false;
-    NVDP_RETURN_IF_FAILED(has(ctx, path, "result.json", &finished));
+    NVDP_TRY(has(ctx, path, "result.json", &finished));
     if (!finished)
         return report_note(ctx, report, name, "unfinished, because result.json is missing");
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &report->run, &report->run_capacity, report->runs + 1,
-                                        sizeof *report->run));
+    NVDP_TRY(nvdp__reserve(ctx, &report->run, &report->run_capacity, report->runs + 1,
+                           sizeof *report->run));
     nvdp_status status = read_run(ctx, path, name, &run);
     if (status != NVDP_OK) {
         report_run_release(&run);
@@ -703,15 +691,15 @@ static nvdp_status choose_measures(struct nvdp_context *ctx, struct report *repo
         struct report_run *run = &report->run[i];
         const struct report_candidate *chosen = how != NULL ? candidate_like(run, how) : NULL;
         if (chosen == NULL) {
-            NVDP_RETURN_IF_FAILED(note_missing(ctx, report, run, how));
+            NVDP_TRY(note_missing(ctx, report, run, how));
             continue;
         }
         const nvdp_status status = read_measures(ctx, chosen->path, chosen->root, run);
         run->measured = status == NVDP_OK;
-        NVDP_RETURN_IF_FAILED(forgive(ctx, report, run->name, status));
+        NVDP_TRY(forgive(ctx, report, run->name, status));
         double *bound = &run->quantity[REPORT_BOUND], max = run->quantity[REPORT_SUM_MAX];
         if (!(max > *bound * (1 + ROUNDING))) continue;
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             report_note(ctx, report, run->name,
                         "its largest divergence, %g, exceeds the proven bound for clip_sequence "
                         "%g, %g; one of the two is wrong, so the report shows no bound",
@@ -737,9 +725,8 @@ static int visible(const struct dirent *entry) {
 /* Adds an entry of a folder if it is a run. In the folder runs/, notes folders that are not runs. */
 static nvdp_status read_entry(struct nvdp_context *ctx, struct report *report,
                               const char *directory, const char *name) {
-    nvdp_status status = NVDP_OK;
     bool run = false;
-    char *path = nvdp__join(ctx, directory, name);
+    nvdp__autofree char *path = nvdp__join(ctx, directory, name);
     if (path == NULL) return NVDP_ERR_MEMORY;
     bool folder = nvdp__is_directory(path); /* ignores files among the runs */
     if (folder) NVDP_TRY(has(ctx, path, "run.json", &run));
@@ -747,9 +734,7 @@ static nvdp_status read_entry(struct nvdp_context *ctx, struct report *report,
     if (folder && !run && directory != report->directory)
         NVDP_TRY(
             report_note(ctx, report, name, "not a run, or not yet started: run.json is missing"));
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* Adds the error in failed/NAME.json of nvdp sweep as a note. */
@@ -788,17 +773,13 @@ static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
 }
 
 static nvdp_status read_folders(struct nvdp_context *ctx, struct report *report) {
-    nvdp_status status = NVDP_OK;
-    char *runs = nvdp__join(ctx, report->directory, "runs");
-    char *failed = nvdp__join(ctx, report->directory, "failed");
+    nvdp__autofree char *runs = nvdp__join(ctx, report->directory, "runs");
+    nvdp__autofree char *failed = nvdp__join(ctx, report->directory, "failed");
     if (runs == NULL || failed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, read_entry));
     NVDP_TRY(each_entry(ctx, report, report->directory, read_entry));
     if (nvdp__is_directory(failed)) NVDP_TRY(each_entry(ctx, report, failed, read_failure));
-cleanup:
-    free(runs);
-    free(failed);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
@@ -807,13 +788,13 @@ nvdp_status report_read(struct nvdp_context *ctx, struct report *report) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected a directory of runs, found no such directory", directory);
     bool run = false;
-    NVDP_RETURN_IF_FAILED(has(ctx, directory, "run.json", &run));
+    NVDP_TRY(has(ctx, directory, "run.json", &run));
     if (run) {
         const char *slash = strrchr(directory, '/');
         const char *name = slash != NULL && slash[1] != '\0' ? slash + 1 : directory;
-        NVDP_RETURN_IF_FAILED(add_run(ctx, report, directory, name));
+        NVDP_TRY(add_run(ctx, report, directory, name));
     } else {
-        NVDP_RETURN_IF_FAILED(read_folders(ctx, report));
+        NVDP_TRY(read_folders(ctx, report));
     }
     if (report->runs > 0 || report->analyses > 0) return choose_measures(ctx, report);
     if (report->notes > 0)

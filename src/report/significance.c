@@ -116,11 +116,10 @@ static size_t compare_task(const struct report *report, size_t task, double *scr
 
 nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report,
                            struct report_comparison **out, size_t *count) {
-    nvdp_status status = NVDP_OK;
     size_t pairs = report->tasks * report->families * report->families / 2;
     size_t made = 0;
-    double *scratch = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *scratch);
-    struct report_comparison *list = nvdp__calloc(ctx, pairs + 1, sizeof *list);
+    nvdp__autofree double *scratch = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *scratch);
+    nvdp__autofree struct report_comparison *list = nvdp__calloc(ctx, pairs + 1, sizeof *list);
     if (scratch == NULL || list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t task = 0; task < report->tasks; task++) {
         size_t more = compare_task(report, task, scratch, list + made);
@@ -130,8 +129,5 @@ nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report
     *out = list;
     *count = made;
     list = NULL;
-cleanup:
-    free(list);
-    free(scratch);
-    return status;
+    return NVDP_OK;
 }

@@ -24,10 +24,9 @@ size_t nvdp_token_texts_count(const struct nvdp_token_texts *texts, size_t vocab
 /* Draws *n tokens with the probabilities `prior`.  If prior is NULL, draws at most count tokens without replacement. */
 static nvdp_status choose_tokens(struct nvdp_context *ctx, size_t count, const double *prior,
                                  uint64_t seed, size_t *n, int32_t **out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, 0);
-    int32_t *all = NULL, *token = NULL;
+    nvdp__autofree int32_t *all = NULL, *token = NULL;
     double total = 0;
     bool valid = true;
     if (prior == NULL && *n > count) *n = count;
@@ -60,10 +59,7 @@ static nvdp_status choose_tokens(struct nvdp_context *ctx, size_t count, const d
     }
     *out = token;
     token = NULL;
-cleanup:
-    free(all);
-    free(token);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- distances ---- */
@@ -74,12 +70,11 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
     static const size_t all[] = {1,  2,  3,   4,   5,   6,    7,    8,    9,     10,
                                  20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000};
     _Static_assert(sizeof all / sizeof *all + 1 == NVDP_DISTANCES_NEIGHBORS, "the farthest one");
-    nvdp_status status = NVDP_OK;
     const size_t count = nvdp_vectors_count(vectors);
     struct nvdp_geometry geometry = NVDP_RESULT(struct nvdp_geometry);
     struct nvdp_distances made = {.struct_size = sizeof made, .tokens = tokens};
-    int32_t *token = NULL;
-    double *distance = NULL;
+    nvdp__autofree int32_t *token = NULL;
+    nvdp__autofree double *distance = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(choose_tokens(ctx, count, prior, seed, &made.tokens, &token));
     while (made.neighbors < sizeof all / sizeof *all && all[made.neighbors] < count - 1) {
@@ -98,10 +93,7 @@ nvdp_status nvdp_distances_measure(struct nvdp_context *ctx, const struct nvdp_v
     made.pair_median = geometry.pair_median;
     made.diameter_bound = geometry.diameter_bound;
     NVDP__GIVE(out, &made);
-cleanup:
-    free(token);
-    free(distance);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- deniability ---- */
@@ -122,11 +114,10 @@ static struct nvdp_summary summary_of(size_t n, double *value) {
 nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp_dchi *dchi,
                                      const double *prior, size_t tokens, size_t draws,
                                      uint64_t seed, struct nvdp_deniability *out) {
-    nvdp_status status = NVDP_OK;
     const size_t count = nvdp_vectors_count(dchi->vectors);
     struct nvdp_deniability made = {.struct_size = sizeof made, .tokens = tokens, .draws = draws};
-    int32_t *token = NULL;
-    double *same = NULL, *distinct = NULL, *sources = NULL;
+    nvdp__autofree int32_t *token = NULL;
+    nvdp__autofree double *same = NULL, *distinct = NULL, *sources = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (draws == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "draws: expected at least 1, found 0"));
@@ -152,10 +143,5 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
     made.h_0 = summary_of(made.tokens, distinct);
     made.h_inf = summary_of(made.tokens, same);
     NVDP__GIVE(out, &made);
-cleanup:
-    free(token);
-    free(same);
-    free(distinct);
-    free(sources);
-    return status;
+    return NVDP_OK;
 }

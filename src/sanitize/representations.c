@@ -77,9 +77,9 @@ struct writer {
 static nvdp_status tokenize(struct writer *writer, const struct nvdp__text_row *row, size_t n) {
     nvdp__text_batch_clear(&writer->batch);
     for (size_t i = 0; i < n; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].text));
+        NVDP_TRY(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].text));
         if (writer->columns > 1)
-            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].pair));
+            NVDP_TRY(nvdp__text_batch_add(writer->ctx, &writer->batch, row[i].pair));
     }
     return nvdp__text_batch_tokenize(writer->ctx, writer->of->sanitizer, &writer->batch);
 }
@@ -94,10 +94,10 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
             if ((batch->offset[next + 1] - start) * dim > CHUNK_VALUES) break;
         const size_t tokens = batch->offset[next] - start, n = tokens * dim;
         size_t *offset = batch->offset + first;
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(writer->ctx, &writer->points, &writer->point_capacity,
-                                            n, sizeof *writer->points));
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(writer->ctx, &writer->values, &writer->value_capacity,
-                                            n, sizeof *writer->values));
+        NVDP_TRY(nvdp__reserve(writer->ctx, &writer->points, &writer->point_capacity, n,
+                               sizeof *writer->points));
+        NVDP_TRY(nvdp__reserve(writer->ctx, &writer->values, &writer->value_capacity, n,
+                               sizeof *writer->values));
         /* offsets of these texts from 0, for the call */
         for (size_t i = first; i <= next; i++)
             batch->offset[i] -= start;
@@ -106,11 +106,11 @@ static nvdp_status draw_batch(struct writer *writer, uint64_t number) {
             batch->token + start, writer->of->noise, number + first, writer->points);
         for (size_t i = first; i <= next; i++)
             batch->offset[i] += start;
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
         to_grid(n, writer->points, writer->step, writer->values);
         if (tokens > 0)
-            NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(
-                writer->file, "z", NVDP__H5_F16, writer->token + start, tokens, writer->values));
+            NVDP_TRY(nvdp__h5_write_rows(writer->file, "z", NVDP__H5_F16, writer->token + start,
+                                         tokens, writer->values));
     }
     return NVDP_OK;
 }
@@ -126,14 +126,12 @@ static nvdp_status write_columns(struct writer *writer, int32_t split,
         writer->split[i] = split;
         writer->label[i] = row[i].label;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "offset", NVDP__H5_I64,
-                                              writer->row * writer->columns, texts + 1,
-                                              writer->offset));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_write_rows(writer->file, "id", NVDP__H5_I64, writer->row, n, writer->id));
+    NVDP_TRY(nvdp__h5_write_rows(writer->file, "offset", NVDP__H5_I64,
+                                 writer->row * writer->columns, texts + 1, writer->offset));
+    NVDP_TRY(nvdp__h5_write_rows(writer->file, "id", NVDP__H5_I64, writer->row, n, writer->id));
     if (!writer->of->lines)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(writer->file, "split", NVDP__H5_I32, writer->row,
-                                                  n, writer->split));
+        NVDP_TRY(nvdp__h5_write_rows(writer->file, "split", NVDP__H5_I32, writer->row, n,
+                                     writer->split));
     return writer->labeled ? nvdp__h5_write_rows(writer->file, "label", NVDP__H5_F32, writer->row,
                                                  n, writer->label)
                            : NVDP_OK;
@@ -150,14 +148,14 @@ static nvdp_status changed(const struct writer *writer) {
 static nvdp_status take(struct writer *writer, size_t s, const struct nvdp__text_row *row, size_t n,
                         uint64_t first, bool draw) {
     struct nvdp__sanitized *done = writer->done;
-    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(writer->ctx, "sanitize: cancelled"));
-    NVDP_RETURN_IF_FAILED(tokenize(writer, row, n));
+    NVDP_TRY(nvdp__check_cancelled(writer->ctx, "sanitize: cancelled"));
+    NVDP_TRY(tokenize(writer, row, n));
     if (draw) {
         const size_t tokens = writer->batch.offset[writer->batch.texts];
         if (writer->row + n > writer->rows || writer->token + tokens > done->tokens)
             return changed(writer);
-        NVDP_RETURN_IF_FAILED(write_columns(writer, (int32_t)s, row, n));
-        NVDP_RETURN_IF_FAILED(draw_batch(writer, ((uint64_t)s << 56) + first));
+        NVDP_TRY(write_columns(writer, (int32_t)s, row, n));
+        NVDP_TRY(draw_batch(writer, ((uint64_t)s << 56) + first));
         writer->row += n;
         writer->token += tokens;
     } else {
@@ -180,14 +178,14 @@ static nvdp_status read_split(struct writer *writer, size_t s, bool draw) {
     const struct nvdp__rows *rows = NULL;
     uint64_t texts = 0;
     writer->empty = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__row_chunks_open(writer->ctx, &writer->config, use, of->path[s],
-                                                NULL, writer->format[s], &writer->file_rows));
+    NVDP_TRY(nvdp__row_chunks_open(writer->ctx, &writer->config, use, of->path[s], NULL,
+                                   writer->format[s], &writer->file_rows));
     do {
-        NVDP_RETURN_IF_FAILED(nvdp__row_chunks_next(writer->file_rows, &rows));
+        NVDP_TRY(nvdp__row_chunks_next(writer->file_rows, &rows));
         writer->columns = rows->task.pair ? 2 : 1;
         for (size_t first = 0; first < rows->count; first += CHUNK_TEXTS) {
             const size_t left = rows->count - first, n = nvdp__min(left, CHUNK_TEXTS);
-            NVDP_RETURN_IF_FAILED(take(writer, s, rows->row + first, n, texts, draw));
+            NVDP_TRY(take(writer, s, rows->row + first, n, texts, draw));
             texts += n * writer->columns;
         }
     } while (rows->count > 0);
@@ -210,7 +208,7 @@ static nvdp_status pass(struct writer *writer, bool draw) {
     nvdp__meter_begin(&writer->meter, writer->ctx, draw ? "sanitizing" : "counting", "rows", 0,
                       writer->rows);
     for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++)
-        if (writer->of->path[s] != NULL) NVDP_RETURN_IF_FAILED(read_split(writer, s, draw));
+        if (writer->of->path[s] != NULL) NVDP_TRY(read_split(writer, s, draw));
     nvdp__meter_end(&writer->meter);
     return !draw || (writer->row == writer->rows && writer->token == writer->done->tokens)
                ? NVDP_OK
@@ -222,11 +220,11 @@ static nvdp_status open_files(struct writer *writer) {
     for (size_t s = 0; s < NVDP__SANITIZE_SPLITS; s++) {
         const char *path = writer->of->path[s];
         if (path == NULL) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__check_regular(writer->ctx, path));
+        NVDP_TRY(nvdp__check_regular(writer->ctx, path));
         writer->format[s] = NVDP__TABLE_LINES;
         if (!writer->of->lines)
-            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_format(
-                writer->ctx, nvdp__task_layout(writer->config.task), path, &writer->format[s]));
+            NVDP_TRY(nvdp__table_chunks_format(writer->ctx, nvdp__task_layout(writer->config.task),
+                                               path, &writer->format[s]));
     }
     return NVDP_OK;
 }
@@ -234,12 +232,11 @@ static nvdp_status open_files(struct writer *writer) {
 static nvdp_status create_datasets(struct writer *writer) {
     struct nvdp__h5 *file = writer->file;
     const size_t offsets = writer->rows * writer->columns + 1;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "offset", NVDP__H5_I64, 1, &offsets));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "id", NVDP__H5_I64, 1, &writer->rows));
+    NVDP_TRY(nvdp__h5_dataset(file, "offset", NVDP__H5_I64, 1, &offsets));
+    NVDP_TRY(nvdp__h5_dataset(file, "id", NVDP__H5_I64, 1, &writer->rows));
     if (!writer->of->lines)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "split", NVDP__H5_I32, 1, &writer->rows));
-    if (writer->labeled)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_dataset(file, "label", NVDP__H5_F32, 1, &writer->rows));
+        NVDP_TRY(nvdp__h5_dataset(file, "split", NVDP__H5_I32, 1, &writer->rows));
+    if (writer->labeled) NVDP_TRY(nvdp__h5_dataset(file, "label", NVDP__H5_F32, 1, &writer->rows));
     return nvdp__h5_dataset(file, "z", NVDP__H5_F16, 2,
                             (size_t[]){writer->done->tokens, writer->done->info.dim});
 }
@@ -262,9 +259,9 @@ static nvdp_status write_attributes(struct writer *writer, const char *statement
                  {"created", created},
                  {"statement", statement}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_set_string(writer->file, texts[i].name, texts[i].text));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_int(writer->file, "columns", (int64_t)writer->columns));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_set_real(writer->file, "eta", done->info.eta));
+        NVDP_TRY(nvdp__h5_set_string(writer->file, texts[i].name, texts[i].text));
+    NVDP_TRY(nvdp__h5_set_int(writer->file, "columns", (int64_t)writer->columns));
+    NVDP_TRY(nvdp__h5_set_real(writer->file, "eta", done->info.eta));
     return nvdp__h5_set_real(writer->file, "grid_step", writer->step);
 }
 
@@ -272,22 +269,23 @@ nvdp_status nvdp__represent(struct nvdp_context *ctx, const struct nvdp__represe
                             struct nvdp__sanitized *done, size_t size, char *statement) {
     nvdp_status status = NVDP_OK;
     struct writer writer = {.ctx = ctx, .of = of, .done = done, .config = of->config, .columns = 1};
-    NVDP_TRY(NVDP__NEW(ctx, writer.offset, 2 * CHUNK_TEXTS + 1));
-    NVDP_TRY(NVDP__NEW(ctx, writer.id, CHUNK_TEXTS));
-    NVDP_TRY(NVDP__NEW(ctx, writer.split, CHUNK_TEXTS));
-    NVDP_TRY(NVDP__NEW(ctx, writer.label, CHUNK_TEXTS));
-    NVDP_TRY(open_files(&writer));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.offset, 2 * CHUNK_TEXTS + 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.id, CHUNK_TEXTS));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.split, CHUNK_TEXTS));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, writer.label, CHUNK_TEXTS));
+    NVDP_TRY_OR_CLEAN(open_files(&writer));
     writer.step = grid_step(nvdp_sanitizer_vectors(of->sanitizer), done->info.eta);
-    NVDP_TRY(pass(&writer, false));
+    NVDP_TRY_OR_CLEAN(pass(&writer, false));
     if (done->tokens == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "expected texts with tokens, found none"));
-    NVDP_TRY(nvdp__sanitized_measure(ctx, done));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(ctx, NVDP_ERR_INPUT, "expected texts with tokens, found none"));
+    NVDP_TRY_OR_CLEAN(nvdp__sanitized_measure(ctx, done));
     nvdp__sanitized_statement(done, size, statement);
-    NVDP_TRY(nvdp__h5_create(ctx, of->out, "representations/1", &writer.file));
-    NVDP_TRY(write_attributes(&writer, statement));
-    NVDP_TRY(create_datasets(&writer));
-    NVDP_TRY(pass(&writer, true));
-    NVDP_TRY(nvdp__h5_commit(writer.file, true));
+    NVDP_TRY_OR_CLEAN(nvdp__h5_create(ctx, of->out, "representations/1", &writer.file));
+    NVDP_TRY_OR_CLEAN(write_attributes(&writer, statement));
+    NVDP_TRY_OR_CLEAN(create_datasets(&writer));
+    NVDP_TRY_OR_CLEAN(pass(&writer, true));
+    NVDP_TRY_OR_CLEAN(nvdp__h5_commit(writer.file, true));
 cleanup:
     nvdp__h5_free(writer.file);
     nvdp__row_chunks_close(writer.classes);

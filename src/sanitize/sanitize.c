@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/own.h"
 #include "text/task.h"
 
 #include <math.h>
@@ -114,7 +115,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{model} or {vectors}: expected exactly one of these options, found %s",
                           options->model == NULL ? "neither" : "both");
-    NVDP_RETURN_IF_FAILED(nvdp__sanitize_source_check(ctx, &options->source));
+    NVDP_TRY(nvdp__sanitize_source_check(ctx, &options->source));
     if (options->source.task != NULL && options->out == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{out}: expected a folder for the task's files, found none");
@@ -250,7 +251,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
     part->texts = texts;
     free(part->made);
     part->made = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, part->made, part->columns));
+    NVDP_TRY(NVDP__NEW(work->ctx, part->made, part->columns));
     *pending = nvdp__tsv_bare_cola(tsv, layout);
     if (*pending) {
         part->text[0] = NVDP__COLA_SENTENCE;
@@ -260,7 +261,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
                    : nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
     }
     for (size_t i = 0; i < texts; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__tsv_column(tsv, names[i], &part->text[i]));
+        NVDP_TRY(nvdp__tsv_column(tsv, names[i], &part->text[i]));
         if (part->text[i] == tsv->fields) return nvdp__tsv_missing(tsv, names[i]);
     }
     json_t *columns = json_pack("{s:[], s:[], s:[]}", "privatized", "emptied", "kept");
@@ -272,7 +273,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
     for (size_t i = 0; i < part->columns; i++) {
         const int use = use_of(layout, tsv->field[i], &which);
         part->made[i] = use == EMPTIED;
-        NVDP_RETURN_IF_FAILED(report_column(work, part, use, tsv->field[i]));
+        NVDP_TRY(report_column(work, part, use, tsv->field[i]));
     }
     return NVDP_OK;
 }
@@ -280,8 +281,7 @@ static nvdp_status read_header(struct sanitize *work, struct part *part, bool *p
 /* --- output --- */
 
 static nvdp_status put(struct sanitize *work, const char *bytes, size_t count) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(work->ctx, &work->text, &work->text_capacity, work->size + count, 1));
+    NVDP_TRY(nvdp__reserve(work->ctx, &work->text, &work->text_capacity, work->size + count, 1));
     if (count > 0) memcpy(work->text + work->size, bytes, count);
     work->size += count;
     return NVDP_OK;
@@ -298,10 +298,9 @@ static nvdp_status put_quoted(struct sanitize *work, struct nvdp__field cell, bo
     for (size_t i = 0; i < cell.size && !needed; i++)
         needed = cell.text[i] == separator || strchr("\"\r\n", cell.text[i]) != NULL;
     if (!needed) return put(work, cell.text, cell.size);
-    NVDP_RETURN_IF_FAILED(put(work, "\"", 1));
+    NVDP_TRY(put(work, "\"", 1));
     for (size_t i = 0; i < cell.size; i++)
-        NVDP_RETURN_IF_FAILED(cell.text[i] == '"' ? put(work, "\"\"", 2)
-                                                  : put(work, &cell.text[i], 1));
+        NVDP_TRY(cell.text[i] == '"' ? put(work, "\"\"", 2) : put(work, &cell.text[i], 1));
     return put(work, "\"", 1);
 }
 
@@ -326,23 +325,22 @@ static nvdp_status write_header(struct sanitize *work, struct part *part) {
     const struct nvdp__tsv *tsv = &work->input.tsv;
     work->size = 0;
     for (size_t c = 0; c < tsv->fields; c++) {
-        if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
-        NVDP_RETURN_IF_FAILED(part->format == NVDP__TABLE_QUOTED_TSV
-                                  ? put_quoted(work, tsv->field[c], true)
-                                  : put_cell(work, part, tsv->field[c]));
+        if (c > 0) NVDP_TRY(put_separator(work));
+        NVDP_TRY(part->format == NVDP__TABLE_QUOTED_TSV ? put_quoted(work, tsv->field[c], true)
+                                                        : put_cell(work, part, tsv->field[c]));
     }
-    NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
+    NVDP_TRY(put(work, "\n", 1));
     return emit(work, part);
 }
 
 static nvdp_status put_json_string(struct sanitize *work, const char *text) {
     char escape[8];
-    NVDP_RETURN_IF_FAILED(put(work, "\"", 1));
+    NVDP_TRY(put(work, "\"", 1));
     for (; *text != '\0'; text++) {
         const unsigned char c = (unsigned char)*text;
         const bool plain = c >= 0x20 && c != '"' && c != '\\';
         if (!plain) nvdp__snprintf(escape, sizeof escape, c < 0x20 ? "\\u%04x" : "\\%c", c);
-        NVDP_RETURN_IF_FAILED(plain ? put(work, text, 1) : put(work, escape, strlen(escape)));
+        NVDP_TRY(plain ? put(work, text, 1) : put(work, escape, strlen(escape)));
     }
     return put(work, "\"", 1);
 }
@@ -373,11 +371,10 @@ static json_t *key_of(const char *at, const char *end) {
  * byte. */
 static nvdp_status write_object(struct sanitize *work, struct part *part, struct nvdp__field line,
                                 char *const *out) {
-    nvdp_status status = NVDP_OK;
     const char *at = memchr(line.text, '{', line.size), *const end = line.text + line.size;
     const char *copied = line.text;
     const size_t start = work->size;
-    json_t *key = NULL;
+    nvdp__autoptr(json_decref) json_t *key = NULL;
     while (at < end && (at = memchr(at, '"', (size_t)(end - at))) != NULL) {
         size_t which;
         const char *value = after_string(at);
@@ -401,9 +398,7 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
     NVDP_TRY(put(work, copied, (size_t)(end - copied)));
     for (size_t i = start; i < work->size; i++) /* an object of an array may have several lines */
         if (work->text[i] == '\n' || work->text[i] == '\r') work->text[i] = ' ';
-cleanup:
-    json_decref(key);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- a chunk of rows --- */
@@ -427,10 +422,10 @@ static nvdp_status add_row(struct sanitize *work, struct part *part) {
         utf8 = utf8 && nvdp__is_utf8(text.text, text.size);
     }
     part->not_utf8 += !utf8;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &chunk->field, &chunk->field_capacity,
-                                        (chunk->rows + 1) * part->columns, sizeof *chunk->field));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(work->ctx, &chunk->bytes, &chunk->bytes_capacity,
-                                        chunk->rows + 1, sizeof *chunk->bytes));
+    NVDP_TRY(nvdp__reserve(work->ctx, &chunk->field, &chunk->field_capacity,
+                           (chunk->rows + 1) * part->columns, sizeof *chunk->field));
+    NVDP_TRY(nvdp__reserve(work->ctx, &chunk->bytes, &chunk->bytes_capacity, chunk->rows + 1,
+                           sizeof *chunk->bytes));
     memcpy(chunk->field + chunk->rows * part->columns, tsv->field,
            part->columns * sizeof *tsv->field);
     chunk->bytes[chunk->rows++] = bytes;
@@ -442,8 +437,8 @@ static nvdp_status tokenize(struct sanitize *work, const struct part *part) {
     nvdp__text_batch_clear(&work->batch);
     for (size_t i = 0; i < chunk->rows; i++)
         for (size_t t = 0; t < part->texts; t++)
-            NVDP_RETURN_IF_FAILED(nvdp__text_batch_add(
-                work->ctx, &work->batch, chunk->field[i * part->columns + part->text[t]]));
+            NVDP_TRY(nvdp__text_batch_add(work->ctx, &work->batch,
+                                          chunk->field[i * part->columns + part->text[t]]));
     return nvdp__text_batch_tokenize(work->ctx, work->sanitizer, &work->batch);
 }
 
@@ -456,9 +451,9 @@ static nvdp_status write_row(struct sanitize *work, struct part *part, size_t i,
                            : part->texts > 1 && c == part->text[1] ? out[1]
                            : part->made[c]                         ? ""
                                                                    : NULL;
-        if (c > 0) NVDP_RETURN_IF_FAILED(put_separator(work));
-        NVDP_RETURN_IF_FAILED(put_cell(
-            work, part, text != NULL ? (struct nvdp__field){text, strlen(text)} : field[c]));
+        if (c > 0) NVDP_TRY(put_separator(work));
+        NVDP_TRY(put_cell(work, part,
+                          text != NULL ? (struct nvdp__field){text, strlen(text)} : field[c]));
     }
     return NVDP_OK;
 }
@@ -466,8 +461,8 @@ static nvdp_status write_row(struct sanitize *work, struct part *part, size_t i,
 static nvdp_status write_rows(struct sanitize *work, struct part *part) {
     work->size = 0;
     for (size_t i = 0; i < work->chunk.rows; i++) {
-        NVDP_RETURN_IF_FAILED(write_row(work, part, i, work->batch.out + i * part->texts));
-        NVDP_RETURN_IF_FAILED(put(work, "\n", 1));
+        NVDP_TRY(write_row(work, part, i, work->batch.out + i * part->texts));
+        NVDP_TRY(put(work, "\n", 1));
     }
     return emit(work, part);
 }
@@ -504,9 +499,9 @@ static nvdp_status compare_rows(struct sanitize *work, const struct part *part) 
     const struct chunk *chunk = &work->chunk;
     for (size_t i = 0; i < chunk->rows; i++)
         for (size_t t = 0; t < part->texts; t++)
-            NVDP_RETURN_IF_FAILED(nvdp__sanitizer_compare(
-                work->sanitizer, chunk->field[i * part->columns + part->text[t]],
-                (size_t)chunk->row + i));
+            NVDP_TRY(nvdp__sanitizer_compare(work->sanitizer,
+                                             chunk->field[i * part->columns + part->text[t]],
+                                             (size_t)chunk->row + i));
     return NVDP_OK;
 }
 
@@ -516,15 +511,15 @@ static nvdp_status flush(struct sanitize *work, struct part *part, enum purpose 
     /* Each split has its own streams, which do not depend on the presence of other splits. */
     const uint64_t split = (uint64_t)(part - work->part);
     if (chunk->rows == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
-    NVDP_RETURN_IF_FAILED(purpose == COMPARE ? compare_rows(work, part) : tokenize(work, part));
+    NVDP_TRY(nvdp__check_cancelled(work->ctx, "sanitize: cancelled"));
+    NVDP_TRY(purpose == COMPARE ? compare_rows(work, part) : tokenize(work, part));
     if (purpose == COUNT) {
         nvdp_sanitizer_count(work->sanitizer, batch->offset[batch->texts], batch->token);
     } else if (purpose == WRITE) {
-        NVDP_RETURN_IF_FAILED(nvdp__text_batch_draw(work->ctx, work->sanitizer, batch, work->noise,
-                                                    (split << 56) + chunk->row * part->texts));
+        NVDP_TRY(nvdp__text_batch_draw(work->ctx, work->sanitizer, batch, work->noise,
+                                       (split << 56) + chunk->row * part->texts));
         count_batch(work, part);
-        NVDP_RETURN_IF_FAILED(write_rows(work, part));
+        NVDP_TRY(write_rows(work, part));
     }
     chunk->row += chunk->rows;
     chunk->rows = 0;
@@ -544,13 +539,13 @@ static nvdp_status begin_file(struct sanitize *work, struct part *part, enum pur
         return NVDP_OK;
     }
     while (!row && more) {
-        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&work->input, &more));
-        if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&work->input, &row));
+        NVDP_TRY(nvdp__table_chunks_read(&work->input, &more));
+        if (more) NVDP_TRY(nvdp__table_chunks_next(&work->input, &row));
     }
     if (!row)
         return nvdp__fail(work->ctx, NVDP_ERR_INPUT,
                           "%s:1: expected a header line, found an empty file", part->path);
-    NVDP_RETURN_IF_FAILED(read_header(work, part, &pending));
+    NVDP_TRY(read_header(work, part, &pending));
     if (pending) return add_row(work, part);
     return purpose != WRITE || part->format == NVDP__TABLE_JSONL ? NVDP_OK
                                                                  : write_header(work, part);
@@ -566,16 +561,16 @@ static nvdp_status pass(struct sanitize *work, struct part *part, enum purpose p
     nvdp_status status = NVDP_OK;
     bool more = true, row = true;
     work->chunk.row = work->chunk.rows = 0;
-    NVDP_TRY(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->input));
-    NVDP_TRY(begin_file(work, part, purpose));
+    NVDP_TRY_OR_CLEAN(nvdp__table_chunks_open(work->ctx, part->path, part->format, &work->input));
+    NVDP_TRY_OR_CLEAN(begin_file(work, part, purpose));
     while (more) {
-        NVDP_TRY(nvdp__table_chunks_next(&work->input, &row));
-        if (row) NVDP_TRY(add_row(work, part));
-        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY(flush(work, part, purpose));
-        if (!row) NVDP_TRY(nvdp__table_chunks_read(&work->input, &more));
+        NVDP_TRY_OR_CLEAN(nvdp__table_chunks_next(&work->input, &row));
+        if (row) NVDP_TRY_OR_CLEAN(add_row(work, part));
+        if (!row || work->chunk.rows == CHUNK_ROWS) NVDP_TRY_OR_CLEAN(flush(work, part, purpose));
+        if (!row) NVDP_TRY_OR_CLEAN(nvdp__table_chunks_read(&work->input, &more));
     }
     if (work->chunk.row == 0 && part->name != NULL)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             nvdp__fail(work->ctx, NVDP_ERR_INPUT, "%s: expected rows, found none", part->path));
     if (purpose == WRITE) log_irregularities(work, part);
     work->bytes += work->input.read;
@@ -598,7 +593,7 @@ static nvdp_status pass_all(struct sanitize *work, enum purpose purpose) {
     work->bytes = 0;
     nvdp__meter_begin(&work->meter, work->ctx, names[purpose], "bytes", 0, total);
     for (size_t i = 0; i < SPLITS; i++)
-        if (work->part[i].path != NULL) NVDP_RETURN_IF_FAILED(pass(work, &work->part[i], purpose));
+        if (work->part[i].path != NULL) NVDP_TRY(pass(work, &work->part[i], purpose));
     nvdp__meter_end(&work->meter);
     return NVDP_OK;
 }
@@ -613,7 +608,7 @@ static const char *base_name(const char *path) {
 /* Names the output as the input, without .gz or .xz; an array of objects becomes JSON lines. */
 static nvdp_status name_output(struct sanitize *work, struct part *part) {
     part->made_name = nvdp__strdup(work->ctx, base_name(part->path));
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(part->made_name));
+    NVDP_TRY(NVDP__MADE(part->made_name));
     char *end = strrchr(part->made_name, '.');
     if (strcmp(end, ".gz") == 0 || strcmp(end, ".xz") == 0) *end = '\0';
     if (!nvdp__ends_with(part->made_name, ".json")) {
@@ -631,21 +626,20 @@ static nvdp_status find_splits(struct sanitize *work) {
     const struct options *options = work->options;
     struct nvdp_context *ctx = work->ctx;
     work->config = nvdp__dataset_config_default();
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->source.task, &work->config.task));
+    NVDP_TRY(nvdp_task_find(ctx, options->source.task, &work->config.task));
     nvdp__set_columns(&work->config, &options->source.columns);
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &work->config, &work->layout));
-    NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, &work->layout));
+    NVDP_TRY(nvdp__task_resolve(ctx, &work->config, &work->layout));
+    NVDP_TRY(nvdp__task_of_texts(ctx, &work->layout));
     for (int s = 0; s < SPLITS; s++) {
         struct part *part = &work->part[s];
         if (nvdp__task_file(NULL, &work->layout, (enum nvdp_split)s, &part->name) != NVDP_OK)
             continue;
-        NVDP_RETURN_IF_FAILED(nvdp__task_find(ctx, &work->layout, options->source.data,
-                                              (enum nvdp_split)s, &part->path));
+        NVDP_TRY(nvdp__task_find(ctx, &work->layout, options->source.data, (enum nvdp_split)s,
+                                 &part->path));
         if (part->path == NULL) continue;
         work->parts++;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__table_chunks_format(ctx, &work->layout, part->path, &part->format));
-        NVDP_RETURN_IF_FAILED(name_output(work, part));
+        NVDP_TRY(nvdp__table_chunks_format(ctx, &work->layout, part->path, &part->format));
+        NVDP_TRY(name_output(work, part));
     }
     if (work->parts > 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_IO,
@@ -659,7 +653,7 @@ static nvdp_status find_sources(struct sanitize *work) {
     if (work->options->source.task != NULL) return find_splits(work);
     part->format = NVDP__TABLE_LINES;
     part->path = nvdp__strdup(work->ctx, work->options->source.text);
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(part->path));
+    NVDP_TRY(NVDP__MADE(part->path));
     if (!nvdp__is_table(part->path)) return NVDP_OK;
     if (work->vectors)
         return nvdp__fail(
@@ -669,19 +663,18 @@ static nvdp_status find_sources(struct sanitize *work) {
             part->path);
     part->name = base_name(part->path);
     work->config = nvdp__sanitize_table(&work->options->source);
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(work->ctx, &work->config, &work->layout));
+    NVDP_TRY(nvdp__task_resolve(work->ctx, &work->config, &work->layout));
     return nvdp__table_chunks_format(work->ctx, &work->layout, part->path, &part->format);
 }
 
 static nvdp_status open_outputs(struct sanitize *work) {
-    nvdp_status status = NVDP_OK;
     const char *folder = work->options->out;
-    char *path = NULL;
+    nvdp__autofree char *path = NULL;
     if (work->options->source.text != NULL && folder == NULL) return NVDP_OK;
     if (work->options->source.text != NULL) {
         NVDP_TRY(nvdp__remove_leftovers_of(work->ctx, folder));
         NVDP_TRY(nvdp__output_open(work->ctx, folder, &work->part[0].output));
-        goto cleanup;
+        return NVDP_OK;
     }
     NVDP_TRY(nvdp__outdir_lock(work->ctx, folder,
                                &work->lock)); /* removes what an interrupted call drew */
@@ -694,9 +687,7 @@ static nvdp_status open_outputs(struct sanitize *work) {
         free(path);
         path = NULL;
     }
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* Returns DIR/name, or FILE.name. */
@@ -713,7 +704,7 @@ static nvdp_status remove_older(const struct sanitize *work, const struct part *
         const char *const one = name;
         nvdp__snprintf(name, sizeof name, "%.*s%s", stem, part->name, nvdp__table_ends[i]);
         if (part->output.file == NULL || strcmp(name, part->name) != 0)
-            NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(work->ctx, work->options->out, &one, 1));
+            NVDP_TRY(nvdp__outdir_remove(work->ctx, work->options->out, &one, 1));
         if (work->layout.task.id != NVDP_TASK_TSV && i + 1 == NVDP__GLUE_ENDS) break;
     }
     return NVDP_OK;
@@ -728,7 +719,7 @@ static nvdp_status remove_statements(const struct sanitize *work) {
     if (work->folder) return nvdp__outdir_remove(work->ctx, work->options->out, names, 4);
     for (size_t i = 0; i < 2 && status == NVDP_OK; i++) {
         char *path = statement_path(work, names[i]);
-        NVDP_RETURN_IF_FAILED(NVDP__MADE(path));
+        NVDP_TRY(NVDP__MADE(path));
         status = nvdp__remove(work->ctx, path);
         free(path);
     }
@@ -742,14 +733,14 @@ static nvdp_status write_statements(const struct sanitize *work, struct nvdp__ou
     char *first = statement_path(work, "privacy.json"),
          *second = statement_path(work, "statement.txt");
     json_t *object = nvdp__sanitized_json(&work->done, work->result.statement);
-    NVDP_TRY(NVDP__MADE(first, second));
-    if (object == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
-    NVDP_TRY(nvdp__output_open(work->ctx, first, privacy));
-    NVDP_TRY(nvdp__json_put(privacy, object));
-    NVDP_TRY(nvdp__output_flush(privacy));
-    NVDP_TRY(nvdp__output_open(work->ctx, second, statement));
-    NVDP_TRY(nvdp__output_printf(statement, "%s\n", work->result.statement));
-    NVDP_TRY(nvdp__output_flush(statement));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(first, second));
+    if (object == NULL) NVDP_TRY_OR_CLEAN(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY_OR_CLEAN(nvdp__output_open(work->ctx, first, privacy));
+    NVDP_TRY_OR_CLEAN(nvdp__json_put(privacy, object));
+    NVDP_TRY_OR_CLEAN(nvdp__output_flush(privacy));
+    NVDP_TRY_OR_CLEAN(nvdp__output_open(work->ctx, second, statement));
+    NVDP_TRY_OR_CLEAN(nvdp__output_printf(statement, "%s\n", work->result.statement));
+    NVDP_TRY_OR_CLEAN(nvdp__output_flush(statement));
 cleanup:
     json_decref(object);
     free(first);
@@ -759,8 +750,7 @@ cleanup:
 
 /* Commits, once everything is on disk, first the texts and then the statements. */
 static nvdp_status publish(struct sanitize *work) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output privacy = {0}, statement = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output privacy = {0}, statement = {0};
     const bool has_statement = work->options->out != NULL;
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].output.file != NULL) NVDP_TRY(nvdp__output_flush(&work->part[i].output));
@@ -773,10 +763,7 @@ static nvdp_status publish(struct sanitize *work) {
     }
     if (has_statement) NVDP_TRY(nvdp__output_commit(&privacy, true));
     if (has_statement) NVDP_TRY(nvdp__output_commit(&statement, true));
-cleanup:
-    nvdp__output_abort(&privacy);
-    nvdp__output_abort(&statement);
-    return status;
+    return NVDP_OK;
 }
 
 /* Refuses a vocabulary of the own words of another task: it must be the task of the texts. */
@@ -805,24 +792,22 @@ static nvdp_status begin(struct sanitize *work) {
     work->vectors = nvdp__token_row((int)options->sanitizer.mechanism)->gives_vectors;
     work->folder = options->source.task != NULL && !work->vectors;
     if (work->folder) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__outdir_check(ctx, options->out, options->overwrite, "{overwrite}"));
-        NVDP_RETURN_IF_FAILED(nvdp__refuse_same(ctx, "out", options->out, options->source.data));
+        NVDP_TRY(nvdp__outdir_check(ctx, options->out, options->overwrite, "{overwrite}"));
+        NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, options->source.data));
     }
-    NVDP_RETURN_IF_FAILED(find_sources(work));
+    NVDP_TRY(find_sources(work));
     if (!work->folder && options->out != NULL) {
         if (nvdp__is_directory(options->out) ||
             (!options->overwrite && file_bytes(options->out) > 0))
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "%s: the file exists; use {overwrite}",
                               options->out);
-        NVDP_RETURN_IF_FAILED(nvdp__refuse_same(
-            ctx, "out", options->out,
-            options->source.text != NULL ? options->source.text : options->source.data));
-        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, options->out));
+        NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out,
+                                   options->source.text != NULL ? options->source.text
+                                                                : options->source.data));
+        NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
-    NVDP_RETURN_IF_FAILED(check_own_words(ctx, work->sanitizer, options->source.task));
+    NVDP_TRY(nvdp__sanitizer_create(ctx, &options->sanitizer, options->model, &work->sanitizer));
+    NVDP_TRY(check_own_words(ctx, work->sanitizer, options->source.task));
     const char *from = options->sanitizer.vocabulary_from;
     enum nvdp_task_id task;
     *done = (struct nvdp__sanitized){
@@ -884,8 +869,8 @@ static nvdp_status give(struct sanitize *work, struct nvdp_sanitize_result *out)
     result->s_w = done->distinct;
     result->draws = done->draws;
     result->measured = done->sampled;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, result->sanitizer, 1));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(work->ctx, result->geometry, 1));
+    NVDP_TRY(NVDP__NEW(work->ctx, result->sanitizer, 1));
+    NVDP_TRY(NVDP__NEW(work->ctx, result->geometry, 1));
     *result->sanitizer = done->info;
     *result->geometry = done->geometry;
     result->epsilon = nvdp__sanitized_epsilon(done);
@@ -923,7 +908,7 @@ static nvdp_status describe(struct sanitize *work) {
     work->done.info = (struct nvdp_sanitizer_info)NVDP_RESULT(struct nvdp_sanitizer_info);
     begin_digest(work);
     nvdp__sanitizer_sensitive_digest(work->sanitizer, work->done.sensitive);
-    NVDP_RETURN_IF_FAILED(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
+    NVDP_TRY(nvdp_sanitizer_describe(work->sanitizer, &work->done.info));
     work->done.own_choice = work->options->sanitizer.sensitive_from_data;
     return NVDP_OK;
 }
@@ -932,7 +917,7 @@ static nvdp_status describe(struct sanitize *work) {
 static nvdp_status read_ahead(struct sanitize *work, enum purpose purpose) {
     for (size_t i = 0; i < SPLITS; i++)
         if (work->part[i].path != NULL)
-            NVDP_RETURN_IF_FAILED(nvdp__check_regular(work->ctx, work->part[i].path));
+            NVDP_TRY(nvdp__check_regular(work->ctx, work->part[i].path));
     return pass_all(work, purpose);
 }
 
@@ -946,23 +931,22 @@ static nvdp_status compare_all(struct sanitize *work) {
                           "are compared with the public ones before anything is written; or "
                           "declare the public ones with {public-independent}",
                           text);
-    NVDP_RETURN_IF_FAILED(read_ahead(work, COMPARE));
+    NVDP_TRY(read_ahead(work, COMPARE));
     return nvdp__sanitizer_check_public(work->sanitizer);
 }
 
 /* Chooses the sensitive words.  Counts the tokens first if the choice depends on them. */
 static nvdp_status choose(struct sanitize *work) {
-    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL)
-        NVDP_RETURN_IF_FAILED(read_ahead(work, COUNT));
-    NVDP_RETURN_IF_FAILED(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
-    NVDP_RETURN_IF_FAILED(compare_all(work));
+    if (nvdp_sanitizer_dchi(work->sanitizer) == NULL) NVDP_TRY(read_ahead(work, COUNT));
+    NVDP_TRY(nvdp_sanitizer_choose(work->ctx, work->sanitizer));
+    NVDP_TRY(compare_all(work));
     return describe(work);
 }
 
 static nvdp_status texts(struct sanitize *work) {
-    NVDP_RETURN_IF_FAILED(open_outputs(work));
-    NVDP_RETURN_IF_FAILED(pass_all(work, WRITE));
-    NVDP_RETURN_IF_FAILED(nvdp__sanitized_measure(work->ctx, &work->done));
+    NVDP_TRY(open_outputs(work));
+    NVDP_TRY(pass_all(work, WRITE));
+    NVDP_TRY(nvdp__sanitized_measure(work->ctx, &work->done));
     nvdp__sanitized_statement(&work->done, sizeof work->result.statement, work->result.statement);
     return NVDP_OK;
 }
@@ -1001,17 +985,13 @@ static void release(struct sanitize *work) {
 nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
                                  const struct nvdp__sanitize_source *source,
                                  struct nvdp_sanitizer *sanitizer) {
-    nvdp_status status = NVDP_OK;
     const struct options options = {.source = *source};
-    struct sanitize work = {
+    nvdp__auto(release) struct sanitize work = {
         .ctx = ctx, .options = &options, .sanitizer = sanitizer, .done = {.files = json_object()}};
     if (work.done.files == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(check_own_words(ctx, sanitizer, source->task));
     NVDP_TRY(find_sources(&work));
-    NVDP_TRY(read_ahead(&work, COUNT));
-cleanup:
-    release(&work);
-    return status;
+    return read_ahead(&work, COUNT);
 }
 
 nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -1019,20 +999,20 @@ nvdp_status nvdp_sanitize(struct nvdp_context *ctx, const struct nvdp_config *co
     nvdp_status status = NVDP_OK;
     struct options options;
     struct sanitize work = {.ctx = ctx, .options = &options, .write = write, .user = user};
-    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
+    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     options.seeded = nvdp_config_is_set(config, "seed");
-    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    if (out != NULL) NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     if (options.out == NULL && write == NULL)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file or folder, found none"));
-    NVDP_TRY(begin(&work));
-    NVDP_TRY(choose(&work));
-    NVDP_TRY(work.vectors ? vectors(&work) : texts(&work));
+    NVDP_TRY_OR_CLEAN(begin(&work));
+    NVDP_TRY_OR_CLEAN(choose(&work));
+    NVDP_TRY_OR_CLEAN(work.vectors ? vectors(&work) : texts(&work));
     warn(&work);
     end_digest(&work);
-    NVDP_TRY(publish(&work));
-    if (out != NULL) NVDP_TRY(give(&work, out));
+    NVDP_TRY_OR_CLEAN(publish(&work));
+    if (out != NULL) NVDP_TRY_OR_CLEAN(give(&work, out));
 cleanup:
     release(&work);
     nvdp_sanitizer_free(work.sanitizer);

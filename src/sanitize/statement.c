@@ -49,7 +49,7 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
     const struct nvdp__noise noise = {.seed = done->seed};
     struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_MEASURE, 1, 0);
     uint64_t *sum = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, sum, done->info.tokens));
+    NVDP_TRY(NVDP__NEW(ctx, sum, done->info.tokens));
     for (size_t x = 0; x < done->info.tokens; x++)
         sum[x] = done->seen[x] + (x > 0 ? sum[x - 1] : 0);
     for (size_t i = 0; i < done->sampled; i++) {
@@ -69,10 +69,9 @@ static nvdp_status draw_tokens(struct nvdp_context *ctx, const struct nvdp__sani
 }
 
 nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanitized *done) {
-    nvdp_status status = NVDP_OK;
     const uint64_t known = nvdp__sanitized_words(done) - done->unknown;
-    int32_t *token = NULL;
-    double *same = NULL, *distinct = NULL;
+    nvdp__autofree int32_t *token = NULL;
+    nvdp__autofree double *same = NULL, *distinct = NULL;
     done->geometry = (struct nvdp_geometry)NVDP_RESULT(struct nvdp_geometry);
     done->sampled = known > 0 ? done->measured : 0;
     NVDP_TRY(nvdp_vectors_geometry(ctx, nvdp_sanitizer_vectors(done->sanitizer), GEOMETRY_TOKENS,
@@ -87,11 +86,7 @@ nvdp_status nvdp__sanitized_measure(struct nvdp_context *ctx, struct nvdp__sanit
         done->same += same[i] / (double)done->sampled;
         done->distinct += distinct[i] / (double)done->sampled;
     }
-cleanup:
-    free(token);
-    free(same);
-    free(distinct);
-    return status;
+    return NVDP_OK;
 }
 
 static const struct nvdp__token_row *row_of(const struct nvdp__sanitized *done) {

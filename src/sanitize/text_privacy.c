@@ -2,6 +2,7 @@
  * options, texts, the folder that nvdp sanitize wrote, report. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "base/sentence.h"
 #include "dchi/options.h"
@@ -93,7 +94,7 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "{model} or {vectors}: expected exactly one of these options, found %s",
                           options->model == NULL ? "neither" : "both");
-    NVDP_RETURN_IF_FAILED(check_texts(ctx, &options->texts));
+    NVDP_TRY(check_texts(ctx, &options->texts));
     return nvdp__sanitizer_check(ctx, &options->sanitizer);
 }
 
@@ -105,7 +106,7 @@ static const struct nvdp__schema schema = {.kind = "sanitizer's measures",
 
 nvdp_status nvdp_text_privacy_config_create(struct nvdp_context *ctx, struct nvdp_config **out) {
     struct nvdp_config *made = NULL, *measures = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__config_create(ctx, &schema, &made));
+    NVDP_TRY(nvdp__config_create(ctx, &schema, &made));
     nvdp_status status = nvdp_privacy_config_create(ctx, &measures);
     if (status == NVDP_OK) status = nvdp_config_join(made, measures);
     if (status == NVDP_OK) *out = made;
@@ -125,13 +126,13 @@ struct tokens {
 static nvdp_status append(struct nvdp_context *ctx, struct nvdp_sanitizer *sanitizer, size_t row,
                           struct nvdp__field field, struct nvdp_token_list *list,
                           struct tokens *tokens) {
-    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_compare(sanitizer, field, row));
-    NVDP_RETURN_IF_FAILED(nvdp__sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
+    NVDP_TRY(nvdp__sanitizer_compare(sanitizer, field, row));
+    NVDP_TRY(nvdp__sanitizer_tokenize(ctx, sanitizer, field.text, field.size, list));
     tokens->unknown += list->unknown;
     if (list->count == 0) return NVDP_OK;
     if (tokens->count + list->count > tokens->capacity)
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &tokens->token, &tokens->capacity,
-                                            tokens->count + list->count, sizeof *tokens->token));
+        NVDP_TRY(nvdp__reserve(ctx, &tokens->token, &tokens->capacity, tokens->count + list->count,
+                               sizeof *tokens->token));
     memcpy(tokens->token + tokens->count, list->token, list->count * sizeof *list->token);
     tokens->count += list->count;
     return NVDP_OK;
@@ -142,7 +143,7 @@ static nvdp_status choose_sensitive(struct nvdp_context *ctx,
                                     const struct nvdp__sanitize_source *source,
                                     struct nvdp_sanitizer *sanitizer) {
     if (nvdp_sanitizer_dchi(sanitizer) != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__sanitize_count(ctx, source, sanitizer));
+    NVDP_TRY(nvdp__sanitize_count(ctx, source, sanitizer));
     return nvdp_sanitizer_choose(ctx, sanitizer);
 }
 
@@ -156,17 +157,19 @@ static nvdp_status read_rows(struct nvdp_context *ctx, const struct texts *optio
     bool *chosen = NULL;
     size_t n = 0;
     const bool some = options->limit > 0 && options->limit < rows->count;
-    NVDP_TRY(NVDP__NEW(ctx, chosen, rows->count));
-    NVDP_TRY(NVDP__NEW(ctx, made.offset, rows->count + 1));
-    NVDP_TRY(NVDP__NEW(ctx, made.first, rows->count));
-    if (some) NVDP_TRY(nvdp__sample_rows(ctx, options->seed, rows->count, options->limit, chosen));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, chosen, rows->count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.offset, rows->count + 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made.first, rows->count));
+    if (some)
+        NVDP_TRY_OR_CLEAN(
+            nvdp__sample_rows(ctx, options->seed, rows->count, options->limit, chosen));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];
         const size_t begin = made.count;
         if (some && !chosen[i]) continue;
-        NVDP_TRY(append(ctx, sanitizer, i, row->text, &list, &made));
+        NVDP_TRY_OR_CLEAN(append(ctx, sanitizer, i, row->text, &list, &made));
         made.first[n] = made.count - begin;
-        if (rows->task.pair) NVDP_TRY(append(ctx, sanitizer, i, row->pair, &list, &made));
+        if (rows->task.pair) NVDP_TRY_OR_CLEAN(append(ctx, sanitizer, i, row->pair, &list, &made));
         made.offset[++n] = made.count;
     }
     *out = (struct nvdp_token_texts){.texts = n,
@@ -191,7 +194,7 @@ static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size
     for (size_t at = 0; at < size;) {
         const char *end = memchr(bytes + at, '\n', size - at);
         const size_t length = end != NULL ? (size_t)(end - bytes) - at : size - at;
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__reserve(ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof *rows->row));
         rows->row[rows->count++] = (struct nvdp__text_row){.text = {bytes + at, length}};
         at += length + 1;
@@ -201,13 +204,12 @@ static nvdp_status parse_lines(struct nvdp_context *ctx, const char *bytes, size
 
 static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *options,
                               struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
     struct nvdp__layout layout;
-    struct nvdp__rows rows = {0};
+    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
     enum nvdp_split split = NVDP_SPLIT_DEV;
     const char *name = options->source.text;
-    char *path = NULL, *bytes = NULL;
+    nvdp__autofree char *path = NULL, *bytes = NULL;
     size_t size = 0;
     if (options->source.task != NULL) {
         NVDP_TRY(nvdp_task_find(ctx, options->source.task, &config.task));
@@ -226,18 +228,13 @@ static nvdp_status read_texts(struct nvdp_context *ctx, const struct texts *opti
     NVDP_TRY(path != NULL
                  ? nvdp__rows_parse(ctx, &config, NVDP__LABELS_IGNORED, path, bytes, size, &rows)
                  : parse_lines(ctx, bytes, size, &rows));
-    NVDP_TRY(read_rows(ctx, options, &rows, sanitizer, out));
-cleanup:
-    nvdp__rows_release(&rows);
-    free(path);
-    free(bytes);
-    return status;
+    return read_rows(ctx, options, &rows, sanitizer, out);
 }
 
 nvdp_status nvdp_token_texts_read(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_sanitizer *sanitizer, struct nvdp_token_texts *out) {
     struct texts options;
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &texts_schema, &options));
+    NVDP_TRY(nvdp__config_open(ctx, config, &texts_schema, &options));
     return read_texts(ctx, &options, sanitizer, out);
 }
 
@@ -259,8 +256,7 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
                                struct folder *folder) {
     folder->path = nvdp__join(ctx, directory, "privacy.json");
     if (folder->path == NULL) return NVDP_ERR_MEMORY;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_read_optional(ctx, directory, "privacy.json", &folder->privacy));
+    NVDP_TRY(nvdp__json_read_optional(ctx, directory, "privacy.json", &folder->privacy));
     const char *kind = json_string_value(json_object_get(folder->privacy, "nvdp_format"));
     if (kind != NULL && strcmp(kind, "sanitized/1") == 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -318,11 +314,9 @@ static nvdp_status take_folder(struct nvdp_context *ctx, const struct folder *fo
     const char *chosen = json_string_value(json_object_get(sensitive, "from"));
     bool given = false;
     for (size_t i = 0; i < sizeof key / sizeof *key; i++)
-        NVDP_RETURN_IF_FAILED(
-            take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
-    NVDP_RETURN_IF_FAILED(
-        take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
-    NVDP_RETURN_IF_FAILED(take_vocabulary(ctx, folder, config));
+        NVDP_TRY(take(ctx, folder, option[i], json_object_get(folder->privacy, key[i]), config));
+    NVDP_TRY(take(ctx, folder, "sensitive", json_object_get(sensitive, "share"), config));
+    NVDP_TRY(take_vocabulary(ctx, folder, config));
     for (size_t i = 0; i < sizeof from / sizeof *from; i++)
         given = given || nvdp_config_is_set(config, from[i]);
     if (given || chosen == NULL) return NVDP_OK;
@@ -388,12 +382,11 @@ static bool seeded(const struct folder *folder) {
 static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *config,
                            const struct folder *folder, double **matrix,
                            struct nvdp_dchi_report *out) {
-    nvdp_status status = NVDP_OK;
-    double *made = NULL;
+    nvdp__autofree double *made = NULL;
     struct options options;
     struct nvdp__privacy_options measures;
-    struct nvdp_sanitizer *sanitizer = NULL;
-    struct nvdp_token_texts texts = {0};
+    nvdp__autoptr(nvdp_sanitizer_free) struct nvdp_sanitizer *sanitizer = NULL;
+    nvdp__auto(nvdp_token_texts_free) struct nvdp_token_texts texts = {0};
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
     enum nvdp_task_id task;
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
@@ -419,29 +412,20 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
                         recorded(folder, "sensitive", "own_choice");
     NVDP__GIVE(out, &report);
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
-cleanup:
-    free(made);
-    nvdp_token_texts_free(&texts);
-    nvdp_sanitizer_free(sanitizer);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                               double **matrix, struct nvdp_dchi_report *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *own = NULL;
-    struct folder folder = {0};
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *own = NULL;
+    nvdp__auto(close_folder) struct folder folder = {0};
     const char *directory = nvdp_config_get(config, "sanitized");
     if (directory == NULL) return measure(ctx, config, NULL, matrix, out);
     NVDP_TRY(open_folder(ctx, directory, &folder));
     NVDP_TRY(nvdp_config_copy(config, &own));
     NVDP_TRY(take_folder(ctx, &folder, own));
     if (seeded(&folder)) nvdp__warn_seeded_draws(ctx, directory);
-    NVDP_TRY(measure(ctx, own, &folder, matrix, out));
-cleanup:
-    nvdp_config_free(own);
-    close_folder(&folder);
-    return status;
+    return measure(ctx, own, &folder, matrix, out);
 }
 
 /* ---- the report ---- */
@@ -524,7 +508,7 @@ static json_t *pack_report(const struct nvdp_dchi_report *from) {
 nvdp_status nvdp_dchi_report_json(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
                                   char **out) {
     const struct nvdp_dchi_report from = whole(report);
-    NVDP_RETURN_IF_FAILED(check_report(ctx, report));
+    NVDP_TRY(check_report(ctx, report));
     return nvdp__json_text(ctx, pack_report(&from), "privacy report", out);
 }
 
@@ -597,6 +581,6 @@ static void print_report(const void *report, FILE *to) {
 
 nvdp_status nvdp_dchi_report_text(struct nvdp_context *ctx, const struct nvdp_dchi_report *report,
                                   char **out) {
-    NVDP_RETURN_IF_FAILED(check_report(ctx, report));
+    NVDP_TRY(check_report(ctx, report));
     return nvdp__printed(ctx, print_report, report, out);
 }

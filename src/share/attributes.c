@@ -46,14 +46,15 @@ static nvdp_status set(struct nvdp__attributes *list, const char *name, char *te
     size_t at = 0;
     value.text = text;
     value.name = nvdp__strdup(list->ctx, name);
-    NVDP_TRY(NVDP__MADE(value.text, value.name));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(value.text, value.name));
     while (at < list->count && strcmp(list->item[at].name, name) != 0)
         at++;
     if (at == MAX_ATTRIBUTES)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             NVDP__BAD_FILE(list, "expected at most %d attributes, found more", MAX_ATTRIBUTES));
     if (at == list->count) {
-        NVDP_TRY(nvdp__reserve(list->ctx, &list->item, &list->capacity, at + 1, sizeof value));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__reserve(list->ctx, &list->item, &list->capacity, at + 1, sizeof value));
         list->count++;
     } else {
         release_one(&list->item[at]);
@@ -307,11 +308,11 @@ nvdp_status nvdp__release_attributes(struct nvdp__attributes *list,
     };
     for (const struct row *a = all; a < all + sizeof all / sizeof all[0]; a++) {
         if (!a->there) continue;
-        NVDP_RETURN_IF_FAILED(
-            a->type == NVDP__ATTRIBUTE_TEXT    ? nvdp__attributes_set_text(list, a->name, a->text)
-            : a->type == NVDP__ATTRIBUTE_WHOLE ? nvdp__attributes_set_whole(list, a->name, a->whole)
-                                               : nvdp__attributes_set_real(list, a->name, a->real));
+        NVDP_TRY(a->type == NVDP__ATTRIBUTE_TEXT ? nvdp__attributes_set_text(list, a->name, a->text)
+                 : a->type == NVDP__ATTRIBUTE_WHOLE
+                     ? nvdp__attributes_set_whole(list, a->name, a->whole)
+                     : nvdp__attributes_set_real(list, a->name, a->real));
     }
-    if (facts->query != NULL) NVDP_RETURN_IF_FAILED(nvdp__query_attributes(list, facts->query));
+    if (facts->query != NULL) NVDP_TRY(nvdp__query_attributes(list, facts->query));
     return check_values(list);
 }

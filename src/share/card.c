@@ -66,9 +66,9 @@ static void card_words_release(struct card_words *words) {
 
 /* Writes the lines of the statement as a list. */
 static nvdp_status write_statement(struct nvdp__output *to, const struct nvdp__release *release) {
-    nvdp_status status = NVDP_OK;
-    char *item = NULL, *next = NULL;
-    char *lines =
+    nvdp__autofree char *item = NULL;
+    char *next = NULL;
+    nvdp__autofree char *lines =
         nvdp__strdup(release->ctx, nvdp__attributes_text(&release->attributes, "statement"));
     NVDP_TRY(NVDP__MADE(lines));
     for (char *line = strtok_r(lines, "\n", &next); line != NULL;
@@ -78,10 +78,7 @@ static nvdp_status write_statement(struct nvdp__output *to, const struct nvdp__r
         free(item);
         item = NULL;
     }
-cleanup:
-    free(item);
-    free(lines);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__release *release,
@@ -89,16 +86,16 @@ static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__releas
                               const struct card_words *words) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const char *bold = facts->useful ? "" : "**";
-    NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+    NVDP_TRY(nvdp__output_printf(
         to,
         "---\npretty_name: Noisy embeddings of %zu texts\ntags:\n- text-embeddings\n"
         "%s- nvdp\nsize_categories:\n- %s\n",
         shape->texts, facts->useful ? "- differential-privacy\n" : "",
         size_category(shape->texts)));
     if (release->format->table)
-        NVDP_RETURN_IF_FAILED(nvdp__output_printf(
-            to, "configs:\n- config_name: default\n  data_files: %s\n", words->quoted));
-    NVDP_RETURN_IF_FAILED(nvdp__output_printf(
+        NVDP_TRY(nvdp__output_printf(to, "configs:\n- config_name: default\n  data_files: %s\n",
+                                     words->quoted));
+    NVDP_TRY(nvdp__output_printf(
         to,
         "---\n\n# Noisy embeddings of %zu texts\n\n%s%s%s\n\n%s holds %zu random sample%s of each "
         "of %zu texts of task %s, vectors of %zu numbers, drawn by mechanism %s (%s). The texts "
@@ -107,9 +104,9 @@ static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__releas
         shape->texts, bold, facts->guarantee, bold, words->name, shape->samples,
         shape->samples == 1 ? "" : "s", shape->texts, words->task, shape->dim, words->method,
         words->format));
-    NVDP_RETURN_IF_FAILED(write_statement(to, release));
-    NVDP_RETURN_IF_FAILED(nvdp__output_printf(to, "\n## Loading\n\n"));
-    NVDP_RETURN_IF_FAILED(release->format->example(to, shape, words->quoted));
+    NVDP_TRY(write_statement(to, release));
+    NVDP_TRY(nvdp__output_printf(to, "\n## Loading\n\n"));
+    NVDP_TRY(release->format->example(to, shape, words->quoted));
     return nvdp__output_printf(to,
                                "\n## Checking\n\n%s computes again whatever the file says of "
                                "itself; %s trains a reader on it.\n",
@@ -119,13 +116,9 @@ static nvdp_status write_card(struct nvdp__output *to, const struct nvdp__releas
 nvdp_status nvdp__card_write(const struct nvdp__release *release, const char *name,
                              const char *path, const struct nvdp__release_facts *facts,
                              struct nvdp__output *output) {
-    nvdp_status status = NVDP_OK;
-    struct card_words escaped = {0};
+    nvdp__auto(card_words_release) struct card_words escaped = {0};
     const char *last = strrchr(name, '/');
     NVDP_TRY(card_words(release, last != NULL ? last + 1 : name, &escaped));
     NVDP_TRY(nvdp__output_open(release->ctx, path, output));
-    NVDP_TRY(write_card(output, release, facts, &escaped));
-cleanup:
-    card_words_release(&escaped);
-    return status;
+    return write_card(output, release, facts, &escaped);
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "bert/checkpoint.h"
 #include "bert/weights.h"
@@ -138,11 +139,11 @@ static nvdp_status describe_release(struct nvdp_context *ctx, const char *path,
         nvdp__describe_start(object, path, format->name);
         return NVDP_OK;
     }
-    NVDP_TRY(status);
-    NVDP_TRY(nvdp__describe_begin(ctx, path,
-                                  nvdp__attributes_text(&release.attributes, "nvdp_format"), object,
-                                  &datasets, &attributes));
-    NVDP_TRY(nvdp__release_datasets(&release, nvdp__describe_dataset, datasets));
+    NVDP_TRY_OR_CLEAN(status);
+    NVDP_TRY_OR_CLEAN(
+        nvdp__describe_begin(ctx, path, nvdp__attributes_text(&release.attributes, "nvdp_format"),
+                             object, &datasets, &attributes));
+    NVDP_TRY_OR_CLEAN(nvdp__release_datasets(&release, nvdp__describe_dataset, datasets));
     nvdp__attributes_sort(&release.attributes);
     for (size_t i = 0; i < release.attributes.count; i++) {
         const struct nvdp__attribute *a = &release.attributes.item[i];
@@ -161,7 +162,7 @@ static nvdp_status describe_vocabulary(struct nvdp_context *ctx, const char *pat
     bool unknown = false;                              /* the file contains [UNK] */
     char *bytes = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, VOCABULARY_LIMIT, &bytes, &count));
+    NVDP_TRY(nvdp__read_file(ctx, path, VOCABULARY_LIMIT, &bytes, &count));
     for (const char *line = bytes; line < bytes + count;) {
         const char *end = memchr(line, '\n', (size_t)(bytes + count - line));
         if (end == NULL) end = bytes + count;
@@ -242,7 +243,7 @@ static nvdp_status describe_file(struct nvdp_context *ctx, const char *path, jso
     int fd = -1;
     if (!nvdp__exists(path) && is_ledger(ctx, path, ""))
         return describe_ledger(ctx, path, "", object);
-    NVDP_RETURN_IF_FAILED(nvdp__open_regular(ctx, path, &fd));
+    NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
     ssize_t got = pread(fd, head, KEY_HEAD, 0);
     size_t size = got > 0 ? (size_t)got : 0;
     close(fd);
@@ -307,7 +308,7 @@ static void add_bound(json_t *object, const char *method, const json_t *nvib) {
 /* Adds the command that finishes an interrupted run. */
 static nvdp_status add_unfinished(struct nvdp_context *ctx, const char *path, json_t *object) {
     char *text = nvdp__format(ctx, "no result.json; finish it with: nvdp train --resume %s", path);
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(text));
+    NVDP_TRY(NVDP__MADE(text));
     json_object_set_new(object, "unfinished", nvdp__shown(text));
     free(text);
     return NVDP_OK;
@@ -319,7 +320,7 @@ static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, boo
     struct nvdp_guarantee found = NVDP_RESULT(struct nvdp_guarantee);
     char *line = NULL;
     if (!finished || nvdp_run_guarantee(ctx, path, &found) != NVDP_OK) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &found, &line));
+    NVDP_TRY(nvdp_guarantee_line(ctx, &found, &line));
     json_object_set_new(object, "guarantee", json_string(line));
     free(line);
     return NVDP_OK;
@@ -329,7 +330,7 @@ static nvdp_status add_guarantee(struct nvdp_context *ctx, const char *path, boo
 static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, const json_t *run,
                                     json_t *object) {
     struct nvdp__measurements all = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__measurements_read(ctx, path, run, &all));
+    NVDP_TRY(nvdp__measurements_read(ctx, path, run, &all));
     json_t *list = json_object();
     for (size_t i = 0; i < all.count; i++) {
         const struct nvdp__measurement *at = &all.list[i];
@@ -355,8 +356,7 @@ static nvdp_status add_measurements(struct nvdp_context *ctx, const char *path, 
 static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json_t *object) {
     static const char *const facts[] = {"created", "parameters", "steps",   "data",
                                         "config",  "software",   "hardware"};
-    nvdp_status status = NVDP_OK;
-    json_t *run = NULL, *result = NULL;
+    nvdp__autoptr(json_decref) json_t *run = NULL, *result = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "run.json", &run));
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "result.json", &result));
     json_object_set_new(object, "kind", json_string("run directory"));
@@ -373,22 +373,18 @@ static nvdp_status describe_run(struct nvdp_context *ctx, const char *path, json
     add_bound(object, json_string_value(json_object_get(config, "method")),
               json_object_get(config, "nvib"));
     if (result != NULL) NVDP_TRY(add_measurements(ctx, path, run, object));
-cleanup:
-    json_decref(run);
-    json_decref(result);
-    return status;
+    return NVDP_OK;
 }
 
 /* Adds properties of the weights and of the vocabulary, if they exist. */
 static nvdp_status describe_members(struct nvdp_context *ctx, const char *directory,
                                     json_t *object) {
-    nvdp_status status = NVDP_OK;
     char fingerprint[65];
-    struct nvdp_tokenizer *tokenizer = NULL;
-    struct nvdp__weights *weights = NULL;
-    json_t *pieces = json_object();
-    char *model = NULL;
-    char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(json_decref) json_t *pieces = json_object();
+    nvdp__autofree char *model = NULL;
+    nvdp__autofree char *vocabulary = nvdp__join(ctx, directory, "vocab.txt");
     NVDP_TRY(NVDP__MADE(pieces, vocabulary));
     if (nvdp__weights_find(NULL, directory, &model) == NVDP_OK) {
         size_t elements = 0;
@@ -406,18 +402,11 @@ static nvdp_status describe_members(struct nvdp_context *ctx, const char *direct
     } else if (nvdp_tokenizer_load(NULL, directory, &tokenizer) == NVDP_OK) {
         set_count(object, "vocabulary", nvdp_tokenizer_size(tokenizer));
     }
-cleanup:
-    nvdp_tokenizer_free(tokenizer);
-    free(model);
-    free(vocabulary);
-    nvdp__weights_close(weights);
-    json_decref(pieces);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, json_t *object) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL;
+    nvdp__autoptr(json_decref) json_t *config = NULL;
     struct nvdp_bert_config bert;
     NVDP_TRY(nvdp__json_read_optional(ctx, path, "config.json", &config));
     const char *format = json_string_value(json_object_get(config, "nvdp_format"));
@@ -437,9 +426,7 @@ static nvdp_status describe_model(struct nvdp_context *ctx, const char *path, js
     add_bound(object, json_string_value(json_object_get(ours, "method")),
               json_object_get(ours, "nvib"));
     json_object_set_new(object, "config", shown_copy(config));
-cleanup:
-    json_decref(config);
-    return status;
+    return NVDP_OK;
 }
 
 static bool has(struct nvdp_context *ctx, const char *directory, const char *name) {
@@ -471,11 +458,11 @@ static nvdp_status count_entries(struct nvdp_context *ctx, const char *directory
 static nvdp_status describe_sweep(struct nvdp_context *ctx, const char *path, json_t *object) {
     size_t runs = 0, done = 0, failed = 0, unused = 0;
     json_t *grid = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "grid.json", &grid));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "grid.json", &grid));
     json_t *copy = shown_copy(grid);
     json_decref(grid);
-    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, "runs", "done.json", &runs, &done));
-    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, "failed", "", &failed, &unused));
+    NVDP_TRY(count_entries(ctx, path, "runs", "done.json", &runs, &done));
+    NVDP_TRY(count_entries(ctx, path, "failed", "", &failed, &unused));
     json_object_set_new(object, "kind", json_string("sweep directory"));
     set_count(object, "runs", runs);
     set_count(object, "runs_done", done);
@@ -487,8 +474,8 @@ static nvdp_status describe_sweep(struct nvdp_context *ctx, const char *path, js
 /* Describes a folder that nvdp train --folds wrote. */
 static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, json_t *object) {
     size_t folds = 0, finished = 0, entries = 0;
-    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, ".", "run.json", &entries, &folds));
-    NVDP_RETURN_IF_FAILED(count_entries(ctx, path, ".", "result.json", &entries, &finished));
+    NVDP_TRY(count_entries(ctx, path, ".", "run.json", &entries, &folds));
+    NVDP_TRY(count_entries(ctx, path, ".", "result.json", &entries, &finished));
     json_object_set_new(object, "kind", json_string("cross validation"));
     set_count(object, "folds", folds);
     set_count(object, "folds_finished", finished);
@@ -498,7 +485,7 @@ static nvdp_status describe_folds(struct nvdp_context *ctx, const char *path, js
 /* Describes a folder that nvdp sanitize wrote.  Only its privacy.json has the format sanitized/. */
 static nvdp_status describe_sanitized(struct nvdp_context *ctx, const char *path, json_t *object) {
     json_t *report = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, path, "privacy.json", &report));
+    NVDP_TRY(nvdp__json_read_optional(ctx, path, "privacy.json", &report));
     const char *format = json_string_value(json_object_get(report, "nvdp_format"));
     const bool ours = format != NULL && strncmp(format, "sanitized/", 10) == 0;
     if (ours) {
@@ -525,10 +512,9 @@ static void take_ledger(json_t *to, const struct nvdp__attributes *from, bool fi
 
 /* Describes the files of a release together: what they share, and the sum of their texts. */
 static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, json_t *object) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__shards shards = {0};
-    struct nvdp__release release = {0};
-    json_t *attributes = json_object();
+    nvdp__auto(nvdp__shards_close) struct nvdp__shards shards = {0};
+    nvdp__auto(nvdp__release_close) struct nvdp__release release = {0};
+    nvdp__autoptr(json_decref) json_t *attributes = json_object();
     size_t texts = 0;
     json_int_t bytes = 0;
     NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
@@ -553,11 +539,7 @@ static nvdp_status describe_shards(struct nvdp_context *ctx, const char *path, j
     json_object_set_new(object, "bytes", json_integer(bytes));
     set_count(object, "files", shards.count);
     json_object_set(object, "attributes", attributes);
-cleanup:
-    json_decref(attributes);
-    nvdp__release_close(&release);
-    nvdp__shards_close(&shards);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status describe_directory(struct nvdp_context *ctx, const char *path, json_t *object) {
@@ -811,14 +793,13 @@ static void print_brief(const json_t *object, FILE *to) {
 
 nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_description how,
                           char **out) {
-    nvdp_status status = NVDP_OK;
-    char *text = NULL;
+    nvdp__autofree char *text = NULL;
     size_t size = 0;
-    FILE *to = NULL;
+    nvdp__autoptr(fclose) FILE *to = NULL;
     if (path == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected one, found none");
     if (!nvdp__exists(path) && !is_ledger(ctx, path, ""))
         return nvdp__fail_errno(ctx, ENOENT, "%s: cannot read", path);
-    json_t *object = json_object();
+    nvdp__autoptr(json_decref) json_t *object = json_object();
     if (object == NULL) NVDP_TRY(no_memory(ctx, path));
     NVDP_TRY(nvdp__is_directory(path) ? describe_directory(ctx, path, object)
                                       : describe_file(ctx, path, object));
@@ -842,9 +823,5 @@ nvdp_status nvdp_describe(struct nvdp_context *ctx, const char *path, enum nvdp_
     if (!whole) NVDP_TRY(no_memory(ctx, path));
     *out = text;
     text = NULL;
-cleanup:
-    if (to != NULL) (void)fclose(to);
-    free(text);
-    json_decref(object);
-    return status;
+    return NVDP_OK;
 }

@@ -79,7 +79,7 @@ struct source {
 
 static nvdp_status read_size(struct source *source, const char *name, int64_t max, size_t *out) {
     int64_t value = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__release_whole(source->release, name, &value));
+    NVDP_TRY(nvdp__release_whole(source->release, name, &value));
     if (value < 1 || value > max)
         return NVDP__BAD_FILE(
             source, "attribute '%s': expected a number from 1 to %" PRId64 ", found %" PRId64, name,
@@ -96,7 +96,7 @@ static bool has(const struct source *source, const char *name) {
 static nvdp_status read_string(struct source *source, const char *name, size_t size, char *out) {
     const char *text = NULL;
     if (!has(source, name)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, name, &text));
+    NVDP_TRY(nvdp__release_text(source->release, name, &text));
     nvdp__snprintf(out, size, "%s", text);
     return NVDP_OK;
 }
@@ -105,7 +105,7 @@ static nvdp_status read_string(struct source *source, const char *name, size_t s
 static nvdp_status read_word(struct source *source, const char *name, const char *a, const char *b,
                              bool *second) {
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, name, &text));
+    NVDP_TRY(nvdp__release_text(source->release, name, &text));
     *second = strcmp(text, b) == 0;
     return *second || strcmp(text, a) == 0
                ? NVDP_OK
@@ -115,7 +115,7 @@ static nvdp_status read_word(struct source *source, const char *name, const char
 
 static nvdp_status read_grid(struct source *source) {
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, "grid", &text));
+    NVDP_TRY(nvdp__release_text(source->release, "grid", &text));
     return nvdp__grid_find(text, &source->release->shape.grid)
                ? NVDP_OK
                : NVDP__BAD_FILE(source,
@@ -126,7 +126,7 @@ static nvdp_status read_grid(struct source *source) {
 /* Reads a step and finds its exponent.  Fails unless the step is a power of two. */
 static nvdp_status read_step(struct source *source, const char *name, int *exponent) {
     double step = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__release_real(source->release, name, &step));
+    NVDP_TRY(nvdp__release_real(source->release, name, &step));
     if (!nvdp__step_exponent(step, exponent))
         return NVDP__BAD_FILE(source,
                               "attribute '%s': expected a power of two with an exponent of at most "
@@ -141,32 +141,31 @@ static nvdp_status read_attributes(struct source *source) {
     bool public = false;
     size_t kappa = 0;
     char pool[16] = "", row_index[16] = "";
-    NVDP_RETURN_IF_FAILED(read_word(source, "length_policy", "hidden", "public", &public));
-    NVDP_RETURN_IF_FAILED(read_grid(source));
+    NVDP_TRY(read_word(source, "length_policy", "hidden", "public", &public));
+    NVDP_TRY(read_grid(source));
     if (whole(shape)) {
-        NVDP_RETURN_IF_FAILED(read_step(source, "z_step", &shape->z_exponent));
+        NVDP_TRY(read_step(source, "z_step", &shape->z_exponent));
         to->z_step = ldexp(1, shape->z_exponent);
     }
-    NVDP_RETURN_IF_FAILED(read_size(source, "kappa", MAX_KAPPA, &kappa));
-    NVDP_RETURN_IF_FAILED(read_size(source, "releases", MAX_SAMPLES, &shape->samples));
-    if (!public) NVDP_RETURN_IF_FAILED(read_size(source, "length", MAX_LENGTH, &shape->length));
+    NVDP_TRY(read_size(source, "kappa", MAX_KAPPA, &kappa));
+    NVDP_TRY(read_size(source, "releases", MAX_SAMPLES, &shape->samples));
+    if (!public) NVDP_TRY(read_size(source, "length", MAX_LENGTH, &shape->length));
     if (has(source, "latent_heads"))
-        NVDP_RETURN_IF_FAILED(read_size(source, "latent_heads", MAX_DIM, &to->heads));
-    NVDP_RETURN_IF_FAILED(read_string(source, "pool", sizeof pool, pool));
+        NVDP_TRY(read_size(source, "latent_heads", MAX_DIM, &to->heads));
+    NVDP_TRY(read_string(source, "pool", sizeof pool, pool));
     shape->policy = public ? NVDP_LENGTH_PUBLIC : NVDP_LENGTH_HIDDEN;
     shape->kappa = (int)kappa;
     to->pool = nvdp__pool_find(pool);
-    NVDP_RETURN_IF_FAILED(read_string(source, "row_index", sizeof row_index, row_index));
+    NVDP_TRY(read_string(source, "row_index", sizeof row_index, row_index));
     to->row_index = !public && strcmp(row_index, "trained") == 0;
-    NVDP_RETURN_IF_FAILED(read_string(source, "method", sizeof to->method, to->method));
-    NVDP_RETURN_IF_FAILED(read_string(source, "task", sizeof to->task, to->task));
+    NVDP_TRY(read_string(source, "method", sizeof to->method, to->method));
+    NVDP_TRY(read_string(source, "task", sizeof to->task, to->task));
     to->clip_sequence = INFINITY;
     if (has(source, "clip_sequence"))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__release_real(source->release, "clip_sequence", &to->clip_sequence));
+        NVDP_TRY(nvdp__release_real(source->release, "clip_sequence", &to->clip_sequence));
     if (!has(source, "label_names")) return NVDP_OK;
     const char *names = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__release_text(source->release, "label_names", &names));
+    NVDP_TRY(nvdp__release_text(source->release, "label_names", &names));
     to->label_names = nvdp__strdup(source->release->ctx, names);
     return NVDP__MADE(to->label_names);
 }
@@ -197,15 +196,14 @@ static nvdp_status read_shape(struct source *source) {
     struct nvdp__release *release = source->release;
     struct nvdp__embeddings_shape *shape = &release->shape;
     if (release->format->load != NULL) {
-        NVDP_RETURN_IF_FAILED(release->format->load(release));
+        NVDP_TRY(release->format->load(release));
     } else {
         const size_t z[4] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
-        NVDP_RETURN_IF_FAILED(nvdp__release_check_weights(release));
-        if (shape->policy == NVDP_LENGTH_HIDDEN)
-            NVDP_RETURN_IF_FAILED(nvdp__release_check_hidden(release, z));
+        NVDP_TRY(nvdp__release_check_weights(release));
+        if (shape->policy == NVDP_LENGTH_HIDDEN) NVDP_TRY(nvdp__release_check_hidden(release, z));
     }
     if (shape->weights && whole(shape))
-        NVDP_RETURN_IF_FAILED(read_step(source, "log_pi_step", &shape->log_pi_exponent));
+        NVDP_TRY(read_step(source, "log_pi_step", &shape->log_pi_exponent));
     if (shape->dim < 1 || shape->dim > MAX_DIM)
         return NVDP__BAD_FILE(source, "dataset 'z': expected vectors of 1 to %d numbers, found %zu",
                               MAX_DIM, shape->dim);
@@ -318,12 +316,12 @@ static nvdp_status read_z(struct source *source) {
     void *slice = nvdp__calloc(source->ctx, step * dim, sizeof(float)); /* float or int32_t */
     float *values = nvdp__calloc(source->ctx, hold ? 1 : step * dim, sizeof *values);
     to->z = nvdp__calloc(source->ctx, hold ? rows * dim : step * dim, item);
-    NVDP_TRY(NVDP__MADE(slice, values, to->z));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(slice, values, to->z));
     for (size_t first = 0; first < rows; first += step) {
         size_t n = nvdp__min(rows - first, step);
         void *z = hold ? (char *)to->z + first * dim * item : to->z;
-        NVDP_TRY(source->release->format->rows(source->release, first, n, slice, NULL));
-        NVDP_TRY(narrow(source, first * dim, n * dim, slice, z));
+        NVDP_TRY_OR_CLEAN(source->release->format->rows(source->release, first, n, slice, NULL));
+        NVDP_TRY_OR_CLEAN(narrow(source, first * dim, n * dim, slice, z));
         if (hold) continue;
         nvdp__embeddings_values(to, 0, n * dim, values);
         source->visit(n * dim, values, source->user);
@@ -339,11 +337,11 @@ cleanup:
 }
 
 static nvdp_status read_log_pi(struct source *source) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__embeddings *to = source->to;
     const struct nvdp__embeddings_shape *shape = &to->shape;
     if (!shape->weights) return NVDP_OK;
-    int32_t *steps = whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
+    nvdp__autofree int32_t *steps =
+        whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
     to->log_pi = nvdp__calloc(source->ctx, shape->rows, sizeof *to->log_pi);
     if (to->log_pi == NULL || (whole(shape) && steps == NULL)) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(source->release->format->rows(source->release, 0, shape->rows, NULL,
@@ -353,18 +351,16 @@ static nvdp_status read_log_pi(struct source *source) {
         if (!isfinite(to->log_pi[r]) || to->log_pi[r] > 0)
             NVDP_TRY(bad_value(source, "log_pi", r, to->log_pi[r], "finite log weights"));
     }
-cleanup:
-    free(steps);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status read_columns(struct source *source) {
     struct nvdp__embeddings *to = source->to;
     const struct nvdp__release *from = source->release;
     const size_t texts = to->shape.texts;
-    NVDP_RETURN_IF_FAILED(copy(source, from->label, texts, sizeof *to->label, &to->label));
-    NVDP_RETURN_IF_FAILED(copy(source, from->split, texts, sizeof *to->split, &to->split));
-    NVDP_RETURN_IF_FAILED(copy(source, from->id, texts, sizeof *to->id, &to->id));
+    NVDP_TRY(copy(source, from->label, texts, sizeof *to->label, &to->label));
+    NVDP_TRY(copy(source, from->split, texts, sizeof *to->split, &to->split));
+    NVDP_TRY(copy(source, from->id, texts, sizeof *to->id, &to->id));
     for (size_t i = 0; i < texts; i++) {
         if (to->label != NULL && isinf(to->label[i]))
             return bad_value(source, "label", i, to->label[i], "a finite number or NaN");
@@ -378,16 +374,17 @@ nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embedding
                                   void *user, struct nvdp__embeddings **out) {
     nvdp_status status = NVDP_OK;
     struct source source = {release->ctx, release->path, release, visit, user, NULL};
-    NVDP_TRY(NVDP__NEW(release->ctx, source.to, 1));
-    NVDP_TRY(read_attributes(&source));
-    NVDP_TRY(read_shape(&source));
-    NVDP_TRY(nvdp__query_read(release, source.to->shape.dim, &source.to->query));
-    NVDP_TRY(copy(&source, release->offset, source.to->shape.texts * source.to->shape.samples + 1,
-                  sizeof(int64_t), &source.to->offset));
-    NVDP_TRY(check_offset(&source));
-    NVDP_TRY(read_z(&source));
-    NVDP_TRY(read_log_pi(&source));
-    NVDP_TRY(read_columns(&source));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(release->ctx, source.to, 1));
+    NVDP_TRY_OR_CLEAN(read_attributes(&source));
+    NVDP_TRY_OR_CLEAN(read_shape(&source));
+    NVDP_TRY_OR_CLEAN(nvdp__query_read(release, source.to->shape.dim, &source.to->query));
+    NVDP_TRY_OR_CLEAN(copy(&source, release->offset,
+                           source.to->shape.texts * source.to->shape.samples + 1, sizeof(int64_t),
+                           &source.to->offset));
+    NVDP_TRY_OR_CLEAN(check_offset(&source));
+    NVDP_TRY_OR_CLEAN(read_z(&source));
+    NVDP_TRY_OR_CLEAN(read_log_pi(&source));
+    NVDP_TRY_OR_CLEAN(read_columns(&source));
     NVDP__HAND_OVER(out, source.to);
 cleanup:
     nvdp__embeddings_free(source.to);
@@ -445,7 +442,7 @@ nvdp_status nvdp_shared_describe(struct nvdp_context *ctx, const struct nvdp_sha
                                     .split = of->split,
                                     .id = of->id,
                                     .label_names = of->label_names};
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     memcpy(info.method, of->method, sizeof info.method);
     memcpy(info.task, of->task, sizeof info.task);
     NVDP__GIVE(out, &info);

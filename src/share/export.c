@@ -4,6 +4,7 @@
  * samples, memory for one batch, samples batch by batch. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "bert/encode_texts.h"
 #include "job/dp.h"
 #include "mechanism/method.h"
@@ -105,7 +106,6 @@ static nvdp_status name_run(struct export *export, struct nvdp__export_options *
  * owner declares, now or for the training, that they are independent of the private texts, they are not compared: what
  * the file then states depends on no comparison. */
 static nvdp_status read_public(struct export *export) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__export_options *options = export->options;
     const struct nvdp__model_info *info = &export->run.model->info;
     const struct nvdp__train_options *trained = &export->run.config;
@@ -120,7 +120,7 @@ static nvdp_status read_public(struct export *export) {
                                                .directory = trained->model,
                                                .text_column = info->columns.text_column,
                                                .public = public};
-    struct nvdp__encode_input center = {0};
+    nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input center = {0};
     bool same = false;
     if (query->center == NULL && options->public_independent)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
@@ -151,10 +151,7 @@ static nvdp_status read_public(struct export *export) {
             distilled
                 ? ""
                 : nvdp__with_options(export->ctx, ", or export with {model} and {center}").text));
-    NVDP_TRY(nvdp__encode_input_read(export->ctx, texts, &limits, &center));
-cleanup:
-    nvdp__encode_input_release(&center);
-    return status;
+    return nvdp__encode_input_read(export->ctx, texts, &limits, &center);
 }
 
 /* Fails if one of the texts to share is among the public texts. */
@@ -195,7 +192,7 @@ static nvdp_status find_ledger(struct export *export, struct nvdp__export_option
 
 static nvdp_status open_run(struct export *export) {
     struct nvdp__run_options config = {.run = export->options->run};
-    NVDP_RETURN_IF_FAILED(nvdp__run_open_bottleneck(export->ctx, &config, &export->run));
+    NVDP_TRY(nvdp__run_open_bottleneck(export->ctx, &config, &export->run));
     struct nvdp_model *model = export->run.model;
     if (export->options->insecure)
         model->dev.threads = 1; /* sums depend on how threads share them */
@@ -206,7 +203,7 @@ static nvdp_status open_run(struct export *export) {
                           export->options->run, nvdp_method_name(model->info.method));
     export->form = nvdp__model_form(model);
     if (nvdp__method_row(model->info.method)->untrained)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__sentence_query_map(export->ctx, export->options->run, model, &export->query));
     if (export->options->model_out != NULL && !nvdp__method_row(model->info.method)->block)
         return nvdp__fail(
@@ -236,29 +233,27 @@ static struct nvdp__public_texts *compared(struct export *export) {
 static nvdp_status load_split(struct export *export, const struct nvdp_dataset_config *config,
                               const char *name) {
     enum nvdp_split split = NVDP_SPLIT_TRAIN;
-    NVDP_RETURN_IF_FAILED(nvdp__find_split(export->ctx, name, "", &split));
+    NVDP_TRY(nvdp__find_split(export->ctx, name, "", &split));
     for (size_t i = 0; i < export->parts; i++) {
         if (export->part[i].split == split)
             return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT, "split '%s' is named twice", name);
     }
     struct part *part = &export->part[export->parts];
-    NVDP_RETURN_IF_FAILED(nvdp__dataset_load_private(export->ctx,
-                                                     nvdp_model_tokenizer(export->run.model),
-                                                     config, split, compared(export), &part->data));
+    NVDP_TRY(nvdp__dataset_load_private(export->ctx, nvdp_model_tokenizer(export->run.model),
+                                        config, split, compared(export), &part->data));
     part->split = split;
     export->parts++;
     return NVDP_OK;
 }
 
 static nvdp_status load_texts(struct export *export) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__export_options *options = export->options;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(&export->run, options->data);
     config.id_column = options->person;
     config.limit = options->limit;
     config.limit_seed = options->seed;
     char *rest = NULL;
-    char *names = NULL;
+    nvdp__autofree char *names = NULL;
     if (options->input != NULL) {
         NVDP_TRY(nvdp__dataset_load_private_file(
             export->ctx, nvdp_model_tokenizer(export->run.model), &config, options->input,
@@ -285,9 +280,7 @@ static nvdp_status load_texts(struct export *export) {
     if (options->with_labels && !labeled)
         NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
                             "labels were requested, but these texts have none"));
-cleanup:
-    free(names);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the shape of the output --- */
@@ -369,25 +362,26 @@ static nvdp_status infer_chosen(struct export *export, const int64_t *chosen, si
     size_t k = 0;
     size_t tokens = 0;
     size_t *rows = nvdp__calloc(export->ctx, count, sizeof *rows);
-    if (rows == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (rows == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
     for (size_t p = 0; p < export->parts; p++) {
         const struct nvdp_dataset *data = export->part[p].data;
         size_t n = 0;
         for (; k < count && (size_t)chosen[k] < first + data->count; k++) {
             rows[n++] = (size_t)chosen[k] - first;
         }
-        NVDP_TRY(nvdp_dataset_select(export->ctx, data, n, rows, &subset[p]));
+        NVDP_TRY_OR_CLEAN(nvdp_dataset_select(export->ctx, data, n, rows, &subset[p]));
         tokens += n > 0 ? subset[p]->offset[n] : 0;
         first += data->count;
     }
-    NVDP_TRY(nvdp_posteriors_create(export->ctx, count, export->form.single ? count : tokens,
-                                    export->like.dim, export->form.weights, &all));
-    if (export->options->with_labels) NVDP_TRY(NVDP__NEW(export->ctx, all->label, count));
+    NVDP_TRY_OR_CLEAN(nvdp_posteriors_create(export->ctx, count,
+                                             export->form.single ? count : tokens, export->like.dim,
+                                             export->form.weights, &all));
+    if (export->options->with_labels) NVDP_TRY_OR_CLEAN(NVDP__NEW(export->ctx, all->label, count));
     nvdp__model_describe(model, all);
     all->texts = 0;
     for (size_t p = 0; p < export->parts; p++) {
         if (subset[p]->count == 0) continue;
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             nvdp_model_posteriors(export->ctx, model, subset[p], export->options->batch, &part));
         append(all, part);
         nvdp_posteriors_free(part);
@@ -426,8 +420,7 @@ static void make_id(const struct export *export, char id[NVDP__MODEL_ID_DIGITS +
 static nvdp_status read_promise(const struct export *export, struct nvdp__release_facts *facts) {
     struct nvdp_dp_guarantee promised;
     json_t *result = NULL, *run = NULL;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
+    NVDP_TRY(nvdp__json_read_optional(export->ctx, export->options->run, "result.json", &result));
     nvdp_status status =
         nvdp__json_read_optional(export->ctx, export->options->run, "run.json", &run);
     const bool is_private = nvdp__dp_promise(nvdp__dp_planned(result, run), false, &promised);
@@ -489,14 +482,14 @@ static nvdp_status state_facts(struct export *export) {
         .counted = !options->no_ledger,
         .query = export->query.center != NULL ? &export->query : NULL,
     };
-    NVDP_RETURN_IF_FAILED(name_labels(export));
-    NVDP_RETURN_IF_FAILED(read_promise(export, facts));
+    NVDP_TRY(name_labels(export));
+    NVDP_TRY(read_promise(export, facts));
     nvdp__creation_date(facts->created);
     make_id(export, facts->model_id);
     facts->training = training_of(export);
     facts->limits.struct_size = sizeof facts->limits;
-    NVDP_RETURN_IF_FAILED(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
-    NVDP_RETURN_IF_FAILED(nvdp__release_certify(export->ctx, facts));
+    NVDP_TRY(nvdp_model_limits(export->ctx, export->run.model, &facts->limits));
+    NVDP_TRY(nvdp__release_certify(export->ctx, facts));
     if (nvdp__release_exposed(facts) > 0)
         nvdp__log(
             export->ctx, NVDP_LOG_NOTICE,
@@ -512,15 +505,14 @@ static nvdp_status state_facts(struct export *export) {
 
 /* Measures pairs of at most measure_texts texts, chosen by the seed.  Does nothing for fewer than two texts. */
 static nvdp_status measure(struct export *export) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__export_options *options = export->options;
-    struct nvdp_posteriors *posteriors = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
     const struct nvdp__noise seeded = {.seed = options->seed};
     struct nvdp__release_facts *facts = &export->facts;
     size_t count = options->measure_texts;
     if (count > export->texts) count = export->texts;
     if (count < 2) return NVDP_OK;
-    int64_t *order = nvdp__calloc(export->ctx, export->texts, sizeof *order);
+    nvdp__autofree int64_t *order = nvdp__calloc(export->ctx, export->texts, sizeof *order);
     if (order == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < export->texts; i++) {
         order[i] = (int64_t)i;
@@ -541,10 +533,7 @@ static nvdp_status measure(struct export *export) {
                                   facts->privacy.linkage));
     facts->measured = true;
     facts->bound_order = options->order; /* the order of the measurements */
-cleanup:
-    nvdp_posteriors_free(posteriors);
-    free(order);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the ledger --- */
@@ -628,17 +617,15 @@ static const char *name_of(const struct export *export, size_t text) {
 static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger) {
     const struct nvdp__export_options *options = export->options;
     if (options->person != NULL && export->person == NULL)
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->person, export->texts));
+        NVDP_TRY(NVDP__NEW(export->ctx, export->person, export->texts));
     if (options->person != NULL && export->look == NULL)
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, export->look, export->texts));
+        NVDP_TRY(NVDP__NEW(export->ctx, export->look, export->texts));
     for (size_t i = 0; i < export->texts && export->look != NULL; i++) {
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__ledger_name(ledger, NVDP__LEDGER_PERSON, name_of(export, i), export->person[i]));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name_of(export, i), export->look[i]));
+        NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_LOOK, name_of(export, i), export->look[i]));
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
+    NVDP_TRY(nvdp__ledger_name(ledger, NVDP__LEDGER_RECEIVER, options->receiver, export->receiver));
     if (options->receiver != NULL && sodium_is_zero(export->receiver, sizeof export->receiver))
         return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
                           "{receiver}: expected a name, found an empty one");
@@ -652,8 +639,7 @@ static nvdp_status set_names(struct export *export, struct nvdp__ledger *ledger)
 
 /* Opens and locks the ledger, and hashes the texts and names.  *out is NULL without a ledger. */
 static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     size_t text = 0;
     *out = NULL;
     if (export->ledger == NULL) return NVDP_OK;
@@ -677,15 +663,13 @@ static nvdp_status open_ledger(struct export *export, struct nvdp__ledger **out)
     }
     NVDP_TRY(set_names(export, ledger));
     NVDP__HAND_OVER(out, ledger);
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
+    return NVDP_OK;
 }
 
 /* Warns of names of persons that look like other ones, of these texts or of earlier exports. */
 static nvdp_status check_spelling(const struct export *export, const struct nvdp__ledger *ledger) {
     size_t alike = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__ledger_alike_names(ledger, export->texts, &alike));
+    NVDP_TRY(nvdp__ledger_alike_names(ledger, export->texts, &alike));
     if (alike > 0)
         nvdp__log(export->ctx, NVDP_LOG_WARNING,
                   "%zu of the names in column '%s' differ only by case, spaces or width from "
@@ -738,7 +722,7 @@ static nvdp_status check_duplicates(const struct export *export) {
     struct nvdp__repeats repeats;
     for (size_t i = 0; i < export->parts; i++)
         part[i] = export->part[i].data;
-    NVDP_RETURN_IF_FAILED(nvdp__repeats_count(export->ctx, export->parts, part, &repeats));
+    NVDP_TRY(nvdp__repeats_count(export->ctx, export->parts, part, &repeats));
     return nvdp__duplicates_check(export->ctx, &repeats, &row,
                                   budget || numbers.each ? 0 : promised_samples(export));
 }
@@ -746,8 +730,7 @@ static nvdp_status check_duplicates(const struct export *export) {
 /* Fails early if the ledger will refuse the export.  The lock is not held afterwards, so begin_file() checks again
  * before it writes the record. */
 static nvdp_status ask_ledger(struct export *export) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = record_of(export);
     const struct nvdp__spent *spent = &export->spent;
     NVDP_TRY(open_ledger(export, &ledger));
@@ -761,9 +744,7 @@ static nvdp_status ask_ledger(struct export *export) {
                   "%" PRIu64 " of these texts %s %s; with this file, a text has up to %" PRIu64
                   " samples",
                   spent->seen_before, nvdp__spent_before(spent), spent->files, spent->samples);
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
+    return NVDP_OK;
 }
 
 /* Warns of an export without a useful guarantee, before anything is written: of the file, or of all samples of a text that
@@ -772,7 +753,7 @@ static nvdp_status warn(struct export *export) {
     const struct nvdp__release_facts *facts = &export->facts;
     const struct nvdp__spent *spent = &export->spent;
     char text[NVDP__SPENT_TEXT];
-    NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(export->ctx, &export->facts));
+    NVDP_TRY(nvdp__release_guarantee(export->ctx, &export->facts));
     if (!facts->useful && !facts->word_useful) {
         nvdp__log(export->ctx, NVDP_LOG_WARNING, "%s", facts->guarantee);
         return NVDP_OK;
@@ -795,9 +776,9 @@ static nvdp_status fill_columns(struct export *export) {
     const bool splits = export->options->input == NULL, labels = export->options->with_labels;
     const size_t texts = export->texts;
     size_t k = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, release->id, texts));
-    if (splits) NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, release->split, texts));
-    if (labels) NVDP_RETURN_IF_FAILED(NVDP__NEW(export->ctx, release->label, texts));
+    NVDP_TRY(NVDP__NEW(export->ctx, release->id, texts));
+    if (splits) NVDP_TRY(NVDP__NEW(export->ctx, release->split, texts));
+    if (labels) NVDP_TRY(NVDP__NEW(export->ctx, release->label, texts));
     for (size_t p = 0; p < export->parts; p++) {
         const struct nvdp_dataset *data = export->part[p].data;
         for (size_t i = 0; i < data->count; i++, k++) {
@@ -812,8 +793,7 @@ static nvdp_status fill_columns(struct export *export) {
 /* Writes everything but the samples, then the record.  The ledger stays locked from the count, which the file
  * states, to the record.  A disk that is too full is found before. */
 static nvdp_status begin_file(struct export *export) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release release = record_of(export);
     const uint64_t promise = promised_samples(export);
     NVDP_TRY(open_ledger(export, &ledger));
@@ -830,14 +810,12 @@ static nvdp_status begin_file(struct export *export) {
                                   export->options->out));
     NVDP_TRY(
         nvdp__check_room(export->ctx, export->options->out, nvdp__release_bytes(&export->release)));
-    if (ledger == NULL) goto cleanup;
+    if (ledger == NULL) return NVDP_OK;
     NVDP_TRY(nvdp__ledger_add(ledger, &release, (const nvdp__text_hash *)export->hash, promise,
                               &export->spent));
     nvdp__ledger_added(ledger, export->code);
     export->counted = true;
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the samples --- */
@@ -858,11 +836,10 @@ static nvdp_status allocate(struct export *export) {
     }
     size_t threads = (size_t)nvdp_context_threads(ctx);
     size_t rows = batch * export->release.shape.samples * export->longest_rows;
-    NVDP_RETURN_IF_FAILED(nvdp__model_plan(export->run.model, batch, longest, false));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(ctx, batch, longest, &export->batch));
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_create(ctx, batch,
-                                                 batch * (export->form.single ? 1 : longest), dim,
-                                                 export->form.weights, &export->posteriors));
+    NVDP_TRY(nvdp__model_plan(export->run.model, batch, longest, false));
+    NVDP_TRY(nvdp__batch_create(ctx, batch, longest, &export->batch));
+    NVDP_TRY(nvdp_posteriors_create(ctx, batch, batch * (export->form.single ? 1 : longest), dim,
+                                    export->form.weights, &export->posteriors));
     size_t in_double = export->longest_rows * (dim + 1) * sizeof(double);
     size_t bytes = fixed(export) ? nvdp__sampler_bytes(export->longest_rows, dim) : in_double;
     export->scratch_bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -870,8 +847,7 @@ static nvdp_status allocate(struct export *export) {
     export->z = nvdp__calloc(ctx, rows * dim, sizeof(float)); /* float or int32_t */
     export->log_pi = nvdp__calloc(ctx, rows, sizeof(float));
     export->first_row = nvdp__calloc(ctx, batch + 1, sizeof(size_t));
-    NVDP_RETURN_IF_FAILED(
-        NVDP__MADE(export->scratch, export->z, export->log_pi, export->first_row));
+    NVDP_TRY(NVDP__MADE(export->scratch, export->z, export->log_pi, export->first_row));
     nvdp__model_describe(export->run.model, export->posteriors);
     return NVDP_OK;
 }
@@ -881,14 +857,14 @@ static nvdp_status infer(struct export *export, const struct part *part, size_t 
     struct nvdp_model *model = export->run.model;
     struct nvdp_posteriors *posteriors = export->posteriors;
     nvdp__batch_fill(export->batch, part->data, NULL, first, n);
-    NVDP_RETURN_IF_FAILED(nvdp__model_infer(model, export->batch));
+    NVDP_TRY(nvdp__model_infer(model, export->batch));
     export->replaced += nvdp__model_replaced(model);
     posteriors->texts = n;
     for (size_t i = 0; i <= n; i++) {
         posteriors->offset[i] = export->form.single ? i : (size_t) export->batch->offset[i];
     }
-    NVDP_RETURN_IF_FAILED(nvdp__model_posterior(model, 0, posteriors));
-    NVDP_RETURN_IF_FAILED(nvdp_posteriors_check(export->ctx, posteriors, export->options->run));
+    NVDP_TRY(nvdp__model_posterior(model, 0, posteriors));
+    NVDP_TRY(nvdp_posteriors_check(export->ctx, posteriors, export->options->run));
     return fixed(export) ? nvdp__release_fits(export->ctx, posteriors, &export->grids) : NVDP_OK;
 }
 
@@ -916,7 +892,7 @@ static void draw(struct export *export, size_t i, size_t s, size_t text) {
 static nvdp_status release_batch(struct export *export, const struct part *part, size_t first,
                                  size_t n, size_t text) {
     size_t samples = export->release.shape.samples;
-    NVDP_RETURN_IF_FAILED(infer(export, part, first, n));
+    NVDP_TRY(infer(export, part, first, n));
     for (size_t i = 0; i < n; i++) {
         export->first_row[i + 1] =
             export->first_row[i] + samples * nvdp__release_rows(export->posteriors, i);
@@ -936,7 +912,7 @@ static nvdp_status release_all(struct export *export) {
     size_t batch = export->batch_texts;
     export->noise = (struct nvdp__noise){.seed = export->options->seed};
     if (!export->options->insecure) {
-        NVDP_RETURN_IF_FAILED(nvdp__release_key_create(export->ctx, &export->key));
+        NVDP_TRY(nvdp__release_key_create(export->ctx, &export->key));
         export->noise.release = &export->key;
     }
     nvdp__meter_begin(&meter, export->ctx, "export", "text", 0, export->texts);
@@ -944,8 +920,8 @@ static nvdp_status release_all(struct export *export) {
         size_t count = export->part[p].data->count;
         for (size_t first = 0; first < count; first += batch) {
             size_t n = nvdp__min(count - first, batch);
-            NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(export->ctx, "export: cancelled"));
-            NVDP_RETURN_IF_FAILED(release_batch(export, &export->part[p], first, n, done));
+            NVDP_TRY(nvdp__check_cancelled(export->ctx, "export: cancelled"));
+            NVDP_TRY(release_batch(export, &export->part[p], first, n, done));
             done += n;
             nvdp__meter_update(&meter, done, (double)done, "text", NAN);
         }
@@ -959,9 +935,8 @@ static nvdp_status release_all(struct export *export) {
 
 static nvdp_status write_public_model(const struct nvdp_model *model, const char *model_id,
                                       const char *directory) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__model_info *info = &model->info;
-    struct nvdp__reader *reader = NULL;
+    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
     /* the configuration lacks the feed-forward width, so take it from the weights */
     size_t inner = nvdp__params_find(&model->params, "nvdp.intermediate.dense.weight");
     struct nvdp__reader_shape shape = {
@@ -990,10 +965,7 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
         NVDP_TRY(nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
                             "%s: a model of method %s has no public part", directory,
                             nvdp_method_name(info->method)));
-    NVDP_TRY(nvdp__reader_save(reader, &metadata, directory));
-cleanup:
-    nvdp__reader_free(reader);
-    return status;
+    return nvdp__reader_save(reader, &metadata, directory);
 }
 
 /* --- commit --- */
@@ -1001,9 +973,8 @@ cleanup:
 /* Commits the file and its card.  Removes an old card before the file gets its name and commits the new card
  * afterwards, so a card never describes another file. */
 static nvdp_status publish(struct export *export) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__export_options *options = export->options;
-    struct nvdp__output card = {0};
+    nvdp__auto(nvdp__output_abort) struct nvdp__output card = {0};
     if (options->card != NULL) {
         NVDP_TRY(
             nvdp__card_write(&export->release, options->out, options->card, &export->facts, &card));
@@ -1012,9 +983,7 @@ static nvdp_status publish(struct export *export) {
     NVDP_TRY(nvdp__release_commit(&export->release, options->overwrite));
     export->published = true;
     if (options->card != NULL) NVDP_TRY(nvdp__output_commit(&card, options->overwrite));
-cleanup:
-    nvdp__output_abort(&card);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the end of the release, in the ledger --- */
@@ -1159,41 +1128,43 @@ nvdp_status nvdp_export(struct nvdp_context *ctx, const struct nvdp_config *conf
     struct nvdp_privacy_report *privacy = NULL;
     struct export export = {
         .ctx = ctx, .options = &options, .release = {.ctx = ctx, .attributes.ctx = ctx}};
-    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__export_schema, &options));
+    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &nvdp__export_schema, &options));
     options.insecure = nvdp_config_is_set(config, "insecure-seed");
     if (options.insecure) nvdp__warn_insecure_seed(ctx);
-    if (out != NULL) NVDP_TRY(nvdp__can_give(ctx, out));
+    if (out != NULL) NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     options.own_ledger = options.ledger != NULL;
     options.own_duplicates = nvdp_config_is_set(config, "duplicates");
-    NVDP_TRY(name_run(&export, &options));
-    NVDP_TRY(find_ledger(&export, &options));
-    NVDP_TRY(nvdp__export_check_outputs(ctx, &options));
-    if (options.sign != NULL) NVDP_TRY(nvdp__sign_key_read(ctx, options.sign, &export.sign));
-    NVDP_TRY(make_run(&export, &options));
-    NVDP_TRY(open_run(&export));
-    NVDP_TRY(read_public(&export));
-    NVDP_TRY(load_texts(&export));
-    NVDP_TRY(check_public(&export));
-    NVDP_TRY(plan(&export));
-    NVDP_TRY(state_facts(&export));
-    NVDP_TRY(check_duplicates(&export));
-    NVDP_TRY(ask_ledger(&export));
-    NVDP_TRY(measure(&export));
-    NVDP_TRY(warn(&export));
-    NVDP_TRY(allocate(&export));
+    NVDP_TRY_OR_CLEAN(name_run(&export, &options));
+    NVDP_TRY_OR_CLEAN(find_ledger(&export, &options));
+    NVDP_TRY_OR_CLEAN(nvdp__export_check_outputs(ctx, &options));
+    if (options.sign != NULL)
+        NVDP_TRY_OR_CLEAN(nvdp__sign_key_read(ctx, options.sign, &export.sign));
+    NVDP_TRY_OR_CLEAN(make_run(&export, &options));
+    NVDP_TRY_OR_CLEAN(open_run(&export));
+    NVDP_TRY_OR_CLEAN(read_public(&export));
+    NVDP_TRY_OR_CLEAN(load_texts(&export));
+    NVDP_TRY_OR_CLEAN(check_public(&export));
+    NVDP_TRY_OR_CLEAN(plan(&export));
+    NVDP_TRY_OR_CLEAN(state_facts(&export));
+    NVDP_TRY_OR_CLEAN(check_duplicates(&export));
+    NVDP_TRY_OR_CLEAN(ask_ledger(&export));
+    NVDP_TRY_OR_CLEAN(measure(&export));
+    NVDP_TRY_OR_CLEAN(warn(&export));
+    NVDP_TRY_OR_CLEAN(allocate(&export));
     if (out != NULL && export.facts.measured) {
-        NVDP_TRY(NVDP__NEW(ctx, privacy, 1));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, privacy, 1));
         *privacy = export.facts.privacy;
     }
-    NVDP_TRY(begin_file(&export));
-    NVDP_TRY(release_all(&export));
+    NVDP_TRY_OR_CLEAN(begin_file(&export));
+    NVDP_TRY_OR_CLEAN(release_all(&export));
     if (options.model_out != NULL)
-        NVDP_TRY(write_public_model(export.run.model, export.facts.model_id, options.model_out));
-    NVDP_TRY(nvdp__release_finish(&export.release));
+        NVDP_TRY_OR_CLEAN(
+            write_public_model(export.run.model, export.facts.model_id, options.model_out));
+    NVDP_TRY_OR_CLEAN(nvdp__release_finish(&export.release));
     export.judged = options.sign != NULL; /* it fails for some values of Parquet files */
-    if (options.sign != NULL) NVDP_TRY(nvdp__sign(&export.sign, &export.release));
+    if (options.sign != NULL) NVDP_TRY_OR_CLEAN(nvdp__sign(&export.sign, &export.release));
     export.judged = false;
-    NVDP_TRY(publish(&export));
+    NVDP_TRY_OR_CLEAN(publish(&export));
     if (out != NULL) {
         give_result(&export, privacy, out);
         if (privacy != NULL) export.facts.privacy.pairs = NULL; /* the result owns it */

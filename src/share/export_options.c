@@ -173,7 +173,7 @@ static nvdp_status check_model(struct nvdp_context *ctx,
 
 static nvdp_status check(struct nvdp_context *ctx, const void *values) {
     const struct nvdp__export_options *options = values;
-    NVDP_RETURN_IF_FAILED(check_model(ctx, options));
+    NVDP_TRY(check_model(ctx, options));
     if (options->input == NULL && options->splits == NULL)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -244,10 +244,9 @@ static nvdp_status check_places(struct nvdp_context *ctx,
     const char *const kept[] = {options->ledger, options->ledger_key, options->sign, options->input,
                                 options->out};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__check_folder_of(ctx, made[i]));
+        NVDP_TRY(nvdp__check_folder_of(ctx, made[i]));
         for (size_t k = 0; k < sizeof kept / sizeof *kept - (i == 0); k++) {
-            NVDP_RETURN_IF_FAILED(
-                nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
+            NVDP_TRY(nvdp__refuse_same(ctx, i == 0 ? "out" : "card", made[i], kept[k]));
         }
     }
     return NVDP_OK;
@@ -270,11 +269,11 @@ static nvdp_status check_ending(struct nvdp_context *ctx, const char *out) {
 
 nvdp_status nvdp__export_check_outputs(struct nvdp_context *ctx,
                                        const struct nvdp__export_options *options) {
-    NVDP_RETURN_IF_FAILED(check_ending(ctx, options->out));
-    NVDP_RETURN_IF_FAILED(check_places(ctx, options));
+    NVDP_TRY(check_ending(ctx, options->out));
+    NVDP_TRY(check_places(ctx, options));
     if (options->overwrite) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(check_new(ctx, options->out));
-    NVDP_RETURN_IF_FAILED(check_new(ctx, options->card));
+    NVDP_TRY(check_new(ctx, options->out));
+    NVDP_TRY(check_new(ctx, options->card));
     if (options->model_out != NULL && !nvdp__directory_empty(options->model_out))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "%s: the output directory is not empty; use {overwrite}",

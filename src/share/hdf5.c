@@ -21,8 +21,7 @@ static struct nvdp__h5 *file_of(const struct nvdp__release *release) {
 nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
                                     const struct nvdp__embeddings_shape *shape,
                                     const int64_t *offset, struct nvdp__h5 **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
     const bool hidden = shape->policy == NVDP_LENGTH_HIDDEN, whole = shape->grid != NVDP__H5_F16;
     const size_t square[] = {shape->texts, shape->samples, shape->sample_rows, shape->dim};
     const size_t ragged[] = {shape->rows, shape->dim};
@@ -39,9 +38,7 @@ nvdp_status nvdp__embeddings_create(struct nvdp_context *ctx, const char *path,
         NVDP_TRY(nvdp__h5_set_real(file, "log_pi_step", ldexp(1, shape->log_pi_exponent)));
     if (!hidden) NVDP_TRY(nvdp__h5_write(file, "offset", NVDP__H5_I64, 1, &offsets, offset));
     NVDP__HAND_OVER(out, file);
-cleanup:
-    nvdp__h5_free(file);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
@@ -50,7 +47,7 @@ nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
                                    const void *log_pi) {
     bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
     size_t from = hidden ? first : first_row, count = hidden ? texts : rows;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_write_rows(file, "z", shape->grid, from, count, z));
+    NVDP_TRY(nvdp__h5_write_rows(file, "z", shape->grid, from, count, z));
     if (!shape->weights) return NVDP_OK;
     return nvdp__h5_write_rows(file, "log_pi", nvdp__weight_type(shape), from, count, log_pi);
 }
@@ -58,27 +55,25 @@ nvdp_status nvdp__embeddings_write(struct nvdp__h5 *file,
 static nvdp_status write_attributes(struct nvdp__h5 *file, const struct nvdp__attributes *list) {
     for (const struct nvdp__attribute *a = list->item; a < list->item + list->count; a++) {
         if (nvdp__attribute_find(a->name) == NVDP__ATTRIBUTE_CREATED) continue;
-        NVDP_RETURN_IF_FAILED(
-            a->type == NVDP__ATTRIBUTE_WHOLE  ? nvdp__h5_set_int(file, a->name, a->whole)
-            : a->type == NVDP__ATTRIBUTE_REAL ? nvdp__h5_set_real(file, a->name, a->real)
-                                              : nvdp__h5_set_string(file, a->name, a->text));
+        NVDP_TRY(a->type == NVDP__ATTRIBUTE_WHOLE  ? nvdp__h5_set_int(file, a->name, a->whole)
+                 : a->type == NVDP__ATTRIBUTE_REAL ? nvdp__h5_set_real(file, a->name, a->real)
+                                                   : nvdp__h5_set_string(file, a->name, a->text));
     }
     return NVDP_OK;
 }
 
 static nvdp_status open_writer(struct nvdp__release *release) {
     struct hdf5 *of = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
+    NVDP_TRY(NVDP__NEW(release->ctx, of, 1));
     release->of = of;
-    NVDP_RETURN_IF_FAILED(nvdp__embeddings_create(release->ctx, release->path, &release->shape,
-                                                  release->offset, &of->file));
-    NVDP_RETURN_IF_FAILED(write_attributes(of->file, &release->attributes));
+    NVDP_TRY(nvdp__embeddings_create(release->ctx, release->path, &release->shape, release->offset,
+                                     &of->file));
+    NVDP_TRY(write_attributes(of->file, &release->attributes));
     for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
         const void *values = nvdp__release_column(release, c);
         if (values != NULL)
-            NVDP_RETURN_IF_FAILED(nvdp__h5_write(of->file, nvdp__text_columns[c].name,
-                                                 nvdp__text_columns[c].type, 1,
-                                                 &release->shape.texts, values));
+            NVDP_TRY(nvdp__h5_write(of->file, nvdp__text_columns[c].name,
+                                    nvdp__text_columns[c].type, 1, &release->shape.texts, values));
     }
     return NVDP_OK;
 }
@@ -153,10 +148,10 @@ static void take_attribute(const char *name, const char *printed, void *user) {
 static nvdp_status open_reader(struct nvdp__release *release) {
     struct taken taken = {.release = release};
     struct hdf5 *of = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
+    NVDP_TRY(NVDP__NEW(release->ctx, of, 1));
     release->of = of;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_open(release->ctx, release->path, "embeddings", 2, &of->file));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_list_attributes(of->file, take_attribute, &taken));
+    NVDP_TRY(nvdp__h5_open(release->ctx, release->path, "embeddings", 2, &of->file));
+    NVDP_TRY(nvdp__h5_list_attributes(of->file, take_attribute, &taken));
     return taken.status;
 }
 
@@ -164,8 +159,8 @@ static nvdp_status hidden_shape(struct nvdp__release *release) {
     struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__h5 *file = file_of(release);
     size_t z[4], log_pi[3], samples;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "z", shape->grid, 4, z));
-    NVDP_RETURN_IF_FAILED(nvdp__release_check_hidden(release, z));
+    NVDP_TRY(nvdp__h5_shape(file, "z", shape->grid, 4, z));
+    NVDP_TRY(nvdp__release_check_hidden(release, z));
     shape->texts = z[0];
     shape->sample_rows = z[2];
     shape->dim = z[3];
@@ -173,7 +168,7 @@ static nvdp_status hidden_shape(struct nvdp__release *release) {
         !nvdp__mul(samples, shape->sample_rows, &shape->rows))
         return NVDP__BAD_FILE(release, "dataset '%s': its size overflows", "z");
     if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "log_pi", nvdp__weight_type(shape), 3, log_pi));
+    NVDP_TRY(nvdp__h5_shape(file, "log_pi", nvdp__weight_type(shape), 3, log_pi));
     if (memcmp(log_pi, z, sizeof log_pi) == 0) return NVDP_OK;
     return NVDP__BAD_FILE(
         release,
@@ -185,16 +180,16 @@ static nvdp_status public_shape(struct nvdp__release *release) {
     struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__h5 *file = file_of(release);
     size_t z[2], count;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "z", shape->grid, 2, z));
+    NVDP_TRY(nvdp__h5_shape(file, "z", shape->grid, 2, z));
     shape->rows = z[0];
     shape->dim = z[1];
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, &count));
+    NVDP_TRY(nvdp__h5_shape(file, "offset", NVDP__H5_I64, 1, &count));
     if (count < 1 || (count - 1) % shape->samples != 0)
         return NVDP__BAD_FILE(release, "dataset 'offset': expected texts x %zu + 1 rows, found %zu",
                               shape->samples, count);
     shape->texts = (count - 1) / shape->samples;
     if (!shape->weights) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(file, "log_pi", nvdp__weight_type(shape), 1, &count));
+    NVDP_TRY(nvdp__h5_shape(file, "log_pi", nvdp__weight_type(shape), 1, &count));
     return count == z[0] ? NVDP_OK
                          : NVDP__BAD_FILE(release, "dataset '%s': expected %zu rows, found %zu",
                                           "log_pi", z[0], count);
@@ -204,7 +199,7 @@ static nvdp_status read_offset(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t samples = shape->texts * shape->samples;
     const bool hidden = shape->policy == NVDP_LENGTH_HIDDEN;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, release->offset, samples + 1));
+    NVDP_TRY(NVDP__NEW(release->ctx, release->offset, samples + 1));
     for (size_t k = 0; k <= samples && hidden; k++)
         release->offset[k] = (int64_t)(k * shape->sample_rows);
     return hidden ? NVDP_OK
@@ -216,18 +211,16 @@ static nvdp_status load(struct nvdp__release *release) {
     struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__h5 *file = file_of(release);
     shape->weights = nvdp__h5_has(file, "log_pi");
-    NVDP_RETURN_IF_FAILED(nvdp__release_check_weights(release));
-    NVDP_RETURN_IF_FAILED(shape->policy == NVDP_LENGTH_HIDDEN ? hidden_shape(release)
-                                                              : public_shape(release));
+    NVDP_TRY(nvdp__release_check_weights(release));
+    NVDP_TRY(shape->policy == NVDP_LENGTH_HIDDEN ? hidden_shape(release) : public_shape(release));
     if (shape->texts < 1)
         return NVDP__BAD_FILE(release, "expected at least one text, found %s", "none");
-    NVDP_RETURN_IF_FAILED(read_offset(release));
+    NVDP_TRY(read_offset(release));
     void *const column[] = {&release->id, &release->split, &release->label};
     for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++) {
         const struct nvdp__text_column *of = &nvdp__text_columns[c];
         if (nvdp__h5_has(file, of->name))
-            NVDP_RETURN_IF_FAILED(
-                nvdp__h5_read_column(file, of->name, of->type, shape->texts, column[c]));
+            NVDP_TRY(nvdp__h5_read_column(file, of->name, of->type, shape->texts, column[c]));
     }
     return NVDP_OK;
 }
@@ -237,8 +230,7 @@ static nvdp_status read_rows(struct nvdp__release *release, size_t first, size_t
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t unit = nvdp__row_vectors(shape), from = first / unit, count = rows / unit;
     struct nvdp__h5 *file = file_of(release);
-    if (z != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(file, "z", shape->grid, from, count, z));
+    if (z != NULL) NVDP_TRY(nvdp__h5_read_rows(file, "z", shape->grid, from, count, z));
     return log_pi != NULL
                ? nvdp__h5_read_rows(file, "log_pi", nvdp__weight_type(shape), from, count, log_pi)
                : NVDP_OK;
@@ -279,9 +271,8 @@ static void describe_attribute(const char *name, const char *value, void *user) 
 }
 
 static nvdp_status describe(struct nvdp_context *ctx, const char *path, json_t *object) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__h5 *file = NULL;
-    char *format = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    nvdp__autofree char *format = NULL;
     json_t *datasets = NULL, *attributes = NULL;
     NVDP_TRY(nvdp__h5_open(ctx, path, NULL, 0, &file));
     if (nvdp__h5_has_attribute(file, "nvdp_format"))
@@ -292,10 +283,7 @@ static nvdp_status describe(struct nvdp_context *ctx, const char *path, json_t *
     NVDP_TRY(nvdp__h5_list_attributes(file, describe_attribute,
                                       &(struct described){.file = file, .object = attributes}));
     json_object_del(attributes, "nvdp_format");
-cleanup:
-    free(format);
-    nvdp__h5_free(file);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status example(struct nvdp__output *to, const struct nvdp__embeddings_shape *shape,

@@ -81,8 +81,8 @@ static bool settle(struct nvdp__ledger *ledger, const struct nvdp__ledger_record
 static nvdp_status take_release(struct nvdp__ledger *ledger,
                                 const struct nvdp__ledger_record *record, const unsigned char *code,
                                 bool old) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ledger->ctx, &ledger->record, &ledger->capacity,
-                                        ledger->count + 1, sizeof *ledger->record));
+    NVDP_TRY(nvdp__reserve(ledger->ctx, &ledger->record, &ledger->capacity, ledger->count + 1,
+                           sizeof *ledger->record));
     if (ledger->first == NULL) {
         ledger->first = record->release;
         ledger->first_person = 0;
@@ -156,36 +156,33 @@ static nvdp_status normalize_name(struct nvdp_context *ctx, const char *name, bo
     size_t size = strlen(name);
     while (size > 0 && strchr(" \t\r\n", name[size - 1]) != NULL)
         size--;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &out->text, &out->capacity, size + 1, 1));
+    NVDP_TRY(nvdp__reserve(ctx, &out->text, &out->capacity, size + 1, 1));
     memcpy(out->text, name, size);
     out->size = size;
     if (!nvdp__is_utf8(name, size)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, name, size, &out->run));
-    NVDP_RETURN_IF_FAILED(nvdp__normal_form(ctx, &out->run, fold, true, &out->folded));
+    NVDP_TRY(nvdp__runes_read(ctx, name, size, &out->run));
+    NVDP_TRY(nvdp__normal_form(ctx, &out->run, fold, true, &out->folded));
     drop_blanks(&out->folded, fold);
     if (!fold) return nvdp__runes_write(ctx, &out->folded, out);
-    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, &lower, &out->folded, &out->run));
+    NVDP_TRY(nvdp__fold(ctx, &lower, &out->folded, &out->run));
     return nvdp__runes_write(ctx, &out->run, out);
 }
 
 nvdp_status nvdp__ledger_name(const struct nvdp__ledger *ledger, enum nvdp__ledger_naming kind,
                               const char *name, nvdp__text_hash hash) {
-    nvdp_status status = NVDP_OK;
     const uint64_t mark = UINT64_MAX - (uint64_t)kind; /* no text has so many tokens */
     crypto_generichash_state state;
-    struct nvdp__normalized normal = {0};
+    nvdp__auto(nvdp__normalized_release) struct nvdp__normalized normal = {0};
     memset(hash, 0, NVDP__LEDGER_HASH);
     if (name == NULL) return NVDP_OK;
     NVDP_TRY(normalize_name(ledger->ctx, name, kind == NVDP__LEDGER_LOOK, &normal));
-    if (normal.size == 0) goto cleanup;
+    if (normal.size == 0) return NVDP_OK;
     crypto_generichash_init(&state, ledger->key, KEY, NVDP__LEDGER_HASH);
     crypto_generichash_update(&state, (const unsigned char *)&mark, sizeof mark);
     crypto_generichash_update(&state, (const unsigned char *)normal.text, normal.size);
     crypto_generichash_final(&state, hash, NVDP__LEDGER_HASH);
     sodium_memzero(&state, sizeof state);
-cleanup:
-    nvdp__normalized_release(&normal);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__ledger_set_names(struct nvdp__ledger *ledger, const struct nvdp__ledger_names *names) {
@@ -215,9 +212,8 @@ static size_t put_spellings(struct spelling *to, size_t texts, const nvdp__text_
 
 nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t texts,
                                      size_t *alike) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__ledger_names *names = &ledger->names;
-    struct spelling *of = NULL;
+    nvdp__autofree struct spelling *of = NULL;
     size_t count = 0, all = texts;
     *alike = 0;
     if (names->look == NULL) return NVDP_OK;
@@ -241,9 +237,7 @@ nvdp_status nvdp__ledger_alike_names(const struct nvdp__ledger *ledger, size_t t
         }
         if (here > 0 && !is_nobody(of[i].name)) *alike += here - (elsewhere == 0);
     }
-cleanup:
-    free(of);
-    return status;
+    return NVDP_OK;
 }
 
 bool nvdp__within_budget(const struct nvdp__budget *budget, const struct nvdp__spent *spent) {
@@ -437,8 +431,7 @@ static nvdp_status check_names(const struct nvdp__ledger *ledger,
             budget);
     if (record->person != NULL || !nvdp__name_persons(&records)) spent->unnamed = 0;
     if (record->person != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__spent_of_persons(&records, record, budget, spent, &over, &persons));
+        NVDP_TRY(nvdp__spent_of_persons(&records, record, budget, spent, &over, &persons));
     if (over > 0) return refuse_persons(ledger, budget, over, persons, spent);
     return nvdp__spent_of_receivers(&records, record, spent);
 }
@@ -476,17 +469,17 @@ nvdp_status nvdp__ledger_check(struct nvdp__ledger *ledger, struct nvdp__ledger_
         budget->epsilon = ledger->record[ledger->count - 1].release->budget.epsilon;
     struct nvdp__records records = records_of(ledger, &record);
     records.next = NULL; /* it is added below */
-    NVDP_TRY(nvdp__account_open(&records, &record, &account));
+    NVDP_TRY_OR_CLEAN(nvdp__account_open(&records, &record, &account));
     nvdp__account_add(&account, &record);
     nvdp__account_close(&account);
     const bool kept =
         !promised || keeps_promise(&account, release->samples, promise, ledger->names.each);
     if (promised) budget->samples = kept ? nvdp__max(promise, account.spent.samples) : promise;
     if (budget->samples > 0 && account.spent.samples > budget->samples)
-        NVDP_TRY(refuse_samples(ledger, budget, &account, promised));
+        NVDP_TRY_OR_CLEAN(refuse_samples(ledger, budget, &account, promised));
     if (budget->epsilon > 0 && account.spent.filtered > budget->epsilon)
-        NVDP_TRY(refuse_epsilon(ledger, budget, &account));
-    NVDP_TRY(check_names(ledger, &record, &account.spent));
+        NVDP_TRY_OR_CLEAN(refuse_epsilon(ledger, budget, &account));
+    NVDP_TRY_OR_CLEAN(check_names(ledger, &record, &account.spent));
     *spent = account.spent;
 cleanup:
     free(account.sum);
@@ -526,7 +519,7 @@ static nvdp_status write_record(struct nvdp__ledger *ledger,
 nvdp_status nvdp__ledger_add(struct nvdp__ledger *ledger, struct nvdp__ledger_release *release,
                              const nvdp__text_hash *text, uint64_t promise,
                              struct nvdp__spent *spent) {
-    NVDP_RETURN_IF_FAILED(nvdp__ledger_check(ledger, release, text, promise, spent));
+    NVDP_TRY(nvdp__ledger_check(ledger, release, text, promise, spent));
     release->seconds = (int64_t)time(NULL);
     const struct nvdp__ledger_record record = next_record(ledger, release, text);
     return write_record(ledger, &record);
@@ -538,8 +531,7 @@ void nvdp__ledger_added(const struct nvdp__ledger *ledger, nvdp__ledger_code cod
 
 nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, const char *key,
                                 const char *tokens, const nvdp__ledger_code code, bool published) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     struct nvdp__ledger_release end = {.type = published ? NVDP__LEDGER_PUBLISHED
                                                          : NVDP__LEDGER_RETURNED,
                                        .seconds = (int64_t)time(NULL)};
@@ -549,10 +541,7 @@ nvdp_status nvdp__ledger_settle(struct nvdp_context *ctx, const char *path, cons
         NVDP_TRY(FAIL(ledger, STATE, "expected the record of this export, found %s", "none"));
     memcpy(end.id, of->release->id, sizeof end.id);
     memcpy(end.divergence, code, MAC);
-    NVDP_TRY(nvdp__ledger_append(ledger, 1, &(struct nvdp__ledger_frame){&end, NULL}));
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
+    return nvdp__ledger_append(ledger, 1, &(struct nvdp__ledger_frame){&end, NULL});
 }
 
 /* --- queries --- */
@@ -627,11 +616,12 @@ nvdp_status nvdp__ledger_worst(const struct nvdp__ledger *ledger,
     const struct nvdp__ledger_record *record = find_record(ledger, release);
     const struct nvdp__records records = nvdp__ledger_records(ledger);
     size_t over, persons;
-    NVDP_TRY(nvdp__account_open(&records, record, &account));
+    NVDP_TRY_OR_CLEAN(nvdp__account_open(&records, record, &account));
     nvdp__account_close(&account);
     if (record->person != NULL)
-        NVDP_TRY(nvdp__spent_of_persons(&records, record, 0, &account.spent, &over, &persons));
-    NVDP_TRY(nvdp__spent_of_receivers(&records, record, &account.spent));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__spent_of_persons(&records, record, 0, &account.spent, &over, &persons));
+    NVDP_TRY_OR_CLEAN(nvdp__spent_of_receivers(&records, record, &account.spent));
     account.spent.person_budget = nvdp__person_budget(ledger->record, ledger->count);
     *worst = account.spent;
     *budget = (account.last != NULL ? account.last : release)

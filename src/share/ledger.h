@@ -118,6 +118,7 @@ nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run);
 /* Fails if the folder `run` remembers records of a ledger elsewhere, which the caller did not name. */
 nvdp_status nvdp__ledger_elsewhere(struct nvdp_context *ctx, const char *run);
 void nvdp__ledger_close(struct nvdp__ledger *ledger); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__ledger, nvdp__ledger_close)
 
 /* Computes the keyed hash of a text's tokens. */
 void nvdp__ledger_text(const struct nvdp__ledger *ledger, size_t n, const int32_t *ids,

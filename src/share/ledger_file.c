@@ -100,7 +100,7 @@ static nvdp_status read_key(struct nvdp__ledger *ledger, const char *path) {
                     "expected the ledger's key at %s, found none; the texts cannot be recognized "
                     "without it; name the key with {ledger-key}",
                     path);
-    NVDP_RETURN_IF_FAILED(nvdp__secret_read(ledger->ctx, path, key_words, owners));
+    NVDP_TRY(nvdp__secret_read(ledger->ctx, path, key_words, owners));
     derive(ledger, owners);
     sodium_memzero(owners, sizeof owners);
     return NVDP_OK;
@@ -115,7 +115,7 @@ static nvdp_status read_bytes(struct nvdp__ledger *ledger) {
     if (!S_ISREG(info.st_mode))
         return FAIL(ledger, INPUT, "expected a %s, found another kind of file", "regular file");
     ledger->size = (size_t)info.st_size;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ledger->ctx, ledger->bytes, ledger->size));
+    NVDP_TRY(NVDP__NEW(ledger->ctx, ledger->bytes, ledger->size));
     for (size_t have = 0; have < ledger->size;) {
         ssize_t got = pread(ledger->fd, ledger->bytes + have, ledger->size - have, (off_t)have);
         if (got < 0 && errno == EINTR) continue;
@@ -158,9 +158,9 @@ static nvdp_status read_frame(struct nvdp__ledger *ledger, bool *more) {
     struct place place = {.at = ledger->whole,
                           .type = ledger->kind == PRESENT ? record.release->type
                                                           : (uint64_t)NVDP__LEDGER_OLD};
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ledger->ctx, &ledger->frame, &ledger->frame_capacity,
-                                        ledger->frames + 1, sizeof *ledger->frame));
-    NVDP_RETURN_IF_FAILED(nvdp__ledger_take(ledger, &record, &place.type, code));
+    NVDP_TRY(nvdp__reserve(ledger->ctx, &ledger->frame, &ledger->frame_capacity, ledger->frames + 1,
+                           sizeof *ledger->frame));
+    NVDP_TRY(nvdp__ledger_take(ledger, &record, &place.type, code));
     ledger->frame[ledger->frames++] = place;
     ledger->whole += release + 2 * (size_t)MAC + size;
     return NVDP_OK;
@@ -175,7 +175,7 @@ static nvdp_status read_frames(struct nvdp__ledger *ledger) {
         if (counted && ledger->frames == ledger->head.frames &&
             memcmp(ledger->mac, ledger->head.last, MAC) != 0)
             return refuse_cut(ledger, ledger->head.frames, ledger->frames);
-        NVDP_RETURN_IF_FAILED(read_frame(ledger, &more));
+        NVDP_TRY(read_frame(ledger, &more));
         if (more && counted && ledger->frames > ledger->head.frames)
             beyond += !nvdp__ledger_is_part(ledger->frame[ledger->frames - 1].type);
         if (beyond > 1) return refuse_cut(ledger, ledger->head.frames, ledger->frames);
@@ -261,7 +261,7 @@ static void set_head(struct nvdp__ledger *ledger, uint64_t frames, const unsigne
 }
 
 static nvdp_status write_head(const struct nvdp__ledger *ledger) {
-    NVDP_RETURN_IF_FAILED(put_bytes(ledger, ledger->fd, 0, sizeof ledger->head, &ledger->head));
+    NVDP_TRY(put_bytes(ledger, ledger->fd, 0, sizeof ledger->head, &ledger->head));
     return sync_file(ledger, ledger->fd);
 }
 
@@ -285,11 +285,11 @@ static size_t frame_size(const struct nvdp__ledger_release *release) {
 
 /* Writes an older file again in the present kind, under its name and with a lock, in place of the open one. */
 static nvdp_status migrate(struct nvdp__ledger *ledger) {
-    nvdp_status status = NVDP_OK;
     size_t size = sizeof ledger->head;
-    unsigned char *bytes = NULL, mac[MAC];
-    char *temporary = NULL;
-    int fd = -1;
+    nvdp__autofree unsigned char *bytes = NULL;
+    unsigned char mac[MAC];
+    nvdp__autofree char *temporary = NULL;
+    nvdp__auto(nvdp__close_owned) int fd = -1;
     for (size_t i = 0; i < ledger->frames; i++)
         size += frame_size(record_at(ledger, ledger->frame[i].at).release);
     bytes = nvdp__calloc(ledger->ctx, size, 1);
@@ -314,11 +314,7 @@ static nvdp_status migrate(struct nvdp__ledger *ledger) {
     ledger->whole = ledger->size = size;
     ledger->kind = PRESENT;
     memcpy(ledger->mac, mac, MAC);
-cleanup:
-    if (fd >= 0) close(fd);
-    free(temporary);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 /* True if the open file is at the ledger's path. */
@@ -351,7 +347,7 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
     if (ledger->kind == PRESENT && ledger->size > ledger->whole &&
         ftruncate(ledger->fd, (off_t)ledger->whole) != 0)
         return io_error(ledger, "write");
-    if (ledger->kind != PRESENT) NVDP_RETURN_IF_FAILED(migrate(ledger));
+    if (ledger->kind != PRESENT) NVDP_TRY(migrate(ledger));
     const struct nvdp__ledger_head before = ledger->head;
     for (size_t i = 0; i < count; i++)
         size += frame_size(frame[i].release);
@@ -363,12 +359,12 @@ nvdp_status nvdp__ledger_append(struct nvdp__ledger *ledger, size_t count,
         to = put_frame(ledger, &frame[i], sizeof *frame->release, frame[i].release->type, to, mac);
         if (i == 0) memcpy(ledger->added, mac, MAC);
     }
-    NVDP_TRY(put_bytes(ledger, ledger->fd, ledger->whole, size, bytes));
-    NVDP_TRY(sync_file(ledger, ledger->fd));
-    NVDP_TRY(check_place(ledger));
+    NVDP_TRY_OR_CLEAN(put_bytes(ledger, ledger->fd, ledger->whole, size, bytes));
+    NVDP_TRY_OR_CLEAN(sync_file(ledger, ledger->fd));
+    NVDP_TRY_OR_CLEAN(check_place(ledger));
     set_head(ledger, ledger->frames + count, mac);
-    NVDP_TRY(write_head(ledger));
-    NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->state));
+    NVDP_TRY_OR_CLEAN(write_head(ledger));
+    NVDP_TRY_OR_CLEAN(nvdp__ledger_state_write(ledger, &ledger->state));
     /* The record counts from here on.  The run's folder may be one that cannot be written, and a copy may lag. */
     if (nvdp__ledger_state_write(ledger, &ledger->copy) != NVDP_OK)
         nvdp__log(ledger->ctx, NVDP_LOG_NOTICE,
@@ -394,16 +390,16 @@ static nvdp_status begin(struct nvdp__ledger *ledger, const char *tokens, const 
     if (make)
         derive(ledger, owners);
     else
-        NVDP_TRY(read_key(ledger, key));
+        NVDP_TRY_OR_CLEAN(read_key(ledger, key));
     memcpy(ledger->head.kind, kinds[PRESENT].name, sizeof ledger->head.kind);
     crypto_generichash(ledger->head.tokens, MAC, (const unsigned char *)tokens, strlen(tokens),
                        ledger->key, KEY);
     start_mac(ledger, ledger->head.kind, ledger->head.tokens, ledger->id);
     set_head(ledger, 0, ledger->id);
     ledger->state.marks = 0; /* of an earlier attempt, under a key that no ledger has */
-    NVDP_TRY(nvdp__ledger_state_write(ledger, &ledger->state));
-    if (make) NVDP_TRY(nvdp__secret_write(ledger->ctx, key, key_words, owners));
-    NVDP_TRY(write_head(ledger));
+    NVDP_TRY_OR_CLEAN(nvdp__ledger_state_write(ledger, &ledger->state));
+    if (make) NVDP_TRY_OR_CLEAN(nvdp__secret_write(ledger->ctx, key, key_words, owners));
+    NVDP_TRY_OR_CLEAN(write_head(ledger));
     nvdp__sync_directory(ledger->path);
     memcpy(ledger->mac, ledger->id, MAC);
     ledger->whole = ledger->size = sizeof ledger->head;
@@ -444,11 +440,10 @@ static nvdp_status open_file(struct nvdp__ledger *ledger, bool add, bool patient
     const int flags = (add ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
     do {
         if (ledger->fd >= 0) close(ledger->fd);
-        if (nvdp__exists(ledger->path))
-            NVDP_RETURN_IF_FAILED(nvdp__check_regular(ledger->ctx, ledger->path));
+        if (nvdp__exists(ledger->path)) NVDP_TRY(nvdp__check_regular(ledger->ctx, ledger->path));
         ledger->fd = open(ledger->path, flags, S_IRUSR | S_IWUSR);
         if (ledger->fd < 0) return io_error(ledger, add ? "write" : "read");
-        NVDP_RETURN_IF_FAILED(wait_for_lock(ledger, add, patient));
+        NVDP_TRY(wait_for_lock(ledger, add, patient));
     } while (!is_in_place(ledger));
     return NVDP_OK;
 }
@@ -490,32 +485,31 @@ static nvdp_status open_ledger(struct nvdp__ledger *ledger, const char *key, con
     /* first the key and the state: a writer that begins a ledger creates its file first */
     const bool there = nvdp__exists(key) || nvdp__exists(ledger->state.path);
     if (there && !nvdp__exists(ledger->path)) return refuse_lost(ledger, key);
-    NVDP_RETURN_IF_FAILED(open_file(ledger, add, patient));
-    NVDP_RETURN_IF_FAILED(read_bytes(ledger));
+    NVDP_TRY(open_file(ledger, add, patient));
+    NVDP_TRY(read_bytes(ledger));
     if (!is_ledger(ledger)) return no_ledger(ledger);
-    NVDP_RETURN_IF_FAILED(nvdp__ledger_state_read(ledger->ctx, &ledger->state));
+    NVDP_TRY(nvdp__ledger_state_read(ledger->ctx, &ledger->state));
     ledger->key = sodium_malloc(2 * (size_t)KEY);
     if (ledger->key == NULL) return FAIL(ledger, MEMORY, "out of %s", "memory");
     if (ledger->size < kinds[ledger->kind].head) {
-        NVDP_RETURN_IF_FAILED(check_begun(ledger, key, add));
+        NVDP_TRY(check_begun(ledger, key, add));
         return begin(ledger, tokens, key);
     }
-    NVDP_RETURN_IF_FAILED(read_key(ledger, key));
+    NVDP_TRY(read_key(ledger, key));
     if (add)
         crypto_generichash(mark, sizeof mark, (const unsigned char *)tokens, strlen(tokens),
                            ledger->key, KEY);
-    NVDP_RETURN_IF_FAILED(read_head(ledger, add ? mark : NULL));
-    NVDP_RETURN_IF_FAILED(read_frames(ledger));
+    NVDP_TRY(read_head(ledger, add ? mark : NULL));
+    NVDP_TRY(read_frames(ledger));
     return nvdp__ledger_state_check(ledger, &ledger->state, ledger->kind == PRESENT);
 }
 
 nvdp_status nvdp__ledger_open_patient(struct nvdp_context *ctx, const char *path, const char *key,
                                       const char *tokens, bool patient, struct nvdp__ledger **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     if (sodium_init() < 0)
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to initialize");
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, ledger, 1));
+    NVDP_TRY(NVDP__NEW(ctx, ledger, 1));
     ledger->ctx = ctx;
     ledger->fd = -1;
     ledger->path = nvdp__strdup(ctx, path);
@@ -523,9 +517,7 @@ nvdp_status nvdp__ledger_open_patient(struct nvdp_context *ctx, const char *path
     NVDP_TRY(NVDP__MADE(ledger->path, ledger->state.path));
     NVDP_TRY(open_ledger(ledger, key, tokens, patient));
     NVDP__HAND_OVER(out, ledger);
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__ledger_open(struct nvdp_context *ctx, const char *path, const char *key,
@@ -558,7 +550,7 @@ nvdp_status nvdp__ledger_of_run(struct nvdp__ledger *ledger, const char *run) {
     free(beside);
     if (same) nvdp__ledger_state_release(copy);
     if (status != NVDP_OK || same) return status;
-    NVDP_RETURN_IF_FAILED(nvdp__ledger_state_read(ledger->ctx, copy));
+    NVDP_TRY(nvdp__ledger_state_read(ledger->ctx, copy));
     return nvdp__ledger_state_check(ledger, copy, false);
 }
 

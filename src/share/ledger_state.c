@@ -24,7 +24,7 @@ nvdp_status nvdp__ledger_state_read(struct nvdp_context *ctx, struct nvdp__ledge
     size_t size = 0;
     state->there = nvdp__exists(state->path);
     if (!state->there) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, state->path, MAX_MARKS * one, &bytes, &size));
+    NVDP_TRY(nvdp__read_file(ctx, state->path, MAX_MARKS * one, &bytes, &size));
     free(state->mark);
     state->mark = (void *)bytes; /* from malloc: aligned */
     state->marks = size / one;
@@ -99,8 +99,8 @@ nvdp_status nvdp__ledger_state_check(const struct nvdp__ledger *ledger,
 
 nvdp_status nvdp__ledger_state_write(const struct nvdp__ledger *ledger,
                                      struct nvdp__ledger_state *state) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger_mark *all = NULL, mark = {.frames = ledger->head.frames};
+    nvdp__autofree struct nvdp__ledger_mark *all = NULL;
+    struct nvdp__ledger_mark mark = {.frames = ledger->head.frames};
     if (state->path == NULL) return NVDP_OK;
     memcpy(mark.kind, kind, sizeof kind);
     memcpy(mark.ledger, ledger->id, sizeof mark.ledger);
@@ -112,8 +112,5 @@ nvdp_status nvdp__ledger_state_write(const struct nvdp__ledger *ledger,
     NVDP_TRY(NVDP__NEW(ledger->ctx, all, count));
     if (state->marks > 0) memcpy(all, state->mark, state->marks * sizeof *all);
     all[at] = mark;
-    NVDP_TRY(nvdp__write_file(ledger->ctx, state->path, all, count * sizeof *all));
-cleanup:
-    free(all);
-    return status;
+    return nvdp__write_file(ledger->ctx, state->path, all, count * sizeof *all);
 }

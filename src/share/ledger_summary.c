@@ -18,8 +18,8 @@ static nvdp_status join(const struct nvdp__records *records, struct nvdp__ledger
         named = named || records->record[r].person != NULL;
     }
     *release = (struct nvdp__ledger_release){.texts = all};
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(records->ctx, *text, all));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(records->ctx, *person, all));
+    NVDP_TRY(NVDP__NEW(records->ctx, *text, all));
+    NVDP_TRY(NVDP__NEW(records->ctx, *person, all));
     for (size_t r = 0; r < records->count; r++) {
         const struct nvdp__ledger_record *from = &records->record[r];
         const size_t texts = (size_t)from->release->texts;
@@ -60,24 +60,25 @@ nvdp_status nvdp__ledger_summarize(struct nvdp_context *ctx, const char *path, c
     nvdp__text_hash *text = NULL, *person = NULL;
     char *beside = NULL;
     size_t over, persons;
-    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     if (path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file, found none"));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "ledger: expected a file, found none"));
     if (key == NULL) {
         beside = nvdp__format(ctx, "%s.key", path);
-        NVDP_TRY(NVDP__MADE(beside));
+        NVDP_TRY_OR_CLEAN(NVDP__MADE(beside));
     }
-    NVDP_TRY(nvdp__ledger_open(ctx, path, key != NULL ? key : beside, NULL, &ledger));
-    if (run != NULL) NVDP_TRY(nvdp__ledger_of_run(ledger, run));
+    NVDP_TRY_OR_CLEAN(nvdp__ledger_open(ctx, path, key != NULL ? key : beside, NULL, &ledger));
+    if (run != NULL) NVDP_TRY_OR_CLEAN(nvdp__ledger_of_run(ledger, run));
     struct nvdp__records records = nvdp__ledger_records(ledger);
     records.delta = delta;
-    NVDP_TRY(join(&records, &release, &record, &text, &person));
-    NVDP_TRY(nvdp__account_open(&records, &record, &account));
+    NVDP_TRY_OR_CLEAN(join(&records, &release, &record, &text, &person));
+    NVDP_TRY_OR_CLEAN(nvdp__account_open(&records, &record, &account));
     nvdp__account_close(&account);
     struct nvdp__spent *spent = &account.spent;
     if (record.person != NULL)
-        NVDP_TRY(nvdp__spent_of_persons(&records, &record, 0, spent, &over, &persons));
-    NVDP_TRY(nvdp__spent_of_receivers(&records, &record, spent));
+        NVDP_TRY_OR_CLEAN(nvdp__spent_of_persons(&records, &record, 0, spent, &over, &persons));
+    NVDP_TRY_OR_CLEAN(nvdp__spent_of_receivers(&records, &record, spent));
     struct nvdp_ledger_summary made = {
         .struct_size = sizeof made,
         .releases = records.count,

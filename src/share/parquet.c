@@ -126,7 +126,7 @@ static void add_column(struct table *table, enum nvdp__of of, bool there) {
 
 static nvdp_status write(struct nvdp__release *release, size_t count, const void *bytes) {
     struct table *table = release->of;
-    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, table->written, count, bytes));
+    NVDP_TRY(nvdp__release_put(release, table->written, count, bytes));
     table->written += count;
     return NVDP_OK;
 }
@@ -135,7 +135,7 @@ static nvdp_status open_table(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp_context *ctx = release->ctx;
     struct table *table = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table, 1));
+    NVDP_TRY(NVDP__NEW(ctx, table, 1));
     release->of = table;
     table->base.close = close_table;
     table->page.ctx = ctx;
@@ -146,11 +146,11 @@ static nvdp_status open_table(struct nvdp__release *release) {
     table->group_rows = shape->dim < GROUP_VALUES ? GROUP_VALUES / shape->dim : 1;
     if (table->group_rows > shape->rows && shape->rows > 0) table->group_rows = shape->rows;
     table->groups = (shape->rows + table->group_rows - 1) / table->group_rows;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table->chunk, table->groups * table->columns));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, table->sample, table->group_rows));
+    NVDP_TRY(NVDP__NEW(ctx, table->chunk, table->groups * table->columns));
+    NVDP_TRY(NVDP__NEW(ctx, table->sample, table->group_rows));
     table->z = nvdp__calloc(ctx, table->group_rows * shape->dim, sizeof(float));
     table->log_pi = nvdp__calloc(ctx, table->group_rows, sizeof(float));
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(table->z, table->log_pi));
+    NVDP_TRY(NVDP__MADE(table->z, table->log_pi));
     return write(release, sizeof magic, magic);
 }
 
@@ -236,7 +236,7 @@ static nvdp_status write_page(struct nvdp__release *release, struct table *table
                               struct chunk *chunk) {
     struct bytes head = {.ctx = release->ctx};
     const int64_t size = (int64_t)table->page.count;
-    NVDP_RETURN_IF_FAILED(table->page.status);
+    NVDP_TRY(table->page.status);
     put_int(&head, 1, NVDP__T_I32, DATA_PAGE);
     put_int(&head, 2, NVDP__T_I32, size);
     put_int(&head, 3, NVDP__T_I32, size);
@@ -278,7 +278,7 @@ static nvdp_status write_group(struct nvdp__release *release) {
             put_weights(release, table);
         else
             put_place(release, table, of);
-        NVDP_RETURN_IF_FAILED(write_page(release, table, chunk));
+        NVDP_TRY(write_page(release, table, chunk));
     }
     table->group++;
     table->first += table->rows;
@@ -300,7 +300,7 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
                    n * sizeof(float));
         table->rows += n;
         done += n;
-        if (table->rows == table->group_rows) NVDP_RETURN_IF_FAILED(write_group(release));
+        if (table->rows == table->group_rows) NVDP_TRY(write_group(release));
     }
     return NVDP_OK;
 }
@@ -411,7 +411,7 @@ static nvdp_status write_footer(struct nvdp__release *release) {
 static nvdp_status finish(struct nvdp__release *release) {
     struct table *table = release->of;
     nvdp__attributes_sort(&release->attributes);
-    if (!table->ended && table->rows > 0) NVDP_RETURN_IF_FAILED(write_group(release));
+    if (!table->ended && table->rows > 0) NVDP_TRY(write_group(release));
     table->ended = true;
     return write_footer(release);
 }

@@ -148,7 +148,7 @@ static nvdp_status take_metadata(struct nvdp__release *release, struct thrift *f
                                  : NVDP_ERR_MEMORY;
         free(name);
         free(value);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     return NVDP_OK;
 }
@@ -177,7 +177,7 @@ static nvdp_status read_footer(struct nvdp__release *release, struct thrift from
             file->rows = (size_t)take_int(&from);
         } else if (field == 5 && type == NVDP__T_LIST) {
             (void)take_list(&from, &count);
-            NVDP_RETURN_IF_FAILED(take_metadata(release, &from, count));
+            NVDP_TRY(take_metadata(release, &from, count));
         } else if (field == 6 && type == NVDP__T_BINARY) {
             writer_size = take_text(&from, &writer);
         } else {
@@ -229,13 +229,13 @@ static nvdp_status read_pages(struct nvdp__release *release, struct thrift from,
     struct parquet *file = release->of;
     size_t values = 0;
     for (size_t done = 0; done < file->rows; done += file->page[file->groups - 1].rows) {
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(release->ctx, &file->page, &file->capacity,
-                                            file->groups + 1, sizeof *file->page));
+        NVDP_TRY(nvdp__reserve(release->ctx, &file->page, &file->capacity, file->groups + 1,
+                               sizeof *file->page));
         struct page *page = &file->page[file->groups++];
         *page = (struct page){0};
         for (size_t c = 0; c < file->column_count; c++) {
             const enum nvdp__of of = file->column[c];
-            NVDP_RETURN_IF_FAILED(read_page(release, &from, of, page, &values));
+            NVDP_TRY(read_page(release, &from, of, page, &values));
             if (c == 0) page->rows = values;
             if (of == NVDP__OF_Z && *dim == 0) *dim = values / page->rows;
             if (values != page->rows * (of == NVDP__OF_Z ? *dim : 1)) return torn(release, "page");
@@ -262,7 +262,6 @@ static bool has(const struct parquet *file, enum nvdp__of of) {
 
 /* Fills `offset` and the per-text columns from the columns of all vectors. */
 static nvdp_status read_places(struct nvdp__release *release) {
-    nvdp_status status = NVDP_OK;
     const struct parquet *file = release->of;
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t samples = shape->texts * shape->samples;
@@ -299,8 +298,7 @@ static nvdp_status read_places(struct nvdp__release *release) {
     }
     while (last < samples)
         release->offset[++last] = (int64_t)shape->rows;
-cleanup:
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status read_vector(struct nvdp__release *release, size_t row, const char *at, void *z) {
@@ -340,7 +338,7 @@ nvdp_status nvdp__parquet_rows(struct nvdp__release *release, size_t first, size
         const size_t row = first + r;
         const char *at =
             file->page[row / file->group_rows].values[NVDP__OF_Z] + row % file->group_rows * vector;
-        NVDP_RETURN_IF_FAILED(read_vector(release, row, at, (char *)z + r * vector));
+        NVDP_TRY(read_vector(release, row, at, (char *)z + r * vector));
     }
     for (size_t r = 0; r < n && log_pi != NULL; r++) {
         double pi = 1;
@@ -369,10 +367,10 @@ nvdp_status nvdp__parquet_read(struct nvdp__release *release) {
     struct parquet *file = NULL;
     uint32_t footer = 0;
     size_t dim = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, file, 1));
+    NVDP_TRY(NVDP__NEW(release->ctx, file, 1));
     release->of = file;
     file->base.close = close_file;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__read_file(release->ctx, release->path, SIZE_MAX / 2, &file->bytes, &file->count));
     if (file->count < 12 || memcmp(file->bytes + file->count - 4, "PAR1", 4) != 0)
         return torn(release, "end");
@@ -380,11 +378,11 @@ nvdp_status nvdp__parquet_read(struct nvdp__release *release) {
     if (footer > file->count - 12) return torn(release, "end");
     const unsigned char *bytes = (const unsigned char *)file->bytes;
     const unsigned char *end = bytes + file->count - 8, *data = end - footer;
-    NVDP_RETURN_IF_FAILED(read_footer(release, (struct thrift){.at = data, .end = end}));
-    NVDP_RETURN_IF_FAILED(read_pages(release, (struct thrift){.at = bytes + 4, .end = data}, &dim));
+    NVDP_TRY(read_footer(release, (struct thrift){.at = data, .end = end}));
+    NVDP_TRY(read_pages(release, (struct thrift){.at = bytes + 4, .end = data}, &dim));
     const bool all = file->groups > 0 && has(file, NVDP__OF_TEXT) && has(file, NVDP__OF_SAMPLE) &&
                      has(file, NVDP__OF_Z);
     if (!all) return torn(release, "schema");
-    NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, file->rows, dim, has(file, NVDP__OF_PI)));
+    NVDP_TRY(nvdp__release_shape(release, file->rows, dim, has(file, NVDP__OF_PI)));
     return read_places(release);
 }

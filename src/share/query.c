@@ -30,8 +30,8 @@ static void write_chunk(size_t n, const float *from, char *to) {
 
 static nvdp_status write_array(struct nvdp__attributes *list, const char *prefix, size_t n,
                                const float *from) {
-    nvdp_status status = NVDP_OK;
-    char *text = NULL, name[NAME_SIZE];
+    nvdp__autofree char *text = NULL;
+    char name[NAME_SIZE];
     if (from == NULL) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(list->ctx, text, sizeof MARK + DIGITS * CHUNK));
     for (size_t i = 0; i < n; i += CHUNK) {
@@ -39,15 +39,13 @@ static nvdp_status write_array(struct nvdp__attributes *list, const char *prefix
         write_chunk(nvdp__min(n - i, CHUNK), from + i, text);
         NVDP_TRY(nvdp__attributes_set_text(list, name, text));
     }
-cleanup:
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__query_attributes(struct nvdp__attributes *list,
                                    const struct nvdp__query_map *query) {
-    NVDP_RETURN_IF_FAILED(write_array(list, "center", query->width, query->center));
-    NVDP_RETURN_IF_FAILED(write_array(list, "map", query->width * query->dim, query->map));
+    NVDP_TRY(write_array(list, "center", query->width, query->center));
+    NVDP_TRY(write_array(list, "map", query->width * query->dim, query->map));
     return write_array(list, "decoder", query->width * query->dim, query->decoder);
 }
 
@@ -82,7 +80,7 @@ static nvdp_status find_chunk(const struct nvdp__release *release, const char *p
     const char *text = NULL;
     const size_t mark = sizeof MARK - 1;
     nvdp__snprintf(name, sizeof name, "%s_%zu", prefix, chunk);
-    NVDP_RETURN_IF_FAILED(nvdp__release_text(release, name, &text));
+    NVDP_TRY(nvdp__release_text(release, name, &text));
     *digits = text + mark;
     if (strncmp(text, MARK, mark) == 0 && strlen(text) == mark + DIGITS * count) return NVDP_OK;
     return NVDP__BAD_FILE(
@@ -97,15 +95,13 @@ static nvdp_status read_array(const struct nvdp__release *release, const char *p
                               float **out) {
     const char *digits = NULL;
     for (size_t i = 0; i < n; i += CHUNK)
-        NVDP_RETURN_IF_FAILED(
-            find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, *out, n));
+        NVDP_TRY(find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
+    NVDP_TRY(NVDP__NEW(release->ctx, *out, n));
     for (size_t i = 0; i < n; i++) {
         int bits = 0;
         bool good = true;
         if (i % CHUNK == 0)
-            NVDP_RETURN_IF_FAILED(
-                find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
+            NVDP_TRY(find_chunk(release, prefix, i / CHUNK, nvdp__min(n - i, CHUNK), &digits));
         for (size_t j = 0; j < DIGITS; j++) {
             const int digit = value_of(digits[DIGITS * (i % CHUNK) + j]);
             good &= digit >= 0;
@@ -124,7 +120,7 @@ static nvdp_status read_array(const struct nvdp__release *release, const char *p
 static nvdp_status read_count(const struct nvdp__release *release, const char *name, int64_t low,
                               size_t *out) {
     int64_t value = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__release_whole(release, name, &value));
+    NVDP_TRY(nvdp__release_whole(release, name, &value));
     if (value < low || value > MAX_WIDTH)
         return NVDP__BAD_FILE(release,
                               "attribute '%s': expected a number from %lld to %d, found %lld", name,
@@ -136,7 +132,7 @@ static nvdp_status read_count(const struct nvdp__release *release, const char *n
 static nvdp_status read_word(const struct nvdp__release *release, const char *name, size_t size,
                              char *out) {
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__release_text(release, name, &text));
+    NVDP_TRY(nvdp__release_text(release, name, &text));
     nvdp__snprintf(out, size, "%s", text);
     return NVDP_OK;
 }
@@ -147,29 +143,30 @@ nvdp_status nvdp__query_read(const struct nvdp__release *release, size_t dim,
     struct nvdp__query_map *made = NULL;
     *out = NULL;
     if (nvdp__attributes_get(&release->attributes, "encoder") == NULL) return NVDP_OK;
-    NVDP_TRY(NVDP__NEW(release->ctx, made, 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(release->ctx, made, 1));
     made->dim = dim;
-    NVDP_TRY(read_word(release, "encoder", sizeof made->encoder, made->encoder));
-    NVDP_TRY(read_word(release, "encoder_sha256", sizeof made->sha256, made->sha256));
-    NVDP_TRY(read_word(release, "encoder_pool", sizeof made->pool, made->pool));
-    NVDP_TRY(read_count(release, "encoder_max_length", 3, &made->max_length));
-    NVDP_TRY(read_count(release, "encoder_empty", 0, &made->empty));
-    NVDP_TRY(read_count(release, "encoder_width", 1, &made->width));
+    NVDP_TRY_OR_CLEAN(read_word(release, "encoder", sizeof made->encoder, made->encoder));
+    NVDP_TRY_OR_CLEAN(read_word(release, "encoder_sha256", sizeof made->sha256, made->sha256));
+    NVDP_TRY_OR_CLEAN(read_word(release, "encoder_pool", sizeof made->pool, made->pool));
+    NVDP_TRY_OR_CLEAN(read_count(release, "encoder_max_length", 3, &made->max_length));
+    NVDP_TRY_OR_CLEAN(read_count(release, "encoder_empty", 0, &made->empty));
+    NVDP_TRY_OR_CLEAN(read_count(release, "encoder_width", 1, &made->width));
     if (strcmp(made->pool, "mean") != 0 && strcmp(made->pool, "cls") != 0)
-        NVDP_TRY(NVDP__BAD_FILE(
+        NVDP_TRY_OR_CLEAN(NVDP__BAD_FILE(
             release, "attribute 'encoder_pool': expected mean or cls, found '%.7s'", made->pool));
     if (dim > made->width)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             NVDP__BAD_FILE(release,
                            "attribute 'encoder_width': expected at least %zu, the width of the "
                            "vectors, found %zu",
                            dim, made->width));
     made->independent =
         strcmp(nvdp__attributes_text(&release->attributes, "public_texts"), "declared") == 0;
-    NVDP_TRY(read_array(release, "center", made->width, &made->center));
-    if (dim < made->width) NVDP_TRY(read_array(release, "map", made->width * dim, &made->map));
+    NVDP_TRY_OR_CLEAN(read_array(release, "center", made->width, &made->center));
+    if (dim < made->width)
+        NVDP_TRY_OR_CLEAN(read_array(release, "map", made->width * dim, &made->map));
     if (nvdp__attributes_get(&release->attributes, "decoder_0") != NULL)
-        NVDP_TRY(read_array(release, "decoder", made->width * dim, &made->decoder));
+        NVDP_TRY_OR_CLEAN(read_array(release, "decoder", made->width * dim, &made->decoder));
     NVDP__HAND_OVER(out, made);
 cleanup:
     if (made != NULL) nvdp__query_map_release(made);

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "mechanism/options.h"
 #include "model/model.h"
@@ -50,8 +51,7 @@ static nvdp_status check_shape(struct nvdp_context *ctx, const struct nvdp__read
 
 nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__reader_shape *shape,
                                 bool with_grad, struct nvdp__reader **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__reader *reader = NULL;
+    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
     NVDP_TRY(check_shape(ctx, shape));
     reader = nvdp__calloc(ctx, 1, sizeof *reader);
     if (reader == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -74,9 +74,7 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
                                  &reader->classifier));
     NVDP_TRY(nvdp__params_allocate(&reader->params, with_grad));
     NVDP__HAND_OVER(out, reader);
-cleanup:
-    nvdp__reader_free(reader);
-    return status;
+    return NVDP_OK;
 }
 
 static void release_plan(struct nvdp__reader *reader) {
@@ -124,8 +122,8 @@ static nvdp_status carve(struct nvdp__reader *reader, size_t longest) {
     size_t rows = reader->max_rows;
     size_t texts = reader->max_texts;
     size_t dim = reader->shape.dim;
-    NVDP_RETURN_IF_FAILED(nvdp__block_plan(&reader->block, &reader->dev, rows, texts, longest,
-                                           reader->training, arena));
+    NVDP_TRY(nvdp__block_plan(&reader->block, &reader->dev, rows, texts, longest, reader->training,
+                              arena));
     reader->z = nvdp__arena_take(arena, rows * dim);
     reader->log_pi = nvdp__arena_take(arena, rows);
     reader->logits = nvdp__arena_take(arena, texts * reader->shape.outputs);
@@ -148,10 +146,10 @@ nvdp_status nvdp__reader_plan(struct nvdp__reader *reader, size_t texts, size_t 
     reader->max_rows = rows;
     reader->max_texts = texts;
     reader->training = training;
-    NVDP_RETURN_IF_FAILED(carve(reader, longest));
-    NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(reader->ctx, &reader->arena));
-    NVDP_RETURN_IF_FAILED(carve(reader, longest));
-    NVDP_RETURN_IF_FAILED(nvdp__arena_check(reader->ctx, &reader->arena));
+    NVDP_TRY(carve(reader, longest));
+    NVDP_TRY(nvdp__arena_allocate(reader->ctx, &reader->arena));
+    NVDP_TRY(carve(reader, longest));
+    NVDP_TRY(nvdp__arena_check(reader->ctx, &reader->arena));
     reader->offset = nvdp__calloc(reader->ctx, texts + 1, sizeof *reader->offset);
     reader->host = nvdp__calloc(reader->ctx, rows * reader->shape.dim, sizeof *reader->host);
     return NVDP__MADE(reader->offset, reader->host);
@@ -201,8 +199,8 @@ static struct nvdp__sample batch_sample(const struct nvdp__reader *reader) {
 nvdp_status nvdp__reader_forward(struct nvdp__reader *reader) {
     const struct nvdp__reader_shape *shape = &reader->shape;
     struct nvdp__sample sample = batch_sample(reader);
-    NVDP_RETURN_IF_FAILED(nvdp__block_forward(&reader->block, &reader->dev, &reader->params,
-                                              &sample, NULL, &reader->pooled));
+    NVDP_TRY(nvdp__block_forward(&reader->block, &reader->dev, &reader->params, &sample, NULL,
+                                 &reader->pooled));
     struct nvdp__linear dense =
         nvdp__dense_linear(&reader->params, &reader->classifier, reader->texts);
     dense.f32 = true;
@@ -241,10 +239,9 @@ json_t *nvdp__label_names(const char *const *labels, size_t count) {
 
 nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
                               const struct nvdp__reader_info *info, const char *directory) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__reader_shape *shape = &reader->shape;
-    json_t *config = NULL;
-    char *path = nvdp__join(reader->ctx, directory, "config.json");
+    nvdp__autoptr(json_decref) json_t *config = NULL;
+    nvdp__autofree char *path = nvdp__join(reader->ctx, directory, "config.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
     config = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:b,s:b,s:s?,s:o,s:s?,s:s?}",
@@ -262,11 +259,7 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
                             "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
                             path));
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
-    NVDP_TRY(nvdp__json_write(reader->ctx, path, config));
-cleanup:
-    json_decref(config);
-    free(path);
-    return status;
+    return nvdp__json_write(reader->ctx, path, config);
 }
 
 static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const json_t *object,
@@ -284,33 +277,30 @@ static nvdp_status read_shape(struct nvdp_context *ctx, const char *path, const 
                  {"kappa", MAX_KAPPA, &kappa}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         int64_t value = 0;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_int_required(ctx, path, object, sizes[i].key, 1, sizes[i].max, &value));
+        NVDP_TRY(nvdp__json_int_required(ctx, path, object, sizes[i].key, 1, sizes[i].max, &value));
         *sizes[i].to = (size_t)value;
     }
     shape->kappa = (int)kappa;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "hidden_act", "gelu", &act));
-    NVDP_RETURN_IF_FAILED(nvdp__activation_find(ctx, path, "hidden_act", act, &shape->act));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, object, "pool", "", &pool));
+    NVDP_TRY(nvdp__json_string(ctx, path, object, "hidden_act", "gelu", &act));
+    NVDP_TRY(nvdp__activation_find(ctx, path, "hidden_act", act, &shape->act));
+    NVDP_TRY(nvdp__json_string(ctx, path, object, "pool", "", &pool));
     shape->pool = nvdp__pool_find(pool);
     if (shape->pool == NVDP_POOL_AUTO)
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: key 'pool': expected first, mean or weighted, found '%s'", path,
                           pool);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, path, object, "layer_norm_eps", 1e-12, 0, 1, &shape->eps));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "residual", false, &shape->residual));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(ctx, path, object, "weights", true, &shape->weights));
+    NVDP_TRY(nvdp__json_real(ctx, path, object, "layer_norm_eps", 1e-12, 0, 1, &shape->eps));
+    NVDP_TRY(nvdp__json_bool(ctx, path, object, "residual", false, &shape->residual));
+    NVDP_TRY(nvdp__json_bool(ctx, path, object, "weights", true, &shape->weights));
     return nvdp__json_bool(ctx, path, object, "regression", false, &shape->regression);
 }
 
 nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *directory,
                                     struct nvdp__reader_shape *shape) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__reader_shape found = {0};
-    json_t *config = NULL;
+    nvdp__autoptr(json_decref) json_t *config = NULL;
     const char *format = NULL;
-    char *path = nvdp__join(ctx, directory, "config.json");
+    nvdp__autofree char *path = nvdp__join(ctx, directory, "config.json");
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     NVDP_TRY(nvdp__json_string(ctx, path, config, "nvdp_format", "", &format));
@@ -320,18 +310,14 @@ nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *direct
                             format));
     NVDP_TRY(read_shape(ctx, path, config, &found));
     *shape = found;
-cleanup:
-    json_decref(config);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, size_t outputs,
                               bool with_grad, uint64_t seed, struct nvdp__reader **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__reader_shape shape;
-    struct nvdp__reader *stored = NULL;
-    struct nvdp__reader *reader = NULL;
+    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *stored = NULL;
+    nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
     NVDP_TRY(nvdp__reader_shape_read(ctx, directory, &shape));
     NVDP_TRY(nvdp__reader_create(ctx, &shape, false, &stored));
     NVDP_TRY(nvdp__checkpoint_load(&stored->dev, directory, &stored->params));
@@ -340,10 +326,7 @@ nvdp_status nvdp__reader_load(struct nvdp_context *ctx, const char *directory, s
     nvdp__reader_initialise(reader, seed);
     nvdp__reader_adopt(reader, &stored->params);
     NVDP__HAND_OVER(out, reader);
-cleanup:
-    nvdp__reader_free(stored);
-    nvdp__reader_free(reader);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- labels --- */
@@ -358,15 +341,14 @@ struct lines {
 static nvdp_status read_lines(struct nvdp_context *ctx, const char *path, struct lines *lines) {
     size_t size = 0;
     size_t capacity = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_stream(ctx, path, LABEL_FILE_LIMIT, &lines->bytes, &size));
+    NVDP_TRY(nvdp__read_stream(ctx, path, LABEL_FILE_LIMIT, &lines->bytes, &size));
     for (char *at = lines->bytes; at < lines->bytes + size;) {
         char *end = memchr(at, '\n', (size_t)(lines->bytes + size - at));
         if (end == NULL) end = lines->bytes + size;
         char *next = end + 1;
         if (end > at && end[-1] == '\r') end--;
         *end = '\0';
-        NVDP_RETURN_IF_FAILED(
-            nvdp__reserve(ctx, &lines->line, &capacity, lines->count + 1, sizeof(char *)));
+        NVDP_TRY(nvdp__reserve(ctx, &lines->line, &capacity, lines->count + 1, sizeof(char *)));
         lines->line[lines->count++] = at;
         at = next;
     }
@@ -438,8 +420,7 @@ static int by_bytes(const void *a, const void *b) {
 /* Copies the distinct words, sorted, into one block of memory. */
 static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
                                  const struct lines *lines, struct nvdp__labels *labels) {
-    nvdp_status status = NVDP_OK;
-    const char **sorted = nvdp__calloc(ctx, lines->count, sizeof *sorted);
+    nvdp__autofree const char **sorted = nvdp__calloc(ctx, lines->count, sizeof *sorted);
     size_t count = 0;
     size_t distinct = 0;
     if (sorted == NULL) return NVDP_ERR_MEMORY;
@@ -455,16 +436,13 @@ static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
                             "%s: expected at most %d different labels, found %zu", path,
                             MAX_CLASSES, distinct));
     labels->classes = distinct;
-    NVDP_TRY(nvdp__names_of(ctx, distinct, sorted, NULL, &labels->name));
-cleanup:
-    free(sorted);
-    return status;
+    return nvdp__names_of(ctx, distinct, sorted, NULL, &labels->name);
 }
 
 static nvdp_status parse_words(struct nvdp_context *ctx, const char *path,
                                const struct lines *lines, const struct nvdp__labels *like,
                                struct nvdp__labels *labels) {
-    if (like == NULL) NVDP_RETURN_IF_FAILED(collect_names(ctx, path, lines, labels));
+    if (like == NULL) NVDP_TRY(collect_names(ctx, path, lines, labels));
     const struct nvdp__labels *names = like != NULL ? like : labels;
     for (size_t i = 0; i < lines->count; i++) {
         labels->value[i] = NAN;
@@ -492,20 +470,20 @@ nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
     struct lines lines = {0};
     struct nvdp__labels labels = {.count = texts, .classes = 1};
     labels.value = nvdp__calloc(ctx, texts, sizeof *labels.value);
-    if (labels.value == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (labels.value == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
     if (path != NULL) {
-        NVDP_TRY(read_lines(ctx, path, &lines));
+        NVDP_TRY_OR_CLEAN(read_lines(ctx, path, &lines));
         if (lines.count != texts)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: expected %zu lines, one per text, found %zu", path, texts,
-                                lines.count));
+            NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT,
+                                         "%s: expected %zu lines, one per text, found %zu", path,
+                                         texts, lines.count));
         words = !regression && (like != NULL ? like->name != NULL : !all_classes(&lines));
-        NVDP_TRY(words ? parse_words(ctx, path, &lines, like, &labels)
-                       : parse_numbers(ctx, path, &lines, &labels));
+        NVDP_TRY_OR_CLEAN(words ? parse_words(ctx, path, &lines, like, &labels)
+                                : parse_numbers(ctx, path, &lines, &labels));
     } else {
         path = embeddings_path;
         if (embeddings->label == NULL)
-            NVDP_TRY(nvdp__fail(
+            NVDP_TRY_OR_CLEAN(nvdp__fail(
                 ctx, NVDP_ERR_INPUT,
                 like == NULL
                     ? "%s: dataset 'label' is missing; name a file of labels with {labels}"
@@ -513,7 +491,7 @@ nvdp_status nvdp__labels_read(struct nvdp_context *ctx, const char *path,
                 path));
         memcpy(labels.value, embeddings->label, texts * sizeof *labels.value);
     }
-    if (!regression && !words) NVDP_TRY(count_classes(ctx, path, like, &labels));
+    if (!regression && !words) NVDP_TRY_OR_CLEAN(count_classes(ctx, path, like, &labels));
     NVDP__HAND_OVER(out, labels);
 cleanup:
     free(lines.bytes);

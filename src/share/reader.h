@@ -5,6 +5,7 @@
 #ifndef NVDP_SRC_SHARE_READER_H
 #define NVDP_SRC_SHARE_READER_H
 
+#include "base/base.h"
 #include "nvib/nvib.h"
 #include "share/embeddings_file.h"
 #include "tensor/params.h"
@@ -43,6 +44,7 @@ struct nvdp__reader {
 nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__reader_shape *shape,
                                 bool with_grad, struct nvdp__reader **out);
 void nvdp__reader_free(struct nvdp__reader *reader);
+NVDP__AUTOPTR(struct nvdp__reader, nvdp__reader_free)
 void nvdp__reader_initialise(struct nvdp__reader *reader, uint64_t seed);
 /* Copies every tensor that `from` has with the same name and shape.  Returns their number. */
 size_t nvdp__reader_adopt(struct nvdp__reader *reader, const struct nvdp__params *from);

@@ -90,7 +90,7 @@ static bool is_number(enum nvdp__attribute_type type) {
 nvdp_status nvdp__release_text(const struct nvdp__release *release, const char *name,
                                const char **value) {
     const struct nvdp__attribute *found = NULL;
-    NVDP_RETURN_IF_FAILED(find(release, name, "a string", is_text, &found));
+    NVDP_TRY(find(release, name, "a string", is_text, &found));
     *value = found->text;
     return NVDP_OK;
 }
@@ -98,7 +98,7 @@ nvdp_status nvdp__release_text(const struct nvdp__release *release, const char *
 nvdp_status nvdp__release_whole(const struct nvdp__release *release, const char *name,
                                 int64_t *value) {
     const struct nvdp__attribute *found = NULL;
-    NVDP_RETURN_IF_FAILED(find(release, name, "an integer", is_whole, &found));
+    NVDP_TRY(find(release, name, "an integer", is_whole, &found));
     *value = found->whole;
     return NVDP_OK;
 }
@@ -106,7 +106,7 @@ nvdp_status nvdp__release_whole(const struct nvdp__release *release, const char 
 nvdp_status nvdp__release_real(const struct nvdp__release *release, const char *name,
                                double *value) {
     const struct nvdp__attribute *found = NULL;
-    NVDP_RETURN_IF_FAILED(find(release, name, "a number", is_number, &found));
+    NVDP_TRY(find(release, name, "a number", is_number, &found));
     *value = found->real;
     return NVDP_OK;
 }
@@ -116,12 +116,10 @@ static nvdp_status shape_attributes(struct nvdp__release *release) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     struct nvdp__attributes *list = &release->attributes;
     const bool whole = shape->grid != NVDP__H5_F16;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__attributes_set_text(list, "nvdp_format", whole ? "embeddings/2" : "embeddings/1"));
-    NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(list, "grid", nvdp__grid_names[shape->grid]));
-    if (whole)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__attributes_set_real(list, "z_step", ldexp(1, shape->z_exponent)));
+    NVDP_TRY(nvdp__attributes_set_text(list, "grid", nvdp__grid_names[shape->grid]));
+    if (whole) NVDP_TRY(nvdp__attributes_set_real(list, "z_step", ldexp(1, shape->z_exponent)));
     return whole && shape->weights
                ? nvdp__attributes_set_real(list, "log_pi_step", ldexp(1, shape->log_pi_exponent))
                : NVDP_OK;
@@ -161,8 +159,8 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
                               "metadata 'nvdp_format': expected embeddings/1 or embeddings/2, as "
                               "nvdp export writes, found '%.40s'",
                               format);
-    NVDP_RETURN_IF_FAILED(metadata_integer(release, "texts", MAX_ROWS, &shape->texts));
-    NVDP_RETURN_IF_FAILED(metadata_integer(release, "releases", MAX_ROWS, &shape->samples));
+    NVDP_TRY(metadata_integer(release, "texts", MAX_ROWS, &shape->texts));
+    NVDP_TRY(metadata_integer(release, "releases", MAX_ROWS, &shape->samples));
     if (rows < 1 || rows > MAX_ROWS || dim < 1 || dim > MAX_DIM ||
         shape->texts > MAX_ROWS / shape->samples)
         return NVDP__BAD_FILE(
@@ -182,10 +180,8 @@ nvdp_status nvdp__release_shape(struct nvdp__release *release, size_t rows, size
         return NVDP__BAD_FILE(
             release, "metadata 'grid': expected float16, int16 or int32, found '%.40s'", grid);
     if (shape->grid != NVDP__H5_F16) {
-        NVDP_RETURN_IF_FAILED(metadata_exponent(release, "z_step", &shape->z_exponent));
-        if (weights)
-            NVDP_RETURN_IF_FAILED(
-                metadata_exponent(release, "log_pi_step", &shape->log_pi_exponent));
+        NVDP_TRY(metadata_exponent(release, "z_step", &shape->z_exponent));
+        if (weights) NVDP_TRY(metadata_exponent(release, "log_pi_step", &shape->log_pi_exponent));
     }
     return shape_attributes(release); /* as nvdp export prints them */
 }
@@ -222,8 +218,8 @@ nvdp_status nvdp__release_put(struct nvdp__release *release, uint64_t at, size_t
     if (at != to->at && fseeko(file, (off_t)at, SEEK_SET) != 0)
         return nvdp__fail_errno(release->ctx, errno, "%s: cannot write", release->path);
     to->at = at;
-    NVDP_RETURN_IF_FAILED(to->same != NULL ? compare(release, count, bytes)
-                                           : nvdp__output_write(&to->output, bytes, count));
+    NVDP_TRY(to->same != NULL ? compare(release, count, bytes)
+                              : nvdp__output_write(&to->output, bytes, count));
     to->at += count;
     if (to->at > to->end) to->end = to->at;
     return NVDP_OK;
@@ -233,14 +229,14 @@ nvdp_status nvdp__release_create(struct nvdp__release *release, const struct nvd
                                  const char *path) {
     release->format = format;
     release->path = release->attributes.path = path;
-    NVDP_RETURN_IF_FAILED(shape_attributes(release));
+    NVDP_TRY(shape_attributes(release));
     if (format->commit == NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__output_open(release->ctx, path, &release->to.output));
+        NVDP_TRY(nvdp__output_open(release->ctx, path, &release->to.output));
     return format->open(release);
 }
 
 nvdp_status nvdp__release_finish(struct nvdp__release *release) {
-    NVDP_RETURN_IF_FAILED(release->format->finish(release));
+    NVDP_TRY(release->format->finish(release));
     return release->to.output.file != NULL ? nvdp__output_flush(&release->to.output) : NVDP_OK;
 }
 
@@ -286,9 +282,8 @@ static void close_slice(struct slice *slice) {
 }
 
 nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release *to) {
-    nvdp_status status = NVDP_OK;
     const size_t rows = from->shape.rows;
-    struct slice slice = {0};
+    nvdp__auto(close_slice) struct slice slice = {0};
     NVDP_TRY(open_slice(from, true, true, &slice));
     for (size_t first = 0; first < rows; first += slice.max_rows) {
         const size_t n = nvdp__min(rows - first, slice.max_rows);
@@ -297,10 +292,7 @@ nvdp_status nvdp__release_copy(struct nvdp__release *from, struct nvdp__release 
             from->format->rows(from, first, n, slice.z, from->shape.weights ? slice.log_pi : NULL));
         NVDP_TRY(to->format->append(to, first, n, slice.z, slice.log_pi));
     }
-    NVDP_TRY(nvdp__release_finish(to));
-cleanup:
-    close_slice(&slice);
-    return status;
+    return nvdp__release_finish(to);
 }
 
 /* --- reading --- */
@@ -312,11 +304,11 @@ static nvdp_status check_bytes(struct nvdp__release *release) {
     struct nvdp__release copy = *release; /* shares the memory of `release` */
     copy.of = NULL;
     copy.to = (struct nvdp__sink){0};
-    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &copy.to.same));
-    NVDP_TRY(release->format->open(&copy));
-    NVDP_TRY(nvdp__release_copy(release, &copy));
+    NVDP_TRY_OR_CLEAN(nvdp__fopen_regular(release->ctx, release->path, &copy.to.same));
+    NVDP_TRY_OR_CLEAN(release->format->open(&copy));
+    NVDP_TRY_OR_CLEAN(nvdp__release_copy(release, &copy));
     if (fseeko(copy.to.same, (off_t)copy.to.end, SEEK_SET) != 0 || fgetc(copy.to.same) != EOF)
-        NVDP_TRY(differs(release, copy.to.end));
+        NVDP_TRY_OR_CLEAN(differs(release, copy.to.end));
 cleanup:
     release->format->close(&copy);
     if (copy.to.same != NULL) fclose(copy.to.same);
@@ -327,7 +319,7 @@ static nvdp_status detect(struct nvdp__release *release,
                           const struct nvdp__format *const *formats) {
     unsigned char first[NVDP__FORMAT_HEAD] = {0};
     FILE *file = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__fopen_regular(release->ctx, release->path, &file));
+    NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &file));
     const size_t count = fread(first, 1, sizeof first, file);
     fclose(file);
     release->format = nvdp__format_detect(formats, release->path, first, count);
@@ -344,8 +336,7 @@ static void set_hidden_offsets(struct nvdp__release *release) {
 
 nvdp_status nvdp__release_read(struct nvdp_context *ctx, const struct nvdp__format *const *formats,
                                const char *path, struct nvdp__release *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__release release = {
+    nvdp__auto(nvdp__release_close) struct nvdp__release release = {
         .ctx = ctx, .path = path, .attributes = {.ctx = ctx, .path = path}};
     NVDP_TRY(nvdp__check_regular(ctx, path));
     NVDP_TRY(detect(&release, formats));
@@ -355,9 +346,7 @@ nvdp_status nvdp__release_read(struct nvdp_context *ctx, const struct nvdp__form
         NVDP_TRY(check_bytes(&release));
     }
     NVDP__HAND_OVER(out, release);
-cleanup:
-    nvdp__release_close(&release);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__release_close(struct nvdp__release *release) {
@@ -442,10 +431,9 @@ static void feed_stored(crypto_hash_sha256_state *sha, enum nvdp__h5_type type, 
 
 static nvdp_status feed_rows(crypto_hash_sha256_state *sha, struct nvdp__release *release,
                              const struct dataset *dataset) {
-    nvdp_status status = NVDP_OK;
     const size_t rows = release->shape.rows;
     const bool is_z = strcmp(dataset->name, "z") == 0;
-    struct slice slice = {0};
+    nvdp__auto(close_slice) struct slice slice = {0};
     NVDP_TRY(open_slice(release, is_z, !is_z, &slice));
     for (size_t first = 0; first < rows; first += slice.max_rows) {
         const size_t n = nvdp__min(rows - first, slice.max_rows);
@@ -453,9 +441,7 @@ static nvdp_status feed_rows(crypto_hash_sha256_state *sha, struct nvdp__release
         feed_stored(sha, dataset->type, n * (is_z ? release->shape.dim : 1),
                     is_z ? slice.z : slice.log_pi);
     }
-cleanup:
-    close_slice(&slice);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status feed_dataset(crypto_hash_sha256_state *sha, struct nvdp__release *release,
@@ -498,7 +484,7 @@ nvdp_status nvdp__release_digest(struct nvdp__release *release, enum nvdp__signe
     nvdp__sha256_text(&sha, "nvdp digest/1");
     const size_t count = list_datasets(release, dataset);
     for (size_t i = 0; i < count; i++)
-        NVDP_RETURN_IF_FAILED(feed_dataset(&sha, release, &dataset[i]));
+        NVDP_TRY(feed_dataset(&sha, release, &dataset[i]));
     nvdp__attributes_sort(&release->attributes);
     for (size_t i = 0; i < release->attributes.count; i++)
         if (strcmp(release->attributes.item[i].name, except) != 0)

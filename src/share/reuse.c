@@ -153,10 +153,10 @@ static void find_task(struct reuse *reuse) {
 
 static nvdp_status open_files(struct reuse *reuse) {
     const struct options *options = reuse->options;
-    NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(reuse->ctx, options->file, &reuse->file));
+    NVDP_TRY(nvdp__embeddings_read(reuse->ctx, options->file, &reuse->file));
     find_task(reuse);
-    NVDP_RETURN_IF_FAILED(nvdp__labels_read(reuse->ctx, options->labels, options->file, reuse->file,
-                                            reuse->task.regression, NULL, &reuse->labels));
+    NVDP_TRY(nvdp__labels_read(reuse->ctx, options->labels, options->file, reuse->file,
+                               reuse->task.regression, NULL, &reuse->labels));
     if (!reuse->task.regression && reuse->labels.classes < 2)
         return nvdp__fail(
             reuse->ctx, NVDP_ERR_INPUT, "%s: expected labels of at least 2 classes, found %zu",
@@ -168,7 +168,7 @@ static nvdp_status open_files(struct reuse *reuse) {
     }
     reuse->task.classes = (int)reuse->labels.classes;
     if (options->eval_file == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__embeddings_read(reuse->ctx, options->eval_file, &reuse->eval_file));
+    NVDP_TRY(nvdp__embeddings_read(reuse->ctx, options->eval_file, &reuse->eval_file));
     const struct nvdp__embeddings_shape *a = &reuse->file->shape;
     const struct nvdp__embeddings_shape *b = &reuse->eval_file->shape;
     if (a->dim != b->dim || a->kappa != b->kappa)
@@ -221,13 +221,12 @@ static int by_row(const void *left, const void *right) {
  * its share. */
 static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, uint64_t seed,
                             struct texts *from, struct texts *to) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__noise noise = {.seed = seed};
     struct nvdp__stream stream =
         nvdp__stream_open(&noise, NVDP__PURPOSE_READER, UINT32_MAX - purpose, 0);
     size_t n = from->count;
-    struct labeled *sorted = nvdp__calloc(reuse->ctx, n, sizeof *sorted);
-    int64_t *order = nvdp__calloc(reuse->ctx, n, sizeof *order);
+    nvdp__autofree struct labeled *sorted = nvdp__calloc(reuse->ctx, n, sizeof *sorted);
+    nvdp__autofree int64_t *order = nvdp__calloc(reuse->ctx, n, sizeof *order);
     free(to->row);
     *to = (struct texts){.file = from->file, .labels = from->labels};
     to->row = nvdp__calloc(reuse->ctx, n, sizeof *to->row);
@@ -248,10 +247,7 @@ static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, uint64_t seed
     }
     qsort(from->row, from->count, sizeof *from->row, by_row);
     qsort(to->row, to->count, sizeof *to->row, by_row);
-cleanup:
-    free(sorted);
-    free(order);
-    return status;
+    return NVDP_OK;
 }
 
 /* Holds out the validation texts of the reader's seed. */
@@ -264,7 +260,7 @@ static nvdp_status divide_training(struct reuse *reuse) {
     free(train->row);
     *train = *labeled;
     train->row = row;
-    NVDP_RETURN_IF_FAILED(hold_out(reuse, 1, reuse->seed, train, &reuse->validation));
+    NVDP_TRY(hold_out(reuse, 1, reuse->seed, train, &reuse->validation));
     if (train->count > 0 && reuse->validation.count > 0 && reuse->test.count > 0) return NVDP_OK;
     return nvdp__fail(reuse->ctx, NVDP_ERR_INPUT,
                       "%s: expected more texts with labels, found %zu for training, %zu for "
@@ -280,15 +276,14 @@ static nvdp_status divide(struct reuse *reuse) {
     const struct nvdp__embeddings *file = reuse->file;
     struct texts *train = &reuse->labeled;
     struct texts *test = &reuse->test;
-    NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, TRAIN, train));
+    NVDP_TRY(choose(reuse, file, &reuse->labels, TRAIN, train));
     const bool train_split = file->split != NULL && train->count > 0;
-    if (train->count == 0) NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, ANY, train));
+    if (train->count == 0) NVDP_TRY(choose(reuse, file, &reuse->labels, ANY, train));
     if (reuse->eval_file != NULL) {
-        NVDP_RETURN_IF_FAILED(choose(reuse, reuse->eval_file, &reuse->eval_labels, ANY, test));
+        NVDP_TRY(choose(reuse, reuse->eval_file, &reuse->eval_labels, ANY, test));
     } else {
-        if (train_split) NVDP_RETURN_IF_FAILED(choose(reuse, file, &reuse->labels, DEV, test));
-        if (test->count == 0)
-            NVDP_RETURN_IF_FAILED(hold_out(reuse, 0, reuse->options->seed, train, test));
+        if (train_split) NVDP_TRY(choose(reuse, file, &reuse->labels, DEV, test));
+        if (test->count == 0) NVDP_TRY(hold_out(reuse, 0, reuse->options->seed, train, test));
     }
     return divide_training(reuse);
 }
@@ -336,12 +331,12 @@ static nvdp_status create_reader(struct reuse *reuse) {
         .regression = reuse->task.regression,
     };
     if (options->init == NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__reader_create(reuse->ctx, &shape, true, &reuse->reader));
+        NVDP_TRY(nvdp__reader_create(reuse->ctx, &shape, true, &reuse->reader));
         nvdp__reader_initialise(reuse->reader, reuse->seed);
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__reader_load(reuse->ctx, options->init, shape.outputs, true,
-                                            reuse->seed, &reuse->reader));
+    NVDP_TRY(nvdp__reader_load(reuse->ctx, options->init, shape.outputs, true, reuse->seed,
+                               &reuse->reader));
     reuse->reader->shape.regression = shape.regression;
     const struct nvdp__reader_shape *found = &reuse->reader->shape;
     if (found->dim == dim && found->kappa == shape.kappa && found->weights == weights)
@@ -379,7 +374,7 @@ static nvdp_status allocate(struct reuse *reuse) {
         }
     }
     reuse->batch = nvdp__min(reuse->options->batch, reuse->train.count);
-    NVDP_RETURN_IF_FAILED(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
+    NVDP_TRY(nvdp__reader_plan(reuse->reader, reuse->batch, longest, true));
     reuse->optimizer =
         (struct nvdp__optimizer){.adamw = {.lr = learning_rate(reuse),
                                            .beta1 = 0.9,
@@ -387,7 +382,7 @@ static nvdp_status allocate(struct reuse *reuse) {
                                            .adam_eps = 1e-8,
                                            .weight_decay = reuse->options->weight_decay,
                                            .clip_norm = 1}};
-    NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(ctx, &reuse->reader->params, &reuse->optimizer));
+    NVDP_TRY(nvdp__optimizer_create(ctx, &reuse->reader->params, &reuse->optimizer));
     reuse->order = nvdp__calloc(ctx, reuse->train.count, sizeof *reuse->order);
     reuse->samples = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->samples);
     reuse->target = nvdp__calloc(ctx, reuse->batch, sizeof *reuse->target);
@@ -406,12 +401,12 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
     for (size_t first = 0; first < texts->count; first += reuse->batch) {
         size_t left = texts->count - first;
         size_t n = nvdp__min(left, reuse->batch);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
+        NVDP_TRY(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
         for (size_t i = 0; i < n; i++) {
             reuse->samples[i] = texts->row[first + i] * texts->file->shape.samples + s;
         }
         nvdp__reader_fill(reader, texts->file, n, reuse->samples);
-        NVDP_RETURN_IF_FAILED(nvdp__reader_forward(reader));
+        NVDP_TRY(nvdp__reader_forward(reader));
         nvdp__download(&reader->dev, n * width, reader->logits, outputs + first * width);
     }
     return NVDP_OK;
@@ -420,7 +415,7 @@ static nvdp_status predict(struct reuse *reuse, const struct texts *texts, size_
 /* Computes the outputs of every text for all samples: [samples, texts, outputs]. */
 static nvdp_status predict_all(struct reuse *reuse, const struct texts *texts, float *outputs) {
     for (size_t s = 0; s < texts->file->shape.samples; s++)
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             predict(reuse, texts, s, outputs + s * texts->count * reuse->reader->shape.outputs));
     return NVDP_OK;
 }
@@ -428,22 +423,17 @@ static nvdp_status predict_all(struct reuse *reuse, const struct texts *texts, f
 /* Scores outputs of `readers` readers [readers, samples, texts, outputs]: each sample of each reader is a draw. */
 static nvdp_status score(struct reuse *reuse, const struct texts *texts, size_t readers,
                          const float *outputs, struct nvdp_scores *scores) {
-    nvdp_status status = NVDP_OK;
     const size_t draws = readers * texts->file->shape.samples;
-    float *label = nvdp__calloc(reuse->ctx, texts->count, sizeof *label);
-    const float **of_draw = nvdp__calloc(reuse->ctx, draws, sizeof *of_draw);
+    nvdp__autofree float *label = nvdp__calloc(reuse->ctx, texts->count, sizeof *label);
+    nvdp__autofree const float **of_draw = nvdp__calloc(reuse->ctx, draws, sizeof *of_draw);
     if (label == NULL || of_draw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t d = 0; d < draws; d++)
         of_draw[d] = outputs + d * texts->count * reuse->reader->shape.outputs;
     for (size_t i = 0; i < texts->count; i++)
         label[i] = texts->labels->value[texts->row[i]];
     nvdp__score(&reuse->task, texts->count, label, draws, of_draw, scores);
-    NVDP_TRY(
-        nvdp__add_intervals(reuse->ctx, &reuse->task, texts->count, label, draws, of_draw, scores));
-cleanup:
-    free(label);
-    free(of_draw);
-    return status;
+    return nvdp__add_intervals(reuse->ctx, &reuse->task, texts->count, label, draws, of_draw,
+                               scores);
 }
 
 /* --- training --- */
@@ -466,7 +456,7 @@ static nvdp_status step(struct reuse *reuse, uint32_t epoch, size_t first, size_
         reuse->target[i] = reuse->labels.value[text];
     }
     nvdp__reader_fill(reader, reuse->file, n, reuse->samples);
-    NVDP_RETURN_IF_FAILED(nvdp__reader_forward(reader));
+    NVDP_TRY(nvdp__reader_forward(reader));
     nvdp__zero(&reader->dev, reader->params.total, reader->params.grad);
     nvdp__reader_backward(reader, reuse->target, loss);
     if (!isfinite(*loss))
@@ -485,8 +475,8 @@ static nvdp_status train_epoch(struct reuse *reuse, uint32_t epoch, uint64_t *nu
     nvdp__epoch_order(reuse->seed, epoch, count, reuse->order);
     for (size_t first = 0; first < count; first += reuse->batch) {
         size_t n = nvdp__min(count - first, reuse->batch);
-        NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
-        NVDP_RETURN_IF_FAILED(step(reuse, epoch, first, n, *number, total, &loss));
+        NVDP_TRY(nvdp__check_cancelled(reuse->ctx, "reuse: cancelled"));
+        NVDP_TRY(step(reuse, epoch, first, n, *number, total, &loss));
         (*number)++;
         const uint64_t done = (reuse->seed - reuse->options->seed) * total + *number;
         nvdp__meter_update(&reuse->meter, done, (double)done * (double)reuse->batch, "text", loss);
@@ -528,7 +518,7 @@ static nvdp_status keep_best(struct reuse *reuse, size_t epoch, float *scratch) 
     float *outputs = nvdp__calloc(
         reuse->ctx, texts->file->shape.samples * texts->count * reuse->reader->shape.outputs,
         sizeof *outputs);
-    NVDP_TRY(NVDP__MADE(outputs));
+    NVDP_TRY_OR_CLEAN(NVDP__MADE(outputs));
     nvdp__copy(dev, params->total, params->value, scratch);
     for (size_t k = 0; k < params->total; k++)
         reuse->mean[k] =
@@ -536,7 +526,7 @@ static nvdp_status keep_best(struct reuse *reuse, size_t epoch, float *scratch) 
     nvdp__copy(dev, params->total, reuse->mean, params->value);
     status = predict_all(reuse, texts, outputs);
     nvdp__copy(dev, params->total, scratch, params->value);
-    NVDP_TRY(status);
+    NVDP_TRY_OR_CLEAN(status);
     const double loss = mean_loss(reuse, outputs);
     nvdp__log(reuse->ctx, NVDP_LOG_INFO, "epoch %zu: validation loss %.4f", epoch, loss);
     if (reuse->best_epoch > 0 && !(loss < reuse->best_value)) goto cleanup;
@@ -549,13 +539,12 @@ cleanup:
 }
 
 static nvdp_status train(struct reuse *reuse) {
-    nvdp_status status = NVDP_OK;
     const struct options *options = reuse->options;
     struct nvdp__params *params = &reuse->reader->params;
     size_t steps = (reuse->train.count + reuse->batch - 1) / reuse->batch;
     uint64_t total = (uint64_t)steps * options->epochs;
     uint64_t number = 0;
-    float *scratch = nvdp__calloc(reuse->ctx, params->total, sizeof *scratch);
+    nvdp__autofree float *scratch = nvdp__calloc(reuse->ctx, params->total, sizeof *scratch);
     NVDP_TRY(NVDP__MADE(scratch));
     reuse->best_epoch = 0;
     if (reuse->seed == options->seed)
@@ -566,20 +555,18 @@ static nvdp_status train(struct reuse *reuse) {
         if (options->patience > 0 && epoch - reuse->best_epoch >= options->patience) break;
     }
     nvdp__copy(&reuse->reader->dev, params->total, reuse->best, params->value);
-cleanup:
-    free(scratch);
-    return status;
+    return NVDP_OK;
 }
 
 /* Trains the reader of a seed, and computes its outputs for the texts to score [samples, texts, outputs]. */
 static nvdp_status train_seed(struct reuse *reuse, float *outputs) {
     if (reuse->seed != reuse->options->seed) {
         release_reader(reuse);
-        NVDP_RETURN_IF_FAILED(divide_training(reuse));
-        NVDP_RETURN_IF_FAILED(create_reader(reuse));
-        NVDP_RETURN_IF_FAILED(allocate(reuse));
+        NVDP_TRY(divide_training(reuse));
+        NVDP_TRY(create_reader(reuse));
+        NVDP_TRY(allocate(reuse));
     }
-    NVDP_RETURN_IF_FAILED(train(reuse));
+    NVDP_TRY(train(reuse));
     return predict_all(reuse, &reuse->test, outputs);
 }
 
@@ -594,12 +581,12 @@ static nvdp_status save(const struct reuse *reuse) {
 
 /* Trains and scores the readers of all seeds. */
 static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *result) {
-    nvdp_status status = NVDP_OK;
     const struct options *options = reuse->options;
     const size_t each =
         reuse->test.file->shape.samples * reuse->test.count * reuse->reader->shape.outputs;
     double mean = 0, square = 0; /* Welford 1962 */
-    float *outputs = nvdp__calloc(reuse->ctx, options->seeds * each, sizeof *outputs);
+    nvdp__autofree float *outputs =
+        nvdp__calloc(reuse->ctx, options->seeds * each, sizeof *outputs);
     NVDP_TRY(NVDP__MADE(outputs));
     for (size_t s = 0; s < options->seeds; s++) {
         struct nvdp_scores one;
@@ -624,9 +611,7 @@ static nvdp_status train_all(struct reuse *reuse, struct nvdp_reuse_result *resu
     result->seed_sd = options->seeds > 1 ? sqrt(square / (double)(options->seeds - 1)) : NAN;
     nvdp__warn_of_few(reuse->ctx, reuse->train.count);
     nvdp__warn_of_chance(reuse->ctx, result->scores);
-cleanup:
-    free(outputs);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- nvdp_reuse --- */
@@ -644,19 +629,20 @@ nvdp_status nvdp_reuse(struct nvdp_context *ctx, const struct nvdp_config *confi
     struct options options;
     struct reuse reuse = {.ctx = ctx, .options = &options};
     struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
-    NVDP_TRY(NVDP__NEW(ctx, result.scores, 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, result.scores, 1));
     result.scores->struct_size = sizeof *result.scores;
-    NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
-    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__config_open(ctx, config, &schema, &options));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     if (options.out != NULL && !options.overwrite && !nvdp__directory_empty(options.out))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: the output directory is not empty; use {overwrite}", options.out));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                     "%s: the output directory is not empty; use {overwrite}",
+                                     options.out));
     reuse.seed = options.seed;
-    NVDP_TRY(open_files(&reuse));
-    NVDP_TRY(divide(&reuse));
-    NVDP_TRY(create_reader(&reuse));
-    NVDP_TRY(allocate(&reuse));
-    NVDP_TRY(train_all(&reuse, &result));
+    NVDP_TRY_OR_CLEAN(open_files(&reuse));
+    NVDP_TRY_OR_CLEAN(divide(&reuse));
+    NVDP_TRY_OR_CLEAN(create_reader(&reuse));
+    NVDP_TRY_OR_CLEAN(allocate(&reuse));
+    NVDP_TRY_OR_CLEAN(train_all(&reuse, &result));
     result.train_texts = reuse.train.count;
     result.classes = reuse.labels.classes;
     result.seconds = nvdp__now() - started;

@@ -8,6 +8,7 @@
 
 #include "base/f16.h"
 #include "base/json.h"
+#include "base/own.h"
 
 static const enum nvdp_dtype dtypes[] = {
     [NVDP__H5_F16] = NVDP_DTYPE_F16, [NVDP__H5_F32] = NVDP_DTYPE_F32,
@@ -60,12 +61,12 @@ static size_t list_tensors(const struct nvdp__release *release,
 
 /* Writes the header.  Its length changes only with the lengths of the attributes. */
 static nvdp_status write_header(struct nvdp__release *release) {
-    nvdp_status status = NVDP_OK;
     struct tensors *of = release->of;
     struct nvdp__attributes *list = &release->attributes;
     struct nvdp_tensor_source source[MAX_TENSORS];
-    const char **words = nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
-    char *header = NULL;
+    nvdp__autofree const char **words =
+        nvdp__calloc(release->ctx, 2 * list->count + 1, sizeof *words);
+    nvdp__autofree char *header = NULL;
     size_t size = 0;
     NVDP_TRY(NVDP__MADE(words));
     nvdp__attributes_sort(list);
@@ -75,27 +76,23 @@ static nvdp_status write_header(struct nvdp__release *release) {
     }
     NVDP_TRY(nvdp__safetensors_header(release->ctx, release->path, list_tensors(release, source),
                                       source, words, &header, &size, of->start));
-    NVDP_TRY(nvdp__release_put(release, 0, size, header));
-cleanup:
-    free(words);
-    free(header);
-    return status;
+    return nvdp__release_put(release, 0, size, header);
 }
 
 static nvdp_status open_writer(struct nvdp__release *release) {
     struct nvdp_tensor_source source[MAX_TENSORS];
     struct tensors *of = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
+    NVDP_TRY(NVDP__NEW(release->ctx, of, 1));
     release->of = of;
     of->buffer = nvdp__calloc(release->ctx, BUFFER, sizeof(int32_t));
-    NVDP_RETURN_IF_FAILED(NVDP__MADE(of->buffer));
-    NVDP_RETURN_IF_FAILED(write_header(release));
+    NVDP_TRY(NVDP__MADE(of->buffer));
+    NVDP_TRY(write_header(release));
     const size_t count = list_tensors(release, source);
     for (size_t i = 0; i < count; i++)
         if (source[i].data != NULL)
-            NVDP_RETURN_IF_FAILED(nvdp__release_put(
-                release, of->start[i], source[i].shape[0] * nvdp_dtype_size(source[i].dtype),
-                source[i].data));
+            NVDP_TRY(nvdp__release_put(release, of->start[i],
+                                       source[i].shape[0] * nvdp_dtype_size(source[i].dtype),
+                                       source[i].data));
     return NVDP_OK;
 }
 
@@ -106,8 +103,8 @@ static nvdp_status put_values(struct nvdp__release *release, size_t tensor, enum
     for (size_t done = 0; done < n; done += BUFFER) {
         const size_t count = nvdp__min(n - done, BUFFER);
         nvdp__store(type, count, (const int32_t *)values + done, of->buffer); /* float or int32_t */
-        NVDP_RETURN_IF_FAILED(nvdp__release_put(release, of->start[tensor] + (first + done) * size,
-                                                count * size, of->buffer));
+        NVDP_TRY(nvdp__release_put(release, of->start[tensor] + (first + done) * size, count * size,
+                                   of->buffer));
     }
     return NVDP_OK;
 }
@@ -116,7 +113,7 @@ static nvdp_status append(struct nvdp__release *release, size_t first, size_t ro
                           const void *log_pi) {
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t dim = shape->dim;
-    NVDP_RETURN_IF_FAILED(put_values(release, 0, shape->grid, first * dim, rows * dim, z));
+    NVDP_TRY(put_values(release, 0, shape->grid, first * dim, rows * dim, z));
     return shape->weights ? put_values(release, 1, nvdp__weight_type(shape), first, rows, log_pi)
                           : NVDP_OK;
 }
@@ -171,19 +168,19 @@ static nvdp_status read_column(struct nvdp__release *release, size_t c) {
     const size_t texts = release->shape.texts;
     void *values = NULL;
     if (nvdp_safetensors_find(file_of(release), column->name) == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(find_tensor(release, column->name, column->type, texts, &found));
-    NVDP_RETURN_IF_FAILED(nvdp__release_make_column(release, c, &values));
+    NVDP_TRY(find_tensor(release, column->name, column->type, texts, &found));
+    NVDP_TRY(nvdp__release_make_column(release, c, &values));
     memcpy(values, found->data, texts * nvdp__stored_size(column->type));
     return NVDP_OK;
 }
 
 /* Reads the metadata and refuses duplicate keys. */
 static nvdp_status read_metadata(struct nvdp__release *release) {
-    nvdp_status status = NVDP_OK;
-    json_t *header = NULL, *value;
+    nvdp__autoptr(json_decref) json_t *header = NULL;
+    json_t *value;
     const char *key;
-    char *bytes = NULL;
-    FILE *file = NULL;
+    nvdp__autofree char *bytes = NULL;
+    nvdp__autoptr(fclose) FILE *file = NULL;
     uint64_t size = 0; /* valid: the file was opened before */
     NVDP_TRY(nvdp__fopen_regular(release->ctx, release->path, &file));
     if (fread(&size, sizeof size, 1, file) == 1) bytes = nvdp__calloc(release->ctx, size + 1, 1);
@@ -192,37 +189,32 @@ static nvdp_status read_metadata(struct nvdp__release *release) {
     json_object_foreach(json_object_get(header, "__metadata__"), key, value) {
         NVDP_TRY(nvdp__attributes_parse(&release->attributes, key, json_string_value(value)));
     }
-cleanup:
-    json_decref(header);
-    if (file != NULL) fclose(file);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status open_reader(struct nvdp__release *release) {
     const struct nvdp_tensor_info *z, *log_pi, *offset = NULL;
     struct tensors *of = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, of, 1));
+    NVDP_TRY(NVDP__NEW(release->ctx, of, 1));
     release->of = of;
-    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(release->ctx, release->path, &of->file));
-    NVDP_RETURN_IF_FAILED(read_metadata(release));
+    NVDP_TRY(nvdp_safetensors_open(release->ctx, release->path, &of->file));
+    NVDP_TRY(read_metadata(release));
     z = nvdp_safetensors_find(of->file, "z");
     log_pi = nvdp_safetensors_find(of->file, "log_pi");
     if (z == NULL || z->rank != 2)
         return NVDP__BAD_FILE(release, "tensor 'z': expected two dimensions, found %s",
                               z == NULL ? "none" : "another");
-    NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, z->shape[0], z->shape[1], log_pi != NULL));
+    NVDP_TRY(nvdp__release_shape(release, z->shape[0], z->shape[1], log_pi != NULL));
     const struct nvdp__embeddings_shape *shape = &release->shape;
     const size_t offsets = shape->texts * shape->samples + 1;
-    NVDP_RETURN_IF_FAILED(find_tensor(release, "z", shape->grid, shape->rows * shape->dim, &z));
+    NVDP_TRY(find_tensor(release, "z", shape->grid, shape->rows * shape->dim, &z));
     if (shape->weights)
-        NVDP_RETURN_IF_FAILED(
-            find_tensor(release, "log_pi", nvdp__weight_type(shape), shape->rows, &log_pi));
-    NVDP_RETURN_IF_FAILED(find_tensor(release, "offset", NVDP__H5_I64, offsets, &offset));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, release->offset, offsets));
+        NVDP_TRY(find_tensor(release, "log_pi", nvdp__weight_type(shape), shape->rows, &log_pi));
+    NVDP_TRY(find_tensor(release, "offset", NVDP__H5_I64, offsets, &offset));
+    NVDP_TRY(NVDP__NEW(release->ctx, release->offset, offsets));
     memcpy(release->offset, offset->data, offsets * sizeof *release->offset);
     for (size_t c = 0; c < NVDP__TEXT_COLUMNS; c++)
-        NVDP_RETURN_IF_FAILED(read_column(release, c));
+        NVDP_TRY(read_column(release, c));
     return NVDP_OK;
 }
 
@@ -246,7 +238,7 @@ static bool is_safetensors(const char *path, const unsigned char *first, size_t 
 static nvdp_status describe(struct nvdp_context *ctx, const char *path, json_t *object) {
     struct nvdp_safetensors *file = NULL;
     size_t elements = 0;
-    NVDP_RETURN_IF_FAILED(nvdp_safetensors_open(ctx, path, &file));
+    NVDP_TRY(nvdp_safetensors_open(ctx, path, &file));
     json_t *tensors = json_array();
     for (size_t i = 0; i < nvdp_safetensors_count(file); i++) {
         const struct nvdp_tensor_info *info = nvdp_safetensors_at(file, i);

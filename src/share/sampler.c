@@ -4,6 +4,7 @@
 #include "rdp/pairs.h"
 
 #include "base/f16.h"
+#include "base/own.h"
 #include "nvib/nvib.h"
 #include "rdp/likelihood.h"
 #include <math.h>
@@ -141,10 +142,10 @@ static nvdp_status check_total(struct nvdp_context *ctx, double total) {
 
 nvdp_status nvdp__release_fits_limits(struct nvdp_context *ctx, const struct nvdp_limits *limits,
                                       const struct nvdp__release_grids *grids) {
-    NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, limits->logvar_min));
+    NVDP_TRY(check_deviation(ctx, grids, limits->logvar_min));
     if (isfinite(
             limits->logvar_max)) /* else the theorem holds for variances that no text changes */
-        NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, limits->logvar_max));
+        NVDP_TRY(check_deviation(ctx, grids, limits->logvar_max));
     const double largest = fmax(limits->alpha_max, limits->pad_alpha);
     return limits->weights ? check_total(ctx, limits->prior_alpha + largest * (double)limits->rows)
                            : NVDP_OK;
@@ -156,13 +157,13 @@ nvdp_status nvdp__release_fits(struct nvdp_context *ctx, const struct nvdp_poste
         size_t first = posteriors->offset[i] * posteriors->dim;
         size_t end = posteriors->offset[i + 1] * posteriors->dim;
         for (size_t k = first; k < end; k++)
-            NVDP_RETURN_IF_FAILED(check_deviation(ctx, grids, posteriors->logvar[k]));
+            NVDP_TRY(check_deviation(ctx, grids, posteriors->logvar[k]));
         double total = posteriors->prior_alpha + posteriors->pad_alpha * (double)posteriors->length;
         for (size_t r = posteriors->offset[i];
              posteriors->alpha != NULL && r < posteriors->offset[i + 1]; r++) {
             total += posteriors->alpha[r];
         }
-        if (posteriors->alpha != NULL) NVDP_RETURN_IF_FAILED(check_total(ctx, total));
+        if (posteriors->alpha != NULL) NVDP_TRY(check_total(ctx, total));
     }
     return NVDP_OK;
 }
@@ -232,10 +233,9 @@ void nvdp__linkage_draw(const void *release, size_t i, size_t sample, size_t vec
 nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_posteriors *posteriors,
                                  int releases, size_t texts, uint64_t seed,
                                  struct nvdp_linkage *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *part = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *part = NULL;
     struct nvdp_linkage made;
-    size_t *index = NULL;
+    nvdp__autofree size_t *index = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2 || texts == 1 || releases < 1)
@@ -254,8 +254,5 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
         nvdp__linkage(ctx, set, &source, releases, (TRIALS + set->texts - 1) / set->texts, &made));
     made.of_texts = posteriors->texts;
     NVDP__GIVE(out, &made);
-cleanup:
-    nvdp_posteriors_free(part);
-    free(index);
-    return status;
+    return NVDP_OK;
 }

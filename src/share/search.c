@@ -5,6 +5,7 @@
 
 #include "base/f16.h"
 #include "base/file.h"
+#include "base/own.h"
 #include "bert/weights.h"
 #include "mechanism/method.h"
 #include "tensor/vector.h"
@@ -53,8 +54,7 @@ static nvdp_status find_model(struct nvdp_context *ctx, const char *name, char *
 
 /* Fails unless the folder has the weights from which the file was made. */
 static nvdp_status check_weights(struct nvdp_search *search, const char *model) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__weights *weights = NULL;
+    nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
     char found[NVDP__DIGEST_HEX];
     NVDP_TRY(nvdp__model_folder(search->ctx, model));
     NVDP_TRY(nvdp__weights_open(search->ctx, model, &weights));
@@ -65,17 +65,15 @@ static nvdp_status check_weights(struct nvdp_search *search, const char *model) 
                        "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
                        "%.64s, found %s; name it with {model}",
                        model, search->of->query->encoder, search->of->query->sha256, found));
-cleanup:
-    nvdp__weights_close(weights);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__query_map *query = search->of->query;
     struct nvdp_encoder_info info = NVDP_RESULT(struct nvdp_encoder_info);
-    struct nvdp_config *config = NULL;
-    char length[24], *found = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    char length[24];
+    nvdp__autofree char *found = NULL;
     nvdp__snprintf(length, sizeof length, "%zu", query->max_length);
     if (model == NULL) NVDP_TRY(find_model(search->ctx, query->encoder, &found));
     if (model == NULL) model = found;
@@ -91,18 +89,14 @@ static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
         NVDP_TRY(nvdp__fail(search->ctx, NVDP_ERR_INPUT,
                             "%s: expected vectors of width %zu, which the file states, found %zu",
                             model, query->width, info.vector_size));
-cleanup:
-    nvdp_config_free(config);
-    free(found);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared *shared,
                              const char *model, struct nvdp_search **out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__embeddings *of = shared->of;
     const struct nvdp__method *method = nvdp__method_named(of->method);
-    struct nvdp_search *search = NULL;
+    nvdp__autoptr(nvdp_search_free) struct nvdp_search *search = NULL;
     if (of->query == NULL || method == NULL || !method->untrained)
         return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
@@ -132,9 +126,7 @@ nvdp_status nvdp_search_open(struct nvdp_context *ctx, const struct nvdp_shared 
     nvdp__snprintf(search->info.sha256, sizeof search->info.sha256, "%s", of->query->sha256);
     NVDP_TRY(load_encoder(search, model));
     NVDP__HAND_OVER(out, search);
-cleanup:
-    nvdp_search_free(search);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_search_free(struct nvdp_search *search) {
@@ -144,7 +136,7 @@ void nvdp_search_free(struct nvdp_search *search) {
 }
 
 nvdp_status nvdp_search_describe(const struct nvdp_search *search, struct nvdp_search_info *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(search->ctx, out));
+    NVDP_TRY(nvdp__can_give(search->ctx, out));
     struct nvdp_search_info info = search->info;
     NVDP__GIVE(out, &info);
     return NVDP_OK;
@@ -168,10 +160,9 @@ static void log_cut(struct nvdp_context *ctx, const struct nvdp_dataset *data, s
 /* Computes the unit vectors u [queries, p]. */
 static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *search,
                          const char *file, size_t queries, const char *const *text, float *u) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__query_map *query = search->of->query;
-    struct nvdp_dataset *data = NULL;
-    float *vectors = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *data = NULL;
+    nvdp__autofree float *vectors = NULL;
     NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_encoder_tokenizer(search->encoder),
                                      query->max_length, queries, text, NULL, &data));
     log_cut(ctx, data, query->max_length, file);
@@ -190,10 +181,7 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
                                 "embedding is 0",
                                 NVDP__QUERY(file, q), text[q]));
     }
-cleanup:
-    nvdp_dataset_free(data);
-    free(vectors);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- estimates of a block --- */
@@ -396,17 +384,17 @@ nvdp_status nvdp_search_texts(struct nvdp_context *ctx, struct nvdp_search *sear
     size_t size;
     if (!nvdp__mul(slots, scan.room, &size))
         return nvdp__fail(ctx, NVDP_ERR_MEMORY, "search: too many queries and hits");
-    NVDP_TRY(NVDP__NEW(ctx, u, queries * shape->dim));
-    NVDP_TRY(embed(ctx, search, file, queries, query, u));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, u, queries * shape->dim));
+    NVDP_TRY_OR_CLEAN(embed(ctx, search, file, queries, query, u));
     scan.u = u;
-    NVDP_TRY(NVDP__NEW(ctx, scan.best, size));
-    NVDP_TRY(NVDP__NEW(ctx, scan.count, slots));
-    NVDP_TRY(NVDP__NEW(ctx, scan.values, threads * scan.block * width));
-    NVDP_TRY(NVDP__NEW(ctx, scan.sums, RANGES * queries));
-    NVDP_TRY(NVDP__NEW(ctx, merged, threads * scan.room));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.best, size));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.count, slots));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.values, threads * scan.block * width));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, scan.sums, RANGES * queries));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, merged, threads * scan.room));
     for (size_t begin = 0; begin < blocks; begin += BLOCKS_PER_CHECK) {
         const size_t stop = nvdp__min(blocks, begin + BLOCKS_PER_CHECK);
-        NVDP_TRY(nvdp__check_cancelled(ctx, "search: cancelled"));
+        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "search: cancelled"));
 #pragma omp parallel for num_threads((int)threads) schedule(static)
         for (size_t r = 0; r < RANGES; r++)
             for (size_t b = begin + (stop - begin) * r / RANGES;

@@ -1,5 +1,6 @@
 /* Lists the shards of a release and checks that they belong together; reads them as one. */
 #include "share/shards.h"
+#include "base/own.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -45,8 +46,7 @@ static nvdp_status list(struct nvdp_context *ctx, const char *folder, DIR *opene
     for (const struct dirent *entry; (entry = readdir(opened)) != NULL;) {
         run = run || strcmp(entry->d_name, "run.json") == 0;
         if (!is_shard(entry->d_name)) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__reserve(ctx, &out->path, &capacity, out->count + 1, sizeof *out->path));
+        NVDP_TRY(nvdp__reserve(ctx, &out->path, &capacity, out->count + 1, sizeof *out->path));
         char *path = nvdp__join(ctx, folder, entry->d_name);
         if (path == NULL) return NVDP_ERR_MEMORY;
         out->path[out->count++] = path;
@@ -102,25 +102,20 @@ static nvdp_status compare(struct nvdp_context *ctx, const struct nvdp__release 
 }
 
 static nvdp_status check_all(struct nvdp_context *ctx, const struct nvdp__shards *shards) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__release first = {0}, other = {0};
+    nvdp__auto(nvdp__release_close) struct nvdp__release first = {0}, other = {0};
     NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards->path[0], &first));
     for (size_t i = 1; i < shards->count; i++) {
         NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards->path[i], &other));
         NVDP_TRY(compare(ctx, &first, &other));
         nvdp__release_close(&other);
     }
-cleanup:
-    nvdp__release_close(&first);
-    nvdp__release_close(&other);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
                               struct nvdp__shards *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__shards made = {0};
-    DIR *opened = nvdp__is_directory(path) ? opendir(path) : NULL;
+    nvdp__auto(nvdp__shards_close) struct nvdp__shards made = {0};
+    nvdp__autoptr(closedir) DIR *opened = nvdp__is_directory(path) ? opendir(path) : NULL;
     if (opened == NULL) {
         NVDP_TRY(NVDP__NEW(ctx, made.path, 1));
         made.path[0] = nvdp__strdup(ctx, path);
@@ -132,10 +127,7 @@ nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
     }
     *out = made;
     made = (struct nvdp__shards){0};
-cleanup:
-    if (opened != NULL) closedir(opened);
-    nvdp__shards_close(&made);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- as one --- */
@@ -208,15 +200,15 @@ nvdp_status nvdp__embeddings_read(struct nvdp_context *ctx, const char *path,
     nvdp_status status = NVDP_OK;
     struct nvdp__shards shards = {0};
     struct nvdp__embeddings *all = NULL, *more = NULL;
-    NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
+    NVDP_TRY_OR_CLEAN(nvdp__shards_open(ctx, path, &shards));
     for (size_t i = 0; i < shards.count; i++) {
         struct nvdp__release release = {0};
-        NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
+        NVDP_TRY_OR_CLEAN(nvdp__release_read(ctx, nvdp__formats, shards.path[i], &release));
         status = nvdp__embeddings_take(&release, NULL, NULL, all == NULL ? &all : &more);
         nvdp__release_close(&release);
-        NVDP_TRY(status);
+        NVDP_TRY_OR_CLEAN(status);
         if (more == NULL) continue;
-        NVDP_TRY(join(ctx, shards.path[i], all, more));
+        NVDP_TRY_OR_CLEAN(join(ctx, shards.path[i], all, more));
         nvdp__embeddings_free(more);
         more = NULL;
     }

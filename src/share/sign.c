@@ -36,7 +36,7 @@ static nvdp_status read_key(struct nvdp_context *ctx, const char *path, const ch
                             const char *kind, unsigned char bytes[SEED]) {
     char *text = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_file(ctx, path, KEY_FILE, &text, &count));
+    NVDP_TRY(nvdp__read_file(ctx, path, KEY_FILE, &text, &count));
     if (count > 0 && text[count - 1] == '\n') text[count - 1] = '\0';
     const size_t length = strlen(words);
     const bool right = strncmp(text, words, length) == 0 && from_hex(text + length, SEED, bytes);
@@ -59,12 +59,13 @@ static nvdp_status check_place(struct nvdp_context *ctx, const char *path) {
     if (real == NULL) real = realpath(last != NULL ? folder : ".", NULL);
     nvdp_status status = NVDP_OK;
     if (real == NULL)
-        NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot open the folder of this file", path));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail_errno(ctx, errno, "%s: cannot open the folder of this file", path));
     for (char *end = real + strlen(real); status == NVDP_OK && end != NULL && end > real;
          end = strrchr(real, '/')) {
         *end = '\0';
         char *run = nvdp__join(ctx, real, "run.json");
-        if (run == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (run == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
         if (nvdp__exists(run))
             status = nvdp__fail(
                 ctx, NVDP_ERR_ARGUMENT,
@@ -93,8 +94,8 @@ nvdp_status nvdp__secret_read(struct nvdp_context *ctx, const char *path, const 
 nvdp_status nvdp__sign_key_read(struct nvdp_context *ctx, const char *path,
                                 struct nvdp__sign_key *key) {
     unsigned char seed[SEED];
-    NVDP_RETURN_IF_FAILED(check_place(ctx, path));
-    NVDP_RETURN_IF_FAILED(nvdp__secret_read(ctx, path, secret_words, seed));
+    NVDP_TRY(check_place(ctx, path));
+    NVDP_TRY(nvdp__secret_read(ctx, path, secret_words, seed));
     key->secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
     if (key->secret != NULL) crypto_sign_seed_keypair(key->open, key->secret, seed);
     sodium_memzero(seed, sizeof seed);
@@ -147,11 +148,11 @@ nvdp_status nvdp_key_create(struct nvdp_context *ctx, const char *path) {
     secret = sodium_malloc(crypto_sign_SECRETKEYBYTES);
     public_path = nvdp__format(ctx, "%s.pub", path);
     if (secret == NULL || public_path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
     randombytes_buf(seed, sizeof seed);
     crypto_sign_seed_keypair(open, secret, seed);
-    NVDP_TRY(check_place(ctx, path));
-    NVDP_TRY(nvdp__secret_write(ctx, path, secret_words, seed));
+    NVDP_TRY_OR_CLEAN(check_place(ctx, path));
+    NVDP_TRY_OR_CLEAN(nvdp__secret_write(ctx, path, secret_words, seed));
     status = write_key(ctx, public_path, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH, public_words, open);
     if (status != NVDP_OK) unlink(path);
 cleanup:
@@ -175,22 +176,18 @@ static nvdp_status message(struct nvdp__release *release, enum nvdp__signed cove
 
 /* Builds the message to sign from the written file, with the values that a reader will find. */
 static nvdp_status written_message(struct nvdp__release *release, unsigned char out[MESSAGE]) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__format *const formats[] = {release->format, NULL};
-    struct nvdp__release written = {0};
+    nvdp__auto(nvdp__release_close) struct nvdp__release written = {0};
     if (release->format->covers == NVDP__SIGNED_BYTES)
         return message(release, NVDP__SIGNED_BYTES, out);
     NVDP_TRY(nvdp__release_read(release->ctx, formats, release->to.output.temporary, &written));
-    NVDP_TRY(message(&written, NVDP__SIGNED_VALUES, out));
-cleanup:
-    nvdp__release_close(&written);
-    return status;
+    return message(&written, NVDP__SIGNED_VALUES, out);
 }
 
 nvdp_status nvdp__sign_prepare(const struct nvdp__sign_key *key, struct nvdp__attributes *list) {
     char hex[2 * SIGNATURE + 1];
     sodium_bin2hex(hex, sizeof hex, key->open, sizeof key->open);
-    NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(list, "public_key", hex));
+    NVDP_TRY(nvdp__attributes_set_text(list, "public_key", hex));
     memset(hex, '0', sizeof hex - 1); /* reserves space for the signature */
     hex[sizeof hex - 1] = '\0';
     return nvdp__attributes_set_text(list, "signature", hex);
@@ -204,11 +201,11 @@ nvdp_status nvdp__sign(const struct nvdp__sign_key *key, struct nvdp__release *r
                           "%s: cannot sign this file, because its format does not keep the exact "
                           "values; export to .safetensors or .h5, or do not sign",
                           release->path);
-    NVDP_RETURN_IF_FAILED(written_message(release, said));
+    NVDP_TRY(written_message(release, said));
     if (crypto_sign_detached(signature, NULL, said, sizeof said, key->secret) != 0)
         return nvdp__fail(release->ctx, NVDP_ERR_UNSUPPORTED, "libsodium failed to sign");
     sodium_bin2hex(hex, sizeof hex, signature, sizeof signature);
-    NVDP_RETURN_IF_FAILED(nvdp__attributes_set_text(&release->attributes, "signature", hex));
+    NVDP_TRY(nvdp__attributes_set_text(&release->attributes, "signature", hex));
     return nvdp__release_finish(release);
 }
 
@@ -232,7 +229,7 @@ nvdp_status nvdp__signature_check(struct nvdp__release *release,
     if (!take_hex(release, "signature", SIGNATURE, signature)) return NVDP_OK;
     for (int try = release->format->covers;
          try != NVDP__SIGNED_NOTHING && *covers == NVDP__SIGNED_NOTHING; try--) {
-        NVDP_RETURN_IF_FAILED(message(release, (enum nvdp__signed)try, said));
+        NVDP_TRY(message(release, (enum nvdp__signed)try, said));
         if (crypto_sign_verify_detached(signature, said, sizeof said, key) == 0)
             *covers = (enum nvdp__signed)try;
     }

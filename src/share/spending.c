@@ -122,7 +122,7 @@ static size_t distinct(void *items, size_t count, size_t size,
 
 static nvdp_status make_sums(struct nvdp_context *ctx, const nvdp__text_hash *hash, size_t count,
                              struct nvdp__sum **out) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, count));
+    NVDP_TRY(NVDP__NEW(ctx, *out, count));
     for (size_t i = 0; hash != NULL && i < count; i++)
         memcpy((*out)[i].of, hash[i], NVDP__LEDGER_HASH);
     return NVDP_OK;
@@ -196,9 +196,8 @@ static void list_file(const struct nvdp__ledger_record *record, size_t before,
 nvdp_status nvdp__account_open(const struct nvdp__records *records,
                                const struct nvdp__ledger_record *of,
                                struct nvdp__account *account) {
-    nvdp_status status = NVDP_OK;
     const size_t texts = (size_t)of->release->texts;
-    nvdp__text_hash *text = NULL;
+    nvdp__autofree nvdp__text_hash *text = NULL;
     size_t files = 0;
     account->delta = records->delta;
     account->filter = records->filter;
@@ -219,9 +218,7 @@ nvdp_status nvdp__account_open(const struct nvdp__records *records,
         account->sum[i].before = account->sum[i].spending.samples;
         account->spent.seen_before += account->sum[i].before > 0;
     }
-cleanup:
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* Sums with the same history have the same epsilon, which is computed once for neighbors. */
@@ -260,16 +257,16 @@ struct list {
 };
 
 static nvdp_status put_hash(struct list *list, const unsigned char *hash) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(list->ctx, &list->hash, &list->capacity, list->count + 1,
-                                        sizeof *list->hash));
+    NVDP_TRY(nvdp__reserve(list->ctx, &list->hash, &list->capacity, list->count + 1,
+                           sizeof *list->hash));
     memcpy(list->hash[list->count++], hash, NVDP__LEDGER_HASH);
     return NVDP_OK;
 }
 
 static nvdp_status put_pair(struct list *list, const unsigned char *text,
                             const unsigned char *person) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(list->ctx, &list->pair, &list->capacity, list->count + 1,
-                                        sizeof *list->pair));
+    NVDP_TRY(nvdp__reserve(list->ctx, &list->pair, &list->capacity, list->count + 1,
+                           sizeof *list->pair));
     struct pair *pair = &list->pair[list->count++];
     memcpy(pair->text, text, NVDP__LEDGER_HASH);
     memcpy(pair->person, person, NVDP__LEDGER_HASH);
@@ -312,7 +309,7 @@ static bool has_text(const struct list *pairs, const unsigned char *text) {
 static nvdp_status collect_own(const struct nvdp__ledger_record *of, struct list *own) {
     for (size_t i = 0; i < of->release->texts; i++) {
         const unsigned char *person = person_of(of, i);
-        NVDP_RETURN_IF_FAILED(put_pair(own, of->text[i], person != NULL ? person : of->text[i]));
+        NVDP_TRY(put_pair(own, of->text[i], person != NULL ? person : of->text[i]));
     }
     own->count = distinct(own->pair, own->count, sizeof *own->pair, by_pair);
     return NVDP_OK;
@@ -325,7 +322,7 @@ static nvdp_status collect_persons(const struct nvdp__records *records, const st
     nvdp_status status = NVDP_OK;
     struct list renamed = {.ctx = records->ctx};
     for (size_t k = 0; k < own->count; k++)
-        NVDP_TRY(put_hash(persons, own->pair[k].person));
+        NVDP_TRY_OR_CLEAN(put_hash(persons, own->pair[k].person));
     persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
     spent->persons = persons->count;
     for (size_t r = 0; r < records->count; r++) {
@@ -333,8 +330,8 @@ static nvdp_status collect_persons(const struct nvdp__records *records, const st
         for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
             const unsigned char *person = person_of(record, i), *text = record->text[i];
             if (person == NULL || !has_text(own, text) || has_pair(own, text, person)) continue;
-            NVDP_TRY(put_hash(persons, person));
-            if (!has_pair(own, text, text)) NVDP_TRY(put_hash(&renamed, text));
+            NVDP_TRY_OR_CLEAN(put_hash(persons, person));
+            if (!has_pair(own, text, text)) NVDP_TRY_OR_CLEAN(put_hash(&renamed, text));
         }
     }
     persons->count = distinct(persons->hash, persons->count, sizeof *persons->hash, by_hash);
@@ -348,13 +345,13 @@ cleanup:
 static nvdp_status collect_pairs(const struct nvdp__records *records, const struct list *own,
                                  const struct list *persons, struct list *pairs) {
     for (size_t k = 0; k < own->count; k++)
-        NVDP_RETURN_IF_FAILED(put_pair(pairs, own->pair[k].text, own->pair[k].person));
+        NVDP_TRY(put_pair(pairs, own->pair[k].text, own->pair[k].person));
     for (size_t r = 0; r < all_of(records); r++) {
         const struct nvdp__ledger_record *record = record_at(records, r);
         for (size_t i = 0; record->person != NULL && i < record->release->texts; i++) {
             const unsigned char *person = person_of(record, i);
             if (person != NULL && has_hash(persons, person))
-                NVDP_RETURN_IF_FAILED(put_pair(pairs, record->text[i], person));
+                NVDP_TRY(put_pair(pairs, record->text[i], person));
         }
     }
     pairs->count = distinct(pairs->pair, pairs->count, sizeof *pairs->pair, by_pair);
@@ -400,12 +397,13 @@ nvdp_status nvdp__spent_of_persons(const struct nvdp__records *records,
     struct list own = {.ctx = records->ctx}, persons = own, pairs = own;
     struct nvdp__sum *sum = NULL;
     *over = 0;
-    NVDP_TRY(collect_own(of, &own));
-    NVDP_TRY(collect_persons(records, &own, &persons, spent));
-    NVDP_TRY(collect_pairs(records, &own, &persons, &pairs));
+    NVDP_TRY_OR_CLEAN(collect_own(of, &own));
+    NVDP_TRY_OR_CLEAN(collect_persons(records, &own, &persons, spent));
+    NVDP_TRY_OR_CLEAN(collect_pairs(records, &own, &persons, &pairs));
     *count = persons.count;
     if (pairs.pair == NULL) goto cleanup; /* no texts */
-    NVDP_TRY(make_sums(records->ctx, (const nvdp__text_hash *)persons.hash, persons.count, &sum));
+    NVDP_TRY_OR_CLEAN(
+        make_sums(records->ctx, (const nvdp__text_hash *)persons.hash, persons.count, &sum));
     for (size_t k = 0; k < pairs.count; k++) {
         struct nvdp__sum *to =
             bsearch(pairs.pair[k].person, sum, persons.count, sizeof *sum, by_hash);
@@ -431,12 +429,12 @@ static nvdp_status add_receiver(const struct nvdp__records *records,
     struct nvdp__account account = {0};
     struct nvdp__spent person = {0};
     size_t over = 0, persons = 0;
-    NVDP_TRY(nvdp__account_open(records, of, &account));
+    NVDP_TRY_OR_CLEAN(nvdp__account_open(records, of, &account));
     if (records->next != NULL && counts(records, records->next))
         nvdp__account_add(&account, records->next);
     nvdp__account_close(&account);
     if (of->person != NULL)
-        NVDP_TRY(nvdp__spent_of_persons(records, of, 0, &person, &over, &persons));
+        NVDP_TRY_OR_CLEAN(nvdp__spent_of_persons(records, of, 0, &person, &over, &persons));
     spent->receiver_samples = nvdp__max(spent->receiver_samples, account.spent.samples);
     spent->receiver_epsilon = fmax(spent->receiver_epsilon, account.spent.epsilon);
     spent->receiver_person_epsilon = fmax(spent->receiver_person_epsilon, person.person_epsilon);
@@ -452,13 +450,13 @@ nvdp_status nvdp__spent_of_receivers(const struct nvdp__records *records,
     struct list receivers = {.ctx = records->ctx};
     for (size_t r = 0; r < all_of(records); r++)
         if (record_at(records, r)->receiver != NULL)
-            NVDP_TRY(put_hash(&receivers, record_at(records, r)->receiver));
+            NVDP_TRY_OR_CLEAN(put_hash(&receivers, record_at(records, r)->receiver));
     receivers.count = distinct(receivers.hash, receivers.count, sizeof *receivers.hash, by_hash);
     spent->receivers = receivers.count;
     for (size_t k = 0; k < receivers.count; k++) {
         struct nvdp__records one = *records;
         one.receiver = receivers.hash[k];
-        NVDP_TRY(add_receiver(&one, of, spent));
+        NVDP_TRY_OR_CLEAN(add_receiver(&one, of, spent));
     }
 cleanup:
     free(receivers.hash);

@@ -55,7 +55,7 @@ static nvdp_status write_proven(struct nvdp_context *ctx, struct nvdp__release_f
     of.releases = facts->samples;
     if (facts->word_useful) of.word = facts->certificate.word;
     of.training_epsilon = isnan(facts->training_epsilon) ? NAN : INFINITY;
-    NVDP_RETURN_IF_FAILED(nvdp_guarantee_line(ctx, &of, &line));
+    NVDP_TRY(nvdp_guarantee_line(ctx, &of, &line));
     nvdp__snprintf(facts->guarantee, sizeof facts->guarantee, "%s", line);
     free(line);
     return NVDP_OK;
@@ -78,7 +78,7 @@ nvdp_status nvdp__release_guarantee(struct nvdp_context *ctx, struct nvdp__relea
     char *text = NULL, *line = facts->guarantee;
     facts->useful = facts->certified && nvdp__is_useful(made->epsilon, made->named_bound);
     facts->word_useful = facts->certified && nvdp__word_is_useful(&made->word);
-    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_word_guesses, facts, &text));
+    NVDP_TRY(nvdp__printed(ctx, write_word_guesses, facts, &text));
     nvdp__snprintf(facts->word_guesses, sizeof facts->word_guesses, "%s", text);
     free(text);
     if (facts->useful) return write_proven(ctx, facts);
@@ -422,7 +422,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
         releases[count] = options.bdp.releases * rows[count];
     for (size_t i = count; i < COUNT; i++)
         made[i].theorem = NVDP_THEOREM_NONE;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__certify_each(ctx, &facts->limits, &options, &nvdp__remedies, count, releases, made));
     facts->certificate = made[0];
     if (made[0].theorem == NVDP_THEOREM_NONE) return NVDP_OK;
@@ -430,7 +430,7 @@ nvdp_status nvdp__release_certify(struct nvdp_context *ctx, struct nvdp__release
         !nvdp__distance_negligible(made[0].epsilon, nvdp__release_weights_distance(facts),
                                    NVDP__LEDGER_DELTA))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__printed(ctx, write_guesses, &made[0], &text));
+    NVDP_TRY(nvdp__printed(ctx, write_guesses, &made[0], &text));
     nvdp__snprintf(facts->guesses, sizeof facts->guesses, "%s", text);
     free(text);
     facts->certified = true;

@@ -528,17 +528,17 @@ static nvdp_status check_signature(struct nvdp__verify *v, const unsigned char *
 
 /* Runs the checks that need whole datasets, and those of what follows from the mechanism. */
 static nvdp_status check_all(struct nvdp__verify *v) {
-    NVDP_RETURN_IF_FAILED(nvdp__verify_content(v));
+    NVDP_TRY(nvdp__verify_content(v));
     const bool known = take_mechanism(v);
     if (known) {
-        NVDP_RETURN_IF_FAILED(nvdp__verify_rows(v));
+        NVDP_TRY(nvdp__verify_rows(v));
         check_pseudo_counts(v);
         check_bound(v);
-        NVDP_RETURN_IF_FAILED(check_certificate(v));
+        NVDP_TRY(check_certificate(v));
         check_count(v);
         check_old(v);
         check_training(v);
-        NVDP_RETURN_IF_FAILED(nvdp__release_guarantee(v->ctx, &v->facts));
+        NVDP_TRY(nvdp__release_guarantee(v->ctx, &v->facts));
         v->found.useful = v->facts.useful;
         nvdp__snprintf(v->found.guarantee, sizeof v->found.guarantee, "%s", v->facts.guarantee);
     } else {
@@ -557,18 +557,18 @@ nvdp_status nvdp__verify_file(struct nvdp_context *ctx, const char *path,
                               const unsigned char *wanted, struct nvdp__verify *v) {
     nvdp_status status = NVDP_OK;
     *v = (struct nvdp__verify){.ctx = ctx, .found = nvdp__nothing_found()};
-    NVDP_TRY(nvdp__release_read(ctx, nvdp__formats, path, &v->release));
-    NVDP_TRY(nvdp__verify_names(v));
+    NVDP_TRY_OR_CLEAN(nvdp__release_read(ctx, nvdp__formats, path, &v->release));
+    NVDP_TRY_OR_CLEAN(nvdp__verify_names(v));
     status = nvdp__embeddings_take(&v->release, nvdp__verify_sum, v, &v->held);
     if (status == NVDP_ERR_INPUT)
         nvdp__verify_check(v, NVDP_VERDICT_NO,
                            "the datasets have the shapes, types and ranges of the format", "%s",
                            ctx != NULL ? nvdp_context_error(ctx) : "they do not");
     else
-        NVDP_TRY(status);
-    if (v->held != NULL) NVDP_TRY(check_all(v));
-    NVDP_TRY(check_signature(v, wanted));
-    NVDP_TRY(v->status);
+        NVDP_TRY_OR_CLEAN(status);
+    if (v->held != NULL) NVDP_TRY_OR_CLEAN(check_all(v));
+    NVDP_TRY_OR_CLEAN(check_signature(v, wanted));
+    NVDP_TRY_OR_CLEAN(v->status);
     if (v->facts.certified && v->facts.certificate.word.holds) {
         v->found.word_mu = v->facts.certificate.word.mu;
         v->found.word_epsilon = nvdp_gdp_epsilon(v->found.word_mu, NVDP__LEDGER_DELTA);
@@ -589,15 +589,15 @@ nvdp_status nvdp_verify(struct nvdp_context *ctx, const char *path, const char *
     const unsigned char *wanted = public_key != NULL ? key : NULL;
     struct nvdp__shards shards = {0};
     struct nvdp__verify v = {.ctx = ctx, .found = nvdp__nothing_found()};
-    NVDP_TRY(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
     if (path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected a file, found none"));
-    if (public_key != NULL) NVDP_TRY(nvdp__public_key_read(ctx, public_key, key));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "path: expected a file, found none"));
+    if (public_key != NULL) NVDP_TRY_OR_CLEAN(nvdp__public_key_read(ctx, public_key, key));
     if (nvdp__is_directory(path)) {
-        NVDP_TRY(nvdp__shards_open(ctx, path, &shards));
-        NVDP_TRY(nvdp__verify_folder(&v, &shards, wanted));
+        NVDP_TRY_OR_CLEAN(nvdp__shards_open(ctx, path, &shards));
+        NVDP_TRY_OR_CLEAN(nvdp__verify_folder(&v, &shards, wanted));
     } else {
-        NVDP_TRY(nvdp__verify_file(ctx, path, wanted, &v));
+        NVDP_TRY_OR_CLEAN(nvdp__verify_file(ctx, path, wanted, &v));
     }
     if (!v.found.holds && v.found.certified) {
         v.found.useful = false;

@@ -57,7 +57,7 @@ nvdp_status nvdp__verify_names(struct nvdp__verify *v) {
     static const char what[] = "the file has only what the format defines";
     struct names datasets = {.v = v}, attributes = {.v = v};
     struct nvdp__h5_audit audit = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__release_datasets(&v->release, take_dataset, &datasets));
+    NVDP_TRY(nvdp__release_datasets(&v->release, take_dataset, &datasets));
     for (size_t i = 0; i < v->release.attributes.count; i++)
         take_attribute(&attributes, &v->release.attributes.item[i]);
     const char *other = datasets.other[0] != '\0' ? datasets.other : attributes.other;
@@ -221,7 +221,7 @@ static nvdp_status check_ids(struct nvdp__verify *v) {
         nvdp__verify_check(v, NVDP_VERDICT_OPEN, nvdp__no_row_twice, "the file has no row numbers");
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(v->ctx, place, held->shape.texts));
+    NVDP_TRY(NVDP__NEW(v->ctx, place, held->shape.texts));
     for (size_t i = 0; i < held->shape.texts; i++) {
         place[i] =
             (struct nvdp__verify_place){held->id[i], held->split != NULL ? held->split[i] : 0};
@@ -286,7 +286,7 @@ nvdp_status nvdp__verify_content(struct nvdp__verify *v) {
     check_values(v);
     check_weights(v);
     check_counts(v);
-    NVDP_RETURN_IF_FAILED(check_ids(v));
+    NVDP_TRY(check_ids(v));
     check_generator(v);
     return NVDP_OK;
 }

@@ -111,8 +111,9 @@ nvdp_status nvdp__verify_folder(struct nvdp__verify *all, const struct nvdp__sha
                        "%zu files, which agree in every attribute of the mechanism", shards->count);
     all->found.is_signed = all->found.is_known = true;
     for (size_t i = 0; i < shards->count; i++) {
-        NVDP_TRY(nvdp__verify_file(all->ctx, shards->path[i], wanted, &one));
-        NVDP_TRY(nvdp__reserve(all->ctx, &place, &room, places + one.places, sizeof *place));
+        NVDP_TRY_OR_CLEAN(nvdp__verify_file(all->ctx, shards->path[i], wanted, &one));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__reserve(all->ctx, &place, &room, places + one.places, sizeof *place));
         if (one.places > 0) memcpy(place + places, one.place, one.places * sizeof *place);
         places += one.places;
         free(one.place);

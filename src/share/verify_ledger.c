@@ -13,7 +13,7 @@ static nvdp_status check_spent(struct nvdp__verify *v, const struct nvdp__ledger
     struct nvdp__budget budget;
     char samples[32] = "none", epsilon[32] = "none", person[32] = "none", bound[NVDP__BOUND_TEXT],
          claim[NVDP__CLAIM_TEXT];
-    NVDP_RETURN_IF_FAILED(nvdp__ledger_worst(ledger, release, &worst, &budget));
+    NVDP_TRY(nvdp__ledger_worst(ledger, release, &worst, &budget));
     if (budget.samples > 0) nvdp__snprintf(samples, sizeof samples, "%" PRIu64, budget.samples);
     if (budget.epsilon > 0) nvdp__snprintf(epsilon, sizeof epsilon, "%g", budget.epsilon);
     nvdp__verify_check(v, nvdp__verdict(nvdp__within_budget(&budget, &worst)),
@@ -113,7 +113,7 @@ static nvdp_status check_similar(struct nvdp__verify *v, const struct nvdp__ledg
     if (named || nvdp__ledger_like(ledger, release) == NULL) return check_spent(v, ledger, release);
     for (; release != NULL; release = nvdp__ledger_like(ledger, release)) {
         struct nvdp__verify one = {.ctx = v->ctx, .found = nvdp__nothing_found()};
-        NVDP_RETURN_IF_FAILED(check_spent(&one, ledger, release));
+        NVDP_TRY(check_spent(&one, ledger, release));
         merge_spent(v, path, &one);
     }
     return NVDP_OK;
@@ -128,7 +128,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
     char id[NVDP__VERIFY_NAME];
     int64_t samples = 0;
     size_t before = 0;
-    NVDP_TRY(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
+    NVDP_TRY_OR_CLEAN(nvdp__release_read(v->ctx, nvdp__formats, path, &v->release));
     nvdp__verify_text(v, "model_id", sizeof id, id);
     nvdp__verify_read(v, nvdp__release_whole(&v->release, "texts", &texts[i]));
     nvdp__verify_read(v, nvdp__release_whole(&v->release, "releases", &samples));
@@ -139,7 +139,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
                            nvdp__ledger_count(ledger), id);
         goto cleanup;
     }
-    NVDP_TRY(check_similar(&sums, ledger, release, path));
+    NVDP_TRY_OR_CLEAN(check_similar(&sums, ledger, release, path));
     for (size_t k = 0; k < i; k++)
         before += texts[k] == texts[i];
     const size_t alike = nvdp__ledger_alike(ledger, release);
@@ -161,7 +161,7 @@ static nvdp_status check_listed(struct nvdp__verify *v, const struct nvdp__ledge
                            "%" PRIu64 " texts with %" PRIu64 " sample%s each", release->texts,
                            release->samples, release->samples == 1 ? "" : "s");
     append_checks(v, &sums);
-    NVDP_TRY(v->status);
+    NVDP_TRY_OR_CLEAN(v->status);
 cleanup:
     nvdp__release_close(&v->release);
     return status;
@@ -169,12 +169,11 @@ cleanup:
 
 nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const char *ledger_path,
                                const char *key, struct nvdp_verification *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
-    struct nvdp__shards shards = {0};
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
+    nvdp__auto(nvdp__shards_close) struct nvdp__shards shards = {0};
     struct nvdp__verify v = {.ctx = ctx};
-    char *key_path = NULL;
-    int64_t *texts = NULL;
+    nvdp__autofree char *key_path = NULL;
+    nvdp__autofree int64_t *texts = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -197,10 +196,5 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     check_words(&v);
     begin_with_ledger(&v);
     NVDP__GIVE(out, &v.found);
-cleanup:
-    free(key_path);
-    free(texts);
-    nvdp__ledger_close(ledger);
-    nvdp__shards_close(&shards);
-    return status;
+    return NVDP_OK;
 }

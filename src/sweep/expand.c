@@ -4,6 +4,7 @@
 
 #include "base/cache.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 
 #include <ctype.h>
@@ -139,7 +140,7 @@ static nvdp_status layer_add(const struct part *part, const char *where, const c
     }
     if (json_object_get(layer, name) != NULL)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: key '%s' is given twice", where, key);
-    NVDP_RETURN_IF_FAILED(values_of(ctx, where, key, value, &list));
+    NVDP_TRY(values_of(ctx, where, key, value, &list));
     nvdp_status status = NVDP_OK;
     json_array_foreach(list, i, item) {
         if (status == NVDP_OK) status = check_type(ctx, where, option, name, item);
@@ -171,19 +172,16 @@ static nvdp_status settle_lambda(struct nvdp_context *ctx, const char *where, co
 
 static nvdp_status put_layer(const struct part *part, const char *where, const json_t *object,
                              const char *const *skip, json_t *options) {
-    nvdp_status status = NVDP_OK;
     const char *key;
     json_t *value;
-    json_t *layer = json_object();
+    nvdp__autoptr(json_decref) json_t *layer = json_object();
     json_object_foreach((json_t *)object, key, value) {
         if (!is_one_of(key, skip)) NVDP_TRY(layer_add(part, where, key, value, layer));
     }
     NVDP_TRY(settle_lambda(part->ctx, where, layer, options));
     if (json_object_update(options, layer) != 0)
         NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
-cleanup:
-    json_decref(layer);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status put_override(const struct part *part, const char *key, const char *name,
@@ -195,10 +193,9 @@ static nvdp_status put_override(const struct part *part, const char *key, const 
 }
 
 static nvdp_status layers(const struct part *part, json_t **out) {
-    nvdp_status status = NVDP_OK;
     char where[WHERE_SIZE];
     const char *label = sweep_grid_label(part->method), *name = sweep_grid_method(part->method);
-    json_t *options = json_object();
+    nvdp__autoptr(json_decref) json_t *options = json_object();
     if (options == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
     NVDP_TRY(put_layer(part, part->path, part->root, keys_of_file, options));
     NVDP_TRY(put_override(part, "per_task", part->task, options));
@@ -209,9 +206,7 @@ static nvdp_status layers(const struct part *part, json_t **out) {
                        keys_of_entry, options));
     *out = options;
     options = NULL;
-cleanup:
-    json_decref(options);
-    return status;
+    return NVDP_OK;
 }
 
 double sweep_run_number(const struct sweep_run *run, const char *option) {
@@ -242,11 +237,10 @@ static json_t *json_difference(const json_t *defaults, const json_t *object) {
  * name. */
 static nvdp_status digest_of(const struct part *part, const struct nvdp_config *config,
                              char hex[NVDP__DIGEST_HEX]) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__digest digest;
-    struct nvdp_config *usual = NULL;
-    char *text = NULL, *usual_text = NULL;
-    json_t *object = NULL, *defaults = NULL, *difference = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *usual = NULL;
+    nvdp__autofree char *text = NULL, *usual_text = NULL;
+    nvdp__autoptr(json_decref) json_t *object = NULL, *defaults = NULL, *difference = NULL;
     NVDP_TRY(nvdp_train_config_create(part->ctx, &usual));
     NVDP_TRY(nvdp_config_json(usual, &usual_text));
     NVDP_TRY(nvdp_config_json(config, &text));
@@ -261,14 +255,7 @@ static nvdp_status digest_of(const struct part *part, const struct nvdp_config *
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, text);
     nvdp__digest_end(&digest, hex);
-cleanup:
-    nvdp_config_free(usual);
-    json_decref(defaults);
-    json_decref(object);
-    json_decref(difference);
-    free(usual_text);
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* Writes the readable part of a name: regularizer, latent width and lambdas. */
@@ -290,7 +277,7 @@ static void readable(const struct sweep_run *run, char *part) {
 
 static nvdp_status name_run(const struct part *part, struct sweep_run *run) {
     char hex[NVDP__DIGEST_HEX], said[PART_SIZE];
-    NVDP_RETURN_IF_FAILED(digest_of(part, run->config, hex));
+    NVDP_TRY(digest_of(part, run->config, hex));
     readable(run, said);
     run->name = nvdp__format(part->ctx, "%s-%s%s-s%s-%.*s", run->task,
                              nvdp_config_get(run->config, "method"), said,
@@ -415,7 +402,7 @@ static nvdp_status check_needed(const struct part *part, const struct nvdp_confi
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: task 'tsv' needs the keys 'text_column' and 'label_column'",
                           part->path);
-    NVDP_RETURN_IF_FAILED(nvdp_config_copy(config, &whole));
+    NVDP_TRY(nvdp_config_copy(config, &whole));
     nvdp_status status = nvdp_config_set(whole, "out", "runs");
     if (status == NVDP_OK) status = nvdp_config_check(whole);
     nvdp_config_free(whole);
@@ -441,12 +428,12 @@ static nvdp_status resolve(const struct part *part, const json_t *chosen, struct
         json_object_set(given, name, value);
     }
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        NVDP_TRY(fill_in(part, paths[i], given));
+        NVDP_TRY_OR_CLEAN(fill_in(part, paths[i], given));
     text = json_dumps(given, JSON_REAL_PRECISION(17));
-    if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
-    NVDP_TRY(nvdp_train_config_create(part->ctx, &run->config));
-    NVDP_TRY(nvdp_config_load_text(run->config, part->path, text));
-    NVDP_TRY(check_needed(part, run->config));
+    if (text == NULL) NVDP_TRY_OR_CLEAN(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    NVDP_TRY_OR_CLEAN(nvdp_train_config_create(part->ctx, &run->config));
+    NVDP_TRY_OR_CLEAN(nvdp_config_load_text(run->config, part->path, text));
+    NVDP_TRY_OR_CLEAN(check_needed(part, run->config));
 cleanup:
     json_decref(given);
     free(text);
@@ -485,8 +472,7 @@ static const struct sweep_run *find_run(const struct sweep_grid *grid,
 
 static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t round,
                            struct sweep_grid *grid) {
-    nvdp_status status = NVDP_OK;
-    struct sweep_run run = {.round = round, .position = grid->count};
+    nvdp__auto(sweep_run_release) struct sweep_run run = {.round = round, .position = grid->count};
     NVDP_TRY(resolve(part, chosen, &run));
     NVDP_TRY(describe(part, chosen, &run));
     const struct sweep_run *known = find_run(grid, &run);
@@ -494,17 +480,14 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
         nvdp__log(part->ctx, NVDP_LOG_NOTICE,
                   "%s: a run of '%s' is the same as a run of '%s' and is done once: %s", part->path,
                   run.label, known->label, run.name);
-    if (known != NULL) goto cleanup;
+    if (known != NULL) return NVDP_OK;
     if (grid->count == MAX_RUNS)
         NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
                             part->path, MAX_RUNS));
     NVDP_TRY(
         nvdp__reserve(part->ctx, &grid->run, &grid->capacity, grid->count + 1, sizeof *grid->run));
-    grid->run[grid->count++] = run;
+    NVDP__HAND_OVER(&grid->run[grid->count++], run);
     return NVDP_OK;
-cleanup:
-    sweep_run_release(&run);
-    return status;
 }
 
 /* --- all choices --- */
@@ -543,14 +526,14 @@ static nvdp_status count_choices(const struct part *part, size_t *total) {
 
 static nvdp_status add_choices(const struct part *part, struct sweep_grid *grid) {
     size_t total = 0;
-    NVDP_RETURN_IF_FAILED(count_choices(part, &total));
+    NVDP_TRY(count_choices(part, &total));
     for (size_t i = 0; i < total; i++) {
         size_t round = 0;
         json_t *chosen = choose(part->options, i, &round);
         if (chosen == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
         nvdp_status status = add_run(part, chosen, round, grid);
         json_decref(chosen);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     return NVDP_OK;
 }
@@ -562,13 +545,13 @@ nvdp_status sweep_grid_expand(struct nvdp_context *ctx, const char *path, const 
     struct nvdp_config *known = NULL;
     struct part part = {
         .ctx = ctx, .path = path, .task = task, .root = grid->root, .method = method};
-    NVDP_TRY(nvdp_method_find(ctx, sweep_grid_method(method), &id));
-    NVDP_TRY(nvdp_train_config_create(ctx, &known));
+    NVDP_TRY_OR_CLEAN(nvdp_method_find(ctx, sweep_grid_method(method), &id));
+    NVDP_TRY_OR_CLEAN(nvdp_train_config_create(ctx, &known));
     part.known = known;
-    NVDP_TRY(layers(&part, &part.options));
+    NVDP_TRY_OR_CLEAN(layers(&part, &part.options));
     part.private_ = nvdp_method_is_private(id);
     if (!part.private_) drop_private(known, part.options);
-    NVDP_TRY(add_choices(&part, grid));
+    NVDP_TRY_OR_CLEAN(add_choices(&part, grid));
 cleanup:
     json_decref(part.options);
     nvdp_config_free(known);

@@ -143,7 +143,7 @@ static nvdp_status check_paths(struct nvdp_context *ctx, const char *path, const
 static nvdp_status read_keep(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
     static const char *const names[] = {"all", "model", "results"};
     const char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, grid->root, "keep", "model", &text));
+    NVDP_TRY(nvdp__json_string(ctx, path, grid->root, "keep", "model", &text));
     for (int i = 0; i < 3; i++) {
         if (strcmp(text, names[i]) != 0) continue;
         grid->keep = (enum sweep_keep)i;
@@ -181,18 +181,20 @@ static nvdp_status read_privacy(struct nvdp_context *ctx, const char *path, cons
                           "%s: key 'privacy': expected an object such as {\"max_pairs\": 100000}",
                           path);
     snprintf(where, sizeof where, "%s: privacy", path);
-    NVDP_TRY(nvdp_privacy_config_create(ctx, &privacy));
+    NVDP_TRY_OR_CLEAN(nvdp_privacy_config_create(ctx, &privacy));
     json_object_foreach((json_t *)object, key, value) {
         size_t i = 0;
         while (texts[i] != NULL && strcmp(texts[i], key) != 0)
             i++;
         if (texts[i] == NULL && nvdp_config_get(privacy, key) == NULL)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key));
-        NVDP_TRY(set_option(ctx, where, value, texts[i] != NULL ? grid->measured : privacy, key));
+            NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key));
+        NVDP_TRY_OR_CLEAN(
+            set_option(ctx, where, value, texts[i] != NULL ? grid->measured : privacy, key));
     }
     status = nvdp_config_check(privacy);
-    if (status == NVDP_ERR_ARGUMENT) NVDP_TRY(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where));
-    NVDP_TRY(status);
+    if (status == NVDP_ERR_ARGUMENT)
+        NVDP_TRY_OR_CLEAN(nvdp__fail_prefix(ctx, NVDP_ERR_INPUT, where));
+    NVDP_TRY_OR_CLEAN(status);
     struct nvdp_config *joined = privacy;
     privacy = NULL;
     status = nvdp_config_join(grid->measured, joined);
@@ -219,9 +221,9 @@ static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const 
     const char *key;
     const json_t *value;
     snprintf(where, sizeof where, "%s: share", path);
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "split", "train,dev"));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "with-labels", "true"));
-    NVDP_RETURN_IF_FAILED(nvdp_config_set(export, "overwrite", "true"));
+    NVDP_TRY(nvdp_config_set(export, "split", "train,dev"));
+    NVDP_TRY(nvdp_config_set(export, "with-labels", "true"));
+    NVDP_TRY(nvdp_config_set(export, "overwrite", "true"));
     grid->share = json_is_true(object) || json_is_object(object);
     if (object != NULL && !json_is_boolean(object) && !json_is_object(object))
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -233,15 +235,15 @@ static nvdp_status read_share(struct nvdp_context *ctx, const char *path, const 
         while (i < ROWS && strcmp(rows[i].key, key) != 0)
             i++;
         if (i == ROWS) return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: unknown key '%s'", where, key);
-        NVDP_RETURN_IF_FAILED(set_option(ctx, where, value, rows[i].config, rows[i].option));
+        NVDP_TRY(set_option(ctx, where, value, rows[i].config, rows[i].option));
     }
     return NVDP_OK;
 }
 
 static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
                                  struct sweep_grid *grid) {
-    NVDP_RETURN_IF_FAILED(read_privacy(ctx, path, json_object_get(grid->root, "privacy"), grid));
-    NVDP_RETURN_IF_FAILED(read_share(ctx, path, json_object_get(grid->root, "share"), grid));
+    NVDP_TRY(read_privacy(ctx, path, json_object_get(grid->root, "privacy"), grid));
+    NVDP_TRY(read_share(ctx, path, json_object_get(grid->root, "share"), grid));
     if (json_object_get(grid->root, "attack") != NULL && !grid->share)
         return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
@@ -252,16 +254,15 @@ static nvdp_status read_measures(struct nvdp_context *ctx, const char *path,
 
 static nvdp_status check_file(struct nvdp_context *ctx, const char *path, struct sweep_grid *grid) {
     const json_t *methods = json_object_get(grid->root, "methods");
-    NVDP_RETURN_IF_FAILED(check_lists(ctx, path, grid->root));
-    NVDP_RETURN_IF_FAILED(check_tasks(ctx, path, json_object_get(grid->root, "tasks")));
+    NVDP_TRY(check_lists(ctx, path, grid->root));
+    NVDP_TRY(check_tasks(ctx, path, json_object_get(grid->root, "tasks")));
     for (size_t i = 0; i < json_array_size(methods); i++)
-        NVDP_RETURN_IF_FAILED(check_method(ctx, path, methods, i));
-    NVDP_RETURN_IF_FAILED(check_overrides(ctx, path, grid->root, "per_task", is_task, "task"));
-    NVDP_RETURN_IF_FAILED(
-        check_overrides(ctx, path, grid->root, "per_method", is_method_or_label, "method"));
-    NVDP_RETURN_IF_FAILED(check_paths(ctx, path, grid->root, "data"));
-    NVDP_RETURN_IF_FAILED(check_paths(ctx, path, grid->root, "attack"));
-    NVDP_RETURN_IF_FAILED(read_keep(ctx, path, grid));
+        NVDP_TRY(check_method(ctx, path, methods, i));
+    NVDP_TRY(check_overrides(ctx, path, grid->root, "per_task", is_task, "task"));
+    NVDP_TRY(check_overrides(ctx, path, grid->root, "per_method", is_method_or_label, "method"));
+    NVDP_TRY(check_paths(ctx, path, grid->root, "data"));
+    NVDP_TRY(check_paths(ctx, path, grid->root, "attack"));
+    NVDP_TRY(read_keep(ctx, path, grid));
     return read_measures(ctx, path, grid);
 }
 
@@ -278,8 +279,7 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct swe
     const json_t *task, *method;
     json_array_foreach(json_object_get(grid->root, "tasks"), i, task) {
         json_array_foreach(json_object_get(grid->root, "methods"), k, method) {
-            NVDP_RETURN_IF_FAILED(
-                sweep_grid_expand(ctx, path, json_string_value(task), method, grid));
+            NVDP_TRY(sweep_grid_expand(ctx, path, json_string_value(task), method, grid));
         }
     }
     qsort(grid->run, grid->count, sizeof *grid->run, by_round);
@@ -296,8 +296,7 @@ static nvdp_status expand(struct nvdp_context *ctx, const char *path, struct swe
 }
 
 nvdp_status sweep_grid_read(struct nvdp_context *ctx, const char *path, struct sweep_grid *out) {
-    nvdp_status status = NVDP_OK;
-    struct sweep_grid grid = {0};
+    nvdp__auto(sweep_grid_release) struct sweep_grid grid = {0};
     NVDP_TRY(nvdp_run_config_create(ctx, &grid.measured));
     NVDP_TRY(nvdp_export_config_create(ctx, &grid.exported));
     NVDP_TRY(nvdp_reuse_config_create(ctx, &grid.reuse));
@@ -306,9 +305,7 @@ nvdp_status sweep_grid_read(struct nvdp_context *ctx, const char *path, struct s
     NVDP_TRY(expand(ctx, path, &grid));
     *out = grid;
     grid = (struct sweep_grid){0};
-cleanup:
-    sweep_grid_release(&grid);
-    return status;
+    return NVDP_OK;
 }
 
 void sweep_run_release(struct sweep_run *run) {

@@ -186,15 +186,15 @@ nvdp_status sweep_lease_take(struct nvdp_context *ctx, const char *directory, co
     json_t *record = record_json(self, timeout);
     char *path = path_of(ctx, directory, name, lease->number + 1);
     *won = false;
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    NVDP_TRY(nvdp__create_temporary(ctx, path, &beside, NULL));
-    NVDP_TRY(write_beside(ctx, beside, record, &fd));
+    if (path == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
+    NVDP_TRY_OR_CLEAN(nvdp__create_temporary(ctx, path, &beside, NULL));
+    NVDP_TRY_OR_CLEAN(write_beside(ctx, beside, record, &fd));
     *won = link(beside, path) == 0;
     int err = errno;
     /* If the server's reply to link() was lost, the number of links shows success. */
     if (!*won && fstat(fd, &info) == 0 && info.st_nlink == 2) *won = true;
     if (!*won && err != EEXIST)
-        NVDP_TRY(nvdp__fail_errno(
+        NVDP_TRY_OR_CLEAN(nvdp__fail_errno(
             ctx, err, "%s: cannot create a lock; the file system must support hard links", path));
     if (*won) {
         *lease = (struct sweep_lease){.number = lease->number + 1, .fd = fd, .mine = true};

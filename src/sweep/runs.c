@@ -42,7 +42,7 @@ nvdp_status sweep_prepare(struct nvdp_context *ctx, const char *directory,
         if (path == NULL) return NVDP_ERR_MEMORY;
         nvdp_status status = nvdp__make_directory(ctx, path);
         free(path);
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     return keep_json(ctx, nvdp__join(ctx, directory, "grid.json"), json_incref(grid->root));
 }
@@ -101,7 +101,7 @@ nvdp_status sweep_write_failure(struct nvdp_context *ctx, const char *directory,
     const char *status_name =
         failure->status == NVDP_STATUS_COUNT ? "DIED" : nvdp_status_name(failure->status);
     char *config = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_config_json(run->config, &config));
+    NVDP_TRY(nvdp_config_json(run->config, &config));
     json_t *record =
         json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:s,s:o,s:o}", "nvdp_format", "sweep-failure/1", "run",
                   run->name, "label", run->label, "status", status_name, "message",
@@ -232,8 +232,8 @@ nvdp_status sweep_table_look(struct nvdp_context *ctx, struct sweep_table *table
     enum sweep_lease_state state = SWEEP_LEASE_FREE;
     if (entry->state == SWEEP_ENTRY_HERE || sweep_entry_is_settled(entry)) return NVDP_OK;
     if (settle(ctx, table, i)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(sweep_lease_look(ctx, table->directory, table->grid->run[i].name,
-                                           &table->self, &entry->lease, &state));
+    NVDP_TRY(sweep_lease_look(ctx, table->directory, table->grid->run[i].name, &table->self,
+                              &entry->lease, &state));
     entry->state = state_of[state];
     return NVDP_OK;
 }
@@ -243,7 +243,7 @@ nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table
     struct sweep_entry *entry = &table->entry[i];
     const char *name = table->grid->run[i].name;
     bool won = false;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         sweep_lease_take(ctx, table->directory, name, &table->self, timeout, &entry->lease, &won));
     if (!won) return sweep_table_look(ctx, table, i);
     /* The run may have been finished between check and lease. */
@@ -261,8 +261,8 @@ nvdp_status sweep_table_take(struct nvdp_context *ctx, struct sweep_table *table
 nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
                              const struct sweep_grid *grid, bool retry_failed,
                              struct sweep_table *out) {
-    nvdp_status status = NVDP_OK;
-    struct sweep_table table = {.directory = directory, .grid = grid, .self = sweep_process_self()};
+    nvdp__auto(sweep_table_close) struct sweep_table table = {
+        .directory = directory, .grid = grid, .self = sweep_process_self()};
     table.entry = nvdp__calloc(ctx, grid->count, sizeof *table.entry);
     table.group = nvdp__calloc(ctx, grid->count, sizeof *table.group);
     table.pace = nvdp__calloc(ctx, grid->count, sizeof *table.pace);
@@ -284,9 +284,7 @@ nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
     }
     *out = table;
     table = (struct sweep_table){0};
-cleanup:
-    sweep_table_close(&table);
-    return status;
+    return NVDP_OK;
 }
 
 void sweep_table_close(struct sweep_table *table) {

@@ -27,9 +27,8 @@ struct sweep_config sweep_config_default(void) {
 /* Checks the configuration, reads the grid and checks the files that it names. */
 static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config *config,
                              struct sweep_grid *grid) {
-    nvdp_status status = NVDP_OK;
-    char *run_file = NULL, *kept = NULL;
-    struct sweep_grid read = {0};
+    nvdp__autofree char *run_file = NULL, *kept = NULL;
+    nvdp__auto(sweep_grid_release) struct sweep_grid read = {0};
     if (config->out == NULL || config->out[0] == '\0')
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a directory, found none");
     if (config->jobs < 1 || config->jobs > MAX_JOBS)
@@ -56,11 +55,7 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
     NVDP_TRY(sweep_grid_check_files(ctx, path, &read));
     *grid = read;
     read = (struct sweep_grid){0};
-cleanup:
-    sweep_grid_release(&read);
-    free(run_file);
-    free(kept);
-    return status;
+    return NVDP_OK;
 }
 
 /* A worker and its run. */
@@ -119,10 +114,10 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
     } else if (outcome->status == NVDP_OK) {
         word = "done";
         entry->state = SWEEP_ENTRY_WAITING;
-        NVDP_RETURN_IF_FAILED(sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads its time */
+        NVDP_TRY(sweep_table_look(sweep->ctx, &sweep->table, i)); /* reads its time */
         entry->state = SWEEP_ENTRY_DONE;
         sweep->made++;
-        NVDP_RETURN_IF_FAILED(sweep_forget_failure(sweep->ctx, directory, name));
+        NVDP_TRY(sweep_forget_failure(sweep->ctx, directory, name));
         sweep_table_count(&sweep->table, &state);
         nvdp__log(sweep->ctx, NVDP_LOG_INFO, "%zu of %zu: %s: done in %.1f s",
                   state.done + state.failed, state.runs, name, nvdp__now() - slot->begun);
@@ -130,8 +125,8 @@ static nvdp_status end(struct sweep *sweep, struct slot *slot,
         word = "failed";
         int64_t attempts = 1 + sweep_failures(sweep->ctx, directory, name, NULL);
         entry->state = SWEEP_ENTRY_FAILED;
-        NVDP_RETURN_IF_FAILED(sweep_write_failure(sweep->ctx, directory, &sweep->grid.run[i],
-                                                  &sweep->table.self, attempts, outcome));
+        NVDP_TRY(sweep_write_failure(sweep->ctx, directory, &sweep->grid.run[i], &sweep->table.self,
+                                     attempts, outcome));
         sweep_table_count(&sweep->table, &state);
         nvdp__log(sweep->ctx, NVDP_LOG_WARNING, "%zu of %zu: %s: failed: %s",
                   state.done + state.failed, state.runs, name, outcome->message);
@@ -148,8 +143,8 @@ static nvdp_status reap(struct sweep *sweep) {
         struct sweep_failure outcome;
         struct slot *slot = &sweep->slot[k];
         if (!slot->taken) continue;
-        NVDP_RETURN_IF_FAILED(sweep_worker_poll(sweep->ctx, &slot->worker, &ended, &outcome));
-        if (ended) NVDP_RETURN_IF_FAILED(end(sweep, slot, &outcome));
+        NVDP_TRY(sweep_worker_poll(sweep->ctx, &slot->worker, &ended, &outcome));
+        if (ended) NVDP_TRY(end(sweep, slot, &outcome));
     }
     return NVDP_OK;
 }
@@ -167,8 +162,8 @@ static nvdp_status renew(struct sweep *sweep) {
         struct slot *slot = &sweep->slot[k];
         struct sweep_entry *entry = &sweep->table.entry[slot->run];
         if (!slot->taken) continue;
-        NVDP_RETURN_IF_FAILED(sweep_lease_renew(sweep->ctx, sweep->config->out,
-                                                name_of(sweep, slot->run), &entry->lease, &lost));
+        NVDP_TRY(sweep_lease_renew(sweep->ctx, sweep->config->out, name_of(sweep, slot->run),
+                                   &entry->lease, &lost));
         if (!lost) continue;
         sweep_worker_free(&slot->worker);
         sweep_lease_forget(&entry->lease);
@@ -178,7 +173,7 @@ static nvdp_status renew(struct sweep *sweep) {
             sweep->ctx, NVDP_LOG_WARNING,
             "%s: another process took this run over, because this process was silent for too long",
             name_of(sweep, slot->run));
-        NVDP_RETURN_IF_FAILED(sweep_worker_create(sweep->ctx, &slot->worker));
+        NVDP_TRY(sweep_worker_create(sweep->ctx, &slot->worker));
     }
     return NVDP_OK;
 }
@@ -191,16 +186,14 @@ static nvdp_status fill(struct sweep *sweep) {
     for (size_t i = 0; i < sweep->grid.count; i++) {
         struct sweep_entry *entry = &sweep->table.entry[i];
         if (entry->state == SWEEP_ENTRY_HERE || sweep_entry_is_settled(entry)) continue;
-        NVDP_RETURN_IF_FAILED(sweep_table_look(sweep->ctx, &sweep->table, i));
+        NVDP_TRY(sweep_table_look(sweep->ctx, &sweep->table, i));
         if (entry->state != SWEEP_ENTRY_WAITING || slot == NULL) continue;
-        NVDP_RETURN_IF_FAILED(
-            sweep_table_take(sweep->ctx, &sweep->table, i, sweep->config->stale_seconds));
+        NVDP_TRY(sweep_table_take(sweep->ctx, &sweep->table, i, sweep->config->stale_seconds));
         if (entry->state != SWEEP_ENTRY_HERE) continue;
         slot->taken = true; /* before the start, so that a failed start releases the lease */
         slot->run = i;
         slot->begun = nvdp__now();
-        NVDP_RETURN_IF_FAILED(
-            sweep_worker_start(sweep->ctx, &sweep->work, &sweep->grid.run[i], &slot->worker));
+        NVDP_TRY(sweep_worker_start(sweep->ctx, &sweep->work, &sweep->grid.run[i], &slot->worker));
         slot = free_slot(sweep);
     }
     sweep->looked = nvdp__now();
@@ -268,12 +261,12 @@ static bool is_over(const struct sweep *sweep) {
 static nvdp_status run(struct sweep *sweep) {
     const struct timespec pause = {.tv_nsec = PAUSE_MILLISECONDS * 1000000L};
     for (;;) {
-        NVDP_RETURN_IF_FAILED(reap(sweep));
+        NVDP_TRY(reap(sweep));
         if (!sweep->stopping) sweep->stopping = nvdp_context_cancelled(sweep->ctx);
         for (size_t k = 0; k < sweep->slots && sweep->stopping; k++)
             sweep_worker_stop(&sweep->slot[k].worker);
-        if (!sweep->stopping) NVDP_RETURN_IF_FAILED(fill(sweep));
-        NVDP_RETURN_IF_FAILED(renew(sweep));
+        if (!sweep->stopping) NVDP_TRY(fill(sweep));
+        NVDP_TRY(renew(sweep));
         report(sweep, false);
         if (is_over(sweep)) break;
         nanosleep(&pause, NULL);
@@ -290,18 +283,17 @@ static nvdp_status open_sweep(struct sweep *sweep) {
     const struct sweep_config *config = sweep->config;
     struct nvdp_context *ctx = sweep->ctx;
     int threads = nvdp_context_threads(ctx) / config->jobs;
-    NVDP_RETURN_IF_FAILED(sweep_prepare(ctx, config->out, &sweep->grid));
-    NVDP_RETURN_IF_FAILED(
-        sweep_table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
+    NVDP_TRY(sweep_prepare(ctx, config->out, &sweep->grid));
+    NVDP_TRY(sweep_table_open(ctx, config->out, &sweep->grid, config->retry_failed, &sweep->table));
     /* Finished runs get their labels from the current grid. */
     for (size_t i = 0; i < sweep->grid.count; i++)
         if (sweep->table.entry[i].state == SWEEP_ENTRY_DONE)
-            NVDP_RETURN_IF_FAILED(sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
+            NVDP_TRY(sweep_write_label(ctx, config->out, &sweep->grid.run[i]));
     sweep->slot = nvdp__calloc(ctx, (size_t)config->jobs, sizeof *sweep->slot);
     sweep->job = nvdp__calloc(ctx, sweep->grid.count, sizeof *sweep->job);
     if (sweep->slot == NULL || sweep->job == NULL) return NVDP_ERR_MEMORY;
     for (sweep->slots = 0; sweep->slots < (size_t)config->jobs; sweep->slots++)
-        NVDP_RETURN_IF_FAILED(sweep_worker_create(ctx, &sweep->slot[sweep->slots].worker));
+        NVDP_TRY(sweep_worker_create(ctx, &sweep->slot[sweep->slots].worker));
     sweep->work = (struct sweep_work){.directory = config->out,
                                       .cache = config->cache,
                                       .grid = &sweep->grid,
@@ -328,9 +320,9 @@ static void close_sweep(struct sweep *sweep) {
 
 nvdp_status run_sweep(struct nvdp_context *ctx, const struct sweep_config *config,
                       struct sweep_result *out) {
-    nvdp_status status = NVDP_OK;
     struct sweep_state state;
-    struct sweep sweep = {.ctx = ctx, .config = config, .started = nvdp__now()};
+    nvdp__auto(close_sweep) struct sweep sweep = {
+        .ctx = ctx, .config = config, .started = nvdp__now()};
     NVDP_TRY(read_grid(ctx, config, &sweep.grid));
     NVDP_TRY(open_sweep(&sweep));
     NVDP_TRY(run(&sweep));
@@ -340,9 +332,7 @@ nvdp_status run_sweep(struct nvdp_context *ctx, const struct sweep_config *confi
                                  .failed = state.failed,
                                  .made = sweep.made,
                                  .seconds = nvdp__now() - sweep.started};
-cleanup:
-    close_sweep(&sweep);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the plan: runs, progress, costs --- */
@@ -397,7 +387,7 @@ static nvdp_status fill_plan(struct nvdp_context *ctx, const struct sweep_table 
     *varied = varied_text(ctx, run->varied);
     if (*varied == NULL) return NVDP_ERR_MEMORY;
     enum nvdp_method method;
-    NVDP_RETURN_IF_FAILED(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
+    NVDP_TRY(nvdp_method_find(ctx, nvdp_config_get(run->config, "method"), &method));
     if (table->entry[i].state == SWEEP_ENTRY_FAILED)
         (void)sweep_failures(ctx, table->directory, run->name, message);
     whole->run[i] = (struct sweep_plan_run){
@@ -432,11 +422,11 @@ static nvdp_status add_costs(struct nvdp_context *ctx, struct whole_plan *whole)
             k++;
         if (k == i) {
             struct nvdp_config *config = NULL;
-            NVDP_RETURN_IF_FAILED(nvdp_config_copy(run->config, &config));
+            NVDP_TRY(nvdp_config_copy(run->config, &config));
             nvdp_status status = nvdp_config_set(config, "out", "runs");
             if (status == NVDP_OK) status = nvdp_train_plan(ctx, config, NULL, &plan);
             nvdp_config_free(config);
-            NVDP_RETURN_IF_FAILED(status);
+            NVDP_TRY(status);
             whole->run[i].steps = plan.steps;
             whole->run[i].memory_bytes = plan.memory_bytes;
         }
@@ -453,15 +443,16 @@ nvdp_status sweep_plan(struct nvdp_context *ctx, const struct sweep_config *conf
     struct sweep_state state;
     struct whole_plan *whole = nvdp__calloc(ctx, 1, sizeof *whole);
     if (whole == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(read_grid(ctx, config, &whole->grid));
-    NVDP_TRY(sweep_table_open(ctx, config->out, &whole->grid, config->retry_failed, &table));
+    NVDP_TRY_OR_CLEAN(read_grid(ctx, config, &whole->grid));
+    NVDP_TRY_OR_CLEAN(
+        sweep_table_open(ctx, config->out, &whole->grid, config->retry_failed, &table));
     size_t count = whole->grid.count;
     whole->run = nvdp__calloc(ctx, count, sizeof *whole->run);
     whole->owned = nvdp__calloc(ctx, 2 * count, sizeof *whole->owned);
-    if (whole->run == NULL || whole->owned == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (whole->run == NULL || whole->owned == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < count; i++)
-        NVDP_TRY(fill_plan(ctx, &table, i, whole));
-    if (cost) NVDP_TRY(add_costs(ctx, whole));
+        NVDP_TRY_OR_CLEAN(fill_plan(ctx, &table, i, whole));
+    if (cost) NVDP_TRY_OR_CLEAN(add_costs(ctx, whole));
     sweep_table_count(&table, &state);
     whole->plan = (struct sweep_plan){
         .runs = count, .run = whole->run, .seconds = sweep_table_waiting_seconds(&table)};

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/own.h"
 
 #include <nvdp/measured.h>
 #include <nvdp/text_privacy.h>
@@ -41,9 +42,9 @@ static bool has(const struct stage *at, const char *file) {
 }
 
 static nvdp_status train(const struct stage *at) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    struct nvdp_config *config = NULL;
+    nvdp__auto(nvdp_train_result_free) struct nvdp_train_result result =
+        NVDP_RESULT(struct nvdp_train_result);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     if (has(at, "result.json")) return NVDP_OK;
     NVDP_TRY(nvdp_config_copy(at->run->config, &config));
     NVDP_TRY(nvdp_config_set(config, "out", at->out));
@@ -52,25 +53,16 @@ static nvdp_status train(const struct stage *at) {
         NVDP_TRY(nvdp_config_set(config, "resume", at->out));
     else
         NVDP_TRY(nvdp_config_set(config, "overwrite", "true"));
-    NVDP_TRY(nvdp_train(at->ctx, config, &result));
-cleanup:
-    nvdp_train_result_free(&result);
-    nvdp_config_free(config);
-    return status;
+    return nvdp_train(at->ctx, config, &result);
 }
 
 static nvdp_status write_privacy(const struct stage *at, const char *name, const char *text) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output output = {0};
-    char *path = path_to(at, name);
+    nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
+    nvdp__autofree char *path = path_to(at, name);
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
     NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
-    NVDP_TRY(nvdp__output_commit(&output, true));
-cleanup:
-    nvdp__output_abort(&output);
-    free(path);
-    return status;
+    return nvdp__output_commit(&output, true);
 }
 
 /* Measures the privatized texts or states that the run's users send. */
@@ -78,13 +70,13 @@ static nvdp_status measure_texts(const struct stage *at, const struct nvdp_confi
                                  bool sequence, char **text) {
     struct nvdp_privacy_report vectors = NVDP_RESULT(struct nvdp_privacy_report);
     if (sequence) {
-        NVDP_RETURN_IF_FAILED(nvdp_run_sequence_privacy(at->ctx, config, NULL, &vectors));
+        NVDP_TRY(nvdp_run_sequence_privacy(at->ctx, config, NULL, &vectors));
         const nvdp_status status = nvdp_privacy_report_json(at->ctx, &vectors, text);
         nvdp_privacy_report_free(&vectors);
         return status;
     }
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    NVDP_RETURN_IF_FAILED(nvdp_run_text_privacy(at->ctx, config, NULL, &report));
+    NVDP_TRY(nvdp_run_text_privacy(at->ctx, config, NULL, &report));
     const nvdp_status status = nvdp_dchi_report_json(at->ctx, &report, text);
     nvdp_dchi_report_free(&report);
     return status;
@@ -104,11 +96,11 @@ static nvdp_status measured_before(const struct stage *at, char **text) {
 }
 
 static nvdp_status measure(const struct stage *at) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_posteriors *posteriors = NULL;
-    struct nvdp_privacy_report report = NVDP_RESULT(struct nvdp_privacy_report);
-    struct nvdp_config *config = NULL;
-    char *text = NULL, *name = NULL;
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *posteriors = NULL;
+    nvdp__auto(nvdp_privacy_report_free) struct nvdp_privacy_report report =
+        NVDP_RESULT(struct nvdp_privacy_report);
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
+    nvdp__autofree char *text = NULL, *name = NULL;
     const char *noise = nvdp_config_get(at->run->config, "token-noise");
     struct nvdp_text_mechanism_info mechanism = NVDP_RESULT(struct nvdp_text_mechanism_info);
     const bool noised = noise != NULL && strcmp(noise, "none") != 0;
@@ -118,7 +110,7 @@ static nvdp_status measure(const struct stage *at) {
         NVDP_TRY(nvdp_measured_name(at->ctx, at->grid->measured, "privacy", &name));
     else
         NVDP_TRY(NVDP__MADE(name = nvdp__strdup(at->ctx, "privacy.json")));
-    if (has(at, name)) goto cleanup;
+    if (has(at, name)) return NVDP_OK;
     NVDP_TRY(nvdp_config_copy(at->grid->measured, &config));
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     if (noised) {
@@ -135,24 +127,18 @@ static nvdp_status measure(const struct stage *at) {
     }
     if (own) NVDP_TRY(nvdp_measured_label(at->ctx, config, &text));
     if (text != NULL) NVDP_TRY(write_privacy(at, name, text));
-cleanup:
-    nvdp_privacy_report_free(&report);
-    nvdp_config_free(config);
-    free(name);
-    free(text);
-    nvdp_posteriors_free(posteriors);
-    return status;
+    return NVDP_OK;
 }
 
 /* Trains a reader of the shared file, for the labels in the file or for others. */
 static nvdp_status read_shared(const struct stage *at, const char *shared, const char *labels,
                                const char *file) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_reuse_result result = NVDP_RESULT(struct nvdp_reuse_result);
+    nvdp__auto(nvdp_reuse_result_free) struct nvdp_reuse_result result =
+        NVDP_RESULT(struct nvdp_reuse_result);
     struct nvdp_config *config = at->grid->reuse;
-    char *text = NULL, *path = path_to(at, file);
-    json_t *object = NULL;
-    if (has(at, file)) goto cleanup;
+    nvdp__autofree char *text = NULL, *path = path_to(at, file);
+    nvdp__autoptr(json_decref) json_t *object = NULL;
+    if (has(at, file)) return NVDP_OK;
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp_config_set(config, "file", shared));
     NVDP_TRY(nvdp_config_set(config, "labels", labels));
@@ -164,24 +150,17 @@ static nvdp_status read_shared(const struct stage *at, const char *shared, const
     json_object_set_new(object, "classes", json_integer((json_int_t)result.classes));
     json_object_set_new(object, "best_epoch", json_integer((json_int_t)result.best_epoch));
     json_object_set_new(object, "seconds", json_real(result.seconds));
-    NVDP_TRY(nvdp__json_write(at->ctx, path, object));
-cleanup:
-    nvdp_reuse_result_free(&result);
-    json_decref(object);
-    free(text);
-    free(path);
-    return status;
+    return nvdp__json_write(at->ctx, path, object);
 }
 
 static nvdp_status share(const struct stage *at) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_config *config = at->grid->exported;
     const char *attack = at->run->attack;
     bool wanted = at->grid->share && at->run->private_ &&
                   strcmp(nvdp_config_get(at->run->config, "query"), "sampled") == 0;
     if (!wanted || (has(at, "reuse.json") && (attack == NULL || has(at, "attack.json"))))
         return NVDP_OK;
-    char *shared = path_to(at, "shared.h5");
+    nvdp__autofree char *shared = path_to(at, "shared.h5");
     if (shared == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp_config_set(config, "run", at->out));
     NVDP_TRY(nvdp_config_set(config, "out", shared));
@@ -191,9 +170,7 @@ static nvdp_status share(const struct stage *at) {
     if (!nvdp__exists(shared)) NVDP_TRY(nvdp_export(at->ctx, config, NULL));
     NVDP_TRY(read_shared(at, shared, NULL, "reuse.json"));
     if (attack != NULL) NVDP_TRY(read_shared(at, shared, attack, "attack.json"));
-cleanup:
-    free(shared);
-    return status;
+    return NVDP_OK;
 }
 
 /* Removes the files that the grid does not keep, and the progress record. */
@@ -215,14 +192,15 @@ static nvdp_status do_run(struct nvdp_context *ctx, const struct sweep_work *wor
     struct stage at = {.ctx = ctx, .cache = work->cache, .grid = work->grid, .run = run};
     at.out = nvdp__format(ctx, "%s/runs/%s", work->directory, run->name);
     if (at.out == NULL) return NVDP_ERR_MEMORY;
-    NVDP_TRY(nvdp__make_directory(ctx, at.out));
-    NVDP_TRY(nvdp__outdir_remove(ctx, at.out, partial, sizeof partial / sizeof partial[0]));
-    NVDP_TRY(sweep_write_label(ctx, work->directory, run));
-    NVDP_TRY(train(&at));
-    NVDP_TRY(measure(&at));
-    NVDP_TRY(share(&at));
-    NVDP_TRY(drop(&at));
-    NVDP_TRY(sweep_write_done(ctx, work->directory, run->name, nvdp__now() - started));
+    NVDP_TRY_OR_CLEAN(nvdp__make_directory(ctx, at.out));
+    NVDP_TRY_OR_CLEAN(
+        nvdp__outdir_remove(ctx, at.out, partial, sizeof partial / sizeof partial[0]));
+    NVDP_TRY_OR_CLEAN(sweep_write_label(ctx, work->directory, run));
+    NVDP_TRY_OR_CLEAN(train(&at));
+    NVDP_TRY_OR_CLEAN(measure(&at));
+    NVDP_TRY_OR_CLEAN(share(&at));
+    NVDP_TRY_OR_CLEAN(drop(&at));
+    NVDP_TRY_OR_CLEAN(sweep_write_done(ctx, work->directory, run->name, nvdp__now() - started));
 cleanup:
     free(at.out);
     return status;

@@ -54,7 +54,7 @@ static nvdp_status check_declaration(const struct nvdp__params *params, const ch
 
 nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int rank, size_t rows,
                              size_t cols, unsigned flags, size_t *index) {
-    NVDP_RETURN_IF_FAILED(check_declaration(params, name, rank));
+    NVDP_TRY(check_declaration(params, name, rank));
     if (rank == 1) cols = 1;
     size_t count;
     size_t end;
@@ -63,8 +63,8 @@ nvdp_status nvdp__params_add(struct nvdp__params *params, const char *name, int 
         end > SIZE_MAX - LINE)
         return nvdp__fail(params->ctx, NVDP_ERR_MEMORY, "tensor %s: the size %zu x %zu overflows",
                           name, rows, cols);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(params->ctx, &params->entry, &params->capacity,
-                                        params->count + 1, sizeof *params->entry));
+    NVDP_TRY(nvdp__reserve(params->ctx, &params->entry, &params->capacity, params->count + 1,
+                           sizeof *params->entry));
     struct nvdp__param *entry = &params->entry[params->count];
     *entry = (struct nvdp__param){
         .rank = rank, .shape = {rows, cols}, .offset = offset, .count = count, .flags = flags};
@@ -82,10 +82,10 @@ static nvdp_status allocate_use(struct nvdp__params *params) {
         table++;
     if (table == params->count) return NVDP_OK;
     size_t rows = params->entry[table].shape[0];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, params->use, 1));
+    NVDP_TRY(NVDP__NEW(params->ctx, params->use, 1));
     params->use->table = table;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, params->use->row, rows));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, params->use->now, rows));
+    NVDP_TRY(NVDP__NEW(params->ctx, params->use->row, rows));
+    NVDP_TRY(NVDP__NEW(params->ctx, params->use->now, rows));
     return NVDP__NEW(params->ctx, params->use->ever, rows);
 }
 
@@ -95,10 +95,10 @@ nvdp_status nvdp__params_allocate(struct nvdp__params *params, bool with_grad) {
     float *grad = NULL;
     if (params->value != NULL)
         return nvdp__fail(params->ctx, NVDP_ERR_STATE, "the parameters are already allocated");
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, value, params->total));
+    NVDP_TRY(NVDP__NEW(params->ctx, value, params->total));
     if (with_grad) {
-        NVDP_TRY(NVDP__NEW(params->ctx, grad, params->total));
-        NVDP_TRY(allocate_use(params));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(params->ctx, grad, params->total));
+        NVDP_TRY_OR_CLEAN(allocate_use(params));
     }
     params->value = value;
     params->grad = grad;

@@ -105,8 +105,8 @@ nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
                                      const struct nvdp__params *params, size_t max_texts,
                                      size_t longest, size_t decoded,
                                      struct nvdp__per_example **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__per_example *made = nvdp__calloc(dev->ctx, 1, sizeof *made);
+    nvdp__autoptr(nvdp__per_example_free) struct nvdp__per_example *made =
+        nvdp__calloc(dev->ctx, 1, sizeof *made);
     if (made == NULL) return NVDP_ERR_MEMORY;
     made->max_texts = max_texts;
     made->longest = longest;
@@ -136,9 +136,7 @@ nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
     made->excess = made->square + max_texts;
     made->rounding = made->excess + max_texts;
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__per_example_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__per_example_free(struct nvdp__per_example *examples) {

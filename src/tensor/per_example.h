@@ -12,6 +12,7 @@
 #ifndef NVDP_SRC_TENSOR_PER_EXAMPLE_H
 #define NVDP_SRC_TENSOR_PER_EXAMPLE_H
 
+#include "base/base.h"
 #include "tensor/ops.h"
 #include "tensor/params.h"
 
@@ -24,6 +25,7 @@ nvdp_status nvdp__per_example_create(const struct nvdp__device *dev,
                                      size_t longest, size_t decoded,
                                      struct nvdp__per_example **out);
 void nvdp__per_example_free(struct nvdp__per_example *examples); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__per_example, nvdp__per_example_free)
 /* Forgets the previous batch. */
 void nvdp__per_example_begin(struct nvdp__per_example *examples, size_t texts);
 size_t nvdp__per_example_texts(const struct nvdp__device *dev); /* texts of the batch */

@@ -40,7 +40,7 @@ nvdp_status nvdp__device_create(struct nvdp_context *ctx, struct nvdp__device *d
     bool plain = nvdp__plain_bf16(ctx);
     const char *missing = nvdp__bf16_missing(plain);
     if (precision == NVDP_PRECISION_INT8) {
-        NVDP_RETURN_IF_FAILED(nvdp__int8_create(ctx, &dev->int8));
+        NVDP_TRY(nvdp__int8_create(ctx, &dev->int8));
         if (missing != NULL) return NVDP_OK;
     } else if (missing != NULL) {
         nvdp__log(ctx, NVDP_LOG_NOTICE, "precision bf16: %s, so nvdp computes in f32", missing);

@@ -9,8 +9,8 @@ nvdp_status nvdp__added_put(struct nvdp_context *ctx, struct nvdp__added *added,
                             const struct nvdp__added_token *token) {
     struct nvdp__added_token made = *token;
     size_t at = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &added->token, &added->capacity, added->count + 1,
-                                        sizeof *added->token));
+    NVDP_TRY(nvdp__reserve(ctx, &added->token, &added->capacity, added->count + 1,
+                           sizeof *added->token));
     made.name = nvdp__calloc(ctx, made.size + 1, 1);
     if (made.name == NULL) return NVDP_ERR_MEMORY;
     memcpy(made.name, token->name, made.size);

@@ -8,8 +8,7 @@
 
 nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t longest,
                                struct nvdp__batch **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__batch *batch = NULL;
+    nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
     size_t tokens;
     if (!nvdp__mul(texts, longest, &tokens) || tokens > INT32_MAX || texts >= INT32_MAX)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -31,9 +30,7 @@ nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t lo
     NVDP_TRY(NVDP__MADE(batch->offset, batch->ids, batch->types, batch->positions, batch->label,
                         batch->key, batch->tag_row, batch->tag, batch->tag_offset));
     NVDP__HAND_OVER(out, batch);
-cleanup:
-    nvdp__batch_free(batch);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp__batch_free(struct nvdp__batch *batch) {

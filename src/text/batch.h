@@ -43,6 +43,7 @@ struct nvdp__part {
 nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t longest,
                                struct nvdp__batch **out);
 void nvdp__batch_free(struct nvdp__batch *batch);
+NVDP__AUTOPTR(struct nvdp__batch, nvdp__batch_free)
 /* Fills with data set rows rows[0..n) (NULL: first, first+1, ...), which must fit. */
 void nvdp__batch_fill(struct nvdp__batch *batch, const struct nvdp_dataset *dataset,
                       const int64_t *rows, size_t first, size_t n);

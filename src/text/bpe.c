@@ -147,11 +147,11 @@ static nvdp_status add_merge(const struct location *location, const struct nvdp_
     memcpy(joined, line.text, left);
     memcpy(joined + left, space + 1, right);
     struct nvdp__field a = {line.text, left}, b = {space + 1, right}, ab = {joined, left + right};
-    NVDP_RETURN_IF_FAILED(find_piece(location, pieces, a, &key.left));
-    NVDP_RETURN_IF_FAILED(find_piece(location, pieces, b, &key.right));
-    NVDP_RETURN_IF_FAILED(find_piece(location, pieces, ab, &merged));
+    NVDP_TRY(find_piece(location, pieces, a, &key.left));
+    NVDP_TRY(find_piece(location, pieces, b, &key.right));
+    NVDP_TRY(find_piece(location, pieces, ab, &merged));
     size_t count = bpe->merges.count;
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&bpe->merges, (const char *)&key, sizeof key, &rank));
+    NVDP_TRY(nvdp__strings_add(&bpe->merges, (const char *)&key, sizeof key, &rank));
     if (rank < count)
         return nvdp__fail(location->ctx, NVDP_ERR_INPUT,
                           "%s:%zu: expected another pair, found %s, which is merge %zu already",
@@ -164,12 +164,11 @@ static nvdp_status read_merges(struct nvdp_context *ctx, const struct nvdp__stri
                                const char *path, const char *bytes, size_t count,
                                struct nvdp__bpe *bpe) {
     static const char version[] = "#version";
-    nvdp_status status = NVDP_OK;
     struct location location = {.ctx = ctx, .path = path};
     size_t lines = 1;
     for (size_t i = 0; i < count; i++)
         lines += bytes[i] == '\n';
-    char *joined = nvdp__calloc(ctx, count + 1, 1);
+    nvdp__autofree char *joined = nvdp__calloc(ctx, count + 1, 1);
     bpe->merged = nvdp__calloc(ctx, lines, sizeof *bpe->merged);
     NVDP_TRY(NVDP__MADE(joined, bpe->merged));
     for (size_t at = 0; at < count;) {
@@ -182,9 +181,7 @@ static nvdp_status read_merges(struct nvdp_context *ctx, const struct nvdp__stri
                     memcmp(line.text, version, sizeof version - 1) == 0;
         if (!head) NVDP_TRY(add_merge(&location, pieces, line, joined, bpe));
     }
-cleanup:
-    free(joined);
-    return status;
+    return NVDP_OK;
 }
 
 static void free_bpe(void *model) {
@@ -194,12 +191,12 @@ static void free_bpe(void *model) {
     free(bpe->merged);
     free(bpe);
 }
+NVDP__AUTOPTR(struct nvdp__bpe, free_bpe)
 
 nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
                              const struct nvdp__strings *pieces, const char *path,
                              const char *bytes, size_t count, struct nvdp__bpe **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__bpe *bpe = nvdp__calloc(ctx, 1, sizeof *bpe);
+    nvdp__autoptr(free_bpe) struct nvdp__bpe *bpe = nvdp__calloc(ctx, 1, sizeof *bpe);
     if (bpe == NULL) return NVDP_ERR_MEMORY;
     bpe->merges.ctx = ctx;
     for (int byte = 0; byte < NVDP__BYTE_VALUES; byte++) {
@@ -215,9 +212,7 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
     }
     NVDP_TRY(read_merges(ctx, pieces, path, bytes, count, bpe));
     NVDP__HAND_OVER(out, bpe);
-cleanup:
-    free_bpe(bpe);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- merging ---- */
@@ -335,12 +330,12 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
     size_t max_symbols = 3 * size; /* reached if no byte is valid UTF-8 */
     if (size > INT32_MAX / 3)
         return nvdp__fail(encoder->ctx, NVDP_ERR_UNSUPPORTED, "a word of %zu bytes", size);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity,
-                                        max_symbols, sizeof *work->symbol));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity,
-                                        3 * max_symbols, sizeof *work->heap));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
-                                        encoder->count + max_symbols, sizeof *encoder->ids));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &work->symbol, &work->symbol_capacity, max_symbols,
+                           sizeof *work->symbol));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &work->heap, &work->heap_capacity, 3 * max_symbols,
+                           sizeof *work->heap));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
+                           encoder->count + max_symbols, sizeof *encoder->ids));
     size_t count = symbols_of(bpe, word, size, work->symbol);
     merge(bpe, work, count);
     for (int32_t at = 0; at != NO_SYMBOL; at = work->symbol[at].behind)
@@ -351,7 +346,7 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
 static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_t size,
                           size_t limit) {
     if (encoder->tokenizer->prefix_space && *text != ' ') {
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity, size + 1, 1));
         encoder->spaced[0] = ' ';
         memcpy(encoder->spaced + 1, text, size++);
@@ -359,7 +354,7 @@ static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_
     }
     for (size_t at = 0; at < size && encoder->count < limit;) {
         size_t word = nvdp__bpe_word(text + at, size - at);
-        NVDP_RETURN_IF_FAILED(encode_word(encoder, text + at, word));
+        NVDP_TRY(encode_word(encoder, text + at, word));
         at += word;
     }
     return NVDP_OK;

@@ -3,6 +3,7 @@
 #include "text/conll.h"
 
 #include "base/file.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "text/dataset.h"
 #include "text/tokenizer.h"
@@ -156,10 +157,10 @@ static nvdp_status end_sentence(struct reading *reading) {
     struct nvdp__conll *conll = reading->conll;
     if (conll->words == (conll->sentences > 0 ? conll->start[conll->sentences] : 0))
         return NVDP_OK; /* no words since the last sentence */
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->start, &conll->start_capacity,
-                                        conll->sentences + 2, sizeof *conll->start));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->document, &conll->document_capacity,
-                                        conll->sentences + 1, sizeof *conll->document));
+    NVDP_TRY(nvdp__reserve(reading->ctx, &conll->start, &conll->start_capacity,
+                           conll->sentences + 2, sizeof *conll->start));
+    NVDP_TRY(nvdp__reserve(reading->ctx, &conll->document, &conll->document_capacity,
+                           conll->sentences + 1, sizeof *conll->document));
     conll->document[conll->sentences++] = reading->document;
     conll->start[conll->sentences] = conll->words;
     return NVDP_OK;
@@ -182,8 +183,8 @@ static nvdp_status take_word(struct reading *reading, struct columns columns) {
                               tsv->path, tsv->line, nvdp__quote_field(word.tag).text);
         note_tag(&conll->scheme, &word);
     }
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(reading->ctx, &conll->word, &conll->word_capacity,
-                                        conll->words + 1, sizeof *conll->word));
+    NVDP_TRY(nvdp__reserve(reading->ctx, &conll->word, &conll->word_capacity, conll->words + 1,
+                           sizeof *conll->word));
     conll->word[conll->words++] = word;
     return NVDP_OK;
 }
@@ -197,19 +198,19 @@ nvdp_status nvdp__conll_read(struct nvdp_context *ctx, const char *path, const c
     nvdp__tsv_open(ctx, path, bytes, count, &reading.tsv);
     reading.tsv.blank_rows = true;
     while (nvdp__tsv_more(&reading.tsv)) {
-        NVDP_TRY(nvdp__tsv_next(&reading.tsv));
+        NVDP_TRY_OR_CLEAN(nvdp__tsv_next(&reading.tsv));
         struct columns columns = columns_of(&reading.tsv);
         bool document = columns.count > 0 && nvdp__field_is(columns.first, "-DOCSTART-");
-        if (columns.count == 0 || document) NVDP_TRY(end_sentence(&reading));
+        if (columns.count == 0 || document) NVDP_TRY_OR_CLEAN(end_sentence(&reading));
         if (document) reading.document = documents++;
-        if (columns.count > 0 && !document) NVDP_TRY(take_word(&reading, columns));
+        if (columns.count > 0 && !document) NVDP_TRY_OR_CLEAN(take_word(&reading, columns));
     }
-    NVDP_TRY(end_sentence(&reading));
+    NVDP_TRY_OR_CLEAN(end_sentence(&reading));
     if (conll.sentences == 0)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected words, one a line, found none", path));
     conll.tagged = reading.columns > 1;
-    NVDP_TRY(check_scheme(ctx, path, &conll.scheme));
+    NVDP_TRY_OR_CLEAN(check_scheme(ctx, path, &conll.scheme));
     for (size_t i = 0; conll.tagged && i < conll.sentences; i++)
         convert(&conll.scheme, conll.start[i + 1] - conll.start[i], conll.word + conll.start[i]);
     NVDP__HAND_OVER(out, conll);
@@ -222,7 +223,7 @@ cleanup:
 nvdp_status nvdp__conll_open(struct nvdp_context *ctx, const char *path, struct nvdp__conll *out) {
     char *bytes = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
+    NVDP_TRY(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
     nvdp_status status = nvdp__conll_read(ctx, path, bytes, count, out);
     if (status == NVDP_OK)
         out->bytes = bytes;
@@ -253,7 +254,7 @@ nvdp_status nvdp__conll_sentence(struct nvdp_context *ctx, const struct nvdp__co
     size_t used = 0;
     for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
         const struct nvdp__field *word = &conll->word[w].text;
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, text, capacity, used + word->size + 1, 1));
+        NVDP_TRY(nvdp__reserve(ctx, text, capacity, used + word->size + 1, 1));
         memcpy(*text + used, word->text, word->size);
         used += word->size;
         (*text)[used++] = ' ';
@@ -347,7 +348,7 @@ static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__co
         for (size_t k = 0; k < *types && !known; k++)
             known = nvdp__by_field(*type + k, name) == 0;
         if (known || knows(task, *name)) continue;
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, type, &capacity, *types + 1, sizeof **type));
+        NVDP_TRY(nvdp__reserve(ctx, type, &capacity, *types + 1, sizeof **type));
         (*type)[(*types)++] = *name;
     }
     if (*types > 0) qsort(*type, *types, sizeof **type, nvdp__by_field);
@@ -359,11 +360,11 @@ static nvdp_status collect_types(struct nvdp_context *ctx, const struct nvdp__co
 static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
                                const struct nvdp__conll *conll, const struct nvdp_task *task,
                                struct nvdp_dataset *dataset) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__dataset_storage *storage = nvdp__dataset_storage(dataset);
-    struct nvdp__field *type = NULL, *tag = NULL;
+    nvdp__autofree struct nvdp__field *type = NULL, *tag = NULL;
     size_t types = 0, bytes = 1, n = 0;
-    char *text = NULL, *at;
+    nvdp__autofree char *text = NULL;
+    char *at;
     NVDP_TRY(collect_types(ctx, conll, task, &type, &types));
     if (task == NULL && types == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -389,11 +390,7 @@ static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
     storage->task.labels = storage->labels;
     storage->task.classes = task != NULL ? task->classes : (int)n;
     storage->more_labels = n - (size_t)storage->task.classes;
-cleanup:
-    free(type);
-    free(tag);
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* set_classes() made a label for each of the file's tags; O is missing if the model has none. */
@@ -445,18 +442,15 @@ struct texts {
 };
 
 static nvdp_status add(struct texts *t, int32_t id, int32_t tag) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->ids, &t->ids_capacity, t->tokens + 1, sizeof *t->ids));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->tag, &t->tag_capacity, t->tokens + 1, sizeof *t->tag));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->ids, &t->ids_capacity, t->tokens + 1, sizeof *t->ids));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->tag, &t->tag_capacity, t->tokens + 1, sizeof *t->tag));
     t->ids[t->tokens] = id;
     t->tag[t->tokens++] = tag;
     return NVDP_OK;
 }
 
 static nvdp_status begin_text(struct texts *t, size_t word, size_t group, bool continues) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->text, &t->text_capacity, t->count + 1, sizeof *t->text));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->text, &t->text_capacity, t->count + 1, sizeof *t->text));
     t->text[t->count++] = (struct nvdp__conll_text){t->tokens, word, group, continues};
     return add(t, t->tokenizer->special[NVDP_TOKEN_CLS], NVDP_TAG_NONE);
 }
@@ -469,12 +463,12 @@ static nvdp_status end_text(struct texts *t) {
  * text holds. Byte-level BPE recognizes words by the space before them. */
 static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
     if (t->tokenizer->row->spaced_words) {
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->word, &t->word_capacity, word.size + 1, 1));
+        NVDP_TRY(nvdp__reserve(t->ctx, &t->word, &t->word_capacity, word.size + 1, 1));
         t->word[0] = ' ';
         memcpy(t->word + 1, word.text, word.size);
         word = (struct nvdp__field){t->word, word.size + 1};
     }
-    NVDP_RETURN_IF_FAILED(nvdp__encode(&t->encoder, word.text, word.size, NULL, 0, t->max_pieces));
+    NVDP_TRY(nvdp__encode(&t->encoder, word.text, word.size, NULL, 0, t->max_pieces));
     if (t->encoder.count > 2) return NVDP_OK;
     t->encoder.ids[1] = t->tokenizer->special[NVDP_TOKEN_UNK]; /* there is room for [SEP] */
     t->encoder.count = 3;
@@ -484,18 +478,18 @@ static nvdp_status split_word(struct texts *t, struct nvdp__field word) {
 static nvdp_status add_sentence(struct texts *t, const struct nvdp__conll *conll,
                                 const struct nvdp_dataset *tags, size_t sentence) {
     size_t group = conll->document[conll->sentences - 1] > 0 ? conll->document[sentence] : sentence;
-    NVDP_RETURN_IF_FAILED(begin_text(t, conll->start[sentence], group, false));
+    NVDP_TRY(begin_text(t, conll->start[sentence], group, false));
     for (size_t w = conll->start[sentence]; w < conll->start[sentence + 1]; w++) {
         const struct nvdp__conll_word *word = &conll->word[w];
         const int32_t class = conll->tagged ? class_of(tags, word) : NVDP_TAG_UNKNOWN;
-        NVDP_RETURN_IF_FAILED(split_word(t, word->text));
+        NVDP_TRY(split_word(t, word->text));
         const size_t pieces = t->encoder.count - 2;
         if (t->tokens - t->text[t->count - 1].start + pieces + 1 > t->max_pieces) {
-            NVDP_RETURN_IF_FAILED(end_text(t));
-            NVDP_RETURN_IF_FAILED(begin_text(t, w, group, true));
+            NVDP_TRY(end_text(t));
+            NVDP_TRY(begin_text(t, w, group, true));
         }
         for (size_t k = 0; k < pieces; k++)
-            NVDP_RETURN_IF_FAILED(add(t, t->encoder.ids[1 + k], k == 0 ? class : NVDP_TAG_NONE));
+            NVDP_TRY(add(t, t->encoder.ids[1 + k], k == 0 ? class : NVDP_TAG_NONE));
     }
     return end_text(t);
 }
@@ -519,8 +513,8 @@ static nvdp_status dataset_of_texts(const struct texts *t, struct nvdp_dataset *
         storage->continues[i] = t->text[i].continues;
         storage->group[i] = t->text[i].group;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__dataset_lay_out(t->ctx, dataset));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, dataset->tag, t->tokens));
+    NVDP_TRY(nvdp__dataset_lay_out(t->ctx, dataset));
+    NVDP_TRY(NVDP__NEW(t->ctx, dataset->tag, t->tokens));
     if (t->tokens == 0) return NVDP_OK;
     memcpy(dataset->ids, t->ids, t->tokens * sizeof *t->ids);
     memcpy(dataset->tag, t->tag, t->tokens * sizeof *t->tag);
@@ -540,15 +534,14 @@ static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset_co
 nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                 const struct nvdp_dataset_config *config, const char *path,
                                 struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *tags = NULL, *dataset = NULL;
-    struct nvdp__conll conll = {0};
-    struct texts t = {.ctx = ctx,
-                      .tokenizer = tokenizer,
-                      .encoder = {.tokenizer = tokenizer, .ctx = ctx},
-                      .max_pieces = config->max_length};
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *tags = NULL, *dataset = NULL;
+    nvdp__auto(nvdp__conll_release) struct nvdp__conll conll = {0};
+    nvdp__auto(release_texts) struct texts t = {.ctx = ctx,
+                                                .tokenizer = tokenizer,
+                                                .encoder = {.tokenizer = tokenizer, .ctx = ctx},
+                                                .max_pieces = config->max_length};
     const struct nvdp_task *task = config->labels_from;
-    bool *chosen = NULL;
+    nvdp__autofree bool *chosen = NULL;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
     NVDP_TRY(nvdp__dataset_create(ctx, 0, false, &tags)); /* owns the labels until the end */
@@ -569,11 +562,5 @@ nvdp_status nvdp__conll_dataset(struct nvdp_context *ctx, const struct nvdp_toke
     nvdp__dataset_storage(dataset)->more_labels = nvdp__dataset_storage(tags)->more_labels;
     NVDP__HAND_OVER(&nvdp__dataset_storage(dataset)->labels, nvdp__dataset_storage(tags)->labels);
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(tags);
-    nvdp_dataset_free(dataset);
-    nvdp__conll_release(&conll);
-    release_texts(&t);
-    free(chosen);
-    return status;
+    return NVDP_OK;
 }

@@ -2,6 +2,7 @@
  * (holdout, sample, folds). */
 #include "text/dataset.h"
 
+#include "base/own.h"
 #include "base/random.h"
 #include "options/schema.h"
 #include "text/task.h"
@@ -29,7 +30,7 @@ struct nvdp_dataset_config nvdp__dataset_config_default(void) {
 
 nvdp_status nvdp_dataset_config_default(struct nvdp_context *ctx, struct nvdp_dataset_config *out) {
     const struct nvdp_dataset_config made = nvdp__dataset_config_default();
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP__GIVE(out, &made);
     return NVDP_OK;
 }
@@ -57,8 +58,8 @@ nvdp_status nvdp__find_split(struct nvdp_context *ctx, const char *name, const c
 
 nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool labeled,
                                  struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = nvdp__calloc(ctx, 1, sizeof *dataset);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset =
+        nvdp__calloc(ctx, 1, sizeof *dataset);
     if (dataset == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     struct nvdp__dataset_storage *storage = nvdp__calloc(ctx, 1, sizeof *storage);
     if (storage == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -74,9 +75,7 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
         if (dataset->label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     }
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_dataset_free(struct nvdp_dataset *dataset) {
@@ -129,8 +128,7 @@ struct part {
 static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
                                const struct nvdp__text *texts, size_t max_length,
                                struct nvdp_dataset *dataset, uint16_t *first, struct part *part) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__encoder encoder = {.tokenizer = tokenizer};
+    nvdp__auto(nvdp__encoder_release) struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     bool *cut = nvdp__dataset_storage(dataset)->cut;
     for (size_t i = part->first; i < part->last; i++) {
         const struct nvdp__text *text = &texts[i];
@@ -144,9 +142,7 @@ static nvdp_status encode_part(const struct nvdp_tokenizer *tokenizer,
         first[i] = (uint16_t)encoder.first;
         cut[i] = encoder.truncated;
     }
-cleanup:
-    nvdp__encoder_release(&encoder);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__dataset_lay_out(struct nvdp_context *ctx, struct nvdp_dataset *dataset) {
@@ -172,7 +168,7 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
     if (parts > count) parts = count > 0 ? count : 1;
     uint16_t *first = nvdp__calloc(ctx, count, sizeof *first);
     struct part *part = nvdp__calloc(ctx, parts, sizeof *part);
-    if (first == NULL || part == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (first == NULL || part == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
 #pragma omp parallel for num_threads((int)parts) schedule(static, 1)
     for (size_t p = 0; p < parts; p++) {
         part[p].first = count / parts * p + (p < count % parts ? p : count % parts);
@@ -181,9 +177,9 @@ nvdp_status nvdp__dataset_encode(struct nvdp_context *ctx, const struct nvdp_tok
     }
     for (size_t p = 0; p < parts; p++) {
         if (part[p].status != NVDP_OK)
-            NVDP_TRY(nvdp__fail(ctx, part[p].status, "out of memory while tokenizing"));
+            NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, part[p].status, "out of memory while tokenizing"));
     }
-    NVDP_TRY(nvdp__dataset_lay_out(ctx, dataset));
+    NVDP_TRY_OR_CLEAN(nvdp__dataset_lay_out(ctx, dataset));
     for (size_t p = 0; p < parts; p++) {
         if (part[p].count > 0)
             memcpy(dataset->ids + dataset->offset[part[p].first], part[p].ids,
@@ -217,9 +213,8 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
                                     const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                     size_t count, const char *const *text, const char *const *pair,
                                     struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
-    struct nvdp__text *texts = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    nvdp__autofree struct nvdp__text *texts = NULL;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, max_length));
     texts = nvdp__calloc(ctx, count, sizeof *texts);
     if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
@@ -236,18 +231,14 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
     nvdp__dataset_storage(dataset)->task = (struct nvdp_task){
         .id = NVDP_TASK_TSV, .name = nvdp__task_layout(NVDP_TASK_TSV)->task.name, .pair = pair};
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    free(texts);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- selection ---- */
 
 nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t n,
                                 const size_t *rows, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     for (size_t i = 0; i < n; i++) {
         if (rows[i] >= from->count)
             NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "row %zu: expected less than %zu", rows[i],
@@ -294,9 +285,7 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
         nvdp__dataset_storage(dataset)->task.labels = storage->labels;
     }
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- sampling, and holding out a part ---- */
@@ -395,15 +384,14 @@ static nvdp_status apportion(struct nvdp_context *ctx, size_t strata, const size
 /* Marks the texts of the validation side. */
 static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset *from, size_t total,
                           uint64_t seed, bool *chosen) {
-    nvdp_status status = NVDP_OK;
     size_t count = from->count;
     size_t strata = 1;
     if (from->label != NULL)
         strata = from->task->regression ? QUANTILE_BINS : (size_t)from->task->classes;
-    size_t *stratum = nvdp__calloc(ctx, count, sizeof *stratum);
-    size_t *start = nvdp__calloc(ctx, strata + 1, sizeof *start);
-    size_t *take = nvdp__calloc(ctx, strata, sizeof *take);
-    int64_t *order = nvdp__calloc(ctx, count, sizeof *order);
+    nvdp__autofree size_t *stratum = nvdp__calloc(ctx, count, sizeof *stratum);
+    nvdp__autofree size_t *start = nvdp__calloc(ctx, strata + 1, sizeof *start);
+    nvdp__autofree size_t *take = nvdp__calloc(ctx, strata, sizeof *take);
+    nvdp__autofree int64_t *order = nvdp__calloc(ctx, count, sizeof *order);
     NVDP_TRY(NVDP__MADE(stratum, start, take, order));
     if (from->label != NULL && from->task->regression) {
         NVDP_TRY(bin_scores(ctx, from, stratum));
@@ -421,12 +409,7 @@ static nvdp_status choose(struct nvdp_context *ctx, const struct nvdp_dataset *f
             chosen[order[start[s] + i]] = true;
         }
     }
-cleanup:
-    free(order);
-    free(take);
-    free(start);
-    free(stratum);
-    return status;
+    return NVDP_OK;
 }
 
 /* A text by a hash of its content, including its label. */
@@ -489,10 +472,9 @@ static nvdp_status check_split(struct nvdp_context *ctx, const struct nvdp_datas
 static nvdp_status divide(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                           const bool *chosen, size_t total, struct nvdp_dataset **train,
                           struct nvdp_dataset **validation) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *kept = NULL, *held = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *kept = NULL, *held = NULL;
     const size_t count = from->count;
-    size_t *rows = NULL;
+    nvdp__autofree size_t *rows = NULL;
     NVDP_TRY(NVDP__NEW(ctx, rows, count));
     /* Validation fills the front of the array, train the back. */
     for (size_t i = 0, front = 0, back = total; i < count; i++) {
@@ -502,18 +484,13 @@ static nvdp_status divide(struct nvdp_context *ctx, const struct nvdp_dataset *f
     NVDP_TRY(nvdp_dataset_select(ctx, from, count - total, rows + total, &kept));
     NVDP__HAND_OVER(train, kept);
     NVDP__HAND_OVER(validation, held);
-cleanup:
-    nvdp_dataset_free(kept);
-    nvdp_dataset_free(held);
-    free(rows);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                  double fraction, uint64_t seed, struct nvdp_dataset **train,
                                  struct nvdp_dataset **validation) {
-    nvdp_status status = NVDP_OK;
-    bool *chosen = NULL;
+    nvdp__autofree bool *chosen = NULL;
     const size_t count = from->count;
     NVDP_TRY(check_split(ctx, from, fraction));
     size_t total = (size_t)llround(fraction * (double)count);
@@ -521,17 +498,13 @@ nvdp_status nvdp_dataset_holdout(struct nvdp_context *ctx, const struct nvdp_dat
     if (total > count - 1) total = count - 1;
     NVDP_TRY(NVDP__NEW(ctx, chosen, count));
     NVDP_TRY(choose(ctx, from, total, seed, chosen));
-    NVDP_TRY(divide(ctx, from, chosen, total, train, validation));
-cleanup:
-    free(chosen);
-    return status;
+    return divide(ctx, from, chosen, total, train, validation);
 }
 
 nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nvdp_dataset *from,
                                        double fraction, struct nvdp_dataset **train,
                                        struct nvdp_dataset **validation) {
-    nvdp_status status = NVDP_OK;
-    bool *chosen = NULL;
+    nvdp__autofree bool *chosen = NULL;
     size_t total = 0;
     NVDP_TRY(check_split(ctx, from, fraction));
     NVDP_TRY(NVDP__NEW(ctx, chosen, from->count));
@@ -542,10 +515,7 @@ nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nv
                             "out (of private training each text falls by itself, with probability "
                             "{holdout}; {protocol} dev takes the dev file)",
                             total, from->count));
-    NVDP_TRY(divide(ctx, from, chosen, total, train, validation));
-cleanup:
-    free(chosen);
-    return status;
+    return divide(ctx, from, chosen, total, train, validation);
 }
 
 nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_dataset *from,
@@ -560,7 +530,7 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
     size_t *number = NULL, *rows = NULL;
     for (size_t i = 0; i < count; i++)
         groups_bound = nvdp__max(groups_bound, (group == NULL ? i : group[i]) + 1);
-    NVDP_TRY(NVDP__NEW(ctx, number, groups_bound + 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, number, groups_bound + 1));
     for (size_t i = 0; i < count; i++)
         number[group == NULL ? i : group[i]] = 1;
     for (size_t g = 0; g < groups_bound; g++)
@@ -570,8 +540,8 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
                             groups, group == NULL ? "texts" : "documents or sentences", folds);
         goto cleanup;
     }
-    NVDP_TRY(NVDP__NEW(ctx, place, groups));
-    NVDP_TRY(NVDP__NEW(ctx, rows, count));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, place, groups));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, rows, count));
     for (size_t g = 0; g < groups; g++)
         place[g] = (int64_t)g;
     nvdp__stream_shuffle(&stream, groups, place);
@@ -579,7 +549,7 @@ nvdp_status nvdp__dataset_fold(struct nvdp_context *ctx, const struct nvdp_datas
         size_t at = (size_t)place[number[group == NULL ? i : group[i]]];
         if ((at * folds / groups + 1 == fold) == held) rows[n++] = i;
     }
-    NVDP_TRY(nvdp_dataset_select(ctx, from, n, rows, out));
+    NVDP_TRY_OR_CLEAN(nvdp_dataset_select(ctx, from, n, rows, out));
 cleanup:
     free(place);
     free(number);
@@ -609,7 +579,7 @@ int64_t nvdp__dataset_key(const struct nvdp_dataset *data, size_t i) {
 /* Makes a sorted key for each text from its tokens. */
 static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset *data,
                              int64_t **out) {
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, *out, data->count));
+    NVDP_TRY(NVDP__NEW(ctx, *out, data->count));
     for (size_t i = 0; i < data->count; i++)
         (*out)[i] = nvdp__dataset_key(data, i);
     qsort(*out, data->count, sizeof **out, nvdp__by_int64);
@@ -618,15 +588,11 @@ static nvdp_status make_keys(struct nvdp_context *ctx, const struct nvdp_dataset
 
 nvdp_status nvdp__dataset_overlap(struct nvdp_context *ctx, const struct nvdp_dataset *of,
                                   const struct nvdp_dataset *among, size_t *count) {
-    nvdp_status status = NVDP_OK;
-    int64_t *key = NULL, *known = NULL;
+    nvdp__autofree int64_t *key = NULL, *known = NULL;
     *count = 0;
     NVDP_TRY(make_keys(ctx, of, &key));
     NVDP_TRY(make_keys(ctx, among, &known));
     for (size_t i = 0; i < of->count; i++)
         *count += bsearch(&key[i], known, among->count, sizeof *known, nvdp__by_int64) != NULL;
-cleanup:
-    free(key);
-    free(known);
-    return status;
+    return NVDP_OK;
 }

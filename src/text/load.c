@@ -5,6 +5,7 @@
 #include "text/dataset.h"
 
 #include "base/cache.h"
+#include "base/own.h"
 #include "text/conll.h"
 #include "text/task.h"
 #include "text/tokenizer.h"
@@ -161,8 +162,7 @@ static nvdp_status unpack_names(struct nvdp_context *ctx, size_t count, const ch
 static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
                                      const struct nvdp_dataset_config *config,
                                      const struct arrays *a, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     struct nvdp__layout layout;
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(nvdp__dataset_create(ctx, a->head.texts, a->head.labeled != 0, &dataset));
@@ -188,9 +188,7 @@ static nvdp_status dataset_of_arrays(struct nvdp_context *ctx,
     }
     if (a->head.id_bytes > 0) NVDP_TRY(unpack_names(ctx, a->head.texts, a->id_text, &dataset->id));
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, size_t count,
@@ -200,7 +198,7 @@ nvdp_status nvdp__tokens_unpack(struct nvdp_context *ctx, const char *bytes, siz
     struct nvdp_dataset *dataset = NULL;
     if (!find_arrays(bytes, count, &arrays) || !is_sound(&arrays, vocabulary, config->max_length))
         return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(dataset_of_arrays(ctx, config, &arrays, &dataset));
+    NVDP_TRY(dataset_of_arrays(ctx, config, &arrays, &dataset));
     if (labels_fit(dataset)) {
         *out = dataset;
     } else {
@@ -215,7 +213,7 @@ static nvdp_status recall(struct nvdp_context *ctx, const char *path,
     char *bytes = NULL;
     size_t count = 0;
     struct nvdp_dataset *dataset = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__cache_read(ctx, path, kind, VERSION, &bytes, &count));
+    NVDP_TRY(nvdp__cache_read(ctx, path, kind, VERSION, &bytes, &count));
     if (bytes == NULL) return NVDP_OK;
     struct nvdp_dataset_config whole = *config;
     if (tokenizer->words) whole.max_length = SIZE_MAX;
@@ -296,8 +294,8 @@ static void keep(struct nvdp_context *ctx, const char *directory, const char *pa
     block = (struct block){.bytes = nvdp__calloc(ctx, block.used, 1)};
     if (block.bytes == NULL) goto cleanup;
     put_dataset(&block, dataset);
-    NVDP_TRY(nvdp__cache_make(ctx, directory));
-    NVDP_TRY(nvdp__cache_write(ctx, path, kind, VERSION, block.bytes, block.used));
+    NVDP_TRY_OR_CLEAN(nvdp__cache_make(ctx, directory));
+    NVDP_TRY_OR_CLEAN(nvdp__cache_write(ctx, path, kind, VERSION, block.bytes, block.used));
 cleanup:
     free(block.bytes);
     if (status != NVDP_OK && ctx != NULL)
@@ -311,8 +309,7 @@ cleanup:
 static nvdp_status sample_rows(struct nvdp_context *ctx, const struct nvdp_dataset_config *config,
                                struct nvdp__rows *rows) {
     if (config->limit == 0 || config->limit >= rows->count) return NVDP_OK;
-    nvdp_status status = NVDP_OK;
-    bool *chosen = nvdp__calloc(ctx, rows->count, sizeof *chosen);
+    nvdp__autofree bool *chosen = nvdp__calloc(ctx, rows->count, sizeof *chosen);
     if (chosen == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__sample_rows(ctx, config->limit_seed, rows->count, config->limit, chosen));
     size_t kept = 0;
@@ -320,18 +317,15 @@ static nvdp_status sample_rows(struct nvdp_context *ctx, const struct nvdp_datas
         if (chosen[i]) rows->row[kept++] = rows->row[i];
     }
     rows->count = kept;
-cleanup:
-    free(chosen);
-    return status;
+    return NVDP_OK;
 }
 
 /* Takes ownership of the class names of the rows. */
 static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
                                    size_t max_length, struct nvdp__rows *rows,
                                    struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
-    struct nvdp__text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
+    nvdp__autofree struct nvdp__text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
     if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labeled, &dataset));
     for (size_t i = 0; i < rows->count; i++) {
@@ -352,10 +346,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
     nvdp__dataset_storage(dataset)->labels = rows->labels;
     rows->labels = NULL;
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    free(texts);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- notices about the texts ---- */
@@ -399,11 +390,9 @@ static nvdp_status compare_rows(const struct nvdp__rows *rows, struct nvdp__publ
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];
         const size_t index = (size_t)row->index;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__public_texts_compare(public, row->text.text, row->text.size, index));
+        NVDP_TRY(nvdp__public_texts_compare(public, row->text.text, row->text.size, index));
         if (rows->task.pair)
-            NVDP_RETURN_IF_FAILED(
-                nvdp__public_texts_compare(public, row->pair.text, row->pair.size, index));
+            NVDP_TRY(nvdp__public_texts_compare(public, row->pair.text, row->pair.size, index));
     }
     return NVDP_OK;
 }
@@ -411,19 +400,15 @@ static nvdp_status compare_rows(const struct nvdp__rows *rows, struct nvdp__publ
 /* Does the same for the sentences of a file of words with tags. */
 static nvdp_status compare_sentences(struct nvdp_context *ctx, const char *path,
                                      struct nvdp__public_texts *public) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__conll conll = {0};
-    char *text = NULL;
+    nvdp__auto(nvdp__conll_release) struct nvdp__conll conll = {0};
+    nvdp__autofree char *text = NULL;
     size_t size = 0, capacity = 0;
     NVDP_TRY(nvdp__conll_open(ctx, path, &conll));
     for (size_t i = 0; i < conll.sentences; i++) {
         NVDP_TRY(nvdp__conll_sentence(ctx, &conll, i, &text, &capacity, &size));
         NVDP_TRY(nvdp__public_texts_compare(public, text, size, i));
     }
-cleanup:
-    nvdp__conll_release(&conll);
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* Loads through the cache, if there is one. A file with skipped or unusual rows, or of lines, is not
@@ -438,13 +423,12 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
             "%s: expected a table with a column '%s', found a file of words with tags", path,
             config->id_column);
     if (config->task == NVDP_TASK_NER && public != NULL)
-        NVDP_RETURN_IF_FAILED(compare_sentences(ctx, path, public));
+        NVDP_TRY(compare_sentences(ctx, path, public));
     if (config->task == NVDP_TASK_NER)
         return nvdp__conll_dataset(ctx, tokenizer, config, path, out);
-    nvdp_status status = NVDP_OK;
     struct nvdp_dataset *dataset = NULL;
-    struct nvdp__rows rows = {0};
-    char *bytes = NULL, *kept = NULL;
+    nvdp__auto(nvdp__rows_release) struct nvdp__rows rows = {0};
+    nvdp__autofree char *bytes = NULL, *kept = NULL;
     size_t count = 0;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     NVDP_TRY(nvdp__read_stream(ctx, path, NVDP__DATA_LIMIT, &bytes, &count));
@@ -462,11 +446,7 @@ static nvdp_status load(struct nvdp_context *ctx, const struct nvdp_tokenizer *t
     }
     log_findings(ctx, tokenizer, path, rows.not_utf8, dataset);
     *out = dataset;
-cleanup:
-    nvdp__rows_release(&rows);
-    free(kept);
-    free(bytes);
-    return status;
+    return NVDP_OK;
 }
 
 /* GLUE hides its test labels: a label column in its test files holds placeholders. */
@@ -493,7 +473,7 @@ static nvdp_status check_labels_from(struct nvdp_context *ctx,
 /* Copies the caller's options. Those that the caller's struct does not have get their defaults. */
 static nvdp_status take_config(struct nvdp_context *ctx, const struct nvdp_dataset_config *given,
                                struct nvdp_dataset_config *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, given));
+    NVDP_TRY(nvdp__can_give(ctx, given));
     *out = nvdp__dataset_config_default();
     nvdp__give(out, given, given->struct_size);
     return NVDP_OK;
@@ -504,10 +484,9 @@ nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
                                        const struct nvdp_dataset_config *given,
                                        enum nvdp_split split, struct nvdp__public_texts *public,
                                        struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__layout layout;
     struct nvdp_dataset_config used, *config = &used;
-    char *path = NULL;
+    nvdp__autofree char *path = NULL;
     NVDP_TRY(take_config(ctx, given, &used));
     NVDP_TRY(nvdp__task_resolve(ctx, config, &layout));
     NVDP_TRY(check_labels_from(ctx, config, split));
@@ -522,9 +501,7 @@ nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
     if (split == NVDP_SPLIT_TRAIN) used.labels_from = NULL;
     NVDP_TRY(load(ctx, tokenizer, &used, label_use(config, split), path, public, out));
     (*out)->split = split;
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_dataset_load(struct nvdp_context *ctx, const struct nvdp_tokenizer *tokenizer,
@@ -539,7 +516,7 @@ nvdp_status nvdp__dataset_load_private_file(struct nvdp_context *ctx,
                                             const char *path, struct nvdp__public_texts *public,
                                             struct nvdp_dataset **out) {
     struct nvdp_dataset_config config;
-    NVDP_RETURN_IF_FAILED(take_config(ctx, given, &config));
+    NVDP_TRY(take_config(ctx, given, &config));
     return load(ctx, tokenizer, &config, NVDP__LABELS_FOUND, path, public, out);
 }
 
@@ -560,11 +537,11 @@ nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
                                       const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                       size_t limit, uint64_t seed, const char *path, size_t *texts,
                                       struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__dataset_config_default();
-    struct nvdp_dataset *all = NULL;
-    bool *chosen = NULL;
-    size_t *row = NULL, n = 0;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *all = NULL;
+    nvdp__autofree bool *chosen = NULL;
+    nvdp__autofree size_t *row = NULL;
+    size_t n = 0;
     config.task = NVDP_TASK_NER;
     config.max_length = max_length;
     NVDP_TRY(nvdp_dataset_load_file(ctx, tokenizer, &config, path, &all));
@@ -578,9 +555,5 @@ nvdp_status nvdp__dataset_load_tagged(struct nvdp_context *ctx,
     }
     NVDP_TRY(nvdp_dataset_select(ctx, all, n, row, out));
     *texts = all->count;
-cleanup:
-    nvdp_dataset_free(all);
-    free(chosen);
-    free(row);
-    return status;
+    return NVDP_OK;
 }

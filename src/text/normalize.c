@@ -168,8 +168,7 @@ struct nvdp__quote nvdp__quote_field(struct nvdp__field field) {
 /* ---- folding ---- */
 
 nvdp_status nvdp__runes_push(struct nvdp_context *ctx, struct nvdp__runes *runes, int32_t rune) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(ctx, &runes->at, &runes->capacity, runes->count + 1, sizeof *runes->at));
+    NVDP_TRY(nvdp__reserve(ctx, &runes->at, &runes->capacity, runes->count + 1, sizeof *runes->at));
     runes->at[runes->count++] = rune;
     return NVDP_OK;
 }
@@ -265,7 +264,7 @@ static nvdp_status push_decomposed(struct nvdp_context *ctx, int32_t rune, bool 
     utf8proc_ssize_t parts =
         utf8proc_decompose_char(rune, part, LONGEST_DECOMPOSITION, options, &boundary);
     for (utf8proc_ssize_t i = 0; i < parts && i < LONGEST_DECOMPOSITION; i++) {
-        NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, out, part[i]));
+        NVDP_TRY(nvdp__runes_push(ctx, out, part[i]));
     }
     return NVDP_OK;
 }
@@ -315,7 +314,7 @@ static nvdp_status order_marks(struct nvdp_context *ctx, struct nvdp__runes *run
             end++;
         }
         if (end - at > SHORT_RUN) {
-            NVDP_RETURN_IF_FAILED(sort_long(ctx, runes->at + at, end - at));
+            NVDP_TRY(sort_long(ctx, runes->at + at, end - at));
         } else {
             sort_short(runes->at + at, end - at);
         }
@@ -341,13 +340,12 @@ nvdp_status nvdp__fold(struct nvdp_context *ctx, const struct nvdp__normalizatio
         size_t runes =
             normalization->lower_case ? lower(run, at, normalization->published, rune) : 1;
         for (size_t i = 0; i < runes; i++) {
-            NVDP_RETURN_IF_FAILED(normalization->strip_accents
-                                      ? push_decomposed(ctx, rune[i], false, folded)
-                                      : nvdp__runes_push(ctx, folded, rune[i]));
+            NVDP_TRY(normalization->strip_accents ? push_decomposed(ctx, rune[i], false, folded)
+                                                  : nvdp__runes_push(ctx, folded, rune[i]));
         }
     }
     if (!normalization->strip_accents) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(order_marks(ctx, folded));
+    NVDP_TRY(order_marks(ctx, folded));
     drop_accents(folded);
     return NVDP_OK;
 }
@@ -356,8 +354,8 @@ nvdp_status nvdp__normal_form(struct nvdp_context *ctx, const struct nvdp__runes
                               bool compatible, bool composed, struct nvdp__runes *out) {
     out->count = 0;
     for (size_t i = 0; i < run->count; i++)
-        NVDP_RETURN_IF_FAILED(push_decomposed(ctx, run->at[i], compatible, out));
-    NVDP_RETURN_IF_FAILED(order_marks(ctx, out));
+        NVDP_TRY(push_decomposed(ctx, run->at[i], compatible, out));
+    NVDP_TRY(order_marks(ctx, out));
     if (composed && out->count > 0)
         out->count = (size_t)utf8proc_normalize_utf32(out->at, (utf8proc_ssize_t)out->count,
                                                       UTF8PROC_STABLE | UTF8PROC_COMPOSE);
@@ -369,14 +367,14 @@ nvdp_status nvdp__runes_read(struct nvdp_context *ctx, const char *text, size_t 
     out->count = 0;
     for (size_t at = 0, bytes; at < size; at += bytes) {
         int32_t rune = nvdp__decode(text + at, size - at, &bytes);
-        NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, out, rune >= 0 ? rune : REPLACEMENT));
+        NVDP_TRY(nvdp__runes_push(ctx, out, rune >= 0 ? rune : REPLACEMENT));
     }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__runes_write(struct nvdp_context *ctx, const struct nvdp__runes *runes,
                               struct nvdp__normalized *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &out->text, &out->capacity, 4 * runes->count + 1, 1));
+    NVDP_TRY(nvdp__reserve(ctx, &out->text, &out->capacity, 4 * runes->count + 1, 1));
     out->size = 0;
     for (size_t i = 0; i < runes->count; i++)
         out->size +=
@@ -395,11 +393,11 @@ nvdp_status nvdp__normalize(struct nvdp_context *ctx,
         const bool space = rune >= 0 && is_space(rune);
         const bool alone = normalization->chinese_characters && nvdp__is_chinese(rune);
         if (!space && nvdp__is_dropped(rune)) continue;
-        if (alone) NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, ' '));
-        NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, space ? ' ' : rune));
-        if (alone) NVDP_RETURN_IF_FAILED(nvdp__runes_push(ctx, run, ' '));
+        if (alone) NVDP_TRY(nvdp__runes_push(ctx, run, ' '));
+        NVDP_TRY(nvdp__runes_push(ctx, run, space ? ' ' : rune));
+        if (alone) NVDP_TRY(nvdp__runes_push(ctx, run, ' '));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, normalization, run, &out->folded));
+    NVDP_TRY(nvdp__fold(ctx, normalization, run, &out->folded));
     return nvdp__runes_write(ctx, &out->folded, out);
 }
 
@@ -483,7 +481,7 @@ static nvdp_status gather_run(struct nvdp__words *words) {
         if (alone && run->count > 0) return NVDP_OK;
         words->at += bytes;
         if (rune >= 0 && is_space(rune)) return NVDP_OK;
-        if (!nvdp__is_dropped(rune)) NVDP_RETURN_IF_FAILED(nvdp__runes_push(words->ctx, run, rune));
+        if (!nvdp__is_dropped(rune)) NVDP_TRY(nvdp__runes_push(words->ctx, run, rune));
         if (alone) return NVDP_OK;
     }
     return NVDP_OK;
@@ -521,7 +519,7 @@ static nvdp_status start_run(struct nvdp__words *words) {
         words->plain_end = end;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(gather_run(words));
+    NVDP_TRY(gather_run(words));
     words->plain_end = words->at;
     words->folded_at = 0;
     return nvdp__fold(words->ctx, &words->rules->normalization, &words->run, &words->folded);
@@ -535,7 +533,7 @@ nvdp_status nvdp__words_next(struct nvdp__words *words, bool *found) {
         take_folded(words);
         if (word->characters == 0) take_plain(words);
         if (word->characters > 0 || words->at == words->size) break;
-        NVDP_RETURN_IF_FAILED(start_run(words));
+        NVDP_TRY(start_run(words));
     }
     *found = word->characters > 0;
     return NVDP_OK;

@@ -25,7 +25,7 @@ struct nvdp__change_row {
 
 static nvdp_status append(struct nvdp_context *ctx, struct nvdp__normalized *out, const char *bytes,
                           size_t size) {
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &out->text, &out->capacity, out->size + size + 1, 1));
+    NVDP_TRY(nvdp__reserve(ctx, &out->text, &out->capacity, out->size + size + 1, 1));
     memcpy(out->text + out->size, bytes, size);
     out->size += size;
     return NVDP_OK;
@@ -38,15 +38,14 @@ static nvdp_status decode(struct nvdp_context *ctx, const struct nvdp__change *s
     (void)step;
     out->size = 0;
     if (nvdp__is_utf8(text, size)) return append(ctx, out, text, size);
-    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
+    NVDP_TRY(nvdp__runes_read(ctx, text, size, &out->run));
     return nvdp__runes_write(ctx, &out->run, out);
 }
 
 static nvdp_status form(struct nvdp_context *ctx, const struct nvdp__change *step, const char *text,
                         size_t size, struct nvdp__normalized *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__normal_form(ctx, &out->run, step->compatible, step->composed, &out->folded));
+    NVDP_TRY(nvdp__runes_read(ctx, text, size, &out->run));
+    NVDP_TRY(nvdp__normal_form(ctx, &out->run, step->compatible, step->composed, &out->folded));
     return nvdp__runes_write(ctx, &out->folded, out);
 }
 
@@ -54,8 +53,8 @@ static nvdp_status lower_case(struct nvdp_context *ctx, const struct nvdp__chang
                               const char *text, size_t size, struct nvdp__normalized *out) {
     static const struct nvdp__normalization lower = {.lower_case = true};
     (void)step;
-    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
-    NVDP_RETURN_IF_FAILED(nvdp__fold(ctx, &lower, &out->run, &out->folded));
+    NVDP_TRY(nvdp__runes_read(ctx, text, size, &out->run));
+    NVDP_TRY(nvdp__fold(ctx, &lower, &out->run, &out->folded));
     return nvdp__runes_write(ctx, &out->folded, out);
 }
 
@@ -77,7 +76,7 @@ static int32_t without_marks(int32_t rune) {
 static nvdp_status map(struct nvdp_context *ctx, int32_t (*to)(int32_t), const char *text,
                        size_t size, struct nvdp__normalized *out) {
     size_t kept = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__runes_read(ctx, text, size, &out->run));
+    NVDP_TRY(nvdp__runes_read(ctx, text, size, &out->run));
     for (size_t i = 0; i < out->run.count; i++) {
         const int32_t rune = to(out->run.at[i]);
         if (rune >= 0) out->run.at[kept++] = rune;
@@ -149,10 +148,10 @@ static nvdp_status read_replace(struct nvdp__normalizer *normalizer, const char 
     const json_t *text = json_object_get(pattern, "String");
     const json_t *regex = json_object_get(pattern, "Regex");
     (void)path;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         copy(normalizer, text != NULL ? text : regex, &step->pattern, &step->pattern_size, known));
-    NVDP_RETURN_IF_FAILED(copy(normalizer, json_object_get(json, "content"), &step->content,
-                               &step->content_size, known));
+    NVDP_TRY(copy(normalizer, json_object_get(json, "content"), &step->content, &step->content_size,
+                  known));
     if (*known && text == NULL) *known = read_run(step) && strchr(step->content, '$') == NULL;
     *known = *known && step->pattern_size > 0;
     return NVDP_OK;
@@ -182,11 +181,11 @@ static nvdp_status replace(struct nvdp_context *ctx, const struct nvdp__change *
     for (size_t at = 0; at < size; at += bytes) {
         bytes = match(step, text + at, size - at);
         if (bytes > 0) {
-            NVDP_RETURN_IF_FAILED(append(ctx, out, step->content, step->content_size));
+            NVDP_TRY(append(ctx, out, step->content, step->content_size));
             continue;
         }
         nvdp__decode(text + at, size - at, &bytes);
-        NVDP_RETURN_IF_FAILED(append(ctx, out, text + at, bytes));
+        NVDP_TRY(append(ctx, out, text + at, bytes));
     }
     return NVDP_OK;
 }
@@ -225,7 +224,7 @@ static nvdp_status read_prepend(struct nvdp__normalizer *normalizer, const char 
 static nvdp_status prepend(struct nvdp_context *ctx, const struct nvdp__change *step,
                            const char *text, size_t size, struct nvdp__normalized *out) {
     out->size = 0;
-    if (size > 0) NVDP_RETURN_IF_FAILED(append(ctx, out, step->content, step->content_size));
+    if (size > 0) NVDP_TRY(append(ctx, out, step->content, step->content_size));
     return append(ctx, out, text, size);
 }
 
@@ -281,13 +280,13 @@ static nvdp_status use_table(struct nvdp_context *ctx, const struct nvdp__change
         end = at + cluster(text + at, size - at);
         const char *to = end - at <= LONGEST_CLUSTER ? look_up(step, text + at, end - at) : NULL;
         if (to != NULL) {
-            NVDP_RETURN_IF_FAILED(append(ctx, out, to, strlen(to)));
+            NVDP_TRY(append(ctx, out, to, strlen(to)));
             continue;
         }
         for (; at < end; at += bytes) {
             nvdp__decode(text + at, end - at, &bytes);
             to = look_up(step, text + at, bytes);
-            NVDP_RETURN_IF_FAILED(
+            NVDP_TRY(
                 append(ctx, out, to != NULL ? to : text + at, to != NULL ? strlen(to) : bytes));
         }
     }
@@ -353,7 +352,7 @@ static nvdp_status make_table(struct nvdp__normalizer *normalizer, const char *p
     step->content_size = size - word - table;
     step->content = nvdp__calloc(normalizer->ctx, step->content_size + 1, 1);
     if (step->content == NULL) return NVDP_ERR_MEMORY;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(normalizer->ctx, step->unit, step->units));
+    NVDP_TRY(NVDP__NEW(normalizer->ctx, step->unit, step->units));
     for (size_t i = 0; i < table; i++)
         step->unit[i / word] |= (uint32_t)from[i] << 8 * (i % word);
     memcpy(step->content, from + table, step->content_size);
@@ -395,8 +394,7 @@ nvdp_status nvdp__normalizer_read(struct nvdp__normalizer *normalizer, const cha
     if (json == NULL || json_is_null(json)) return NVDP_OK;
     if (type != NULL && strcmp(type, "Sequence") == 0 && json_is_array(list) &&
         json_array_size(list) <= MAX_CHANGES) {
-        json_array_foreach(list, i, one)
-            NVDP_RETURN_IF_FAILED(nvdp__normalizer_read(normalizer, path, one));
+        json_array_foreach(list, i, one) NVDP_TRY(nvdp__normalizer_read(normalizer, path, one));
         return NVDP_OK;
     }
     const struct nvdp__change_row *row = find_row(type);
@@ -426,7 +424,7 @@ nvdp_status nvdp__normalizer_apply(struct nvdp_context *ctx,
     out->size = 0;
     for (size_t i = 0; i < normalizer->count; i++) {
         const struct nvdp__change *step = &normalizer->change[i];
-        NVDP_RETURN_IF_FAILED(step->row->apply(ctx, step, text, size, out));
+        NVDP_TRY(step->row->apply(ctx, step, text, size, out));
         if (i + 1 == normalizer->count) return NVDP_OK;
         char *made = out->text;
         const size_t capacity = out->capacity;

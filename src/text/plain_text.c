@@ -101,8 +101,8 @@ static nvdp_status refuse_object(const struct nvdp__plain_text *plain, struct nv
 static nvdp_status next_object(struct nvdp__plain_text *plain, bool *found) {
     bool more = true;
     for (*found = false; !*found && more;) {
-        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&plain->objects, found));
-        if (!*found) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&plain->objects, &more));
+        NVDP_TRY(nvdp__table_chunks_next(&plain->objects, found));
+        if (!*found) NVDP_TRY(nvdp__table_chunks_read(&plain->objects, &more));
     }
     return NVDP_OK;
 }
@@ -111,8 +111,8 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
     struct nvdp__line head;
     bool found;
     plain->in = (struct progress){.begins = true};
-    NVDP_RETURN_IF_FAILED(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
-    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(&plain->lines, LOOK_BYTES, &head));
+    NVDP_TRY(nvdp__lines_open(plain->ctx, plain->path[plain->file], &plain->lines));
+    NVDP_TRY(nvdp__lines_peek(&plain->lines, LOOK_BYTES, &head));
     const size_t mark = nvdp__byte_order_mark(head.text, head.size);
     if (!is_json(head.text + mark, head.size - mark))
         return named_json(plain->path[plain->file]) && head.size > 0
@@ -123,8 +123,8 @@ static nvdp_status begin_file(struct nvdp__plain_text *plain) {
                          plain->path[plain->file], TEXT_KEY)
                    : NVDP_OK;
     nvdp__table_chunks_adopt(&plain->lines, NVDP__TABLE_JSONL, &plain->objects);
-    NVDP_RETURN_IF_FAILED(next_object(plain, &found)); /* the names */
-    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));
+    NVDP_TRY(next_object(plain, &found)); /* the names */
+    NVDP_TRY(nvdp__tsv_column(&plain->objects.tsv, TEXT_KEY, &plain->key));
     if (plain->key == plain->objects.tsv.fields)
         return nvdp__fail(
             plain->ctx, NVDP_ERR_INPUT,
@@ -192,7 +192,7 @@ static nvdp_status next_of_objects(struct nvdp__plain_text *plain, struct nvdp__
             *found = true;
             if (!is_blank(line)) return NVDP_OK;
         }
-        NVDP_RETURN_IF_FAILED(next_object(plain, found));
+        NVDP_TRY(next_object(plain, found));
         if (!*found) return NVDP_OK;
         if (tsv->field[plain->key].text == NULL) return nvdp__tsv_no_value(tsv, plain->key);
         *rest = tsv->field[plain->key];
@@ -206,8 +206,8 @@ static nvdp_status next_of_file(struct nvdp__plain_text *plain, struct nvdp__pla
     struct nvdp__line raw;
     if (plain->objects.input != NULL) return next_of_objects(plain, line, found);
     do {
-        NVDP_RETURN_IF_FAILED(nvdp__lines_next(&plain->lines, &raw, found));
-        NVDP_RETURN_IF_FAILED(refuse_object(plain, raw));
+        NVDP_TRY(nvdp__lines_next(&plain->lines, &raw, found));
+        NVDP_TRY(refuse_object(plain, raw));
         *line = (struct nvdp__plain_line){.text = raw.text, .size = raw.size};
     } while (*found && is_border(plain, line));
     return NVDP_OK;
@@ -216,11 +216,10 @@ static nvdp_status next_of_file(struct nvdp__plain_text *plain, struct nvdp__pla
 nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,
                                   bool *found) {
     while (plain->file < plain->files) {
-        if (plain->lines.input == NULL && plain->objects.input == NULL)
-            NVDP_RETURN_IF_FAILED(begin_file(plain));
-        NVDP_RETURN_IF_FAILED(next_of_file(plain, line, found));
+        if (plain->lines.input == NULL && plain->objects.input == NULL) NVDP_TRY(begin_file(plain));
+        NVDP_TRY(next_of_file(plain, line, found));
         if (!*found) {
-            NVDP_RETURN_IF_FAILED(end_file(plain));
+            NVDP_TRY(end_file(plain));
             continue;
         }
         plain->in.text_lines++;

@@ -24,6 +24,7 @@ struct nvdp__plain_line {
 nvdp_status nvdp__plain_text_open(struct nvdp_context *ctx, const char *const *path, size_t files,
                                   struct nvdp__plain_text **out);
 void nvdp__plain_text_close(struct nvdp__plain_text *plain);
+NVDP__AUTOPTR(struct nvdp__plain_text, nvdp__plain_text_close)
 /* *found is false at the end of the last file. NVDP_ERR_INPUT for a file without text, for a line over 64 MiB, and for
  * a JSON object without a text. */
 nvdp_status nvdp__plain_text_next(struct nvdp__plain_text *plain, struct nvdp__plain_line *line,

@@ -140,11 +140,10 @@ nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
                                       const struct nvdp__private_words *options,
                                       const struct nvdp__noise *noise,
                                       struct nvdp__word_counts *out) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp__word_noise word_noise = nvdp__word_noise(options->epsilon, options->delta);
     struct nvdp__stream stream = nvdp__stream_open(noise, NVDP__PURPOSE_WORD, 0, 0);
-    struct nvdp__word_counts made = {.ctx = counts->ctx};
-    struct kept *kept = NULL;
+    nvdp__auto(nvdp__word_counts_release) struct nvdp__word_counts made = {.ctx = counts->ctx};
+    nvdp__autofree struct kept *kept = NULL;
     size_t count = 0;
     NVDP_TRY(NVDP__NEW(counts->ctx, kept, counts->words.count));
     for (size_t i = 0; i < counts->words.count; i++) {
@@ -156,10 +155,7 @@ nvdp_status nvdp__private_word_counts(const struct nvdp__word_counts *counts,
     for (size_t i = 0; i < count; i++)
         NVDP_TRY(nvdp__word_counts_add(&made, kept[i].word, kept[i].size, kept[i].times));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__word_counts_release(&made);
-    free(kept);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the statement ---- */
@@ -239,11 +235,10 @@ nvdp_status nvdp__private_words_read(struct nvdp_context *ctx, const char *path,
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: 'nvdp_format': expected vocab_privacy/1, found %s", path,
                           format != NULL ? format : "none");
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_real(ctx, path, word, "epsilon", NAN, 0, INFINITY, &read.epsilon));
-    NVDP_RETURN_IF_FAILED(nvdp__json_real(ctx, path, word, "delta", NAN, 0, 1, &read.delta));
-    NVDP_RETURN_IF_FAILED(nvdp__json_int(ctx, path, document, "words", 0, 0, INT64_MAX, &words));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(nvdp__json_real(ctx, path, word, "epsilon", NAN, 0, INFINITY, &read.epsilon));
+    NVDP_TRY(nvdp__json_real(ctx, path, word, "delta", NAN, 0, 1, &read.delta));
+    NVDP_TRY(nvdp__json_int(ctx, path, document, "words", 0, 0, INT64_MAX, &words));
+    NVDP_TRY(
         nvdp__json_int_required(ctx, path, object, "possible_words", 2, (int64_t)1e15, &possible));
     read.max_words = (uint64_t)words;
     read.possible = (uint64_t)possible;

@@ -59,11 +59,10 @@ static void drop_punctuation(struct nvdp__runes *runes) {
 static nvdp_status fold(struct nvdp_context *ctx, const char *text, size_t size, char **out,
                         size_t *out_size) {
     static const struct nvdp__normalization folded = {true, true, true, false};
-    nvdp_status status = NVDP_OK;
     const struct nvdp__word_rules rules = nvdp__word_rules(&folded);
-    struct nvdp__words words = {.rules = &rules, .ctx = ctx};
-    struct nvdp__normalized normal = {0};
-    char *made = NULL;
+    nvdp__auto(nvdp__words_release) struct nvdp__words words = {.rules = &rules, .ctx = ctx};
+    nvdp__auto(nvdp__normalized_release) struct nvdp__normalized normal = {0};
+    nvdp__autofree char *made = NULL;
     size_t used = 0, capacity = 0;
     NVDP_TRY(nvdp__runes_read(ctx, text, size, &normal.run));
     NVDP_TRY(nvdp__normal_form(ctx, &normal.run, true, true, &normal.folded));
@@ -81,34 +80,26 @@ static nvdp_status fold(struct nvdp_context *ctx, const char *text, size_t size,
     *out_size = used;
     *out = made;
     made = NULL;
-cleanup:
-    nvdp__words_release(&words);
-    nvdp__normalized_release(&normal);
-    free(made);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status keys_of(struct nvdp_context *ctx, const struct nvdp__public_texts *public,
                            const char *text, size_t size, size_t max_length, struct keys *keys) {
-    nvdp_status status = NVDP_OK;
-    char *words = NULL;
+    nvdp__autofree char *words = NULL;
     size_t used = 0;
     keys->count = 0;
     NVDP_TRY(fold(ctx, text, size, &words, &used));
     if (used > 0 || public->tokenizer != NULL) hash('w', words, used, keys->key[keys->count++]);
-    if (public->tokenizer == NULL) goto cleanup;
+    if (public->tokenizer == NULL) return NVDP_OK;
     NVDP_TRY(add_tokens(ctx, public, text, size, max_length, keys));
-    NVDP_TRY(add_tokens(ctx, public, used > 0 ? words : "", used, max_length, keys));
-cleanup:
-    free(words);
-    return status;
+    return add_tokens(ctx, public, used > 0 ? words : "", used, max_length, keys);
 }
 
 static nvdp_status keep(struct nvdp__public_texts *public, const struct keys *keys) {
     size_t index;
     public->keys.ctx = public->ctx;
     for (size_t i = 0; i < keys->count; i++)
-        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&public->keys, keys->key[i], KEY, &index));
+        NVDP_TRY(nvdp__strings_add(&public->keys, keys->key[i], KEY, &index));
     return NVDP_OK;
 }
 
@@ -117,15 +108,14 @@ static nvdp_status keep(struct nvdp__public_texts *public, const struct keys *ke
 nvdp_status nvdp__public_texts_add(struct nvdp__public_texts *public, const char *text, size_t size,
                                    size_t max_length) {
     struct keys keys;
-    NVDP_RETURN_IF_FAILED(keys_of(public->ctx, public, text, size, max_length, &keys));
+    NVDP_TRY(keys_of(public->ctx, public, text, size, max_length, &keys));
     return keep(public, &keys);
 }
 
 nvdp_status nvdp__public_texts_add_ids(struct nvdp__public_texts *public, size_t n,
                                        const int32_t *ids) {
-    nvdp_status status = NVDP_OK;
     const int32_t border = nvdp_tokenizer_special(public->tokenizer, NVDP_TOKEN_SEP);
-    int32_t *copy = NULL;
+    nvdp__autofree int32_t *copy = NULL;
     NVDP_TRY(NVDP__NEW(public->ctx, copy, n));
     for (size_t start = 0, end = 0; start < n; start = ++end) { /* a pair has two texts */
         while (end < n && ids[end] != border)
@@ -135,9 +125,7 @@ nvdp_status nvdp__public_texts_add_ids(struct nvdp__public_texts *public, size_t
         add_ids(public->tokenizer, end - start, copy, &keys);
         NVDP_TRY(keep(public, &keys));
     }
-cleanup:
-    free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status add_field(struct nvdp__public_texts *public, struct nvdp__field field) {
@@ -148,8 +136,7 @@ static nvdp_status add_field(struct nvdp__public_texts *public, struct nvdp__fie
 
 static nvdp_status add_table(struct nvdp__public_texts *public, const char *path,
                              enum nvdp__table_format format) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__table_chunks chunks = {0};
+    nvdp__auto(nvdp__table_chunks_close) struct nvdp__table_chunks chunks = {0};
     bool more = true, row = true;
     NVDP_TRY(nvdp__table_chunks_open(public->ctx, path, format, &chunks));
     while (more) {
@@ -158,14 +145,11 @@ static nvdp_status add_table(struct nvdp__public_texts *public, const char *path
             NVDP_TRY(add_field(public, chunks.tsv.field[c]));
         if (!row) NVDP_TRY(nvdp__table_chunks_read(&chunks, &more));
     }
-cleanup:
-    nvdp__table_chunks_close(&chunks);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const char *path) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__lines lines = {0};
+    nvdp__auto(nvdp__lines_close) struct nvdp__lines lines = {0};
     struct nvdp__line line;
     bool found = true;
     enum nvdp__table_format format = NVDP__TABLE_TSV;
@@ -187,9 +171,7 @@ nvdp_status nvdp__public_texts_add_file(struct nvdp__public_texts *public, const
             at = tab + 1;
         }
     }
-cleanup:
-    nvdp__lines_close(&lines);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- the private texts --- */
@@ -200,7 +182,7 @@ nvdp_status nvdp__public_texts_have(const struct nvdp__public_texts *public,
     struct keys keys;
     *found = false;
     if (public->keys.count == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(keys_of(ctx, public, text, size, public->max_length, &keys));
+    NVDP_TRY(keys_of(ctx, public, text, size, public->max_length, &keys));
     for (size_t i = 0; i < keys.count; i++)
         *found |= nvdp__strings_find(&public->keys, keys.key[i], KEY) != SIZE_MAX;
     return NVDP_OK;
@@ -209,7 +191,7 @@ nvdp_status nvdp__public_texts_have(const struct nvdp__public_texts *public,
 nvdp_status nvdp__public_texts_compare(struct nvdp__public_texts *public, const char *text,
                                        size_t size, size_t row) {
     bool found;
-    NVDP_RETURN_IF_FAILED(nvdp__public_texts_have(public, public->ctx, text, size, &found));
+    NVDP_TRY(nvdp__public_texts_have(public, public->ctx, text, size, &found));
     public->compared++;
     if (!found) return NVDP_OK;
     if (public->found == 0) public->first_row = row;

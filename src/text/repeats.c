@@ -23,8 +23,7 @@ void nvdp__text_digest(const unsigned char key[NVDP__TEXT_KEY], size_t n, const 
 static nvdp_status count_rows(struct nvdp_context *ctx, size_t parts,
                               const struct nvdp_dataset *const *part, size_t *rows,
                               size_t *distinct) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__strings seen = {.ctx = ctx};
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings seen = {.ctx = ctx};
     unsigned char key[NVDP__TEXT_KEY], digest[NVDP__TEXT_DIGEST];
     randombytes_buf(key, sizeof key);
     for (size_t p = 0; p < parts; p++) {
@@ -37,9 +36,7 @@ static nvdp_status count_rows(struct nvdp_context *ctx, size_t parts,
         }
     }
     *distinct = seen.count;
-cleanup:
-    nvdp__strings_release(&seen);
-    return status;
+    return NVDP_OK;
 }
 
 /* Lists how many texts stand how often: texts[k] texts stand k times, for k up to `most`.  The last item has a range
@@ -73,8 +70,8 @@ static void list(const size_t *texts, size_t most, char text[NVDP__REPEATS_TEXT]
 
 nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
                                 const struct nvdp_dataset *const *part, struct nvdp__repeats *out) {
-    nvdp_status status = NVDP_OK;
-    size_t all = 0, distinct = 0, *rows = NULL, *texts = NULL;
+    size_t all = 0, distinct = 0;
+    nvdp__autofree size_t *rows = NULL, *texts = NULL;
     struct nvdp__repeats made = {.most = 0};
     for (size_t p = 0; p < parts; p++)
         all += part[p]->count;
@@ -87,8 +84,5 @@ nvdp_status nvdp__repeats_count(struct nvdp_context *ctx, size_t parts,
         texts[rows[i]]++;
     list(texts, made.most, made.text);
     *out = made;
-cleanup:
-    free(rows);
-    free(texts);
-    return status;
+    return NVDP_OK;
 }

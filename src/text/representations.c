@@ -1,5 +1,6 @@
 /* Reads files of kind representations/1 (docs/formats.md): the noised vectors of the tokens of
  * privatized texts. */
+#include "base/own.h"
 #include "hdf5/hdf5.h"
 #include "options/schema.h"
 
@@ -40,11 +41,11 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
     int64_t columns;
     size_t z[2], offsets;
     char *tokens = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_int(of->file, "columns", &columns));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(of->file, "eta", &info->eta));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_real(of->file, "grid_step", &info->step));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(of->file, "task", &of->task));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_get_string(of->file, "tokens", &tokens));
+    NVDP_TRY(nvdp__h5_get_int(of->file, "columns", &columns));
+    NVDP_TRY(nvdp__h5_get_real(of->file, "eta", &info->eta));
+    NVDP_TRY(nvdp__h5_get_real(of->file, "grid_step", &info->step));
+    NVDP_TRY(nvdp__h5_get_string(of->file, "task", &of->task));
+    NVDP_TRY(nvdp__h5_get_string(of->file, "tokens", &tokens));
     info->task = of->task;
     info->pieces = strcmp(tokens, "pieces") == 0;
     free(tokens);
@@ -54,8 +55,8 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
         return NVDP__BAD_FILE(
             of, "attributes 'eta' and 'grid_step': expected numbers above 0, found %g and %g",
             info->eta, info->step);
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, "z", NVDP__H5_F16, 2, z));
-    NVDP_RETURN_IF_FAILED(nvdp__h5_shape(of->file, "offset", NVDP__H5_I64, 1, &offsets));
+    NVDP_TRY(nvdp__h5_shape(of->file, "z", NVDP__H5_F16, 2, z));
+    NVDP_TRY(nvdp__h5_shape(of->file, "offset", NVDP__H5_I64, 1, &offsets));
     if (z[0] < 1 || z[1] < 1 || z[1] > INT32_MAX)
         return NVDP__BAD_FILE(of, "dataset 'z': expected vectors, found %zu of %zu values", z[0],
                               z[1]);
@@ -77,9 +78,8 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
     info->rows = (offsets - 1) / info->columns;
     info->tokens = z[0];
     info->dim = z[1];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(of->ctx, of->offset, offsets));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__h5_read_rows(of->file, "offset", NVDP__H5_I64, 0, offsets, of->offset));
+    NVDP_TRY(NVDP__NEW(of->ctx, of->offset, offsets));
+    NVDP_TRY(nvdp__h5_read_rows(of->file, "offset", NVDP__H5_I64, 0, offsets, of->offset));
     if (of->offset[0] != 0 || of->offset[offsets - 1] != (int64_t)z[0])
         return NVDP__BAD_FILE(of,
                               "dataset 'offset': expected 0 to %zu, found %" PRId64 " to %" PRId64,
@@ -96,13 +96,11 @@ static nvdp_status read_shape(struct nvdp_representations *of) {
 
 static nvdp_status read_columns(struct nvdp_representations *of) {
     const size_t rows = of->info.rows;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_read_column(of->file, "id", NVDP__H5_I64, rows, &of->id));
+    NVDP_TRY(nvdp__h5_read_column(of->file, "id", NVDP__H5_I64, rows, &of->id));
     if (nvdp__h5_has(of->file, "split"))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_read_column(of->file, "split", NVDP__H5_I32, rows, &of->split));
+        NVDP_TRY(nvdp__h5_read_column(of->file, "split", NVDP__H5_I32, rows, &of->split));
     if (nvdp__h5_has(of->file, "label"))
-        NVDP_RETURN_IF_FAILED(
-            nvdp__h5_read_column(of->file, "label", NVDP__H5_F32, rows, &of->label));
+        NVDP_TRY(nvdp__h5_read_column(of->file, "label", NVDP__H5_F32, rows, &of->label));
     for (size_t i = 0; i < of->info.rows && of->split != NULL; i++)
         if (of->split[i] < 0 || of->split[i] >= SPLITS)
             return NVDP__BAD_FILE(of, "dataset 'split': row %zu: expected 0 to %d, found %d", i,
@@ -121,8 +119,7 @@ static nvdp_status read_columns(struct nvdp_representations *of) {
 
 nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path,
                                       struct nvdp_representations **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_representations *made = NULL;
+    nvdp__autoptr(nvdp_representations_close) struct nvdp_representations *made = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->ctx = ctx;
     made->info.struct_size = sizeof made->info;
@@ -132,14 +129,12 @@ nvdp_status nvdp_representations_open(struct nvdp_context *ctx, const char *path
     NVDP_TRY(read_shape(made));
     NVDP_TRY(read_columns(made));
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_representations_close(made);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_representations_describe(const struct nvdp_representations *of,
                                           struct nvdp_representations_info *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(of->ctx, out));
+    NVDP_TRY(nvdp__can_give(of->ctx, out));
     NVDP__GIVE(out, &of->info);
     return NVDP_OK;
 }
@@ -150,7 +145,7 @@ nvdp_status nvdp_representations_read(struct nvdp_representations *of, size_t fi
         return nvdp__fail(of->ctx, NVDP_ERR_ARGUMENT, "%s: tokens %zu to %zu, expected at most %zu",
                           of->path, first, first + tokens, of->info.tokens);
     if (tokens == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__h5_read_rows(of->file, "z", NVDP__H5_F16, first, tokens, z));
+    NVDP_TRY(nvdp__h5_read_rows(of->file, "z", NVDP__H5_F16, first, tokens, z));
     for (size_t i = 0; i < tokens * of->info.dim; i++)
         if (!isfinite(z[i]))
             return NVDP__BAD_FILE(of, "dataset 'z': token %zu: expected finite numbers, found %g",

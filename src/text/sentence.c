@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/own.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,11 +158,11 @@ static nvdp_status read_mode(struct nvdp_context *ctx, const char *path, const j
     const json_t *mode = json_object_get(config, "pooling_mode"), *one;
     size_t i;
     if (mode == NULL) {
-        NVDP_RETURN_IF_FAILED(read_flags(ctx, path, config, out));
+        NVDP_TRY(read_flags(ctx, path, config, out));
     } else if (json_array_size(mode) > 0) {
-        json_array_foreach(mode, i, one) NVDP_RETURN_IF_FAILED(add_mode(ctx, path, one, out));
+        json_array_foreach(mode, i, one) NVDP_TRY(add_mode(ctx, path, one, out));
     } else {
-        NVDP_RETURN_IF_FAILED(add_mode(ctx, path, mode, out));
+        NVDP_TRY(add_mode(ctx, path, mode, out));
     }
     /* the default of sentence-transformers */
     if (out->poolings == 0) out->pooling[out->poolings++] = NVDP__POOLING_MEAN;
@@ -184,9 +185,9 @@ static nvdp_status read_pooling(const struct module *module, struct nvdp__senten
                           : "embedding_dimension";
     const int64_t width = (int64_t)out->width;
     int64_t found;
-    NVDP_RETURN_IF_FAILED(nvdp__json_int(module->ctx, module->path, module->config, key, width,
-                                         width, width, &found));
-    NVDP_RETURN_IF_FAILED(read_mode(module->ctx, module->path, module->config, out));
+    NVDP_TRY(nvdp__json_int(module->ctx, module->path, module->config, key, width, width, width,
+                            &found));
+    NVDP_TRY(read_mode(module->ctx, module->path, module->config, out));
     out->width *= out->poolings;
     return NVDP_OK;
 }
@@ -195,7 +196,7 @@ static nvdp_status read_pooling(const struct module *module, struct nvdp__senten
 static nvdp_status expect(struct nvdp_context *ctx, const char *path, const json_t *config,
                           const char *key, const char *expected) {
     const char *found;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(ctx, path, config, key, expected, &found));
+    NVDP_TRY(nvdp__json_string(ctx, path, config, key, expected, &found));
     if (strcmp(found, expected) == 0) return NVDP_OK;
     return nvdp__fail(
         ctx, NVDP_ERR_INPUT,
@@ -207,8 +208,7 @@ static nvdp_status expect(struct nvdp_context *ctx, const char *path, const json
 /* Both modules read and write the pooled vector. */
 static nvdp_status check_names(const struct module *module) {
     static const char vector[] = "sentence_embedding";
-    NVDP_RETURN_IF_FAILED(
-        expect(module->ctx, module->path, module->config, "module_input_name", vector));
+    NVDP_TRY(expect(module->ctx, module->path, module->config, "module_input_name", vector));
     return expect(module->ctx, module->path, module->config, "module_output_name", vector);
 }
 
@@ -222,9 +222,8 @@ static nvdp_status read_activation(const struct module *module, struct nvdp__sen
                  {"GELU", NVDP__ACT_GELU},
                  {"SiLU", NVDP__ACT_SILU}};
     const char *name;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(module->ctx, module->path, module->config,
-                                            "activation_function",
-                                            "torch.nn.modules.activation.Tanh", &name));
+    NVDP_TRY(nvdp__json_string(module->ctx, module->path, module->config, "activation_function",
+                               "torch.nn.modules.activation.Tanh", &name));
     const char *dot = strrchr(name, '.');
     const bool torch = strncmp(name, "torch.nn.", 9) == 0;
     step->identity = torch && strcmp(dot + 1, "Identity") == 0;
@@ -247,16 +246,15 @@ static nvdp_status read_dense(struct module *module, struct nvdp__sentence *out)
     struct nvdp__sentence_step step = {.dense = true};
     const int64_t width = (int64_t)out->width;
     int64_t in, wide;
-    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, module->path, module->config, "in_features",
-                                                  width, width, &in));
-    NVDP_RETURN_IF_FAILED(nvdp__json_int_required(ctx, module->path, module->config, "out_features",
-                                                  1, WIDEST, &wide));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_bool(ctx, module->path, module->config, "bias", true, &step.bias));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(nvdp__json_int_required(ctx, module->path, module->config, "in_features", width, width,
+                                     &in));
+    NVDP_TRY(nvdp__json_int_required(ctx, module->path, module->config, "out_features", 1, WIDEST,
+                                     &wide));
+    NVDP_TRY(nvdp__json_bool(ctx, module->path, module->config, "bias", true, &step.bias));
+    NVDP_TRY(
         nvdp__json_bool(ctx, module->path, module->config, "use_residual", false, &step.residual));
-    NVDP_RETURN_IF_FAILED(check_names(module));
-    NVDP_RETURN_IF_FAILED(read_activation(module, &step));
+    NVDP_TRY(check_names(module));
+    NVDP_TRY(read_activation(module, &step));
     step.in = (size_t)in;
     step.out = out->width = (size_t)wide;
     step.folder = module->folder;
@@ -266,7 +264,7 @@ static nvdp_status read_dense(struct module *module, struct nvdp__sentence *out)
 }
 
 static nvdp_status read_normalize(const struct module *module, struct nvdp__sentence *out) {
-    NVDP_RETURN_IF_FAILED(check_names(module));
+    NVDP_TRY(check_names(module));
     out->step[out->steps++] = (struct nvdp__sentence_step){0};
     return NVDP_OK;
 }
@@ -296,7 +294,7 @@ static nvdp_status read_module(struct module *module, size_t index, const json_t
     module->path = nvdp__join(module->ctx, module->folder, "config.json");
     if (module->path == NULL) return NVDP_ERR_MEMORY;
     if (!normalize || nvdp__exists(module->path))
-        NVDP_RETURN_IF_FAILED(nvdp__json_read(module->ctx, module->path, &module->config));
+        NVDP_TRY(nvdp__json_read(module->ctx, module->path, &module->config));
     if (pooling) return read_pooling(module, out);
     return dense ? read_dense(module, out) : read_normalize(module, out);
 }
@@ -304,19 +302,18 @@ static nvdp_status read_module(struct module *module, size_t index, const json_t
 /* Refuses a Transformer module whose states are not the encoder's last ones, or that lower-cases texts which the
  * tokenizer does not. */
 static nvdp_status check_transformer(struct nvdp_context *ctx, const char *directory) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL, *tokenizer = NULL;
+    nvdp__autoptr(json_decref) json_t *config = NULL, *tokenizer = NULL;
     bool lower = false, lowers = false;
-    char *path = nvdp__model_path(ctx, directory, "sentence_bert_config.json");
-    char *tokens = nvdp__model_path(ctx, directory, "tokenizer_config.json");
-    char *vocabulary = nvdp__model_path(ctx, directory, "vocab.txt");
+    nvdp__autofree char *path = nvdp__model_path(ctx, directory, "sentence_bert_config.json");
+    nvdp__autofree char *tokens = nvdp__model_path(ctx, directory, "tokenizer_config.json");
+    nvdp__autofree char *vocabulary = nvdp__model_path(ctx, directory, "vocab.txt");
     NVDP_TRY(NVDP__MADE(path, tokens, vocabulary));
-    if (!nvdp__exists(path)) goto cleanup;
+    if (!nvdp__exists(path)) return NVDP_OK;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     NVDP_TRY(expect(ctx, path, config, "transformer_task", "feature-extraction"));
     NVDP_TRY(expect(ctx, path, config, "module_output_name", "token_embeddings"));
     NVDP_TRY(nvdp__json_bool(ctx, path, config, "do_lower_case", false, &lower));
-    if (!lower) goto cleanup;
+    if (!lower) return NVDP_OK;
     if (nvdp__exists(tokens)) NVDP_TRY(nvdp__json_read(ctx, tokens, &tokenizer));
     /* the default of WordPiece */
     NVDP_TRY(nvdp__json_bool(ctx, tokens, tokenizer, "do_lower_case", nvdp__exists(vocabulary),
@@ -327,24 +324,17 @@ static nvdp_status check_transformer(struct nvdp_context *ctx, const char *direc
                        "%s: 'do_lower_case': expected false, as the tokenizer keeps case, found "
                        "true; lower-case the texts and set it to false",
                        path));
-cleanup:
-    json_decref(config);
-    json_decref(tokenizer);
-    free(path);
-    free(tokens);
-    free(vocabulary);
-    return status;
+    return NVDP_OK;
 }
 
 /* Reads the default prompt. Its tokens belong to the vector, so a pooling without them is refused. */
 static nvdp_status read_prompt(struct nvdp_context *ctx, const char *directory, bool pooled,
                                struct nvdp__sentence *out) {
-    nvdp_status status = NVDP_OK;
     static const char file[] = "config_sentence_transformers.json";
-    json_t *config = NULL;
+    nvdp__autoptr(json_decref) json_t *config = NULL;
     NVDP_TRY(nvdp__json_read_optional(ctx, directory, file, &config));
     const char *name = json_string_value(json_object_get(config, "default_prompt_name"));
-    if (name == NULL) goto cleanup;
+    if (name == NULL) return NVDP_OK;
     const char *prompt =
         json_string_value(json_object_get(json_object_get(config, "prompts"), name));
     if (prompt == NULL)
@@ -353,7 +343,7 @@ static nvdp_status read_prompt(struct nvdp_context *ctx, const char *directory, 
                        "%s/%s: 'default_prompt_name': expected a name with a text in 'prompts', "
                        "found '%.100s'",
                        directory, file, name));
-    if (prompt[0] == '\0') goto cleanup;
+    if (prompt[0] == '\0') return NVDP_OK;
     if (!pooled)
         NVDP_TRY(
             nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -362,10 +352,7 @@ static nvdp_status read_prompt(struct nvdp_context *ctx, const char *directory, 
                        "a prompt)",
                        directory, name));
     out->prompt = nvdp__strdup(ctx, prompt);
-    NVDP_TRY(NVDP__MADE(out->prompt));
-cleanup:
-    json_decref(config);
-    return status;
+    return NVDP__MADE(out->prompt);
 }
 
 static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *directory,
@@ -375,12 +362,12 @@ static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *direct
     const json_t *entry;
     bool include_prompt = true;
     size_t i;
-    NVDP_TRY(read_modules(ctx, directory, &modules));
+    NVDP_TRY_OR_CLEAN(read_modules(ctx, directory, &modules));
     json_array_foreach(modules, i, entry) {
         const char *type = json_string_value(json_object_get(entry, "type"));
         if (i == 0 && (type == NULL || strncmp(type, "sentence_transformers.", 22) != 0 ||
                        strcmp(class_of(entry), "Transformer") != 0))
-            NVDP_TRY(
+            NVDP_TRY_OR_CLEAN(
                 nvdp__fail(ctx, NVDP_ERR_INPUT,
                            "%s/" MODULES ": module 0: expected sentence_transformers' "
                            "Transformer, found '%.100s' ({pool} and {normalize} say what to do "
@@ -395,10 +382,10 @@ static nvdp_status read_all_modules(struct nvdp_context *ctx, const char *direct
         json_decref(module.config);
         free(module.folder);
         free(module.path);
-        NVDP_TRY(status);
+        NVDP_TRY_OR_CLEAN(status);
     }
-    if (modules != NULL) NVDP_TRY(check_transformer(ctx, directory));
-    if (modules != NULL) NVDP_TRY(read_prompt(ctx, directory, include_prompt, out));
+    if (modules != NULL) NVDP_TRY_OR_CLEAN(check_transformer(ctx, directory));
+    if (modules != NULL) NVDP_TRY_OR_CLEAN(read_prompt(ctx, directory, include_prompt, out));
 cleanup:
     json_decref(modules);
     return status;
@@ -448,34 +435,28 @@ void nvdp__sentence_release(struct nvdp__sentence *sentence) {
  * missing, or if the value means "no limit". */
 static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, const char *file,
                                const char *key, size_t *out) {
-    nvdp_status status = NVDP_OK;
-    json_t *config = NULL;
-    char *path = nvdp__model_path(ctx, directory, file);
+    nvdp__autoptr(json_decref) json_t *config = NULL;
+    nvdp__autofree char *path = nvdp__model_path(ctx, directory, file);
     if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (!nvdp__exists(path)) goto cleanup;
+    if (!nvdp__exists(path)) return NVDP_OK;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     const json_t *value = json_object_get(config, key);
-    if (value == NULL || json_is_null(value) || json_number_value(value) > MAX_TOKENS) goto cleanup;
+    if (value == NULL || json_is_null(value) || json_number_value(value) > MAX_TOKENS)
+        return NVDP_OK;
     int64_t length;
     NVDP_TRY(nvdp__json_int(ctx, path, config, key, 0, 1, MAX_TOKENS, &length));
     *out = (size_t)length;
-cleanup:
-    json_decref(config);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__sentence_read(struct nvdp_context *ctx, const char *directory, bool modules,
                                 size_t hidden_size, struct nvdp__sentence *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__sentence sentence = {.width = hidden_size};
+    nvdp__auto(nvdp__sentence_release) struct nvdp__sentence sentence = {.width = hidden_size};
     if (modules) NVDP_TRY(read_all_modules(ctx, directory, &sentence));
     NVDP_TRY(read_length(ctx, directory, "tokenizer_config.json", "model_max_length",
                          &sentence.max_length));
     NVDP_TRY(read_length(ctx, directory, "sentence_bert_config.json", "max_seq_length",
                          &sentence.max_length));
     NVDP__HAND_OVER(out, sentence);
-cleanup:
-    nvdp__sentence_release(&sentence);
-    return status;
+    return NVDP_OK;
 }

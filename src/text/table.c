@@ -3,6 +3,7 @@
 #include "text/task.h"
 
 #include "base/file.h"
+#include "base/own.h"
 #include "text/conll.h"
 
 #include <jansson.h>
@@ -30,9 +31,9 @@ static nvdp_status pool_take(struct nvdp_context *ctx, struct nvdp__pool *pool, 
                              char **out) {
     if (n > pool->size - pool->used || pool->blocks == 0) {
         const size_t size = nvdp__max(n, POOL_BLOCK);
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &pool->block, &pool->capacity, pool->blocks + 1,
-                                            sizeof *pool->block));
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, pool->block[pool->blocks], size));
+        NVDP_TRY(nvdp__reserve(ctx, &pool->block, &pool->capacity, pool->blocks + 1,
+                               sizeof *pool->block));
+        NVDP_TRY(NVDP__NEW(ctx, pool->block[pool->blocks], size));
         pool->blocks++;
         pool->size = size;
         pool->used = 0;
@@ -151,7 +152,7 @@ bool nvdp__tsv_more(struct nvdp__tsv *tsv) {
 }
 
 static nvdp_status add_field(struct nvdp__tsv *tsv, const char *text, size_t size) {
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(tsv->ctx, &tsv->field, &tsv->capacity, tsv->fields + 1, sizeof *tsv->field));
     tsv->field[tsv->fields++] = (struct nvdp__field){text, size};
     return NVDP_OK;
@@ -173,13 +174,13 @@ static nvdp_status next_line(struct nvdp__tsv *tsv, struct nvdp__field *line) {
 
 static nvdp_status next_plain(struct nvdp__tsv *tsv) {
     struct nvdp__field line;
-    NVDP_RETURN_IF_FAILED(next_line(tsv, &line));
+    NVDP_TRY(next_line(tsv, &line));
     const char *at = line.text, *stop = line.text + line.size;
     if (tsv->format == NVDP__TABLE_LINES) return add_field(tsv, at, line.size);
     for (;;) {
         const char *tab = memchr(at, '\t', (size_t)(stop - at));
         const char *end = tab != NULL ? tab : stop;
-        NVDP_RETURN_IF_FAILED(add_field(tsv, at, (size_t)(end - at)));
+        NVDP_TRY(add_field(tsv, at, (size_t)(end - at)));
         if (tab == NULL) return NVDP_OK;
         at = tab + 1;
     }
@@ -192,7 +193,7 @@ static nvdp_status add_unquoted(struct nvdp__tsv *tsv, const char *text, size_t 
                                 size_t doubled) {
     char *to = NULL;
     if (doubled == 0) return add_field(tsv, text, size);
-    NVDP_RETURN_IF_FAILED(pool_take(tsv->ctx, &tsv->pool, size - doubled, &to));
+    NVDP_TRY(pool_take(tsv->ctx, &tsv->pool, size - doubled, &to));
     size_t n = 0;
     for (size_t i = 0; i < size; i++) {
         to[n++] = text[i];
@@ -234,7 +235,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
         if (quoted) {
             const char *first = ++at;
             if (!find_close(tsv, &at, &doubled)) break;
-            NVDP_RETURN_IF_FAILED(add_unquoted(tsv, first, (size_t)(at - 1 - first), doubled));
+            NVDP_TRY(add_unquoted(tsv, first, (size_t)(at - 1 - first), doubled));
             stop = at;
         } else {
             while (stop < tsv->end && *stop != separator && *stop != '\n')
@@ -243,7 +244,7 @@ static nvdp_status next_quoted(struct nvdp__tsv *tsv) {
         const char *end = stop;
         if (!quoted && stop > at && stop[-1] == '\r' && (stop == tsv->end || *stop == '\n')) end--;
         if (quoted && stop + 1 < tsv->end && stop[0] == '\r' && stop[1] == '\n') stop++;
-        if (!quoted) NVDP_RETURN_IF_FAILED(add_field(tsv, at, (size_t)(end - at)));
+        if (!quoted) NVDP_TRY(add_field(tsv, at, (size_t)(end - at)));
         if (stop - start > NVDP__LINE_LIMIT) {
             tsv->at = stop;
             (void)next_line(tsv, &line);
@@ -314,7 +315,7 @@ bool nvdp__tsv_is_quoted(const char *bytes, size_t count) {
 
 static nvdp_status add_copy(struct nvdp__tsv *tsv, const char *text, size_t size) {
     char *to = NULL;
-    NVDP_RETURN_IF_FAILED(pool_take(tsv->ctx, &tsv->pool, size + 1, &to));
+    NVDP_TRY(pool_take(tsv->ctx, &tsv->pool, size + 1, &to));
     memcpy(to, text, size);
     to[size] = '\0';
     return add_field(tsv, to, size);
@@ -398,10 +399,10 @@ static nvdp_status next_json(struct nvdp__tsv *tsv) {
 /* The first object is read twice: for the names of its members, which become the columns, and as
  * a row. */
 static nvdp_status next_object(struct nvdp__tsv *tsv) {
-    nvdp_status status = NVDP_OK;
     const char *key;
     json_error_t where;
-    json_t *member, *object = NULL;
+    json_t *member;
+    nvdp__autoptr(json_decref) json_t *object = NULL;
     NVDP_TRY(next_json(tsv));
     object = json_loadb(tsv->object.text, tsv->object.size,
                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
@@ -427,9 +428,7 @@ static nvdp_status next_object(struct nvdp__tsv *tsv) {
         for (size_t i = 0; i < tsv->name_count; i++)
             NVDP_TRY(add_value(tsv, json_object_get(object, tsv->names[i])));
     }
-cleanup:
-    json_decref(object);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__tsv_next(struct nvdp__tsv *tsv) {

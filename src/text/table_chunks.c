@@ -52,12 +52,12 @@ nvdp_status nvdp__table_chunks_read(struct nvdp__table_chunks *chunks, bool *mor
     nvdp__pool_release(&tsv->pool);
     if (left > 0) memmove(chunks->bytes, tsv->at, left);
     if (2 * left >= chunks->capacity)
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(chunks->ctx, &chunks->bytes, &chunks->capacity,
-                                            left > 0 ? 2 * left : PIECE, 1));
+        NVDP_TRY(nvdp__reserve(chunks->ctx, &chunks->bytes, &chunks->capacity,
+                               left > 0 ? 2 * left : PIECE, 1));
     size_t have = left;
     while (!chunks->ended && have < chunks->capacity) {
         size_t count;
-        NVDP_RETURN_IF_FAILED(
+        NVDP_TRY(
             nvdp__input_read(chunks->input, chunks->capacity - have, chunks->bytes + have, &count));
         chunks->ended = count == 0;
         if (chunks->ended && !chunks->quiet) nvdp__input_log(chunks->input);
@@ -96,7 +96,7 @@ nvdp_status nvdp__table_chunks_next(struct nvdp__table_chunks *chunks, bool *row
         tsv->header_is_row = before.header_is_row;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     if (tsv->names != NULL && chunks->names.blocks == 0) { /* must outlive the part */
         chunks->names = tsv->pool;
         tsv->pool = (struct nvdp__pool){0};
@@ -118,10 +118,10 @@ static nvdp_status find_quotes(struct nvdp_context *ctx, const char *path, bool 
     struct nvdp__tsv *tsv = &chunks.tsv;
     bool more = true, row, names_quoted = false, sound = true;
     size_t columns = 0;
-    NVDP_TRY(nvdp__table_chunks_open(ctx, path, NVDP__TABLE_QUOTED_TSV, &chunks));
+    NVDP_TRY_OR_CLEAN(nvdp__table_chunks_open(ctx, path, NVDP__TABLE_QUOTED_TSV, &chunks));
     chunks.quiet = true;
     while (sound && more) {
-        NVDP_TRY(nvdp__table_chunks_read(&chunks, &more));
+        NVDP_TRY_OR_CLEAN(nvdp__table_chunks_read(&chunks, &more));
         for (row = more; sound && row;) {
             status = nvdp__table_chunks_next(&chunks, &row);
             if (status == NVDP_ERR_MEMORY) goto cleanup;
@@ -146,7 +146,7 @@ nvdp_status nvdp__table_chunks_format(struct nvdp_context *ctx, const struct nvd
     if (layout->task.id != NVDP_TASK_TSV) return NVDP_OK;
     *format = nvdp__table_format_of(path);
     if (*format != NVDP__TABLE_TSV) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(find_quotes(ctx, path, &quoted));
+    NVDP_TRY(find_quotes(ctx, path, &quoted));
     if (quoted) *format = NVDP__TABLE_QUOTED_TSV;
     if (quoted) nvdp__table_log_quotes(ctx, path);
     return NVDP_OK;

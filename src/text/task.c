@@ -149,7 +149,7 @@ nvdp_status nvdp__task_file(struct nvdp_context *ctx, const struct nvdp__layout 
         [NVDP_SPLIT_TEST_MISMATCHED] = layout->test_mismatched,
     };
     const char *file = (unsigned)split < sizeof files / sizeof files[0] ? files[split] : NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__task_of_texts(ctx, layout));
+    NVDP_TRY(nvdp__task_of_texts(ctx, layout));
     if (file == NULL) return nvdp__no_split(ctx, layout->task.name, split);
     *name = file;
     return NVDP_OK;
@@ -182,12 +182,11 @@ static size_t known_ends(const struct nvdp__layout *layout) {
 
 nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout *layout,
                             const char *directory, enum nvdp_split split, char **out) {
-    nvdp_status status = NVDP_OK;
     const size_t ends = known_ends(layout);
     const char *name = NULL;
-    char *found = NULL, *path = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
-    NVDP_RETURN_IF_FAILED(check_folder(ctx, directory));
+    nvdp__autofree char *found = NULL, *path = NULL;
+    NVDP_TRY(nvdp__task_file(ctx, layout, split, &name));
+    NVDP_TRY(check_folder(ctx, directory));
     for (size_t i = 0; i < ends; i++) {
         path = nvdp__format(ctx, "%s/%.*s%s", directory, (int)(strlen(name) - 4), name,
                             nvdp__table_ends[i]);
@@ -207,10 +206,7 @@ nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout 
     if (found != NULL) NVDP_TRY(nvdp__check_regular(ctx, found));
     *out = found;
     found = NULL;
-cleanup:
-    free(path);
-    free(found);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__missing_file(struct nvdp_context *ctx, const char *directory, const char *name,
@@ -237,10 +233,10 @@ nvdp_status nvdp__task_path(struct nvdp_context *ctx, const struct nvdp__layout 
                             const char *directory, enum nvdp_split split, char **out) {
     const char *name = NULL;
     char *path = NULL, expected[256];
-    NVDP_RETURN_IF_FAILED(nvdp__task_find(ctx, layout, directory, split, &path));
+    NVDP_TRY(nvdp__task_find(ctx, layout, directory, split, &path));
     *out = path;
     if (path != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__task_file(ctx, layout, split, &name));
+    NVDP_TRY(nvdp__task_file(ctx, layout, split, &name));
     if (layout->task.id == NVDP_TASK_TSV)
         nvdp__snprintf(expected, sizeof expected,
                        "this file, or one that ends in .csv, .jsonl, .ndjson or .json, also with "
@@ -312,7 +308,7 @@ static nvdp_status find_column(struct reader *reader, const char *name, bool req
     *out = NO_COLUMN;
     if (name == NULL) return NVDP_OK;
     size_t column;
-    NVDP_RETURN_IF_FAILED(nvdp__tsv_column(&reader->chunks.tsv, name, &column));
+    NVDP_TRY(nvdp__tsv_column(&reader->chunks.tsv, name, &column));
     if (column < reader->chunks.tsv.fields) {
         *out = column;
     } else if (required) {
@@ -326,11 +322,11 @@ static nvdp_status read_header(struct reader *reader) {
     bool row = true, more = true;
     if (reader->chunks.input != NULL) {
         for (row = false; !row && more;) {
-            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&reader->chunks, &more));
-            if (more) NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->chunks, &row));
+            NVDP_TRY(nvdp__table_chunks_read(&reader->chunks, &more));
+            if (more) NVDP_TRY(nvdp__table_chunks_next(&reader->chunks, &row));
         }
     } else if ((row = nvdp__tsv_more(tsv))) {
-        NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
+        NVDP_TRY(nvdp__tsv_next(tsv));
     }
     if (!row)
         return nvdp__fail(reader->ctx, NVDP_ERR_INPUT, "%s:1: empty file: expected a header line",
@@ -347,11 +343,11 @@ static nvdp_status read_header(struct reader *reader) {
         return NVDP_OK;
     }
     const struct nvdp__layout *layout = &reader->layout;
-    NVDP_RETURN_IF_FAILED(find_column(reader, layout->text, true, &reader->text));
-    NVDP_RETURN_IF_FAILED(find_column(reader, layout->pair, true, &reader->pair));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(find_column(reader, layout->text, true, &reader->text));
+    NVDP_TRY(find_column(reader, layout->pair, true, &reader->pair));
+    NVDP_TRY(
         find_column(reader, layout->label, reader->use == NVDP__LABELS_REQUIRED, &reader->label));
-    NVDP_RETURN_IF_FAILED(find_column(reader, layout->id, own_id, &reader->id));
+    NVDP_TRY(find_column(reader, layout->id, own_id, &reader->id));
     if (layout->task.id != NVDP_TASK_TSV || reader->id != NO_COLUMN) return NVDP_OK;
     return find_column(reader, "index", false, &reader->id);
 }
@@ -459,9 +455,8 @@ static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp
                           "%s: column '%s': expected at least 2 different labels, found only %s",
                           reader->chunks.tsv.path, reader->layout.label,
                           nvdp__quote_field(name[0]).text);
-    NVDP_RETURN_IF_FAILED(check_numbers(reader, classes, name));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
+    NVDP_TRY(check_numbers(reader, classes, name));
+    NVDP_TRY(nvdp__names_copy(reader->ctx, classes, name, sizeof *name, &rows->labels));
     rows->task.labels = rows->labels;
     rows->task.classes = (int)classes;
     return NVDP_OK;
@@ -469,9 +464,8 @@ static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp
 
 /* Collects the classes of all rows. */
 static nvdp_status collect_classes(struct reader *reader) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__rows *rows = reader->rows;
-    struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
+    nvdp__autofree struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
     if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t i = 0; i < rows->count; i++)
         name[i] = rows->row[i].label_text;
@@ -482,9 +476,7 @@ static nvdp_status collect_classes(struct reader *reader) {
                                                   (size_t)rows->task.classes, sizeof *name, order);
         rows->row[i].label = (float)(found - name);
     }
-cleanup:
-    free(name);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status prepare_labels(struct reader *reader) {
@@ -497,8 +489,7 @@ static nvdp_status prepare_labels(struct reader *reader) {
         reader->collect = rows->labeled;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(
-        nvdp__names_of(reader->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
+    NVDP_TRY(nvdp__names_of(reader->ctx, (size_t)from->classes, from->labels, NULL, &rows->labels));
     rows->task.labels = rows->labels;
     rows->task.classes = from->classes;
     return NVDP_OK;
@@ -526,11 +517,10 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     reader->pending = false;
     *row_found = pending;
     if (!pending && whole) *row_found = nvdp__tsv_more(tsv);
-    if (!pending && !whole)
-        NVDP_RETURN_IF_FAILED(nvdp__table_chunks_next(&reader->chunks, row_found));
+    if (!pending && !whole) NVDP_TRY(nvdp__table_chunks_next(&reader->chunks, row_found));
     if (!*row_found) return NVDP_OK;
     int64_t index = reader->index++;
-    if (!pending && whole) NVDP_RETURN_IF_FAILED(nvdp__tsv_next(tsv));
+    if (!pending && whole) NVDP_TRY(nvdp__tsv_next(tsv));
     if (tsv->fields != reader->columns)
         return nvdp__fail(
             reader->ctx, NVDP_ERR_INPUT, "%s:%zu: expected %zu columns, found %zu%s", tsv->path,
@@ -553,9 +543,8 @@ static nvdp_status read_row(struct reader *reader, bool *row_found) {
     rows->not_utf8 += !nvdp__is_utf8(row.text.text, row.text.size) ||
                       (row.pair.size > 0 && !nvdp__is_utf8(row.pair.text, row.pair.size));
     if (reader->id != NO_COLUMN) row.id = tsv->field[reader->id];
-    if (rows->labeled) NVDP_RETURN_IF_FAILED(read_label(reader, &row));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(reader->ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof row));
+    if (rows->labeled) NVDP_TRY(read_label(reader, &row));
+    NVDP_TRY(nvdp__reserve(reader->ctx, &rows->row, &rows->capacity, rows->count + 1, sizeof row));
     rows->row[rows->count++] = row;
     return NVDP_OK;
 }
@@ -578,7 +567,7 @@ static nvdp_status read_rows(struct reader *reader) {
         if (status != NVDP_ERR_INPUT || !reader->config->skip_bad_rows) goto cleanup;
         if (bad++ == 0 && ctx != NULL) {
             first = nvdp__strdup(ctx, nvdp_context_error(ctx));
-            if (first == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+            if (first == NULL) NVDP_TRY_OR_CLEAN(NVDP_ERR_MEMORY);
         }
         status = NVDP_OK;
     }
@@ -589,8 +578,9 @@ static nvdp_status read_rows(struct reader *reader) {
     rows->skipped += bad;
     if (rows->lines) nvdp__table_log_lines(ctx, reader->chunks.tsv.path, rows->count);
     if (rows->count == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
-                            reader->chunks.tsv.path, rows->skipped > 0 ? " that can be used" : ""));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected rows, found none%s",
+                                     reader->chunks.tsv.path,
+                                     rows->skipped > 0 ? " that can be used" : ""));
 cleanup:
     free(first);
     return status;
@@ -701,8 +691,7 @@ static nvdp_status open_table(struct reader *reader, const char *path, const cha
     nvdp__tsv_open(reader->ctx, path, bytes, count, tsv);
     if (reader->use == NVDP__LABELS_FOUND && !nvdp__is_table(path) && layout->pair == NULL &&
         reader->config->id_column == NULL) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__texts_format(reader->ctx, layout, path, bytes, count, &tsv->format));
+        NVDP_TRY(nvdp__texts_format(reader->ctx, layout, path, bytes, count, &tsv->format));
         reader->rows->lines = tsv->format == NVDP__TABLE_LINES;
         if (tsv->format != NVDP__TABLE_TSV) return NVDP_OK;
     }
@@ -716,7 +705,7 @@ static nvdp_status open_table(struct reader *reader, const char *path, const cha
 }
 
 static nvdp_status resolve(struct reader *reader) {
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(reader->ctx, reader->config, &reader->layout));
+    NVDP_TRY(nvdp__task_resolve(reader->ctx, reader->config, &reader->layout));
     if (reader->use == NVDP__LABELS_REQUIRED && reader->layout.label == NULL)
         return nvdp__fail(reader->ctx, NVDP_ERR_ARGUMENT,
                           "{label-column}: expected a column's name, found none");
@@ -729,7 +718,7 @@ static nvdp_status begin(struct reader *reader) {
         reader->columns = 1;
         reader->pair = reader->label = reader->id = NO_COLUMN;
     } else {
-        NVDP_RETURN_IF_FAILED(read_header(reader));
+        NVDP_TRY(read_header(reader));
     }
     reader->rows->has_id = reader->id != NO_COLUMN;
     return prepare_labels(reader);
@@ -741,11 +730,11 @@ nvdp_status nvdp__rows_parse(struct nvdp_context *ctx, const struct nvdp_dataset
     nvdp_status status = NVDP_OK;
     struct nvdp__rows read = {0};
     struct reader reader = {.ctx = ctx, .config = config, .use = use, .rows = &read};
-    NVDP_TRY(resolve(&reader));
-    NVDP_TRY(open_table(&reader, path, bytes, count));
-    NVDP_TRY(begin(&reader));
-    NVDP_TRY(read_rows(&reader));
-    if (reader.collect) NVDP_TRY(collect_classes(&reader));
+    NVDP_TRY_OR_CLEAN(resolve(&reader));
+    NVDP_TRY_OR_CLEAN(open_table(&reader, path, bytes, count));
+    NVDP_TRY_OR_CLEAN(begin(&reader));
+    NVDP_TRY_OR_CLEAN(read_rows(&reader));
+    if (reader.collect) NVDP_TRY_OR_CLEAN(collect_classes(&reader));
     read.pool = reader.chunks.tsv.pool;
     reader.chunks.tsv.pool = (struct nvdp__pool){0};
     NVDP__HAND_OVER(rows, read);
@@ -770,8 +759,8 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
                                   enum nvdp__label_use use, const char *path,
                                   struct nvdp__lines *begun, enum nvdp__table_format format,
                                   struct nvdp__row_chunks **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__row_chunks *of = nvdp__calloc(ctx, 1, sizeof *of);
+    nvdp__autoptr(nvdp__row_chunks_close) struct nvdp__row_chunks *of =
+        nvdp__calloc(ctx, 1, sizeof *of);
     if (of == NULL) return NVDP_ERR_MEMORY;
     of->config = *config;
     of->labels.ctx = ctx;
@@ -784,9 +773,7 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
     if (format != NVDP__TABLE_LINES) NVDP_TRY(resolve(&of->reader));
     NVDP_TRY(begin(&of->reader));
     NVDP__HAND_OVER(out, of);
-cleanup:
-    nvdp__row_chunks_close(of);
-    return status;
+    return NVDP_OK;
 }
 
 /* Does at the end what nvdp__rows_parse does after reading all rows. */
@@ -812,17 +799,16 @@ nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp
     rows->count = 0;
     while (rows->count == 0 && of->more) {
         bool row = true;
-        if (of->begun)
-            NVDP_RETURN_IF_FAILED(nvdp__table_chunks_read(&of->reader.chunks, &of->more));
+        if (of->begun) NVDP_TRY(nvdp__table_chunks_read(&of->reader.chunks, &of->more));
         of->begun = true;
         while (row)
-            NVDP_RETURN_IF_FAILED(read_row(&of->reader, &row));
+            NVDP_TRY(read_row(&of->reader, &row));
     }
     for (size_t i = 0; i < rows->count && of->reader.collect; i++)
-        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&of->labels, rows->row[i].label_text.text,
-                                                rows->row[i].label_text.size, &number));
+        NVDP_TRY(nvdp__strings_add(&of->labels, rows->row[i].label_text.text,
+                                   rows->row[i].label_text.size, &number));
     of->found = of->found || rows->count > 0;
-    if (rows->count == 0) NVDP_RETURN_IF_FAILED(end(of));
+    if (rows->count == 0) NVDP_TRY(end(of));
     *out = rows;
     return NVDP_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef NVDP_SRC_TEXT_TASK_H
 #define NVDP_SRC_TEXT_TASK_H
 
+#include "base/base.h"
 #include "text/normalize.h"
 #include <nvdp/dataset.h>
 
@@ -249,5 +250,6 @@ nvdp_status nvdp__row_chunks_open(struct nvdp_context *ctx,
  * its own classes, labels are NaN, and (*out)->task has the classes at the end. */
 nvdp_status nvdp__row_chunks_next(struct nvdp__row_chunks *of, const struct nvdp__rows **out);
 void nvdp__row_chunks_close(struct nvdp__row_chunks *of); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__row_chunks, nvdp__row_chunks_close)
 
 #endif

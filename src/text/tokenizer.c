@@ -1,5 +1,6 @@
 /* The tokenizer: creation, queries, WordPiece, and encoding of texts by the model of its row. */
 #include "text/tokenizer.h"
+#include "base/own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,8 +95,8 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
                                    size_t count, const char *const special[NVDP__SPECIALS],
                                    const struct nvdp__normalization *normalization,
                                    struct nvdp_tokenizer **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_tokenizer *tokenizer = nvdp__calloc(ctx, 1, sizeof *tokenizer);
+    nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer =
+        nvdp__calloc(ctx, 1, sizeof *tokenizer);
     if (tokenizer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
     tokenizer->vocabulary = tokenizer->pieces.count;
@@ -112,9 +113,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
     }
     nvdp__tokenizer_finish(tokenizer);
     NVDP__HAND_OVER(out, tokenizer);
-cleanup:
-    nvdp_tokenizer_free(tokenizer);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__vocabulary_text(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
@@ -232,9 +231,9 @@ static nvdp_status take_words(struct nvdp__encoder *encoder, const char *text, s
     nvdp__words_begin(words, text, size);
     while (encoder->count < limit) {
         bool found;
-        NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
+        NVDP_TRY(nvdp__words_next(words, &found));
         if (!found) break;
-        NVDP_RETURN_IF_FAILED(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
+        NVDP_TRY(reserve_ids(encoder, NVDP__WORD_CHARACTERS));
         int32_t *end = encoder->ids + encoder->count;
         if (word->characters <= encoder->tokenizer->longest_word) {
             encoder->count += nvdp__wordpiece(encoder->tokenizer, word->bytes, word->size, end);
@@ -276,17 +275,17 @@ static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, co
             tokenizer->normalizer.count > 0; /* is normalized as a whole in any case */
         encoder->at_start = begins && start == 0;
         if (at > start && (normalized || (added->normalized == 0 && !whole))) {
-            NVDP_RETURN_IF_FAILED(tokenizer->row->encode(encoder, text + start, at - start, limit));
+            NVDP_TRY(tokenizer->row->encode(encoder, text + start, at - start, limit));
         } else if (at > start && !whole && !tokenizer->row->folds) {
-            NVDP_RETURN_IF_FAILED(take_range(encoder, true, text + start, at - start, limit));
+            NVDP_TRY(take_range(encoder, true, text + start, at - start, limit));
         } else if (at > start) {
             struct nvdp__normalized *made = &encoder->normalized;
-            NVDP_RETURN_IF_FAILED(
+            NVDP_TRY(
                 nvdp__tokenizer_normalize(encoder->ctx, tokenizer, text + start, at - start, made));
-            NVDP_RETURN_IF_FAILED(take_range(encoder, true, made->text, made->size, limit));
+            NVDP_TRY(take_range(encoder, true, made->text, made->size, limit));
         }
         if (token == NULL) break;
-        NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
+        NVDP_TRY(reserve_ids(encoder, 1));
         encoder->ids[encoder->count++] = token->id;
         start = end;
         at = next;
@@ -298,7 +297,7 @@ static nvdp_status take_range(struct nvdp__encoder *encoder, bool normalized, co
 static nvdp_status take_text(struct nvdp__encoder *encoder, const char *text, size_t size,
                              size_t max) {
     size_t limit = encoder->count + max;
-    NVDP_RETURN_IF_FAILED(take_range(encoder, false, text, size, limit));
+    NVDP_TRY(take_range(encoder, false, text, size, limit));
     if (encoder->count > limit) encoder->count = limit;
     return NVDP_OK;
 }
@@ -325,9 +324,9 @@ static void shorten_as_published(size_t limit, size_t *a, size_t *b) {
 static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                               const char *pair, size_t pair_size, size_t max, size_t *middle) {
     encoder->count = 0;
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
+    NVDP_TRY(reserve_ids(encoder, 1));
     encoder->ids[encoder->count++] = encoder->tokenizer->special[NVDP_TOKEN_CLS];
-    NVDP_RETURN_IF_FAILED(take_text(encoder, text, text_size, max));
+    NVDP_TRY(take_text(encoder, text, text_size, max));
     *middle = encoder->count;
     return pair != NULL ? take_text(encoder, pair, pair_size, max) : NVDP_OK;
 }
@@ -336,11 +335,11 @@ static nvdp_status take_texts(struct nvdp__encoder *encoder, const char *text, s
 static nvdp_status encode_words(struct nvdp__encoder *encoder, const char *text, size_t text_size,
                                 const char *pair, size_t pair_size) {
     encoder->count = 0;
-    NVDP_RETURN_IF_FAILED(take_words(encoder, text, text_size, SIZE_MAX));
+    NVDP_TRY(take_words(encoder, text, text_size, SIZE_MAX));
     if (pair != NULL) {
-        NVDP_RETURN_IF_FAILED(reserve_ids(encoder, 1));
+        NVDP_TRY(reserve_ids(encoder, 1));
         encoder->ids[encoder->count++] = encoder->tokenizer->special[NVDP_TOKEN_SEP];
-        NVDP_RETURN_IF_FAILED(take_words(encoder, pair, pair_size, SIZE_MAX));
+        NVDP_TRY(take_words(encoder, pair, pair_size, SIZE_MAX));
     }
     encoder->first = encoder->count;
     encoder->truncated = false;
@@ -356,11 +355,9 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
     size_t limit = max_length - specials, middle;
     /* Tokens after the first that is too many do not matter, so the texts are not encoded to their ends. But if both
      * texts are too long, which one keeps an odd token depends on their lengths. */
-    NVDP_RETURN_IF_FAILED(
-        take_texts(encoder, text, text_size, pair, pair_size, limit + 1, &middle));
+    NVDP_TRY(take_texts(encoder, text, text_size, pair, pair_size, limit + 1, &middle));
     if (limit % 2 == 1 && middle - 1 > limit && encoder->count - middle > limit)
-        NVDP_RETURN_IF_FAILED(
-            take_texts(encoder, text, text_size, pair, pair_size, PTRDIFF_MAX, &middle));
+        NVDP_TRY(take_texts(encoder, text, text_size, pair, pair_size, PTRDIFF_MAX, &middle));
     size_t a = middle - 1;
     size_t b = encoder->count - middle;
     encoder->truncated = a + b > limit;
@@ -370,7 +367,7 @@ nvdp_status nvdp__encode(struct nvdp__encoder *encoder, const char *text, size_t
         nvdp__shorten(limit, &a, &b);
     else
         a = nvdp__min(a, limit);
-    NVDP_RETURN_IF_FAILED(reserve_ids(encoder, specials));
+    NVDP_TRY(reserve_ids(encoder, specials));
     int32_t *ids = encoder->ids + 1 + a;
     size_t between = pair != NULL ? tokenizer->separators : 1; /* [SEP]s after the first text */
     if (pair != NULL) {
@@ -399,8 +396,7 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
                                   size_t max_length, struct nvdp_tokens *tokens) {
     size_t specials = nvdp_tokenizer_specials(tokenizer, pair != NULL);
     if (text == NULL || max_length < specials || max_length > PTRDIFF_MAX) return NVDP_ERR_ARGUMENT;
-    nvdp_status status = NVDP_OK;
-    struct nvdp__encoder encoder = {.tokenizer = tokenizer};
+    nvdp__auto(nvdp__encoder_release) struct nvdp__encoder encoder = {.tokenizer = tokenizer};
     NVDP_TRY(nvdp__encode(&encoder, text, text_size, pair, pair_size, max_length));
     size_t capacity = tokens->capacity; /* of both arrays, in case the second one fails to grow */
     NVDP_TRY(nvdp__reserve(NULL, &tokens->ids, &capacity, encoder.count, sizeof *tokens->ids));
@@ -411,9 +407,7 @@ nvdp_status nvdp_tokenizer_encode(const struct nvdp_tokenizer *tokenizer, const 
     for (size_t i = 0; i < encoder.count; i++) {
         tokens->types[i] = i >= encoder.first;
     }
-cleanup:
-    nvdp__encoder_release(&encoder);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_tokens_free(struct nvdp_tokens *tokens) {

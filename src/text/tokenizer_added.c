@@ -1,5 +1,6 @@
 /* Special and added tokens (tokenizer_maker.h): tokenizer_config.json, special_tokens_map.json,
  * added_tokens.json and tokenizer.json. */
+#include "base/own.h"
 #include "text/tokenizer_maker.h"
 
 #include <stdlib.h>
@@ -37,16 +38,12 @@ static nvdp_status read_token(const struct nvdp__maker *m, enum nvdp__tokenizer_
     if (json_is_object(value)) {
         const char *path = nvdp__path_of(m, file);
         if (!special)
-            NVDP_RETURN_IF_FAILED(
-                nvdp__json_bool(m->ctx, path, value, "special", false, &token.special));
-        NVDP_RETURN_IF_FAILED(
+            NVDP_TRY(nvdp__json_bool(m->ctx, path, value, "special", false, &token.special));
+        NVDP_TRY(
             nvdp__json_bool(m->ctx, path, value, "normalized", !token.special, &token.normalized));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_bool(m->ctx, path, value, "single_word", false, &token.single_word));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_bool(m->ctx, path, value, "lstrip", false, &token.left_spaces));
-        NVDP_RETURN_IF_FAILED(
-            nvdp__json_bool(m->ctx, path, value, "rstrip", false, &token.right_spaces));
+        NVDP_TRY(nvdp__json_bool(m->ctx, path, value, "single_word", false, &token.single_word));
+        NVDP_TRY(nvdp__json_bool(m->ctx, path, value, "lstrip", false, &token.left_spaces));
+        NVDP_TRY(nvdp__json_bool(m->ctx, path, value, "rstrip", false, &token.right_spaces));
     }
     *out = token;
     return NVDP_OK;
@@ -74,8 +71,8 @@ static nvdp_status add_token(struct nvdp__maker *m, enum nvdp__tokenizer_file fi
                               nvdp__path_of(m, file), nvdp__quote_field(name).text, pieces->count,
                               id >= 0 ? (long long)id : (long long)found);
         while (pieces->count < found)
-            NVDP_RETURN_IF_FAILED(nvdp__strings_append(pieces, "", 0));
-        NVDP_RETURN_IF_FAILED(nvdp__strings_append(pieces, token.name, token.size));
+            NVDP_TRY(nvdp__strings_append(pieces, "", 0));
+        NVDP_TRY(nvdp__strings_append(pieces, token.name, token.size));
         m->last = found + 1;
         m->made->plain = false;
     }
@@ -108,9 +105,8 @@ static int compare_ids(const void *left, const void *right) {
  * a token. */
 static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file file,
                             const json_t *list, bool sorted) {
-    nvdp_status status = NVDP_OK;
     const size_t count = json_array_size(list);
-    const json_t **entry = NULL;
+    nvdp__autofree const json_t **entry = NULL;
     if (count == 0) return NVDP_OK;
     if (count > MAX_NAMES)
         return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
@@ -135,9 +131,7 @@ static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file fil
         NVDP_TRY(read_token(m, file, "added_tokens", entry[i], false, &token));
         NVDP_TRY(add_token(m, file, token, json_integer_value(json_object_get(entry[i], "id"))));
     }
-cleanup:
-    free(entry);
-    return status;
+    return NVDP_OK;
 }
 
 /* The token that a key names: special_tokens_map.json counts before tokenizer_config.json, except
@@ -177,13 +171,13 @@ static bool is_special_name(const struct nvdp__maker *m, const char *name) {
 
 /* Adds the tokens of added_tokens_decoder, or of added_tokens.json and tokenizer.json. */
 static nvdp_status add_listed(struct nvdp__maker *m) {
-    nvdp_status status = NVDP_OK;
     const json_t *decoder =
         json_object_get(nvdp__root_of(m, NVDP__FILE_CONFIG), "added_tokens_decoder");
     const json_t *added = nvdp__root_of(m, NVDP__FILE_ADDED);
     const json_t *own = json_object_get(nvdp__root_of(m, NVDP__FILE_TOKENIZER), "added_tokens");
     const char *key;
-    json_t *value, *list = json_array(), *entry = NULL;
+    json_t *value;
+    nvdp__autoptr(json_decref) json_t *list = json_array(), *entry = NULL;
     if (list == NULL) return no_memory(m, NVDP__FILE_CONFIG);
     if (decoder == NULL || m->class->backend)
         NVDP_TRY(add_list(m, NVDP__FILE_TOKENIZER, own, !m->class->backend));
@@ -203,7 +197,7 @@ static nvdp_status add_listed(struct nvdp__maker *m) {
         entry = NULL;
     }
     NVDP_TRY(add_list(m, NVDP__FILE_CONFIG, list, true));
-    if (decoder != NULL || added == NULL) goto cleanup;
+    if (decoder != NULL || added == NULL) return NVDP_OK;
     json_array_clear(list);
     json_object_foreach((json_t *)(uintptr_t)added, key, value) {
         size_t i;
@@ -221,11 +215,7 @@ static nvdp_status add_listed(struct nvdp__maker *m) {
         json_decref(entry);
         entry = NULL;
     }
-    NVDP_TRY(add_list(m, NVDP__FILE_ADDED, list, true));
-cleanup:
-    json_decref(entry);
-    json_decref(list);
-    return status;
+    return add_list(m, NVDP__FILE_ADDED, list, true);
 }
 
 /* Adds a special token, unless a file lists it among the added tokens. The last statement of its rules
@@ -248,12 +238,12 @@ static nvdp_status add_extra(struct nvdp__maker *m, const char *key) {
     json_t *value;
     size_t i;
     json_object_foreach((json_t *)(uintptr_t)list, name, value) {
-        NVDP_RETURN_IF_FAILED(read_token(m, file, key, value, true, &token));
-        NVDP_RETURN_IF_FAILED(add_special(m, file, &token));
+        NVDP_TRY(read_token(m, file, key, value, true, &token));
+        NVDP_TRY(add_special(m, file, &token));
     }
     json_array_foreach(list, i, value) {
-        NVDP_RETURN_IF_FAILED(read_token(m, file, key, value, true, &token));
-        NVDP_RETURN_IF_FAILED(add_special(m, file, &token));
+        NVDP_TRY(read_token(m, file, key, value, true, &token));
+        NVDP_TRY(add_special(m, file, &token));
     }
     return NVDP_OK;
 }
@@ -265,7 +255,7 @@ nvdp_status nvdp__special_name(const struct nvdp__maker *m, enum nvdp__name whic
     const json_t *value = named(m, name_keys[which], &file);
     *out = m->class->usual[which];
     if (value == NULL && *out != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(read_token(m, file, name_keys[which], value, true, &token));
+    NVDP_TRY(read_token(m, file, name_keys[which], value, true, &token));
     *out = token.name;
     return NVDP_OK;
 }
@@ -283,10 +273,10 @@ static nvdp_status add_named(struct nvdp__maker *m, const json_t *list,
         return NVDP_OK;
     file = nvdp__vocabulary_of(m);
     json_array_foreach(list, i, value) {
-        NVDP_RETURN_IF_FAILED(read_token(m, file, "pieces", value, false, &token));
+        NVDP_TRY(read_token(m, file, "pieces", value, false, &token));
         for (int n = 0; n < NVDP__NAMES; n++)
             token.special |= names[n].name != NULL && strcmp(names[n].name, token.name) == 0;
-        NVDP_RETURN_IF_FAILED(add_special(m, file, &token));
+        NVDP_TRY(add_special(m, file, &token));
     }
     return NVDP_OK;
 }
@@ -303,7 +293,7 @@ static nvdp_status read_named(struct nvdp__maker *m, struct named_tokens *out) {
         const json_t *value = named(m, name_keys[i], &out->file[i]);
         const char *usual = m->class->usual[i];
         if (value != NULL && !json_is_null(value)) {
-            NVDP_RETURN_IF_FAILED(read_token(m, out->file[i], name_keys[i], value, true, token));
+            NVDP_TRY(read_token(m, out->file[i], name_keys[i], value, true, token));
             token->left_spaces |=
                 i == NVDP__MASK && m->class->spaces_before_mask && json_is_string(value);
         } else if (value == NULL && usual != NULL) {
@@ -349,26 +339,25 @@ static nvdp_status add_other_keys(struct nvdp__maker *m) {
             known = known || strcmp(key, name_keys[i]) == 0;
         if (known || !json_is_string(value)) continue;
         struct nvdp__added_token other;
-        NVDP_RETURN_IF_FAILED(read_token(m, NVDP__FILE_CONFIG, key, value, true, &other));
-        NVDP_RETURN_IF_FAILED(add_special(m, NVDP__FILE_CONFIG, &other));
+        NVDP_TRY(read_token(m, NVDP__FILE_CONFIG, key, value, true, &other));
+        NVDP_TRY(add_special(m, NVDP__FILE_CONFIG, &other));
     }
     return NVDP_OK;
 }
 
 nvdp_status nvdp__add_tokens(struct nvdp__maker *m, const json_t *named_by_vocabulary) {
     struct named_tokens of = {0};
-    NVDP_RETURN_IF_FAILED(read_named(m, &of));
-    NVDP_RETURN_IF_FAILED(add_listed(m));
+    NVDP_TRY(read_named(m, &of));
+    NVDP_TRY(add_listed(m));
     m->listed = m->made->added.count;
-    NVDP_RETURN_IF_FAILED(choose_specials(m, &of));
+    NVDP_TRY(choose_specials(m, &of));
     for (int i = 0; i < NVDP__NAMES; i++) {
-        if (of.token[i].name != NULL)
-            NVDP_RETURN_IF_FAILED(add_special(m, of.file[i], &of.token[i]));
+        if (of.token[i].name != NULL) NVDP_TRY(add_special(m, of.file[i], &of.token[i]));
     }
-    NVDP_RETURN_IF_FAILED(add_other_keys(m));
-    NVDP_RETURN_IF_FAILED(add_named(m, named_by_vocabulary, of.token));
-    NVDP_RETURN_IF_FAILED(add_extra(m, "extra_special_tokens"));
-    NVDP_RETURN_IF_FAILED(add_extra(m, "additional_special_tokens"));
+    NVDP_TRY(add_other_keys(m));
+    NVDP_TRY(add_named(m, named_by_vocabulary, of.token));
+    NVDP_TRY(add_extra(m, "extra_special_tokens"));
+    NVDP_TRY(add_extra(m, "additional_special_tokens"));
     for (size_t i = 0; i < m->made->added.count; i++) {
         for (int s = 0; s < NVDP__SPECIALS; s++)
             m->made->added.token[i].special |= m->made->added.token[i].id == m->made->special[s];

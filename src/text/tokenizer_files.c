@@ -104,15 +104,14 @@ static nvdp_status find_class(struct nvdp__maker *m, const char **class) {
     static const char *const key = "tokenizer_class";
     enum nvdp__tokenizer_file file = NVDP__FILE_CONFIG;
     const char *type = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(m->ctx, nvdp__path_of(m, NVDP__FILE_MODEL),
-                                            nvdp__root_of(m, NVDP__FILE_MODEL), "model_type", NULL,
-                                            &type));
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(m->ctx, nvdp__path_of(m, file), nvdp__root_of(m, file),
-                                            key, NULL, class));
+    NVDP_TRY(nvdp__json_string(m->ctx, nvdp__path_of(m, NVDP__FILE_MODEL),
+                               nvdp__root_of(m, NVDP__FILE_MODEL), "model_type", NULL, &type));
+    NVDP_TRY(nvdp__json_string(m->ctx, nvdp__path_of(m, file), nvdp__root_of(m, file), key, NULL,
+                               class));
     if (*class == NULL) {
         file = NVDP__FILE_MODEL;
-        NVDP_RETURN_IF_FAILED(nvdp__json_string(m->ctx, nvdp__path_of(m, file),
-                                                nvdp__root_of(m, file), key, NULL, class));
+        NVDP_TRY(nvdp__json_string(m->ctx, nvdp__path_of(m, file), nvdp__root_of(m, file), key,
+                                   NULL, class));
     }
     if (type != NULL) m->class = find(true, type, strlen(type));
     if (*class == NULL || (m->class != NULL && m->class->backend)) return NVDP_OK;
@@ -195,21 +194,22 @@ nvdp_status nvdp__tokenizer_of_source(struct nvdp_context *ctx,
     bool files[NVDP__TOKENIZER_FILES] = {0};
     for (int i = 0; i < NVDP__TOKENIZER_FILES; i++)
         files[i] = source->json[i] != NULL || source->text[i] != NULL;
-    NVDP_TRY(NVDP__NEW(ctx, m.made, 1));
+    NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, m.made, 1));
     m.made->row = &nvdp__wordpiece_row;
     m.made->normalizer.ctx = ctx;
-    NVDP_TRY(find_class(&m, &class));
+    NVDP_TRY_OR_CLEAN(find_class(&m, &class));
     if (m.class == NULL) m.class = class_of_files(files);
     if (m.class == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a vocabulary, found none",
-                            source->path[NVDP__FILE_TOKENIZER]));
-    NVDP_TRY(check_keys(&m));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a vocabulary, found none",
+                                     source->path[NVDP__FILE_TOKENIZER]));
+    NVDP_TRY_OR_CLEAN(check_keys(&m));
     m.made->separators = m.class->separators;
     m.made->types = m.class->types_of_pair;
-    NVDP_TRY(m.class->backend ? make_by_type(&m) : m.class->make(&m));
-    if (m.class->backend) NVDP_TRY(nvdp__read_frame(&m));
-    NVDP_TRY(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG], source->json[NVDP__FILE_CONFIG],
-                             "split_special_tokens", false, &m.made->names_are_text));
+    NVDP_TRY_OR_CLEAN(m.class->backend ? make_by_type(&m) : m.class->make(&m));
+    if (m.class->backend) NVDP_TRY_OR_CLEAN(nvdp__read_frame(&m));
+    NVDP_TRY_OR_CLEAN(nvdp__json_bool(ctx, source->path[NVDP__FILE_CONFIG],
+                                      source->json[NVDP__FILE_CONFIG], "split_special_tokens",
+                                      false, &m.made->names_are_text));
     m.made->plain =
         m.made->plain && m.class == &nvdp__classes[NVDP__CLASS_BERT] && !m.made->names_are_text;
     m.made->names_are_text = m.made->names_are_text || nvdp__as_published(&m);
@@ -267,15 +267,15 @@ static nvdp_status open_folder(struct nvdp_context *ctx, const char *directory,
                                const struct nvdp__class **class) {
     struct nvdp__maker m = {.ctx = ctx, .source = source};
     const char *name;
-    NVDP_RETURN_IF_FAILED(nvdp__model_folder(ctx, directory));
+    NVDP_TRY(nvdp__model_folder(ctx, directory));
     for (int i = 0; i < NVDP__TOKENIZER_FILES; i++) {
         source->path[i] = nvdp__model_path(ctx, directory, nvdp__tokenizer_file_names[i]);
         if (source->path[i] == NULL) return NVDP_ERR_MEMORY;
         files[i] = nvdp__exists(source->path[i]);
         if (i >= NVDP__FILE_CONFIG && files[i])
-            NVDP_RETURN_IF_FAILED(nvdp__json_read(ctx, source->path[i], &source->json[i]));
+            NVDP_TRY(nvdp__json_read(ctx, source->path[i], &source->json[i]));
     }
-    NVDP_RETURN_IF_FAILED(find_class(&m, &name));
+    NVDP_TRY(find_class(&m, &name));
     const struct nvdp__class *c = m.class != NULL ? m.class : class_of_files(files);
     bool there = files[NVDP__FILE_TOKENIZER];
     enum nvdp__tokenizer_file vocabulary =
@@ -317,8 +317,7 @@ nvdp_status nvdp__tokenizer_files(struct nvdp_context *ctx, const char *director
 
 nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                                 struct nvdp_tokenizer **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__tokenizer_source source = {0};
+    nvdp__auto(close_source) struct nvdp__tokenizer_source source = {0};
     const struct nvdp__class *class;
     bool files[NVDP__TOKENIZER_FILES] = {0};
     NVDP_TRY(open_folder(ctx, directory, &source, files, &class));
@@ -329,8 +328,5 @@ nvdp_status nvdp_tokenizer_load(struct nvdp_context *ctx, const char *directory,
                       : nvdp__read_file(ctx, source.path[i], FILE_LIMIT, &source.text[i],
                                         &source.size[i]));
     }
-    NVDP_TRY(nvdp__tokenizer_of_source(ctx, &source, out));
-cleanup:
-    close_source(&source);
-    return status;
+    return nvdp__tokenizer_of_source(ctx, &source, out);
 }

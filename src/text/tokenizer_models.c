@@ -9,10 +9,9 @@
 /* Reads the pieces by their ids, which must be 0 to n - 1, each once. */
 static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const json_t *vocab,
                                struct nvdp__strings *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__strings pieces = {.ctx = ctx};
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings pieces = {.ctx = ctx};
     size_t count = json_object_size(vocab), index;
-    const char **piece = NULL;
+    nvdp__autofree const char **piece = NULL;
     const char *key;
     json_t *value;
     if (count == 0 || count > NVDP__MAX_PIECES)
@@ -33,10 +32,7 @@ static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const
     for (size_t i = 0; i < count; i++)
         NVDP_TRY(nvdp__strings_add(&pieces, piece[i], strlen(piece[i]), &index));
     NVDP__HAND_OVER(out, pieces);
-cleanup:
-    nvdp__strings_release(&pieces);
-    free(piece);
-    return status;
+    return NVDP_OK;
 }
 
 /* Checks that `section`.`key` of tokenizer.json (`key` NULL: the section itself), if present, is
@@ -58,7 +54,7 @@ static nvdp_status expect(const struct nvdp__maker *m, const char *section, cons
 static nvdp_status expect_all(const struct nvdp__maker *m, const char *const expected[][3],
                               size_t count) {
     for (size_t i = 0; i < count; i++)
-        NVDP_RETURN_IF_FAILED(expect(m, expected[i][0], expected[i][1], expected[i][2]));
+        NVDP_TRY(expect(m, expected[i][0], expected[i][1], expected[i][2]));
     return NVDP_OK;
 }
 
@@ -131,39 +127,38 @@ nvdp_status nvdp__make_wordpiece(struct nvdp__maker *m) {
     bool lower;
     m->made->row = &nvdp__wordpiece_row;
     if (json == NULL) {
-        NVDP_RETURN_IF_FAILED(nvdp__vocabulary_parse(
-            m->ctx, nvdp__path_of(m, NVDP__FILE_VOCAB_TXT), m->source->text[NVDP__FILE_VOCAB_TXT],
-            m->source->size[NVDP__FILE_VOCAB_TXT], &m->made->pieces));
+        NVDP_TRY(nvdp__vocabulary_parse(m->ctx, nvdp__path_of(m, NVDP__FILE_VOCAB_TXT),
+                                        m->source->text[NVDP__FILE_VOCAB_TXT],
+                                        m->source->size[NVDP__FILE_VOCAB_TXT], &m->made->pieces));
     } else {
         if (backend) {
-            NVDP_RETURN_IF_FAILED(require_type(m, "normalizer", "BertNormalizer"));
-            NVDP_RETURN_IF_FAILED(require_type(m, "pre_tokenizer", "BertPreTokenizer"));
-            NVDP_RETURN_IF_FAILED(expect_all(m, expected, sizeof expected / sizeof expected[0]));
+            NVDP_TRY(require_type(m, "normalizer", "BertNormalizer"));
+            NVDP_TRY(require_type(m, "pre_tokenizer", "BertPreTokenizer"));
+            NVDP_TRY(expect_all(m, expected, sizeof expected / sizeof expected[0]));
         }
-        NVDP_RETURN_IF_FAILED(read_model(m, "WordPiece", &model));
+        NVDP_TRY(read_model(m, "WordPiece", &model));
         if (backend)
-            NVDP_RETURN_IF_FAILED(nvdp__json_int(
-                m->ctx, nvdp__path_of(m, NVDP__FILE_TOKENIZER), model, "max_input_chars_per_word",
-                NVDP__USUAL_WORD_CHARACTERS, 1, NVDP__WORD_CHARACTERS, &longest));
+            NVDP_TRY(nvdp__json_int(m->ctx, nvdp__path_of(m, NVDP__FILE_TOKENIZER), model,
+                                    "max_input_chars_per_word", NVDP__USUAL_WORD_CHARACTERS, 1,
+                                    NVDP__WORD_CHARACTERS, &longest));
     }
     settle_pieces(m);
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path, rules,
-                                          backend ? "lowercase" : "do_lower_case", true,
-                                          &normalization.lower_case));
+    NVDP_TRY(nvdp__json_bool(m->ctx, path, rules, backend ? "lowercase" : "do_lower_case", true,
+                             &normalization.lower_case));
     /* by default (or if null), accents are stripped together with lower-casing */
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path, rules, "strip_accents",
-                                          normalization.lower_case, &normalization.strip_accents));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(
-        m->ctx, path, rules, backend ? "handle_chinese_chars" : "tokenize_chinese_chars", true,
-        &normalization.chinese_characters));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_SENTENCE),
-                                          nvdp__root_of(m, NVDP__FILE_SENTENCE), "do_lower_case",
-                                          false, &lower));
+    NVDP_TRY(nvdp__json_bool(m->ctx, path, rules, "strip_accents", normalization.lower_case,
+                             &normalization.strip_accents));
+    NVDP_TRY(nvdp__json_bool(m->ctx, path, rules,
+                             backend ? "handle_chinese_chars" : "tokenize_chinese_chars", true,
+                             &normalization.chinese_characters));
+    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_SENTENCE),
+                             nvdp__root_of(m, NVDP__FILE_SENTENCE), "do_lower_case", false,
+                             &lower));
     m->made->plain = !backend && (!lower || normalization.lower_case);
     normalization.lower_case |= lower;
     m->made->rules = nvdp__word_rules(&normalization);
     m->made->longest_word = (size_t)longest;
-    NVDP_RETURN_IF_FAILED(nvdp__add_tokens(m, NULL));
+    NVDP_TRY(nvdp__add_tokens(m, NULL));
     const json_t *unknown = json_object_get(model, "unk_token");
     if (!backend || unknown == NULL) return NVDP_OK;
     const char *name = json_is_string(unknown) ? json_string_value(unknown) : "";
@@ -183,7 +178,7 @@ static nvdp_status merges_text(const struct nvdp__maker *m, const json_t *merges
     size_t index, capacity = 0, used = 0;
     const json_t *entry;
     char *text = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &text, &capacity, 1, 1));
+    NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, 1, 1));
     json_array_foreach(merges, index, entry) {
         const char *left =
             json_string_value(json_is_array(entry) ? json_array_get(entry, 0) : entry);
@@ -217,11 +212,10 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m) {
         {"model", "ignore_merges", "false"},
         {"model", "dropout", "null"},
     };
-    nvdp_status status = NVDP_OK;
     const json_t *model;
     const char *path = nvdp__path_of(m, NVDP__FILE_TOKENIZER);
     struct nvdp__bpe *bpe = NULL;
-    char *merges = NULL, *merges_path = NULL;
+    nvdp__autofree char *merges = NULL, *merges_path = NULL;
     size_t size;
     if (m->class->backend) {
         const json_t *normalizer =
@@ -241,17 +235,14 @@ static nvdp_status bpe_of_json(struct nvdp__maker *m) {
     NVDP_TRY(NVDP__MADE(merges_path));
     NVDP_TRY(nvdp__bpe_create(m->ctx, path, &m->made->pieces, merges_path, merges, size, &bpe));
     m->made->model = bpe;
-cleanup:
-    free(merges);
-    free(merges_path);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__refuse_lower_case(const struct nvdp__maker *m) {
     bool set = false;
     const char *path = nvdp__path_of(m, NVDP__FILE_SENTENCE);
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, path, nvdp__root_of(m, NVDP__FILE_SENTENCE),
-                                          "do_lower_case", false, &set));
+    NVDP_TRY(nvdp__json_bool(m->ctx, path, nvdp__root_of(m, NVDP__FILE_SENTENCE), "do_lower_case",
+                             false, &set));
     if (!set) return NVDP_OK;
     return nvdp__fail(m->ctx, NVDP_ERR_UNSUPPORTED,
                       "%s: 'do_lower_case': expected false with %s, found true", path,
@@ -266,18 +257,17 @@ nvdp_status nvdp__make_bpe(struct nvdp__maker *m) {
     struct nvdp__bpe *bpe = NULL;
     m->made->row = &nvdp__bpe_row;
     if (backend) spaces = json_object_get(spaces, "pre_tokenizer");
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, nvdp__path_of(m, from), spaces,
-                                          "add_prefix_space", backend, &m->made->prefix_space));
-    NVDP_RETURN_IF_FAILED(nvdp__refuse_lower_case(m));
+    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__path_of(m, from), spaces, "add_prefix_space", backend,
+                             &m->made->prefix_space));
+    NVDP_TRY(nvdp__refuse_lower_case(m));
     if (nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL) {
-        NVDP_RETURN_IF_FAILED(bpe_of_json(m));
+        NVDP_TRY(bpe_of_json(m));
         m->distinct = m->made->pieces.count;
         return nvdp__add_tokens(m, NULL);
     }
-    NVDP_RETURN_IF_FAILED(
-        read_pieces(m->ctx, path, nvdp__root_of(m, NVDP__FILE_VOCAB_JSON), &m->made->pieces));
+    NVDP_TRY(read_pieces(m->ctx, path, nvdp__root_of(m, NVDP__FILE_VOCAB_JSON), &m->made->pieces));
     m->distinct = m->made->pieces.count;
-    NVDP_RETURN_IF_FAILED(nvdp__add_tokens(m, NULL));
+    NVDP_TRY(nvdp__add_tokens(m, NULL));
     nvdp_status status = nvdp__bpe_create(
         m->ctx, path, &m->made->pieces, nvdp__path_of(m, NVDP__FILE_MERGES),
         m->source->text[NVDP__FILE_MERGES], m->source->size[NVDP__FILE_MERGES], &bpe);

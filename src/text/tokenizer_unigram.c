@@ -20,8 +20,8 @@ static nvdp_status add_piece(struct list *list, const char *text, size_t size, d
     if (pieces->count >= NVDP__MAX_PIECES)
         return nvdp__fail(list->m->ctx, NVDP_ERR_UNSUPPORTED, "%s: expected at most %d pieces",
                           nvdp__path_of(list->m, nvdp__vocabulary_of(list->m)), NVDP__MAX_PIECES);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(list->m->ctx, &list->score, &list->capacity,
-                                        pieces->count + 1, sizeof *list->score));
+    NVDP_TRY(nvdp__reserve(list->m->ctx, &list->score, &list->capacity, pieces->count + 1,
+                           sizeof *list->score));
     list->score[pieces->count] = score;
     return nvdp__strings_append(pieces, text, size);
 }
@@ -40,8 +40,8 @@ static nvdp_status pieces_of_json(struct list *list, const json_t *model) {
         if (json_array_size(entry) != 2 || !json_is_string(text) || !json_is_number(score))
             return nvdp__refuse(m, NVDP__FILE_TOKENIZER, "model.vocab",
                                 "pairs of a piece and its score", entry);
-        NVDP_RETURN_IF_FAILED(add_piece(list, json_string_value(text), json_string_length(text),
-                                        json_number_value(score)));
+        NVDP_TRY(add_piece(list, json_string_value(text), json_string_length(text),
+                           json_number_value(score)));
     }
     return NVDP_OK;
 }
@@ -57,7 +57,7 @@ static nvdp_status read_words(const struct nvdp__maker *m, const json_t *json,
     size_t i;
     if (json == NULL || json_is_null(json)) return NVDP_OK;
     if (type != NULL && strcmp(type, "Sequence") == 0 && json_is_array(list)) {
-        json_array_foreach(list, i, one) NVDP_RETURN_IF_FAILED(read_words(m, one, rules));
+        json_array_foreach(list, i, one) NVDP_TRY(read_words(m, one, rules));
         return NVDP_OK;
     }
     if (type != NULL && strcmp(type, "WhitespaceSplit") == 0 && !rules->marks_spaces) {
@@ -103,13 +103,12 @@ static nvdp_status rules_of_json(struct nvdp__maker *m, const json_t *model,
     const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
     const json_t *bytes = json_object_get(model, "byte_fallback");
     int64_t unknown;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_int_required(m->ctx, path, model, "unk_id", 0, NVDP__MAX_PIECES, &unknown));
+    NVDP_TRY(nvdp__json_int_required(m->ctx, path, model, "unk_id", 0, NVDP__MAX_PIECES, &unknown));
     if (bytes != NULL && !json_is_boolean(bytes))
         return nvdp__refuse(m, NVDP__FILE_TOKENIZER, "model.byte_fallback", "true or false", bytes);
     rules->unknown = (int32_t)unknown;
     rules->byte_fallback = json_is_true(bytes);
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__normalizer_read(&m->made->normalizer, path, json_object_get(json, "normalizer")));
     return read_words(m, json_object_get(json, "pre_tokenizer"), rules);
 }
@@ -227,9 +226,8 @@ static nvdp_status read_sentencepiece(struct list *list) {
         if (sound && field.number == 1 && (sound = field.bytes != NULL) &&
             (sound = read_piece(field, &text, &score, &type))) {
             if (type == CONTROL || type == USER_DEFINED)
-                NVDP_RETURN_IF_FAILED(add_named(list, text.bytes, text.size, type == CONTROL));
-            if (pieces++ >= REPLACED)
-                NVDP_RETURN_IF_FAILED(add_piece(list, text.bytes, text.size, score));
+                NVDP_TRY(add_named(list, text.bytes, text.size, type == CONTROL));
+            if (pieces++ >= REPLACED) NVDP_TRY(add_piece(list, text.bytes, text.size, score));
         }
         if (sound && field.number == 3 && field.bytes != NULL) {
             for (const char *in = field.bytes, *stop = in + field.size; sound && in < stop;) {
@@ -258,12 +256,12 @@ static nvdp_status pieces_of_sentencepiece(struct list *list) {
     static const enum nvdp__name first[] = {NVDP__BOS, NVDP__PAD, NVDP__EOS, NVDP__UNK};
     for (size_t i = 0; i < sizeof first / sizeof first[0]; i++) {
         const char *name;
-        NVDP_RETURN_IF_FAILED(nvdp__special_name(list->m, first[i], &name));
-        NVDP_RETURN_IF_FAILED(add_piece(list, name, strlen(name), 0));
+        NVDP_TRY(nvdp__special_name(list->m, first[i], &name));
+        NVDP_TRY(add_piece(list, name, strlen(name), 0));
     }
-    NVDP_RETURN_IF_FAILED(read_sentencepiece(list));
+    NVDP_TRY(read_sentencepiece(list));
     const char *mask;
-    NVDP_RETURN_IF_FAILED(nvdp__special_name(list->m, NVDP__MASK, &mask));
+    NVDP_TRY(nvdp__special_name(list->m, NVDP__MASK, &mask));
     return add_piece(list, mask, strlen(mask), 0);
 }
 
@@ -274,9 +272,9 @@ static nvdp_status rules_of_class(struct nvdp__maker *m, struct nvdp__unigram_ru
     const json_t *json = nvdp__root_of(m, NVDP__FILE_TOKENIZER);
     const json_t *table = table_of_json(json_object_get(json, "normalizer"));
     bool prefix;
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_CONFIG),
-                                          nvdp__root_of(m, NVDP__FILE_CONFIG), "add_prefix_space",
-                                          true, &prefix));
+    NVDP_TRY(nvdp__json_bool(m->ctx, nvdp__path_of(m, NVDP__FILE_CONFIG),
+                             nvdp__root_of(m, NVDP__FILE_CONFIG), "add_prefix_space", true,
+                             &prefix));
     *rules =
         (struct nvdp__unigram_rules){.unknown = 3,
                                      .at_white_space = true,
@@ -297,7 +295,7 @@ static nvdp_status frame_of_class(struct nvdp__maker *m) {
     } frame[] = {{NVDP__BOS, NVDP_TOKEN_CLS}, {NVDP__EOS, NVDP_TOKEN_SEP}};
     for (size_t i = 0; i < sizeof frame / sizeof frame[0]; i++) {
         const char *name;
-        NVDP_RETURN_IF_FAILED(nvdp__special_name(m, frame[i].name, &name));
+        NVDP_TRY(nvdp__special_name(m, frame[i].name, &name));
         m->made->special[frame[i].special] = nvdp_tokenizer_find(m->made, name);
     }
     return NVDP_OK;
@@ -313,21 +311,23 @@ nvdp_status nvdp__make_unigram(struct nvdp__maker *m) {
     struct nvdp_tokenizer *made = m->made;
     made->row = &nvdp__unigram_row;
     if (list.named == NULL)
-        NVDP_TRY(nvdp__fail(m->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
-    NVDP_TRY(nvdp__refuse_lower_case(m));
-    NVDP_TRY(nvdp__normalizer_add_decoding(&made->normalizer));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(m->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+    NVDP_TRY_OR_CLEAN(nvdp__refuse_lower_case(m));
+    NVDP_TRY_OR_CLEAN(nvdp__normalizer_add_decoding(&made->normalizer));
     made->pieces.ctx = m->ctx;
-    NVDP_TRY(nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL ? pieces_of_json(&list, model)
-                                                            : pieces_of_sentencepiece(&list));
-    NVDP_TRY(m->class->backend ? rules_of_json(m, model, &rules) : rules_of_class(m, &rules));
+    NVDP_TRY_OR_CLEAN(nvdp__root_of(m, NVDP__FILE_TOKENIZER) != NULL
+                          ? pieces_of_json(&list, model)
+                          : pieces_of_sentencepiece(&list));
+    NVDP_TRY_OR_CLEAN(m->class->backend ? rules_of_json(m, model, &rules)
+                                        : rules_of_class(m, &rules));
     made->vocabulary = m->distinct = made->pieces.count;
     status = nvdp__unigram_create(m->ctx, path, &made->pieces, list.score, &rules, &unigram);
     list.score = NULL;
     made->model = unigram;
-    NVDP_TRY(status);
-    NVDP_TRY(nvdp__add_tokens(m, list.named));
+    NVDP_TRY_OR_CLEAN(status);
+    NVDP_TRY_OR_CLEAN(nvdp__add_tokens(m, list.named));
     made->special[NVDP_TOKEN_UNK] = rules.unknown;
-    if (!m->class->backend) NVDP_TRY(frame_of_class(m));
+    if (!m->class->backend) NVDP_TRY_OR_CLEAN(frame_of_class(m));
 cleanup:
     free(list.score);
     json_decref(list.named);

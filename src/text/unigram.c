@@ -69,9 +69,8 @@ static nvdp_status make_nodes(struct nvdp__unigram *made, const struct piece *pi
 
 static nvdp_status make_trie(struct nvdp_context *ctx, const struct nvdp__strings *pieces,
                              struct nvdp__unigram *made) {
-    nvdp_status status = NVDP_OK;
-    struct piece *piece = NULL;
-    struct range *range = NULL;
+    nvdp__autofree struct piece *piece = NULL;
+    nvdp__autofree struct range *range = NULL;
     size_t count = 0, nodes = 1;
     NVDP_TRY(NVDP__NEW(ctx, piece, pieces->count));
     for (size_t id = 0; id < pieces->count; id++) {
@@ -92,11 +91,7 @@ static nvdp_status make_trie(struct nvdp_context *ctx, const struct nvdp__string
     NVDP_TRY(NVDP__NEW(ctx, made->child, nodes + 1));
     NVDP_TRY(NVDP__NEW(ctx, made->id, nodes));
     NVDP_TRY(NVDP__NEW(ctx, made->label, nodes));
-    status = make_nodes(made, piece, count, range);
-cleanup:
-    free(piece);
-    free(range);
-    return status;
+    return make_nodes(made, piece, count, range);
 }
 
 /* The child of a node by a byte; 0: there is none. */
@@ -128,13 +123,13 @@ static void free_unigram(void *model) {
     free(unigram->label);
     free(unigram);
 }
+NVDP__AUTOPTR(struct nvdp__unigram, free_unigram)
 
 nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
                                  const struct nvdp__strings *pieces, double *score,
                                  const struct nvdp__unigram_rules *rules,
                                  struct nvdp__unigram **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__unigram *made = nvdp__calloc(ctx, 1, sizeof *made);
+    nvdp__autoptr(free_unigram) struct nvdp__unigram *made = nvdp__calloc(ctx, 1, sizeof *made);
     if (made == NULL) {
         free(score);
         return NVDP_ERR_MEMORY;
@@ -163,9 +158,7 @@ nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
         made->byte[byte] = find(made, name, (size_t)size);
     }
     NVDP__HAND_OVER(out, made);
-cleanup:
-    free_unigram(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the best pieces of a word ---- */
@@ -204,11 +197,10 @@ static nvdp_status encode_word(struct nvdp__encoder *encoder, const char *word, 
     const int32_t unknown = unigram->rules.unknown;
     if (size >= UINT32_MAX)
         return nvdp__fail(encoder->ctx, NVDP_ERR_UNSUPPORTED, "a word of %zu bytes", size);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->unigram.node,
-                                        &encoder->unigram.capacity, size + 1,
-                                        sizeof *encoder->unigram.node));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity,
-                                        encoder->count + size, sizeof *encoder->ids));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->unigram.node, &encoder->unigram.capacity,
+                           size + 1, sizeof *encoder->unigram.node));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->ids, &encoder->capacity, encoder->count + size,
+                           sizeof *encoder->ids));
     struct nvdp__unigram_node *node = encoder->unigram.node;
     for (size_t i = 0; i <= size; i++)
         node[i] = (struct nvdp__unigram_node){.id = NO_PIECE};
@@ -250,8 +242,8 @@ static nvdp_status encode_marked(struct nvdp__encoder *encoder, const char *text
     const size_t mark = rules->mark_size;
     size_t used = 0;
     if (!rules->marks_spaces) return encode_word(encoder, text, size);
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity,
-                                        (size + 1) * mark, 1));
+    NVDP_TRY(nvdp__reserve(encoder->ctx, &encoder->spaced, &encoder->spaced_capacity,
+                           (size + 1) * mark, 1));
     char *marked = encoder->spaced;
     const bool has = *text == ' ' || (size >= mark && memcmp(text, rules->mark, mark) == 0);
     if (!has && (rules->prefix == NVDP__LEADING_ALWAYS ||
@@ -269,7 +261,7 @@ static nvdp_status encode_marked(struct nvdp__encoder *encoder, const char *text
         while (end < used && (used - end < mark || memcmp(marked + end, rules->mark, mark) != 0))
             end++;
         end = nvdp__min(end, used);
-        NVDP_RETURN_IF_FAILED(encode_word(encoder, marked + at, end - at));
+        NVDP_TRY(encode_word(encoder, marked + at, end - at));
         at = end;
     }
     return NVDP_OK;
@@ -284,8 +276,7 @@ static nvdp_status encode(struct nvdp__encoder *encoder, const char *text, size_
         for (; at < size; at += bytes) {
             if (nvdp__is_white_space(nvdp__decode(text + at, size - at, &bytes))) break;
         }
-        if (at > start)
-            NVDP_RETURN_IF_FAILED(encode_marked(encoder, text + start, at - start, limit));
+        if (at > start) NVDP_TRY(encode_marked(encoder, text + start, at - start, limit));
     }
     return NVDP_OK;
 }

@@ -82,9 +82,9 @@ static nvdp_status find_space(struct nvdp__vector_rows *rows, size_t bytes, void
     struct nvdp_context *ctx = rows->ctx;
     if (bytes > rows->left) {
         const size_t size = nvdp__max(bytes, SLAB_BYTES);
-        NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &rows->slab, &rows->slab_capacity, rows->slabs + 1,
-                                            sizeof *rows->slab));
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, rows->slab[rows->slabs], size));
+        NVDP_TRY(nvdp__reserve(ctx, &rows->slab, &rows->slab_capacity, rows->slabs + 1,
+                               sizeof *rows->slab));
+        NVDP_TRY(NVDP__NEW(ctx, rows->slab[rows->slabs], size));
         rows->slabs++;
         rows->left = size;
     }
@@ -96,7 +96,7 @@ static nvdp_status find_space(struct nvdp__vector_rows *rows, size_t bytes, void
 
 nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, uint32_t **out) {
     void *at = NULL;
-    NVDP_RETURN_IF_FAILED(find_space(rows, rows->dim * sizeof **out, &at));
+    NVDP_TRY(find_space(rows, rows->dim * sizeof **out, &at));
     *out = at;
     return NVDP_OK;
 }
@@ -104,10 +104,8 @@ nvdp_status nvdp__vector_rows_space(struct nvdp__vector_rows *rows, uint32_t **o
 nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char form,
                                   const void *numbers) {
     const size_t need = rows->count + 1;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(rows->ctx, &rows->at, &rows->at_capacity, need, sizeof *rows->at));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(rows->ctx, &rows->form, &rows->form_capacity, need, sizeof *rows->form));
+    NVDP_TRY(nvdp__reserve(rows->ctx, &rows->at, &rows->at_capacity, need, sizeof *rows->at));
+    NVDP_TRY(nvdp__reserve(rows->ctx, &rows->form, &rows->form_capacity, need, sizeof *rows->form));
     rows->at[rows->count] = numbers;
     rows->form[rows->count++] = form;
     return NVDP_OK;
@@ -116,14 +114,14 @@ nvdp_status nvdp__vector_rows_put(struct nvdp__vector_rows *rows, unsigned char 
 /* Appends a row of this form, which the caller writes. */
 static nvdp_status append(struct nvdp__vector_rows *rows, unsigned char form, void **out) {
     const size_t each = form == NVDP__ROW_DOUBLES ? sizeof(double) : sizeof(float);
-    NVDP_RETURN_IF_FAILED(find_space(rows, rows->dim * each, out));
+    NVDP_TRY(find_space(rows, rows->dim * each, out));
     return nvdp__vector_rows_put(rows, form, *out);
 }
 
 static nvdp_status add_decimals(struct nvdp__vector_rows *rows, unsigned char form,
                                 const uint32_t *numbers) {
     void *at;
-    NVDP_RETURN_IF_FAILED(append(rows, form, &at));
+    NVDP_TRY(append(rows, form, &at));
     memcpy(at, numbers, rows->dim * sizeof *numbers);
     return NVDP_OK;
 }
@@ -131,7 +129,7 @@ static nvdp_status add_decimals(struct nvdp__vector_rows *rows, unsigned char fo
 nvdp_status nvdp__vector_rows_add_floats(struct nvdp__vector_rows *rows, const float *row) {
     const bool wide = rows->dim > NVDP__ROW_WIDEST;
     void *at;
-    NVDP_RETURN_IF_FAILED(append(rows, wide ? NVDP__ROW_DOUBLES : NVDP__ROW_FLOATS, &at));
+    NVDP_TRY(append(rows, wide ? NVDP__ROW_DOUBLES : NVDP__ROW_FLOATS, &at));
     if (!wide) memcpy(at, row, rows->dim * sizeof *row);
     for (size_t k = 0; k < rows->dim && wide; k++)
         ((double *)at)[k] = (double)row[k];
@@ -148,7 +146,7 @@ nvdp_status nvdp__vector_rows_add_doubles(struct nvdp__vector_rows *rows, const 
         exact = exact && (double)floats[k] == row[k];
     }
     if (exact) return nvdp__vector_rows_add_floats(rows, floats);
-    NVDP_RETURN_IF_FAILED(append(rows, NVDP__ROW_DOUBLES, &at));
+    NVDP_TRY(append(rows, NVDP__ROW_DOUBLES, &at));
     for (size_t k = 0; k < rows->dim; k++)
         ((double *)at)[k] = fabs(row[k]) < NVDP__ROW_SMALLEST ? 0 : row[k];
     return NVDP_OK;
@@ -166,7 +164,7 @@ nvdp_status nvdp__vector_rows_expand(struct nvdp__vector_rows *rows) {
     const size_t dim = rows->dim;
     double *all = NULL;
     char **slab = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(rows->ctx, slab, 1));
+    NVDP_TRY(NVDP__NEW(rows->ctx, slab, 1));
     if (NVDP__NEW(rows->ctx, all, rows->count * dim) != NVDP_OK) {
         free(slab);
         return NVDP_ERR_MEMORY;

@@ -64,7 +64,7 @@ static nvdp_status reserve_slots(struct nvdp__strings *strings) {
 /* The slot of a string and the upper half of its hash. */
 static nvdp_status seek(struct nvdp__strings *strings, const char *bytes, size_t size,
                         struct nvdp__slot **slot, uint32_t *upper) {
-    NVDP_RETURN_IF_FAILED(reserve_slots(strings));
+    NVDP_TRY(reserve_slots(strings));
     uint64_t hash = hash_bytes(bytes, size);
     *slot = &strings->slot[find_slot(strings, hash, false, bytes, size)];
     *upper = (uint32_t)(hash >> 32);
@@ -77,10 +77,10 @@ static nvdp_status append(struct nvdp__strings *strings, struct nvdp__slot *slot
     if (strings->count >= UINT32_MAX - 1)
         return nvdp__fail(strings->ctx, NVDP_ERR_UNSUPPORTED,
                           "more than 2^32 distinct words or pairs");
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(strings->ctx, &strings->start, &strings->start_capacity,
-                                        strings->count + 2, sizeof *strings->start));
+    NVDP_TRY(nvdp__reserve(strings->ctx, &strings->start, &strings->start_capacity,
+                           strings->count + 2, sizeof *strings->start));
     size_t end = strings->start[strings->count];
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__reserve(strings->ctx, &strings->text, &strings->text_capacity, end + size + 1, 1));
     memcpy(strings->text + end, bytes, size);
     strings->text[end + size] = '\0';
@@ -94,7 +94,7 @@ nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, 
                               size_t *index) {
     struct nvdp__slot *slot;
     uint32_t upper;
-    NVDP_RETURN_IF_FAILED(seek(strings, bytes, size, &slot, &upper));
+    NVDP_TRY(seek(strings, bytes, size, &slot, &upper));
     *index = slot->number != 0 ? slot->number - 1 : strings->count;
     return slot->number != 0 ? NVDP_OK : append(strings, slot, upper, bytes, size);
 }
@@ -102,9 +102,9 @@ nvdp_status nvdp__strings_add(struct nvdp__strings *strings, const char *bytes, 
 nvdp_status nvdp__strings_append(struct nvdp__strings *strings, const char *bytes, size_t size) {
     struct nvdp__slot *slot;
     uint32_t upper;
-    NVDP_RETURN_IF_FAILED(seek(strings, bytes, size, &slot, &upper));
+    NVDP_TRY(seek(strings, bytes, size, &slot, &upper));
     const uint32_t before = slot->number;
-    NVDP_RETURN_IF_FAILED(append(strings, slot, upper, bytes, size));
+    NVDP_TRY(append(strings, slot, upper, bytes, size));
     if (before != 0) strings->text[strings->start[before - 1]] = '\0';
     return NVDP_OK;
 }
@@ -163,8 +163,7 @@ static nvdp_status add_line(struct nvdp__strings *pieces, const char *path,
 
 nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, const char *bytes,
                                    size_t count, struct nvdp__strings *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__strings pieces = {.ctx = ctx};
+    nvdp__auto(nvdp__strings_release) struct nvdp__strings pieces = {.ctx = ctx};
     const size_t mark = sizeof NVDP__BYTE_ORDER_MARK - 1;
     size_t at = count >= mark && memcmp(bytes, NVDP__BYTE_ORDER_MARK, mark) == 0 ? mark : 0;
     while (at < count) {
@@ -178,9 +177,7 @@ nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, c
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one piece per line, found no piece",
                             path));
     NVDP__HAND_OVER(out, pieces);
-cleanup:
-    nvdp__strings_release(&pieces);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- word counts ---- */
@@ -189,9 +186,9 @@ nvdp_status nvdp__word_counts_add(struct nvdp__word_counts *counts, const char *
                                   uint64_t times) {
     size_t index = 0;
     counts->words.ctx = counts->ctx;
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&counts->words, word, size, &index));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(counts->ctx, &counts->times, &counts->capacity, index + 1,
-                                        sizeof *counts->times));
+    NVDP_TRY(nvdp__strings_add(&counts->words, word, size, &index));
+    NVDP_TRY(nvdp__reserve(counts->ctx, &counts->times, &counts->capacity, index + 1,
+                           sizeof *counts->times));
     counts->times[index] += times;
     return NVDP_OK;
 }
@@ -208,11 +205,10 @@ static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__wor
     nvdp__words_begin(words, line->text, line->size);
     while (*left > 0) {
         bool found;
-        NVDP_RETURN_IF_FAILED(nvdp__words_next(words, &found));
+        NVDP_TRY(nvdp__words_next(words, &found));
         if (!found) return NVDP_OK;
         if (words->word.characters > NVDP__USUAL_WORD_CHARACTERS) continue;
-        NVDP_RETURN_IF_FAILED(
-            nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
+        NVDP_TRY(nvdp__word_counts_add(counts, words->word.bytes, words->word.size, 1));
         --*left;
     }
     return NVDP_OK;
@@ -221,12 +217,11 @@ static nvdp_status count_line(struct nvdp__word_counts *counts, struct nvdp__wor
 nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
                                    const struct nvdp__word_rules *rules, const char *const *path,
                                    size_t files, uint64_t max) {
-    nvdp_status status = NVDP_OK;
     const uint64_t all = max > 0 ? max : UINT64_MAX;
     uint64_t left = all;
     struct nvdp_context *ctx = counts->ctx;
-    struct nvdp__plain_text *plain = NULL;
-    struct nvdp__words words = {.rules = rules, .ctx = ctx};
+    nvdp__autoptr(nvdp__plain_text_close) struct nvdp__plain_text *plain = NULL;
+    nvdp__auto(nvdp__words_release) struct nvdp__words words = {.rules = rules, .ctx = ctx};
     struct nvdp__meter meter;
     nvdp__meter_begin(&meter, ctx, "words", "line", 0, 0);
     NVDP_TRY(nvdp__plain_text_open(ctx, path, files, &plain));
@@ -242,10 +237,7 @@ nvdp_status nvdp__word_counts_read(struct nvdp__word_counts *counts,
         NVDP_TRY(nvdp__check_cancelled(ctx, "interrupted while words were counted"));
     }
     nvdp__meter_end(&meter);
-cleanup:
-    nvdp__words_release(&words);
-    nvdp__plain_text_close(plain);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- pairs of adjacent pieces ---- */
@@ -291,10 +283,9 @@ struct key {
 };
 
 static nvdp_status find_pair(struct trainer *t, struct key key, size_t *index) {
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->keys, (const char *)&key, sizeof key, index));
+    NVDP_TRY(nvdp__strings_add(&t->keys, (const char *)&key, sizeof key, index));
     if (*index < t->pairs) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->pair, &t->pair_capacity, t->pairs + 1, sizeof *t->pair));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->pair, &t->pair_capacity, t->pairs + 1, sizeof *t->pair));
     t->pair[t->pairs++] = (struct pair){.left = key.left, .right = key.right, .node = NO_NODE};
     return NVDP_OK;
 }
@@ -302,11 +293,10 @@ static nvdp_status find_pair(struct trainer *t, struct key key, size_t *index) {
 /* Counts another occurrence of the pair. */
 static nvdp_status add_place(struct trainer *t, int32_t left, int32_t right, uint32_t word) {
     size_t index = 0;
-    NVDP_RETURN_IF_FAILED(find_pair(t, (struct key){left, right}, &index));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &t->enlarged, &t->enlarged_capacity,
-                                        t->enlarged_count + 1, sizeof *t->enlarged));
+    NVDP_TRY(find_pair(t, (struct key){left, right}, &index));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->enlarged, &t->enlarged_capacity, t->enlarged_count + 1,
+                           sizeof *t->enlarged));
     struct pair *pair = &t->pair[index];
     pair->times += (int64_t)t->counts->times[word];
     if (pair->node == NO_NODE || t->node[pair->node].word != word) {
@@ -338,8 +328,7 @@ static bool comes_before(const struct trainer *t, struct candidate a, struct can
 }
 
 static nvdp_status heap_push(struct trainer *t, uint32_t pair) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->heap, &t->heap_capacity, t->heaped + 1, sizeof *t->heap));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->heap, &t->heap_capacity, t->heaped + 1, sizeof *t->heap));
     struct candidate item = {t->pair[pair].times, pair};
     size_t at = t->heaped++;
     while (at > 0 && comes_before(t, item, t->heap[(at - 1) / 2])) {
@@ -377,7 +366,7 @@ static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
         if (times < min) continue;
         *found = times == top.times;
         *best = top.pair;
-        if (!*found) NVDP_RETURN_IF_FAILED(heap_push(t, top.pair));
+        if (!*found) NVDP_TRY(heap_push(t, top.pair));
     }
     return NVDP_OK;
 }
@@ -385,7 +374,7 @@ static nvdp_status best_pair(struct trainer *t, uint32_t *best, bool *found) {
 static nvdp_status push_enlarged(struct trainer *t) {
     for (size_t i = 0; i < t->enlarged_count; i++) {
         if (t->pair[t->enlarged[i]].times >= (int64_t)t->options->min_count)
-            NVDP_RETURN_IF_FAILED(heap_push(t, t->enlarged[i]));
+            NVDP_TRY(heap_push(t, t->enlarged[i]));
     }
     t->enlarged_count = 0;
     return NVDP_OK;
@@ -407,11 +396,11 @@ static nvdp_status merge_in_word(struct trainer *t, uint32_t word, int32_t left,
         remove_place(t, left, right, word);
         if (to > 0) {
             remove_place(t, at[to - 1], left, word);
-            NVDP_RETURN_IF_FAILED(add_place(t, at[to - 1], merged, word));
+            NVDP_TRY(add_place(t, at[to - 1], merged, word));
         }
         if (i + 2 < length) {
             remove_place(t, right, at[i + 2], word);
-            NVDP_RETURN_IF_FAILED(add_place(t, merged, at[i + 2], word));
+            NVDP_TRY(add_place(t, merged, at[i + 2], word));
         }
         at[to] = merged;
         i++;
@@ -431,7 +420,7 @@ static nvdp_status join(struct trainer *t, int32_t left, int32_t right, int32_t 
     const char *b = nvdp__string(&t->pieces, (size_t)right, &tail);
     memcpy(text + size, b + 2, tail - 2);
     size_t index = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, text, size + tail - 2, &index));
+    NVDP_TRY(nvdp__strings_add(&t->pieces, text, size + tail - 2, &index));
     *merged = (int32_t)index;
     return NVDP_OK;
 }
@@ -440,9 +429,9 @@ static nvdp_status merge_pair(struct trainer *t, uint32_t best) {
     const struct pair pair = t->pair[best];
     int32_t merged = 0;
     t->merge++;
-    NVDP_RETURN_IF_FAILED(join(t, pair.left, pair.right, &merged));
+    NVDP_TRY(join(t, pair.left, pair.right, &merged));
     for (uint32_t node = pair.node; node != NO_NODE; node = t->node[node].next) {
-        NVDP_RETURN_IF_FAILED(merge_in_word(t, t->node[node].word, pair.left, pair.right, merged));
+        NVDP_TRY(merge_in_word(t, t->node[node].word, pair.left, pair.right, merged));
     }
     return push_enlarged(t);
 }
@@ -453,13 +442,12 @@ static nvdp_status merge_all(struct trainer *t) {
     for (size_t merges = 0; t->pieces.count < t->options->size; merges++) {
         uint32_t best = 0;
         bool found;
-        NVDP_RETURN_IF_FAILED(best_pair(t, &best, &found));
+        NVDP_TRY(best_pair(t, &best, &found));
         if (!found) break;
-        NVDP_RETURN_IF_FAILED(merge_pair(t, best));
+        NVDP_TRY(merge_pair(t, best));
         if (merges % MERGES_A_REPORT != 0) continue;
         nvdp__meter_update(&meter, t->pieces.count, (double)merges, "piece", NAN);
-        NVDP_RETURN_IF_FAILED(
-            nvdp__check_cancelled(t->ctx, "interrupted while the vocabulary was trained"));
+        NVDP_TRY(nvdp__check_cancelled(t->ctx, "interrupted while the vocabulary was trained"));
     }
     nvdp__meter_end(&meter);
     return NVDP_OK;
@@ -500,9 +488,9 @@ static nvdp_status count_characters(struct trainer *t, struct alphabet *alphabet
         for (size_t at = 0; at < size; at += character_size(word + at)) {
             size_t bytes = character_size(word + at);
             size_t index = 0;
-            NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, word + at, bytes, &index));
-            NVDP_RETURN_IF_FAILED(nvdp__reserve(t->ctx, &alphabet->at, &alphabet->capacity,
-                                                index + 1, sizeof *alphabet->at));
+            NVDP_TRY(nvdp__strings_add(&alphabet->index, word + at, bytes, &index));
+            NVDP_TRY(nvdp__reserve(t->ctx, &alphabet->at, &alphabet->capacity, index + 1,
+                                   sizeof *alphabet->at));
             struct character *character = &alphabet->at[index];
             memcpy(character->bytes, word + at, bytes);
             character->size = (uint32_t)bytes;
@@ -521,8 +509,8 @@ static nvdp_status limit_alphabet(struct trainer *t, struct alphabet *alphabet) 
     size_t kept = nvdp__min(count, t->options->alphabet);
     for (size_t i = 0; i < kept; i++) {
         size_t index = 0;
-        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes,
-                                                alphabet->at[i].size, &index));
+        NVDP_TRY(nvdp__strings_add(&alphabet->index, alphabet->at[i].bytes, alphabet->at[i].size,
+                                   &index));
     }
     return NVDP_OK;
 }
@@ -557,7 +545,7 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
     size_t index = 0;
     for (int i = 0; i < NVDP__SPECIALS; i++) {
         const char *name = nvdp__special_names[i];
-        NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, name, strlen(name), &index));
+        NVDP_TRY(nvdp__strings_add(&t->pieces, name, strlen(name), &index));
     }
     for (size_t i = 0; i < 2 * alphabet->index.count; i++) {
         const struct character *character = &alphabet->at[i % alphabet->index.count];
@@ -565,8 +553,8 @@ static nvdp_status first_pieces(struct trainer *t, const struct alphabet *alphab
         char marked[2 + sizeof character->bytes] = "##";
         memcpy(marked + 2, character->bytes, sizeof character->bytes);
         if (character->form[form])
-            NVDP_RETURN_IF_FAILED(nvdp__strings_add(&t->pieces, marked + 2 - 2 * form,
-                                                    2 * form + character->size, &index));
+            NVDP_TRY(nvdp__strings_add(&t->pieces, marked + 2 - 2 * form,
+                                       2 * form + character->size, &index));
     }
     if (t->pieces.count <= t->options->size) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
@@ -591,7 +579,7 @@ static nvdp_status split_words(struct trainer *t) {
             size_t bytes = character_size(word + at);
             memcpy(text + mark, word + at, bytes);
             symbol[i] = (int32_t)nvdp__strings_find(&t->pieces, text, mark + bytes);
-            if (i > 0) NVDP_RETURN_IF_FAILED(add_place(t, symbol[i - 1], symbol[i], (uint32_t)w));
+            if (i > 0) NVDP_TRY(add_place(t, symbol[i - 1], symbol[i], (uint32_t)w));
         }
     }
     return push_enlarged(t);
@@ -602,13 +590,12 @@ static nvdp_status begin(struct trainer *t, struct alphabet *alphabet) {
     t->start = nvdp__calloc(t->ctx, words, sizeof *t->start);
     t->length = nvdp__calloc(t->ctx, words, sizeof *t->length);
     if (t->start == NULL || t->length == NULL) return NVDP_ERR_MEMORY;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
+    NVDP_TRY(nvdp__reserve(t->ctx, &t->node, &t->node_capacity, t->nodes + 1, sizeof *t->node));
     t->nodes = 1;
-    NVDP_RETURN_IF_FAILED(count_characters(t, alphabet));
-    NVDP_RETURN_IF_FAILED(limit_alphabet(t, alphabet));
+    NVDP_TRY(count_characters(t, alphabet));
+    NVDP_TRY(limit_alphabet(t, alphabet));
     measure_words(t, alphabet);
-    NVDP_RETURN_IF_FAILED(first_pieces(t, alphabet));
+    NVDP_TRY(first_pieces(t, alphabet));
     return split_words(t);
 }
 
@@ -647,11 +634,12 @@ nvdp_status nvdp__vocabulary_train(struct nvdp_context *ctx, const struct nvdp__
                         .keys = {.ctx = ctx}};
     struct alphabet alphabet = {.index = {.ctx = ctx}};
     if (options->size > MAX_PIECES)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{vocab-size}: expected at most %d, found %zu",
-                            MAX_PIECES, options->size));
-    NVDP_TRY(begin(&t, &alphabet));
-    NVDP_TRY(merge_all(&t));
-    NVDP_TRY(write_text(&t, text));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                                     "{vocab-size}: expected at most %d, found %zu", MAX_PIECES,
+                                     options->size));
+    NVDP_TRY_OR_CLEAN(begin(&t, &alphabet));
+    NVDP_TRY_OR_CLEAN(merge_all(&t));
+    NVDP_TRY_OR_CLEAN(write_text(&t, text));
     *pieces = t.pieces.count;
 cleanup:
     nvdp__strings_release(&alphabet.index);

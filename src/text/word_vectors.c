@@ -247,7 +247,7 @@ static nvdp_status find_form(struct reader *reader) {
     struct nvdp__line sample;
     struct reader first = *reader;
     size_t dim = 0;
-    NVDP_RETURN_IF_FAILED(nvdp__lines_peek(&reader->lines, SAMPLE_BYTES, &sample));
+    NVDP_TRY(nvdp__lines_peek(&reader->lines, SAMPLE_BYTES, &sample));
     const size_t mark = nvdp__byte_order_mark(sample.text, sample.size);
     set_line(&first, (struct nvdp__line){sample.text + mark, sample.size - mark});
     const char *stop = memchr(first.at, '\n', first.line.size);
@@ -284,7 +284,7 @@ static nvdp_status take_word(struct reader *reader, struct nvdp__field word, boo
     reader->nameless += word.size == 0;
     reader->not_utf8 += !text;
     if (word.size == 0 || !text) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__strings_add(reader->words, word.text, word.size, &index));
+    NVDP_TRY(nvdp__strings_add(reader->words, word.text, word.size, &index));
     *kept = index == row;
     reader->repeated += !*kept;
     if (*kept && spaced && reader->spaced++ == 0) reader->example = nvdp__quote_field(word);
@@ -342,12 +342,12 @@ static nvdp_status read_row(struct reader *reader) {
     struct nvdp__field word = next_field(reader);
     size_t bad;
     bool kept;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(reader->lines.ctx, &reader->numbers, &reader->capacity,
-                                        reader->dim, sizeof(double)));
+    NVDP_TRY(nvdp__reserve(reader->lines.ctx, &reader->numbers, &reader->capacity, reader->dim,
+                           sizeof(double)));
     read_numbers(reader, reader->numbers, &bad);
     if (bad < reader->dim || reader->at < reader->end) { /* rare: spaces around or in the word */
         reader->at = start;
-        NVDP_RETURN_IF_FAILED(split_row(reader, &word));
+        NVDP_TRY(split_row(reader, &word));
         const char *numbers = reader->at;
         read_numbers(reader, reader->numbers, &bad);
         reader->at = numbers;
@@ -357,7 +357,7 @@ static nvdp_status read_row(struct reader *reader) {
             return LINE_FAIL(reader, "number %zu: expected a finite one of at most 1e150, found %s",
                              bad + 1, nvdp__quote_field(next_field(reader)).text);
     }
-    NVDP_RETURN_IF_FAILED(count_row(reader, word, &kept));
+    NVDP_TRY(count_row(reader, word, &kept));
     return kept ? nvdp__vector_rows_add_doubles(reader->rows, reader->numbers) : NVDP_OK;
 }
 
@@ -397,7 +397,7 @@ static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *bl
     bool ended = false;
     block->rows = block->bytes = block->lines = 0;
     for (size_t want = BLOCK_BYTES; block->lines == 0 && !ended; want *= 2) {
-        NVDP_RETURN_IF_FAILED(nvdp__lines_peek(lines, want, &bytes));
+        NVDP_TRY(nvdp__lines_peek(lines, want, &bytes));
         ended = bytes.size < want;
         while (block->rows < blocks->capacity && block->bytes < bytes.size) {
             const char *at = bytes.text + block->bytes;
@@ -421,8 +421,7 @@ static nvdp_status find_lines(struct nvdp__lines *lines, const struct blocks *bl
 /* Gives the block the buffer that its lines are in, and copies the bytes behind them to its old one. */
 static nvdp_status take_buffer(struct nvdp__lines *lines, struct block *block) {
     const size_t end = lines->used + block->bytes, left = lines->have - end;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__reserve(lines->ctx, &block->text, &block->text_capacity, left + 1, 1));
+    NVDP_TRY(nvdp__reserve(lines->ctx, &block->text, &block->text_capacity, left + 1, 1));
     memcpy(block->text, lines->buffer + end, left);
     const size_t capacity = lines->capacity;
     char *text = lines->buffer;
@@ -438,11 +437,10 @@ static nvdp_status take_buffer(struct nvdp__lines *lines, struct block *block) {
 static nvdp_status make_room(struct nvdp_context *ctx, size_t dim, struct blocks *blocks,
                              struct block *block) {
     const size_t threads = (size_t)nvdp_context_threads(ctx);
-    if (block->numbers == NULL)
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, block->numbers, blocks->capacity * dim));
+    if (block->numbers == NULL) NVDP_TRY(NVDP__NEW(ctx, block->numbers, blocks->capacity * dim));
     if (blocks->stop != NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, blocks->digits, threads * dim));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, blocks->decimals, threads * dim));
+    NVDP_TRY(NVDP__NEW(ctx, blocks->digits, threads * dim));
+    NVDP_TRY(NVDP__NEW(ctx, blocks->decimals, threads * dim));
     return NVDP__NEW(ctx, blocks->stop, threads * (dim + 1));
 }
 
@@ -451,16 +449,16 @@ static nvdp_status next_block(struct reader *reader, struct blocks *blocks, stru
     const size_t dim = reader->dim;
     struct nvdp_context *ctx = reader->lines.ctx;
     reader->lines.line = blocks->line;
-    NVDP_RETURN_IF_FAILED(find_lines(&reader->lines, blocks, block));
+    NVDP_TRY(find_lines(&reader->lines, blocks, block));
     if (block->lines == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(take_buffer(&reader->lines, block));
+    NVDP_TRY(take_buffer(&reader->lines, block));
     blocks->line += block->lines;
     /* A row has at least a digit and a space per number; otherwise memory could be far larger than the file. */
     for (block->whole = 0; block->whole < block->rows; block->whole++) {
         struct text_row *row = &block->row[block->whole];
         if (row->line.size < 2 * dim) break;
         if (dim <= NVDP__ROW_WIDEST && row->space == NULL)
-            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_space(reader->rows, &row->space));
+            NVDP_TRY(nvdp__vector_rows_space(reader->rows, &row->space));
     }
     return block->whole > 0 ? make_room(ctx, dim, blocks, block) : NVDP_OK;
 }
@@ -530,7 +528,7 @@ static void parse_row(const struct reader *reader, struct text_row *row, uint64_
 
 static nvdp_status take_parsed(struct reader *reader, struct text_row *row, const double *numbers) {
     bool kept;
-    NVDP_RETURN_IF_FAILED(count_row(reader, row->word, &kept));
+    NVDP_TRY(count_row(reader, row->word, &kept));
     if (!kept) return NVDP_OK;
     if (row->form == NVDP__ROW_DOUBLES) return nvdp__vector_rows_add_doubles(reader->rows, numbers);
     const uint32_t *space = row->space;
@@ -548,9 +546,8 @@ static nvdp_status take_block(struct reader *reader, struct block *block) {
             return LINE_FAIL(reader, "expected a word and %zu numbers%s, found %zu fields",
                              reader->dim, reader->header ? ", as the first line says" : "",
                              count_fields(*reader));
-        NVDP_RETURN_IF_FAILED(row->plain
-                                  ? take_parsed(reader, row, block->numbers + i * reader->dim)
-                                  : read_row(reader));
+        NVDP_TRY(row->plain ? take_parsed(reader, row, block->numbers + i * reader->dim)
+                            : read_row(reader));
     }
     block->rows = 0;
     return NVDP_OK;
@@ -588,14 +585,15 @@ static nvdp_status read_text(struct reader *reader, struct nvdp__meter *meter) {
     struct block block[3] = {0};
     size_t i = 0;
     for (size_t b = 0; b < 3; b++)
-        NVDP_TRY(NVDP__NEW(ctx, block[b].row, blocks.capacity));
-    NVDP_TRY(next_block(reader, &blocks, &block[1]));
+        NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, block[b].row, blocks.capacity));
+    NVDP_TRY_OR_CLEAN(next_block(reader, &blocks, &block[1]));
     for (; block[(i + 1) % 3].lines > 0; i++) {
-        NVDP_TRY(advance(reader, &blocks, &block[i % 3], &block[(i + 1) % 3], &block[(i + 2) % 3]));
-        NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
+        NVDP_TRY_OR_CLEAN(
+            advance(reader, &blocks, &block[i % 3], &block[(i + 1) % 3], &block[(i + 2) % 3]));
+        NVDP_TRY_OR_CLEAN(nvdp__check_cancelled(ctx, "cancelled"));
         nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
     }
-    NVDP_TRY(take_block(reader, &block[i % 3]));
+    NVDP_TRY_OR_CLEAN(take_block(reader, &block[i % 3]));
 cleanup:
     for (size_t b = 0; b < 3; b++) {
         free(block[b].text);
@@ -615,7 +613,7 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
     struct nvdp__line byte;
     *size = 0;
     for (;;) {
-        NVDP_RETURN_IF_FAILED(nvdp__lines_take(&reader->lines, 1, &byte));
+        NVDP_TRY(nvdp__lines_take(&reader->lines, 1, &byte));
         *found = byte.size > 0;
         if (!*found || *byte.text == ' ') break;
         if (*size == 0 && *byte.text == '\n') continue; /* ends the row before */
@@ -626,7 +624,7 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
         word[(*size)++] = *byte.text;
     }
     if (!*found && *size == 0) return NVDP_OK;
-    if (*found) NVDP_RETURN_IF_FAILED(nvdp__lines_take(&reader->lines, 4 * reader->dim, &byte));
+    if (*found) NVDP_TRY(nvdp__lines_take(&reader->lines, 4 * reader->dim, &byte));
     if (!*found || byte.size < 4 * reader->dim)
         return nvdp__fail(reader->lines.ctx, NVDP_ERR_INPUT,
                           "%s: word %zu: expected %zu numbers of 4 bytes, found the end of the "
@@ -640,22 +638,21 @@ static nvdp_status next_binary(struct reader *reader, char *word, size_t *size, 
 static nvdp_status take_binary(struct reader *reader, struct nvdp__field word) {
     struct nvdp_context *ctx = reader->lines.ctx;
     bool kept;
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &reader->floats, &reader->capacity, reader->dim,
-                                        sizeof *reader->floats));
+    NVDP_TRY(nvdp__reserve(ctx, &reader->floats, &reader->capacity, reader->dim,
+                           sizeof *reader->floats));
     memcpy(reader->floats, reader->at, reader->dim * sizeof *reader->floats);
     for (size_t k = 0; k < reader->dim; k++)
         if (!isfinite(reader->floats[k]))
             return nvdp__fail(
                 ctx, NVDP_ERR_INPUT, "%s: word %s: number %zu: expected a finite one, found %g",
                 reader->lines.path, nvdp__quote_field(word).text, k + 1, (double)reader->floats[k]);
-    NVDP_RETURN_IF_FAILED(count_row(reader, word, &kept));
+    NVDP_TRY(count_row(reader, word, &kept));
     return kept ? nvdp__vector_rows_add_floats(reader->rows, reader->floats) : NVDP_OK;
 }
 
 static nvdp_status read_binary(struct reader *reader, struct nvdp__meter *meter) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = reader->lines.ctx;
-    char *word = NULL;
+    nvdp__autofree char *word = NULL;
     size_t size;
     NVDP_TRY(NVDP__NEW(ctx, word, LONGEST_WORD));
     for (bool found = true;;) {
@@ -666,9 +663,7 @@ static nvdp_status read_binary(struct reader *reader, struct nvdp__meter *meter)
         NVDP_TRY(nvdp__check_cancelled(ctx, "cancelled"));
         nvdp__meter_update(meter, reader->count, (double)reader->count, "words", NAN);
     }
-cleanup:
-    free(word);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the file ---- */
@@ -682,10 +677,10 @@ static nvdp_status read_rows(struct reader *reader) {
     if (reader->dim > INT32_MAX)
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: %zu dimensions, expected at most %d", path,
                           reader->dim, INT32_MAX);
-    if (reader->header) NVDP_RETURN_IF_FAILED(nvdp__lines_next(&reader->lines, &line, &found));
+    if (reader->header) NVDP_TRY(nvdp__lines_next(&reader->lines, &line, &found));
     nvdp__meter_begin(&meter, ctx, "word vectors", "words", 0,
                       reader->header ? reader->declared : 0);
-    NVDP_RETURN_IF_FAILED(reader->binary ? read_binary(reader, &meter) : read_text(reader, &meter));
+    NVDP_TRY(reader->binary ? read_binary(reader, &meter) : read_text(reader, &meter));
     nvdp__meter_end(&meter);
     if (reader->rows->count > 0) return NVDP_OK;
     return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %s, found none", path,
@@ -720,11 +715,11 @@ nvdp_status nvdp__word_vectors_read(struct nvdp_context *ctx, const char *path,
     struct nvdp__vector_rows rows = {.ctx = ctx};
     struct reader reader = {.words = words, .rows = &rows};
     words->ctx = ctx;
-    NVDP_TRY(nvdp__check_regular(ctx, path));
-    NVDP_TRY(nvdp__lines_open(ctx, path, &reader.lines));
-    NVDP_TRY(find_form(&reader));
+    NVDP_TRY_OR_CLEAN(nvdp__check_regular(ctx, path));
+    NVDP_TRY_OR_CLEAN(nvdp__lines_open(ctx, path, &reader.lines));
+    NVDP_TRY_OR_CLEAN(find_form(&reader));
     rows.dim = reader.dim;
-    NVDP_TRY(read_rows(&reader));
+    NVDP_TRY_OR_CLEAN(read_rows(&reader));
     log_odd(&reader);
     NVDP__HAND_OVER(out, rows);
 cleanup:

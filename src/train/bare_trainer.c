@@ -1,6 +1,7 @@
 /* nvdp_trainer: a trainer on random weights that writes no files, for benchmarks and tests.
  * nvdp_trainer_create and nvdp_trainer_step are the core; the functions before them make the
  * texts. */
+#include "base/own.h"
 #include "base/random.h"
 #include "bert/checkpoint.h"
 #include "mechanism/method.h"
@@ -29,8 +30,7 @@ enum { CLS = 101, SEP = 102, FIRST_WORD = 1000, CLASSES = 2, MAX_BATCHES = 64 };
  * [SEP] last if the vocabulary has them. */
 static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t length,
                                 size_t vocabulary, uint64_t seed, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     struct nvdp__noise noise = {.seed = seed};
     size_t first = vocabulary > FIRST_WORD ? FIRST_WORD : 0;
     NVDP_TRY(nvdp__dataset_create(ctx, count, true, &dataset));
@@ -53,16 +53,14 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
     nvdp__dataset_storage(dataset)->task =
         nvdp__task_layout(NVDP_TASK_SST2)->task; /* single texts of two classes */
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    return status;
+    return NVDP_OK;
 }
 
 /* Fills in the options that a run needs and a single step does not, so that the remaining
  * options are checked as in nvdp_train. */
 static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config *config,
                                bool *random) {
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(t->ctx, config, &nvdp__train_schema, &t->config));
+    NVDP_TRY(nvdp__config_values(t->ctx, config, &nvdp__train_schema, &t->config));
     *random = t->config.data == NULL;
     t->config.out = "none";
     t->config.epochs = 1;
@@ -76,8 +74,7 @@ static nvdp_status take_config(struct nvdp__trainer *t, const struct nvdp_config
 }
 
 static nvdp_status open_texts(struct nvdp__trainer *t, const struct nvdp_bert_config *bert) {
-    NVDP_RETURN_IF_FAILED(
-        nvdp__method_tokenizer_load(t->ctx, t->config.method, t->config.model, &t->tokenizer));
+    NVDP_TRY(nvdp__method_tokenizer_load(t->ctx, t->config.method, t->config.model, &t->tokenizer));
     size_t pieces = nvdp_tokenizer_size(t->tokenizer);
     if (pieces > bert->vocab_size)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
@@ -93,9 +90,9 @@ static void start_epoch(struct nvdp__trainer *t) {
 nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 const struct nvdp_bert_config *given, bool training, size_t steps,
                                 struct nvdp_trainer **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_bert_config whole, *bert = &whole;
-    struct nvdp_trainer *trainer = nvdp__calloc(ctx, 1, sizeof *trainer);
+    nvdp__autoptr(nvdp_trainer_free) struct nvdp_trainer *trainer =
+        nvdp__calloc(ctx, 1, sizeof *trainer);
     if (trainer == NULL) return NVDP_ERR_MEMORY;
     struct nvdp__trainer *t = &trainer->run;
     trainer->training = training;
@@ -133,9 +130,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
                                     sizeof *trainer->outputs);
     if (trainer->outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     NVDP__HAND_OVER(out, trainer);
-cleanup:
-    nvdp_trainer_free(trainer);
-    return status;
+    return NVDP_OK;
 }
 
 void nvdp_trainer_free(struct nvdp_trainer *trainer) {
@@ -154,13 +149,13 @@ nvdp_status nvdp_trainer_step(struct nvdp_trainer *trainer, const struct nvdp_tr
     double start = nvdp__now();
     double loss = NAN;
     if (trainer->training) {
-        NVDP_RETURN_IF_FAILED(nvdp__job_step(&t->job));
+        NVDP_TRY(nvdp__job_step(&t->job));
         loss = t->job.last.total;
     } else { /* a forward pass; its outputs are copied to the host */
         const struct nvdp__pass pass = {0};
         struct nvdp__draw draw = nvdp__draw_evaluation(t->config.seed, (uint32_t)t->job.epoch);
         nvdp__trainer_next_batch(t);
-        NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, &pass, &draw, 0));
+        NVDP_TRY(nvdp__model_forward(t->model, t->batch, &pass, &draw, 0));
         nvdp__model_logits(t->model, nvdp__model_heads(t->model, t->batch), trainer->outputs);
     }
     const struct nvdp__batch *batch = t->batch;

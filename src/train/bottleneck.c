@@ -25,8 +25,8 @@ nvdp_status nvdp_bottleneck_resolve(struct nvdp_context *ctx, const struct nvdp_
                                     char **out) {
     const struct nvdp_bert_config encoder = {.hidden_size = width, .num_attention_heads = heads};
     struct nvdp__train_options options;
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
-    if (limits != NULL) NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, limits));
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &options));
+    if (limits != NULL) NVDP_TRY(nvdp__can_give(ctx, limits));
     if (!nvdp_method_is_private(options.method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {method}: expected a method with a bottleneck, found %s",
@@ -41,11 +41,11 @@ nvdp_status nvdp_bottleneck_resolve(struct nvdp_context *ctx, const struct nvdp_
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {method}: expected a method to train, found %s",
                           nvdp_method_name(options.method));
-    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, &options));
+    NVDP_TRY(nvdp__train_calibrate(ctx, &options));
     if (options.nvib.length == 0) options.nvib.length = options.max_length;
-    NVDP_RETURN_IF_FAILED(nvdp__method_resolve(ctx, options.method, &encoder, &options.nvib));
+    NVDP_TRY(nvdp__method_resolve(ctx, options.method, &encoder, &options.nvib));
     const struct nvdp_limits made = nvdp__method_limits(options.method, &options.nvib);
-    NVDP_RETURN_IF_FAILED(nvdp__json_text(ctx, pack(&options), "bottleneck", out));
+    NVDP_TRY(nvdp__json_text(ctx, pack(&options), "bottleneck", out));
     if (limits != NULL) NVDP__GIVE(limits, &made);
     return NVDP_OK;
 }

@@ -79,7 +79,7 @@ static nvdp_status allocate(struct distiller *t) {
     struct nvdp_context *ctx = t->ctx;
     const struct nvdp__distilled *made = t->made;
     const size_t n = made->texts, d = made->width, p = made->dim;
-    NVDP_RETURN_IF_FAILED(nvdp__distill_check(ctx, t->config, n));
+    NVDP_TRY(nvdp__distill_check(ctx, t->config, n));
     t->held = held_out(t->config, n);
     t->train = n - t->held;
     t->batch = nvdp__max(nvdp__min(t->config->batch, t->train) / 2 * 2, 2);
@@ -90,25 +90,23 @@ static nvdp_status allocate(struct distiller *t) {
                                      .clip = made->clip,
                                      .temperature = t->config->temperature,
                                      .cosine = t->config->cosine_weight};
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->order, t->train));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->row, n));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->near, t->held));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->neighbour, t->train * t->neighbours));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->y, t->held * d));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->x, t->held * d));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->cosine, t->held * t->held));
+    NVDP_TRY(NVDP__NEW(ctx, t->order, t->train));
+    NVDP_TRY(NVDP__NEW(ctx, t->row, n));
+    NVDP_TRY(NVDP__NEW(ctx, t->near, t->held));
+    NVDP_TRY(NVDP__NEW(ctx, t->neighbour, t->train * t->neighbours));
+    NVDP_TRY(NVDP__NEW(ctx, t->y, t->held * d));
+    NVDP_TRY(NVDP__NEW(ctx, t->x, t->held * d));
+    NVDP_TRY(NVDP__NEW(ctx, t->cosine, t->held * t->held));
     for (size_t k = 0; k < 3; k++)
-        NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, t->of[k], (k < 2 ? 2 : 4) * t->held));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__params_add(&t->params, "map", 2, p, d, NVDP__PARAM_LINEAR, &t->map));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__params_add(&t->params, "decoder", 2, d, p, NVDP__PARAM_LINEAR, &t->decoder));
-    NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&t->params, true));
+        NVDP_TRY(NVDP__NEW(ctx, t->of[k], (k < 2 ? 2 : 4) * t->held));
+    NVDP_TRY(nvdp__params_add(&t->params, "map", 2, p, d, NVDP__PARAM_LINEAR, &t->map));
+    NVDP_TRY(nvdp__params_add(&t->params, "decoder", 2, d, p, NVDP__PARAM_LINEAR, &t->decoder));
+    NVDP_TRY(nvdp__params_allocate(&t->params, true));
     for (int pass = 0; pass < 2; pass++) {
         nvdp__distill_plan(&t->step, &t->arena);
-        if (pass == 0) NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(ctx, &t->arena));
+        if (pass == 0) NVDP_TRY(nvdp__arena_allocate(ctx, &t->arena));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__arena_check(ctx, &t->arena));
+    NVDP_TRY(nvdp__arena_check(ctx, &t->arena));
     t->optimizer.adamw = t->config->adamw;
     return nvdp__optimizer_create(ctx, &t->params, &t->optimizer);
 }
@@ -145,9 +143,8 @@ static void keep_nearest(struct distiller *t, size_t i, size_t first, size_t n,
 
 static nvdp_status find_neighbours(struct distiller *t) {
     enum { ROWS = 256 };
-    nvdp_status status = NVDP_OK;
     const size_t d = t->made->width;
-    float *pool = NULL, *cosine = NULL;
+    nvdp__autofree float *pool = NULL, *cosine = NULL;
     struct nvdp__meter meter;
     NVDP_TRY(NVDP__NEW(t->ctx, pool, (size_t)POOL * d));
     NVDP_TRY(NVDP__NEW(t->ctx, cosine, (size_t)ROWS * POOL));
@@ -168,10 +165,7 @@ static nvdp_status find_neighbours(struct distiller *t) {
         }
     }
     nvdp__meter_end(&meter);
-cleanup:
-    free(pool);
-    free(cosine);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- scores --- */
@@ -292,8 +286,8 @@ static nvdp_status run_epochs(struct distiller *t, struct nvdp_train_result *res
         double sum = 0, loss = 0;
         nvdp__epoch_order(t->config->seed, (uint32_t)epoch, t->train, t->order);
         for (size_t s = 0; s < per_epoch; s++) {
-            NVDP_RETURN_IF_FAILED(nvdp__check_cancelled(t->ctx, again));
-            NVDP_RETURN_IF_FAILED(one_step(t, at++, steps, t->order + s * (t->batch / 2), &loss));
+            NVDP_TRY(nvdp__check_cancelled(t->ctx, again));
+            NVDP_TRY(one_step(t, at++, steps, t->order + s * (t->batch / 2), &loss));
             sum += loss;
             nvdp__meter_update(&meter, at, (double)(at * t->batch), "text", loss);
         }
@@ -316,15 +310,15 @@ nvdp_status nvdp__distill_train(struct nvdp_context *ctx, const struct nvdp__tra
     struct distiller t = {.ctx = ctx, .config = config, .made = made, .dev = nvdp__device_cpu(ctx)};
     const size_t values = made->dim * made->width;
     nvdp__params_init(&t.params, ctx);
-    NVDP_TRY(allocate(&t));
+    NVDP_TRY_OR_CLEAN(allocate(&t));
     divide(&t);
     start(&t);
     pair_up(&t);
-    NVDP_TRY(find_neighbours(&t));
+    NVDP_TRY_OR_CLEAN(find_neighbours(&t));
     nvdp__log(ctx, NVDP_LOG_INFO, "%zu texts to train, %zu held out; spearman of the start %.4f",
               t.train, t.held, score_draw(&t, 0));
     const double begun = nvdp__now();
-    NVDP_TRY(run_epochs(&t, result));
+    NVDP_TRY_OR_CLEAN(run_epochs(&t, result));
     result->seconds = nvdp__now() - begun;
     const double ended = nvdp__now(), factor = decode(&t, 0);
     score(&t, result->test);

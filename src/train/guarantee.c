@@ -2,6 +2,7 @@
  * privacy (include/nvdp/guarantee.h). The first part prints; the second reads run.json,
  * result.json and the measurements. */
 #include "base/json.h"
+#include "base/own.h"
 #include "base/sentence.h"
 #include "job/dp.h"
 #include "options/schema.h"
@@ -217,10 +218,9 @@ static void take_training(const json_t *dp, struct nvdp_guarantee *to) {
 
 nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
                                struct nvdp_guarantee *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_guarantee made = NOTHING;
-    json_t *records = NULL, *result = NULL;
-    struct nvdp__measurements measured = {0};
+    nvdp__autoptr(json_decref) json_t *records = NULL, *result = NULL;
+    nvdp__auto(nvdp__measurements_release) struct nvdp__measurements measured = {0};
     const char *name = NULL, *noise = NULL;
     enum nvdp_method method;
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -247,9 +247,5 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
     if (measured.count > 0) take_measured(measured.list, &made);
     take_training(nvdp__dp_planned(result, records), &made);
     NVDP__GIVE(out, &made);
-cleanup:
-    json_decref(records);
-    json_decref(result);
-    nvdp__measurements_release(&measured);
-    return status;
+    return NVDP_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "base/cache.h"
 #include "base/json.h"
+#include "base/own.h"
 #include "options/schema.h"
 #include "rdp/options.h"
 
@@ -95,7 +96,7 @@ nvdp_status nvdp_measured_label(struct nvdp_context *ctx, const struct nvdp_conf
             json_boolean(max_texts == 0 || (size_t)json_integer_value(n) < max_texts));
     }
     char *made = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_text(ctx, report, "privacy report", &made));
+    NVDP_TRY(nvdp__json_text(ctx, report, "privacy report", &made));
     free(*text);
     *text = made;
     return NVDP_OK;
@@ -134,7 +135,7 @@ static nvdp_status add(struct nvdp_context *ctx, const char *directory, const ch
                        const json_t *run, struct nvdp__measurements *to) {
     struct nvdp__measurement *made;
     json_t *report = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_read_optional(ctx, directory, name, &report));
+    NVDP_TRY(nvdp__json_read_optional(ctx, directory, name, &report));
     if (report == NULL) return NVDP_OK; /* the file was removed in the meantime */
     nvdp_status status =
         nvdp__reserve(ctx, &to->list, &to->capacity, to->count + 1, sizeof *to->list);
@@ -201,9 +202,8 @@ void nvdp__measurements_release(struct nvdp__measurements *all) {
 }
 
 nvdp_status nvdp_measured_list(struct nvdp_context *ctx, const char *run, char **out) {
-    struct nvdp__measurements all = {0};
-    json_t *records = NULL, *list = json_array();
-    nvdp_status status = NVDP_OK;
+    nvdp__auto(nvdp__measurements_release) struct nvdp__measurements all = {0};
+    nvdp__autoptr(json_decref) json_t *records = NULL, *list = json_array();
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &records));
     NVDP_TRY(nvdp__measurements_read(ctx, run, records, &all));
     for (size_t i = 0; i < all.count; i++) {
@@ -218,9 +218,5 @@ nvdp_status nvdp_measured_list(struct nvdp_context *ctx, const char *run, char *
     *out = json_dumps(list, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (*out == NULL || json_array_size(list) != all.count)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "measurements: out of memory"));
-cleanup:
-    nvdp__measurements_release(&all);
-    json_decref(records);
-    json_decref(list);
-    return status;
+    return NVDP_OK;
 }

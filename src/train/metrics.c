@@ -298,14 +298,13 @@ static void set_interval(const struct resample *of, int k, const double *value,
 nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
                                 const float *label, size_t draws, const float *const *outputs,
                                 struct nvdp_scores *scores) {
-    nvdp_status status = NVDP_OK;
     const size_t classes = task->regression ? 1 : (size_t)task->classes;
     struct resample of = {task, n, classes, draws, label, outputs, NULL, NULL, NULL};
     const size_t room = n * (classes + 1);
     const size_t threads = room * draws < SMALL ? 1 : (size_t)nvdp_context_threads(ctx);
-    double *values = NULL, *seen = NULL;
-    float *scratch = NULL;
-    size_t *from = NULL, *by_class = NULL, *first = NULL;
+    nvdp__autofree double *values = NULL, *seen = NULL;
+    nvdp__autofree float *scratch = NULL;
+    nvdp__autofree size_t *from = NULL, *by_class = NULL, *first = NULL;
     NVDP_TRY(NVDP__NEW(ctx, values, RESAMPLES * NVDP_METRICS));
     NVDP_TRY(NVDP__NEW(ctx, scratch, threads * room));
     NVDP_TRY(NVDP__NEW(ctx, from, threads * n));
@@ -331,14 +330,7 @@ nvdp_status nvdp__add_intervals(struct nvdp_context *ctx, const struct nvdp_task
         qsort(of_metric, RESAMPLES, sizeof *of_metric, nvdp__by_double);
         set_interval(&of, k, of_metric, scores);
     }
-cleanup:
-    free(values);
-    free(scratch);
-    free(from);
-    free(by_class);
-    free(first);
-    free(seen);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- scores by class --- */
@@ -347,10 +339,9 @@ cleanup:
 static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_task *task, size_t n,
                                  const float *label, size_t draws, const float *const *outputs,
                                  struct nvdp_class_score **out) {
-    nvdp_status status = NVDP_OK;
     const size_t classes = (size_t)task->classes;
-    struct class_counts *count = NULL;
-    struct nvdp_class_score *made = NULL;
+    nvdp__autofree struct class_counts *count = NULL;
+    nvdp__autofree struct nvdp_class_score *made = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, classes));
     NVDP_TRY(NVDP__NEW(ctx, count, classes));
     for (size_t d = 0; d < draws; d++) {
@@ -369,18 +360,14 @@ static nvdp_status score_classes(struct nvdp_context *ctx, const struct nvdp_tas
     for (size_t c = 0; c < classes; c++)
         nvdp__snprintf(made[c].name, sizeof made[c].name, "%s", task->labels[c]);
     NVDP__HAND_OVER(out, made);
-cleanup:
-    free(made);
-    free(count);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_dataset *dataset,
                               size_t words, size_t draws, const float *const *outputs,
                               struct nvdp_scores *scores) {
-    nvdp_status status = NVDP_OK;
     const struct nvdp_task *task = dataset->task;
-    int32_t *predicted = NULL;
+    nvdp__autofree int32_t *predicted = NULL;
     NVDP_TRY(NVDP__NEW(ctx, predicted, words));
     *scores = (struct nvdp_scores){.struct_size = scores->struct_size,
                                    .metrics = task->metrics,
@@ -400,23 +387,20 @@ static nvdp_status score_tags(struct nvdp_context *ctx, const struct nvdp_datase
             add_draw(scores, k, d, nvdp__entities_metric(&found, task->metric[k]));
     }
     end_draws(scores);
-cleanup:
-    free(predicted);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *model,
                                const struct nvdp_dataset *dataset, size_t batch, uint64_t seed,
                                uint32_t first_draw, size_t draws, bool intervals,
                                struct nvdp_scores *scores, struct nvdp_class_score **classes) {
-    nvdp_status status = NVDP_OK;
     if (!nvdp__dataset_labeled(dataset)) {
         return nvdp__fail(ctx, NVDP_ERR_INPUT, "this split has no labels, so it cannot be scored");
     }
     if (!model->bottleneck.mechanism->private_) draws = 1; /* no noise: every draw is the same */
     size_t rows = nvdp__dataset_outputs(dataset), size = rows * model->info.outputs;
-    float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
-    const float **row = nvdp__calloc(ctx, draws, sizeof *row);
+    nvdp__autofree float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
+    nvdp__autofree const float **row = nvdp__calloc(ctx, draws, sizeof *row);
     if (outputs == NULL || row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
     for (size_t d = 0; d < draws; d++)
         row[d] = outputs + d * size;
@@ -430,7 +414,7 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
     }
     if (dataset->task->tags) {
         NVDP_TRY(score_tags(ctx, dataset, rows, draws, row, scores));
-        goto cleanup;
+        return NVDP_OK;
     }
     const struct nvdp_task *task = dataset->task;
     nvdp__score(task, dataset->count, dataset->label, draws, row, scores);
@@ -439,10 +423,7 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
             nvdp__add_intervals(ctx, task, dataset->count, dataset->label, draws, row, scores));
     if (classes != NULL && !task->regression)
         NVDP_TRY(score_classes(ctx, task, dataset->count, dataset->label, draws, row, classes));
-cleanup:
-    free(outputs);
-    free(row);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__score_model(struct nvdp_context *ctx, struct nvdp_model *model,

@@ -32,7 +32,7 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
                                       split == NVDP_SPLIT_TRAIN ? t->config.limit_train
                                                                 : t->config.limit_dev,
                                       split == NVDP_SPLIT_TRAIN ? t->config.seed : 0, out);
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
+    NVDP_TRY(nvdp_task_find(t->ctx, t->config.task, &config.task));
     config.directory = t->config.data;
     nvdp__set_columns(&config, &t->config.columns);
     config.max_length = t->config.max_length;
@@ -47,8 +47,8 @@ nvdp_status nvdp__trainer_load_split(struct nvdp__trainer *t, enum nvdp_split sp
     }
     config.limit = t->config.limit_train;
     config.limit_seed = t->config.seed;
-    NVDP_RETURN_IF_FAILED(nvdp__dataset_load_private(
-        t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN, nvdp__token_noise_public(t->noise), out));
+    NVDP_TRY(nvdp__dataset_load_private(t->ctx, t->tokenizer, &config, NVDP_SPLIT_TRAIN,
+                                        nvdp__token_noise_public(t->noise), out));
     return nvdp__dataset_keep_fold(t->ctx, t->config.folds, t->config.fold, held, out);
 }
 
@@ -62,7 +62,7 @@ static bool privatizes(const struct nvdp__trainer *t) {
 static nvdp_status privatize(struct nvdp__trainer *t) {
     const struct nvdp__public_texts *public = nvdp__token_noise_public(t->noise);
     if (!privatizes(t)) return NVDP_OK;
-    if (public != NULL) NVDP_RETURN_IF_FAILED(nvdp__public_texts_check(public, "{sensitive-from}"));
+    if (public != NULL) NVDP_TRY(nvdp__public_texts_check(public, "{sensitive-from}"));
     nvdp_status status = nvdp__token_noise_texts(t->noise, t->all, t->config.cache);
     if (status == NVDP_OK) status = nvdp__token_noise_texts(t->noise, t->test, t->config.cache);
     return status;
@@ -71,19 +71,18 @@ static nvdp_status privatize(struct nvdp__trainer *t) {
 static nvdp_status load_data(struct nvdp__trainer *t) {
     const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
     if (t->config.representations != NULL)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__token_file_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
+        NVDP_TRY(nvdp__token_file_open(t->ctx, &t->config, t->tokenizer, &t->given, &t->noise));
     if (privatizes(t))
-        NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed,
-                                                       t->config.model, t->tokenizer, &t->noise));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
+        NVDP_TRY(nvdp__token_noise_create(t->ctx, &t->config.noise, t->config.seed, t->config.model,
+                                          t->tokenizer, &t->noise));
+    NVDP_TRY(nvdp__trainer_load_split(t, NVDP_SPLIT_TRAIN, &t->all));
+    NVDP_TRY(nvdp__trainer_load_split(t, NVDP_SPLIT_DEV, &t->test));
     if (t->all->task->tags && noise->on_sequence)
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "{token-noise}: task %s labels every word and needs a mechanism that "
                           "privatizes tokens, found %s",
                           t->config.task, nvdp__text_noise_names[t->config.noise.mechanism]);
-    NVDP_RETURN_IF_FAILED(privatize(t));
+    NVDP_TRY(privatize(t));
     if (!nvdp__dataset_labeled(t->all) || !nvdp__dataset_labeled(t->test)) {
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "%s: training needs labels in train and dev, found texts without labels",
@@ -116,7 +115,7 @@ static nvdp_status resolve(struct nvdp_context *ctx, const struct nvdp_bert_conf
                 : "",
             config->max_length);
     }
-    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, config));
+    NVDP_TRY(nvdp__train_calibrate(ctx, config));
     if (!nvdp_method_is_private(config->method)) return NVDP_OK;
     if (config->nvib.length == 0) config->nvib.length = config->max_length;
     if (config->nvib.length_policy == NVDP_LENGTH_HIDDEN &&
@@ -151,8 +150,8 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     struct nvdp__model_info info = {.bert = *bert};
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__token_row *noise = nvdp__token_row(t->config.noise.mechanism);
-    NVDP_RETURN_IF_FAILED(resolve(t->ctx, bert, &t->config));
-    NVDP_RETURN_IF_FAILED(check_encoder(t, row));
+    NVDP_TRY(resolve(t->ctx, bert, &t->config));
+    NVDP_TRY(check_encoder(t, row));
     if (t->all->task->pair && bert->type_vocab_size < 2 && row->token_types &&
         t->tokenizer != NULL && t->tokenizer->types)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
@@ -168,7 +167,7 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
     nvdp_context_set_precision(t->ctx, t->config.precision);
     nvdp_status status = nvdp__model_build(t->ctx, &info, with_grad, &t->model);
     nvdp_context_set_precision(t->ctx, callers);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     t->model->noise = t->noise;
     if (t->config.freeze_words || t->given != NULL || noise->gives_vectors)
         nvdp__model_freeze_words(t->model);
@@ -180,9 +179,8 @@ nvdp_status nvdp__trainer_build(struct nvdp__trainer *t, const struct nvdp_bert_
 nvdp_status nvdp__trainer_count_steps(struct nvdp__trainer *t) {
     if (nvdp__dp_wanted(&t->config.dp)) {
         const struct nvdp_dp_guarantee before[NVDP__DP_BEFORE] = {[NVDP__DP_START] = t->start};
-        NVDP_RETURN_IF_FAILED(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count,
-                                              t->config.epochs, 0, t->config.batch, before,
-                                              &t->job.dp));
+        NVDP_TRY(nvdp__dp_create(t->ctx, &t->config.dp, t->train->count, t->config.epochs, 0,
+                                 t->config.batch, before, &t->job.dp));
     }
     t->model->per_example = t->job.dp != NULL;
     t->epoch_steps = t->job.dp != NULL ? nvdp__dp_epoch_steps(t->job.dp)
@@ -262,11 +260,11 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
         return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
                           "{class-weights}: expected none or numbers in private training, because "
                           "balanced counts the texts of each class, found balanced");
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, t->class_weight, classes));
+    NVDP_TRY(NVDP__NEW(t->ctx, t->class_weight, classes));
     if (balanced)
         balance(t, classes);
     else
-        NVDP_RETURN_IF_FAILED(read_weights(t, classes));
+        NVDP_TRY(read_weights(t, classes));
     if (private && !task->tags)
         divide_by_largest(t, classes);
     else
@@ -277,7 +275,7 @@ static nvdp_status weigh_classes(struct nvdp__trainer *t) {
 /* Reads the model's configuration, or that of the encoder which replaces the model's own. */
 static nvdp_status read_encoder(struct nvdp__trainer *t, struct nvdp_bert_config *bert) {
     const struct nvdp__train_options *options = &t->config;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(t->ctx, options->model, bert));
+    NVDP_TRY(nvdp__bert_config_read(t->ctx, options->model, bert));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(bert->model_type);
     const struct nvdp__encoder_row *wanted = nvdp__encoder_choice(options->encoder);
     const struct nvdp__method *method = nvdp__method_row(options->method);
@@ -325,15 +323,15 @@ nvdp_status nvdp__trainer_open(struct nvdp__trainer *t) {
         nvdp__method_tokenizer_load(t->ctx, t->config.method, t->config.model, &t->tokenizer);
     if (status == NVDP_OK && t->config.noise.mechanism != NVDP__NOISE_NONE)
         nvdp__tokenizer_read_names_as_text(t->tokenizer);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, status));
     NVDP__RANK_0_FIRST(t->ctx, status, load_data(t));
-    NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(status);
+    NVDP_TRY(read_encoder(t, &bert));
+    NVDP_TRY(
         nvdp__bert_check_rows(t->ctx, t->config.model, &bert, nvdp_tokenizer_size(t->tokenizer)));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_build(t, &bert, true));
-    NVDP_RETURN_IF_FAILED(weigh_classes(t));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_take_lineage(t));
+    NVDP_TRY(nvdp__trainer_build(t, &bert, true));
+    NVDP_TRY(weigh_classes(t));
+    NVDP_TRY(nvdp__trainer_take_lineage(t));
     return nvdp__trainer_count_steps(t);
 }
 
@@ -348,9 +346,9 @@ static nvdp_status read_anchor(struct nvdp__trainer *t) {
     if (t->config.decay_to == NVDP__DECAY_TO_ZERO) return NVDP_OK;
     optimizer->anchor = nvdp__calloc(t->ctx, params->total, sizeof *optimizer->anchor);
     if (optimizer->anchor == NULL) return NVDP_ERR_MEMORY;
-    NVDP_RETURN_IF_FAILED(
+    NVDP_TRY(
         nvdp__checkpoint_values(&t->model->dev, t->config.model, params, false, optimizer->anchor));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, false, &takes_head));
+    NVDP_TRY(nvdp__trainer_takes_head(t, false, &takes_head));
     for (size_t i = head->weight; i <= head->bias && !takes_head; i++)
         memset(optimizer->anchor + params->entry[i].offset, 0,
                params->entry[i].count * sizeof *optimizer->anchor);
@@ -398,16 +396,16 @@ nvdp_status nvdp__trainer_allocate(struct nvdp__trainer *t, bool training) {
         .out = t->config.out,
     };
     if (training) {
-        NVDP_RETURN_IF_FAILED(nvdp__optimizer_create(t->ctx, &t->model->params, &t->job.optimizer));
-        NVDP_RETURN_IF_FAILED(read_anchor(t));
+        NVDP_TRY(nvdp__optimizer_create(t->ctx, &t->model->params, &t->job.optimizer));
+        NVDP_TRY(read_anchor(t));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__model_plan(t->model, texts, longest, training));
+    NVDP_TRY(nvdp__model_plan(t->model, texts, longest, training));
     if (t->job.dp != NULL && training)
-        NVDP_RETURN_IF_FAILED(nvdp__model_per_example(t->model, batch, &t->job.dp->grads));
+        NVDP_TRY(nvdp__model_per_example(t->model, batch, &t->job.dp->grads));
     if (training)
-        NVDP_RETURN_IF_FAILED(nvdp__grad_sum_create(t->ctx, &t->model->params,
-                                                    t->config.batch * longest, &t->job.sum));
-    NVDP_RETURN_IF_FAILED(nvdp__batch_create(t->ctx, batch, longest, &t->batch));
+        NVDP_TRY(nvdp__grad_sum_create(t->ctx, &t->model->params, t->config.batch * longest,
+                                       &t->job.sum));
+    NVDP_TRY(nvdp__batch_create(t->ctx, batch, longest, &t->batch));
     t->job.label = t->batch->label;
     t->job.order = nvdp__calloc(t->ctx, t->train->count, sizeof *t->job.order);
     return t->job.order == NULL ? NVDP_ERR_MEMORY : NVDP_OK;
@@ -437,7 +435,7 @@ void nvdp__trainer_close(struct nvdp__trainer *t) {
 
 static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_dataset *dataset,
                                struct nvdp__prefix **out) {
-    NVDP_RETURN_IF_FAILED(nvdp__prefix_create(t->model, out));
+    NVDP_TRY(nvdp__prefix_create(t->model, out));
     if (t->config.cache == NULL || t->config.no_prefix_cache) return NVDP_OK;
     nvdp_status status = NVDP_OK;
     NVDP__RANK_0_FIRST(t->ctx, status,
@@ -449,18 +447,17 @@ static nvdp_status open_prefix(struct nvdp__trainer *t, const struct nvdp_datase
 
 nvdp_status nvdp__trainer_open_prefix(struct nvdp__trainer *t) {
     if (t->config.freeze_layers == 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(open_prefix(t, t->all, &t->prefix));
+    NVDP_TRY(open_prefix(t, t->all, &t->prefix));
     /* Validation texts come from the train file, except with the dev protocol, where they are
      * another file. */
-    if (t->validation != NULL && t->validation == t->test)
-        NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
+    if (t->validation != NULL && t->validation == t->test) NVDP_TRY(nvdp__trainer_test_prefix(t));
     t->model->prefix = t->prefix;
     return NVDP_OK;
 }
 
 nvdp_status nvdp__trainer_test_prefix(struct nvdp__trainer *t) {
     if (t->config.freeze_layers == 0) return NVDP_OK;
-    if (t->test_prefix == NULL) NVDP_RETURN_IF_FAILED(open_prefix(t, t->test, &t->test_prefix));
+    if (t->test_prefix == NULL) NVDP_TRY(open_prefix(t, t->test, &t->test_prefix));
     t->model->prefix = t->test_prefix;
     return NVDP_OK;
 }
@@ -479,7 +476,7 @@ static nvdp_status check_readable(struct nvdp_context *ctx, const char *director
 
 static nvdp_status check_weights(struct nvdp_context *ctx, const char *directory) {
     char *path = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__weights_find(ctx, directory, &path));
+    NVDP_TRY(nvdp__weights_find(ctx, directory, &path));
     nvdp_status status = NVDP_OK;
     if (access(path, R_OK) != 0) status = nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
     free(path);
@@ -490,14 +487,14 @@ static nvdp_status check_split(struct nvdp__trainer *t, const struct nvdp__layou
                                enum nvdp_split split) {
     char *path = NULL;
     if (!layout->task.tags) {
-        NVDP_RETURN_IF_FAILED(nvdp__task_path(t->ctx, layout, t->config.data, split, &path));
+        NVDP_TRY(nvdp__task_path(t->ctx, layout, t->config.data, split, &path));
         nvdp_status status = NVDP_OK;
         if (access(path, R_OK) != 0)
             status = nvdp__fail_errno(t->ctx, errno, "%s: cannot read", path);
         free(path);
         return status;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__conll_file(t->ctx, t->config.data, split, &path));
+    NVDP_TRY(nvdp__conll_file(t->ctx, t->config.data, split, &path));
     free(path);
     return NVDP_OK;
 }
@@ -512,18 +509,17 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
                    ? check_weights(t->ctx, options->model)
                    : nvdp__fail(t->ctx, NVDP_ERR_IO, "option {input}: %s: no such file",
                                 options->input);
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, options->task, &id));
+    NVDP_TRY(nvdp_task_find(t->ctx, options->task, &id));
     if (options->representations == NULL) {
-        NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
-        if (options->folds == 0)
-            NVDP_RETURN_IF_FAILED(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
+        NVDP_TRY(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_TRAIN));
+        if (options->folds == 0) NVDP_TRY(check_split(t, nvdp__task_layout(id), NVDP_SPLIT_DEV));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_take_base(t));
-    NVDP_RETURN_IF_FAILED(read_encoder(t, &bert));
-    NVDP_RETURN_IF_FAILED(check_weights(t->ctx, options->model));
-    NVDP_RETURN_IF_FAILED(nvdp__tokenizer_files(t->ctx, options->model, files, &class));
+    NVDP_TRY(nvdp__trainer_take_base(t));
+    NVDP_TRY(read_encoder(t, &bert));
+    NVDP_TRY(check_weights(t->ctx, options->model));
+    NVDP_TRY(nvdp__tokenizer_files(t->ctx, options->model, files, &class));
     for (size_t i = 0; files[i] != NULL; i++)
-        NVDP_RETURN_IF_FAILED(check_readable(t->ctx, options->model, files[i]));
+        NVDP_TRY(check_readable(t->ctx, options->model, files[i]));
     if (options->freeze_layers > bert.num_hidden_layers)
         return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                           "key 'freeze_layers': expected at most %zu, the number of layers of the "
@@ -534,7 +530,7 @@ static nvdp_status check_files(struct nvdp__trainer *t) {
 
 nvdp_status nvdp_train_check(struct nvdp_context *ctx, const struct nvdp_config *config) {
     struct nvdp__trainer t = {.ctx = ctx};
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, &t.config));
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, &t.config));
     nvdp_status status = check_files(&t);
     nvdp__trainer_close(&t);
     return status;

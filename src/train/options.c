@@ -340,7 +340,7 @@ static nvdp_status check_noise(struct nvdp_context *ctx,
     const int mechanism = options->noise.mechanism;
     const struct nvdp__token_row *row = nvdp__token_row(mechanism);
     const struct nvdp__encoder_row *encoder = nvdp__encoder_choice(options->encoder);
-    NVDP_RETURN_IF_FAILED(nvdp__token_noise_check(ctx, &options->noise));
+    NVDP_TRY(nvdp__token_noise_check(ctx, &options->noise));
     if (mechanism == NVDP__NOISE_NONE) return NVDP_OK;
     if (nvdp_method_is_private(options->method))
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -434,8 +434,7 @@ static nvdp_status calibrate_text(struct nvdp_context *ctx, struct nvdp__train_o
     const char *option = budget > 0 ? "certified-epsilon" : "certified-guess";
     double *clip = &config->nvib.clip.sequence, radius = INFINITY;
     if (budget == 0 && guess == NULL) return NVDP_OK;
-    if (guess != NULL)
-        NVDP_RETURN_IF_FAILED(read_guess(ctx, guess, config->certified_releases, &radius));
+    if (guess != NULL) NVDP_TRY(read_guess(ctx, guess, config->certified_releases, &radius));
     if (budget > 0)
         radius = fmin(radius, nvdp_gdp_mu(budget, config->certified_delta) /
                                   (2 * sqrt((double)config->certified_releases)));
@@ -461,7 +460,7 @@ static nvdp_status calibrate_text(struct nvdp_context *ctx, struct nvdp__train_o
 }
 
 nvdp_status nvdp__train_calibrate(struct nvdp_context *ctx, struct nvdp__train_options *config) {
-    NVDP_RETURN_IF_FAILED(calibrate_text(ctx, config));
+    NVDP_TRY(calibrate_text(ctx, config));
     return calibrate_word(ctx, config);
 }
 
@@ -475,7 +474,7 @@ static nvdp_status check_bottleneck(struct nvdp_context *ctx,
                                     const struct nvdp__train_options *options) {
     static const struct nvdp_bert_config any = {.hidden_size = SIZE_MAX, .num_attention_heads = 1};
     struct nvdp__train_options copy = *options;
-    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(ctx, &copy));
+    NVDP_TRY(nvdp__train_calibrate(ctx, &copy));
     if (!nvdp_method_is_private(copy.method)) return NVDP_OK;
     if (copy.nvib.length == 0) copy.nvib.length = copy.max_length;
     return nvdp__method_resolve(ctx, copy.method, &any, &copy.nvib);
@@ -576,7 +575,7 @@ static nvdp_status check_data(struct nvdp_context *ctx, const struct nvdp__train
 static nvdp_status check_task(struct nvdp_context *ctx, const struct nvdp__train_options *options) {
     if (options->model == NULL && options->from_base == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {model} or {from-base} is needed");
-    NVDP_RETURN_IF_FAILED(check_encoder(ctx, options));
+    NVDP_TRY(check_encoder(ctx, options));
     if (nvdp__method_row(options->method)->words && options->base_epochs > 0)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           "option {base-epochs}: expected 0 with {method} %s, which takes the "
@@ -588,9 +587,9 @@ static nvdp_status check_task(struct nvdp_context *ctx, const struct nvdp__train
                           "trained parameters; nvdp export {model} or {objective} distill makes "
                           "its runs",
                           nvdp_method_name(options->method));
-    NVDP_RETURN_IF_FAILED(check_noise(ctx, options));
-    NVDP_RETURN_IF_FAILED(nvdp__dp_check(ctx, &options->dp));
-    NVDP_RETURN_IF_FAILED(check_bottleneck(ctx, options));
+    NVDP_TRY(check_noise(ctx, options));
+    NVDP_TRY(nvdp__dp_check(ctx, &options->dp));
+    NVDP_TRY(check_bottleneck(ctx, options));
     return check_data(ctx, options);
 }
 
@@ -605,8 +604,8 @@ static nvdp_status check(struct nvdp_context *ctx, const void *values) {
                           objectives[options->objective]);
     if (!none && options->input != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input} needs {objective} distill");
-    if (!none) NVDP_RETURN_IF_FAILED(check_folds(ctx, options));
-    NVDP_RETURN_IF_FAILED(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
+    if (!none) NVDP_TRY(check_folds(ctx, options));
+    NVDP_TRY(nvdp__schema_check_texts(ctx, &nvdp__train_schema, options));
     if (options->resume != NULL && options->overwrite)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "resume and overwrite exclude each other");
     return none ? check_distill(ctx, options) : check_task(ctx, options);
@@ -653,13 +652,13 @@ static void list_unread(struct nvdp_context *ctx, const struct nvdp_config *conf
 
 nvdp_status nvdp__train_open(struct nvdp_context *ctx, const struct nvdp_config *config,
                              struct nvdp__train_options *out) {
-    NVDP_RETURN_IF_FAILED(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
+    NVDP_TRY(nvdp__config_values(ctx, config, &nvdp__train_schema, out));
     if (out->objective == NVDP__TRAIN_DISTILL)
-        NVDP_RETURN_IF_FAILED(check_distill_given(ctx, config));
+        NVDP_TRY(check_distill_given(ctx, config));
     else if (out->resume == NULL)
-        NVDP_RETURN_IF_FAILED(check_task_given(ctx, config));
+        NVDP_TRY(check_task_given(ctx, config));
     if (out->resume != NULL) return NVDP_OK; /* checked later */
-    NVDP_RETURN_IF_FAILED(nvdp_config_check(config));
+    NVDP_TRY(nvdp_config_check(config));
     if (out->objective != NVDP__TRAIN_DISTILL) list_unread(ctx, config, out->method);
     return NVDP_OK;
 }

@@ -5,6 +5,7 @@
 #include "text/repeats.h"
 #include "train/trainer.h"
 
+#include "base/own.h"
 #include "base/sentence.h"
 #include <inttypes.h>
 #include <math.h>
@@ -38,7 +39,7 @@ enum { MAX_STEPS = 8 };
 static nvdp_status first_texts(struct nvdp__trainer *t, const struct nvdp_dataset *from,
                                size_t texts, struct nvdp_dataset **out) {
     size_t *row = NULL, n = nvdp__min(from->count, texts);
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(t->ctx, row, n));
+    NVDP_TRY(NVDP__NEW(t->ctx, row, n));
     for (size_t i = 0; i < n; i++)
         row[i] = i;
     nvdp_status status = nvdp_dataset_select(t->ctx, from, n, row, out);
@@ -53,7 +54,7 @@ static nvdp_status time_scores(struct nvdp__trainer *t, const struct nvdp_datase
     struct nvdp_dataset *part = NULL;
     struct nvdp_scores scores = NVDP_RESULT(struct nvdp_scores);
     if (!nvdp__dataset_labeled(split)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(first_texts(t, split, 2 * t->config.eval_batch, &part));
+    NVDP_TRY(first_texts(t, split, 2 * t->config.eval_batch, &part));
     const double start = nvdp__now();
     nvdp_status status = nvdp__score_model(t->ctx, t->model, part, t->config.eval_batch,
                                            t->config.seed, 0, draws, &scores);
@@ -71,11 +72,11 @@ static nvdp_status time_steps(struct nvdp__trainer *t, bool kept, double *frozen
     const double begun = nvdp__now();
     for (size_t k = 0; k < MAX_STEPS && t->state.epoch_step < t->epoch_steps; k++) {
         const double start = nvdp__now();
-        NVDP_RETURN_IF_FAILED(nvdp__job_step(&t->job));
+        NVDP_TRY(nvdp__job_step(&t->job));
         double spent = nvdp__now() - start;
         if (t->model->prefix != NULL) {
             const double fill_start = nvdp__now();
-            NVDP_RETURN_IF_FAILED(nvdp__prefix_fill(t->model->prefix, t->batch));
+            NVDP_TRY(nvdp__prefix_fill(t->model->prefix, t->batch));
             *frozen = (nvdp__now() - fill_start) / fmax((double)t->batch->tokens, 1);
             if (kept) spent = fmax(spent - *frozen * (double)t->batch->tokens, 0);
         }
@@ -94,20 +95,19 @@ static nvdp_status measure(struct nvdp__trainer *t, bool kept, struct nvdp_train
     double frozen = 0, seconds = 0, tokens = 0, validation = 0;
     size_t steps = 0;
     const double all = (double)t->train->offset[t->train->count];
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_allocate(t, true));
-    NVDP_RETURN_IF_FAILED(nvdp__dp_share(t->job.dp));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_start_weights(t));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_open_prefix(t));
+    NVDP_TRY(nvdp__trainer_allocate(t, true));
+    NVDP_TRY(nvdp__dp_share(t->job.dp));
+    NVDP_TRY(nvdp__trainer_start_weights(t));
+    NVDP_TRY(nvdp__trainer_open_prefix(t));
     nvdp__epoch_order(t->config.seed, 0, t->train->count, t->job.order);
-    NVDP_RETURN_IF_FAILED(time_steps(t, kept, &frozen, &seconds, &tokens, &steps));
+    NVDP_TRY(time_steps(t, kept, &frozen, &seconds, &tokens, &steps));
     plan->step_seconds = seconds / (double)steps;
     plan->train_seconds = t->job.dp != NULL ? plan->step_seconds * (double)t->job.steps
                                             : seconds / tokens * all * (double)t->config.epochs;
     plan->score_seconds = plan->prefix_seconds = 0;
     const double known = kept ? frozen : 0;
-    NVDP_RETURN_IF_FAILED(time_scores(t, t->validation, 1, known, &validation));
-    NVDP_RETURN_IF_FAILED(
-        time_scores(t, t->test, t->config.eval_draws, known, &plan->score_seconds));
+    NVDP_TRY(time_scores(t, t->validation, 1, known, &validation));
+    NVDP_TRY(time_scores(t, t->test, t->config.eval_draws, known, &plan->score_seconds));
     plan->score_seconds += validation * (double)t->config.epochs;
     if (kept)
         plan->prefix_seconds =
@@ -130,7 +130,7 @@ static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_trai
     char all[NVDP__BOUND_TEXT], one[NVDP__BOUND_TEXT];
     plan->repeat_epsilon = NAN;
     if (!nvdp__has_budget(config)) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__repeats_count(t->ctx, 2, part, &repeats));
+    NVDP_TRY(nvdp__repeats_count(t->ctx, 2, part, &repeats));
     const double mu = whole ? 2 * clip : nvdp_gdp_mu(config->word_epsilon, delta) / sqrt(releases);
     plan->repeat_rows = repeats.most;
     plan->repeat_epsilon = nvdp_gdp_epsilon(mu * sqrt((double)repeats.most), delta);
@@ -152,8 +152,7 @@ static nvdp_status count_repeats(const struct nvdp__trainer *t, struct nvdp_trai
 
 static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
                         bool measured, struct nvdp_train_plan *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__trainer t = {.ctx = ctx};
+    nvdp__auto(nvdp__trainer_close) struct nvdp__trainer t = {.ctx = ctx};
     struct nvdp_train_plan first = {.train_seconds = 0};
     size_t floats = 0;
     NVDP_TRY(nvdp__trainer_take_config(&t, options, NULL));
@@ -201,9 +200,7 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
     if (measured && (double)made.memory_bytes < memory)
         NVDP_TRY(measure(&t, kept && t.config.freeze_layers > 0, &made));
     *out = made;
-cleanup:
-    nvdp__trainer_close(&t);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_options *options,
@@ -214,10 +211,9 @@ nvdp_status nvdp__train_plan(struct nvdp_context *ctx, struct nvdp__train_option
 static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *config,
                            bool measured, struct nvdp_config **resolved,
                            struct nvdp_train_plan *out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__train_options options;
     struct nvdp_train_plan made;
-    struct nvdp_config *copy = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *copy = NULL;
     NVDP_TRY(nvdp__train_open(ctx, config, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp__config_blame(config, plan(ctx, &options, measured, &made)));
@@ -227,9 +223,7 @@ static nvdp_status plan_of(struct nvdp_context *ctx, const struct nvdp_config *c
         NVDP__HAND_OVER(resolved, copy);
     }
     NVDP__GIVE(out, &made);
-cleanup:
-    nvdp_config_free(copy);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_train_plan(struct nvdp_context *ctx, const struct nvdp_config *config,

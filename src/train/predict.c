@@ -20,16 +20,11 @@
 /* Writes a field with escaped control characters, and what follows it. */
 static nvdp_status put_field(struct nvdp__output *to, size_t size, const char *text,
                              const char *after) {
-    nvdp_status status = NVDP_OK;
-    char *copy = nvdp__format(to->ctx, "%.*s", (int)size, text), *field = NULL;
+    nvdp__autofree char *copy = nvdp__format(to->ctx, "%.*s", (int)size, text), *field = NULL;
     NVDP_TRY(NVDP__MADE(copy));
     field = nvdp__escaped(to->ctx, nvdp__put_tsv, copy);
     NVDP_TRY(NVDP__MADE(field));
-    NVDP_TRY(nvdp__output_printf(to, "%s%s", field, after));
-cleanup:
-    free(copy);
-    free(field);
-    return status;
+    return nvdp__output_printf(to, "%s%s", field, after);
 }
 
 static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
@@ -37,23 +32,23 @@ static nvdp_status write_rows(struct nvdp_context *ctx, const char *path,
                               const struct nvdp_dataset *dataset, const float *outputs) {
     nvdp_status status = NVDP_OK;
     struct nvdp__output file = {0};
-    NVDP_RETURN_IF_FAILED(nvdp__output_open(ctx, path, &file));
-    NVDP_TRY(nvdp__output_printf(&file, "index\tprediction\n"));
+    NVDP_TRY(nvdp__output_open(ctx, path, &file));
+    NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "index\tprediction\n"));
     for (size_t i = 0; i < dataset->count; i++) {
         const float *row = outputs + i * info->outputs;
         if (dataset->id != NULL && dataset->id[i] != NULL)
-            NVDP_TRY(put_field(&file, strlen(dataset->id[i]), dataset->id[i], "\t"));
+            NVDP_TRY_OR_CLEAN(put_field(&file, strlen(dataset->id[i]), dataset->id[i], "\t"));
         else
-            NVDP_TRY(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
+            NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "%lld\t", (long long)dataset->index[i]));
         if (info->task.regression) {
             double value = fmin(fmax(row[0], info->task.label_min), info->task.label_max);
-            NVDP_TRY(nvdp__output_printf(&file, "%.3f\n", value));
+            NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "%.3f\n", value));
         } else {
             const char *label = info->task.labels[nvdp__argmax(info->outputs, row)];
-            NVDP_TRY(put_field(&file, strlen(label), label, "\n"));
+            NVDP_TRY_OR_CLEAN(put_field(&file, strlen(label), label, "\n"));
         }
     }
-    NVDP_TRY(nvdp__output_commit(&file, true));
+    NVDP_TRY_OR_CLEAN(nvdp__output_commit(&file, true));
 cleanup:
     if (status != NVDP_OK) nvdp__output_abort(&file);
     return status;
@@ -70,28 +65,28 @@ static nvdp_status write_tags(struct nvdp_context *ctx, const char *path,
     struct nvdp__output file = {0};
     struct nvdp__conll conll = {0};
     char *source = NULL;
-    NVDP_TRY(
+    NVDP_TRY_OR_CLEAN(
         nvdp__conll_file(ctx, data != NULL ? data : run->config.data, dataset->split, &source));
-    NVDP_TRY(nvdp__conll_open(ctx, source, &conll));
-    NVDP_TRY(nvdp__output_open(ctx, path, &file));
+    NVDP_TRY_OR_CLEAN(nvdp__conll_open(ctx, source, &conll));
+    NVDP_TRY_OR_CLEAN(nvdp__output_open(ctx, path, &file));
     for (size_t i = 0; i < dataset->count; i++) {
         const struct nvdp__conll_word *word = &conll.word[dataset->index[i]];
-        if (i > 0 && !continues[i]) NVDP_TRY(nvdp__output_printf(&file, "\n"));
+        if (i > 0 && !continues[i]) NVDP_TRY_OR_CLEAN(nvdp__output_printf(&file, "\n"));
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             if (dataset->tag[k] == NVDP_TAG_NONE) continue;
             const char *label = info->task.labels[nvdp__argmax(info->outputs, outputs)];
-            NVDP_TRY(put_field(&file, word->text.size, word->text.text, "\t"));
+            NVDP_TRY_OR_CLEAN(put_field(&file, word->text.size, word->text.text, "\t"));
             if (conll.tagged) {
-                NVDP_TRY(
+                NVDP_TRY_OR_CLEAN(
                     nvdp__output_printf(&file, "%c%s", word->kind, word->kind == 'O' ? "" : "-"));
-                NVDP_TRY(put_field(&file, word->type.size, word->type.text, "\t"));
+                NVDP_TRY_OR_CLEAN(put_field(&file, word->type.size, word->type.text, "\t"));
             }
-            NVDP_TRY(put_field(&file, strlen(label), label, "\n"));
+            NVDP_TRY_OR_CLEAN(put_field(&file, strlen(label), label, "\n"));
             outputs += info->outputs;
             word++;
         }
     }
-    NVDP_TRY(nvdp__output_commit(&file, true));
+    NVDP_TRY_OR_CLEAN(nvdp__output_commit(&file, true));
 cleanup:
     if (status != NVDP_OK) nvdp__output_abort(&file);
     nvdp__conll_release(&conll);
@@ -101,10 +96,9 @@ cleanup:
 
 nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *given,
                          char **written) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run run = {0};
-    float *outputs = NULL;
-    char *path = NULL;
+    nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
+    nvdp__autofree float *outputs = NULL;
+    nvdp__autofree char *path = NULL;
     struct nvdp__run_options options, *config = &options;
     NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
     if (config->input != NULL)
@@ -129,11 +123,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     if (written != NULL) {
         NVDP__HAND_OVER(written, path);
     }
-cleanup:
-    free(path);
-    free(outputs);
-    nvdp__run_close(&run);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- new texts --- */
@@ -161,10 +151,10 @@ static nvdp_status add_line(struct nvdp_context *ctx, const struct nvdp__lines *
                           tab == NULL      ? "no tab"
                           : second != NULL ? "several"
                                            : "one");
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
-                                        sizeof *texts->text));
-    NVDP_RETURN_IF_FAILED(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,
-                                        sizeof *texts->pair));
+    NVDP_TRY(nvdp__reserve(ctx, &texts->text, &texts->text_capacity, texts->count + 1,
+                           sizeof *texts->text));
+    NVDP_TRY(nvdp__reserve(ctx, &texts->pair, &texts->pair_capacity, texts->count + 1,
+                           sizeof *texts->pair));
     char *text = nvdp__format(ctx, "%.*s", (int)line->size, line->text);
     if (text == NULL) return NVDP_ERR_MEMORY;
     if (pair) text[tab - line->text] = '\0';
@@ -182,22 +172,22 @@ static nvdp_status read_lines(struct nvdp_context *ctx, const struct nvdp__run *
     const struct nvdp__model_info *info = &run->model->info;
     bool found = false;
     if (nvdp__conll_recognize(ctx, path))
-        NVDP_TRY(nvdp__fail(
+        NVDP_TRY_OR_CLEAN(nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "%s: expected one text per line, found words with tags; " NVDP__CONLL_HINT, path));
-    NVDP_TRY(nvdp__lines_open(ctx, path, &lines));
+    NVDP_TRY_OR_CLEAN(nvdp__lines_open(ctx, path, &lines));
     for (;;) {
-        NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
+        NVDP_TRY_OR_CLEAN(nvdp__lines_next(&lines, &line, &found));
         if (!found) break;
-        NVDP_TRY(add_line(ctx, &lines, &line, info->task.pair, &texts));
+        NVDP_TRY_OR_CLEAN(add_line(ctx, &lines, &line, info->task.pair, &texts));
     }
     if (texts.count == 0)
-        NVDP_TRY(
+        NVDP_TRY_OR_CLEAN(
             nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one text per line, found none", path));
-    NVDP_TRY(nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
-                                     texts.count, (const char *const *)texts.text,
-                                     info->task.pair ? (const char *const *)texts.pair : NULL,
-                                     out));
+    NVDP_TRY_OR_CLEAN(
+        nvdp_dataset_from_texts(ctx, nvdp_model_tokenizer(run->model), info->max_length,
+                                texts.count, (const char *const *)texts.text,
+                                info->task.pair ? (const char *const *)texts.pair : NULL, out));
     nvdp__log_truncated(ctx, path, *out);
 cleanup:
     for (size_t i = 0; i < texts.count; i++)
@@ -211,7 +201,7 @@ cleanup:
 static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_options *options,
                               struct nvdp__run *run) {
     const struct nvdp__run_options bare = {.run = options->run};
-    NVDP_RETURN_IF_FAILED(nvdp__run_open(ctx, &bare, run));
+    NVDP_TRY(nvdp__run_open(ctx, &bare, run));
     if (run->model->info.task.tags || run->config.representations != NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
                           run->config.representations != NULL
@@ -220,10 +210,10 @@ static nvdp_status open_texts(struct nvdp_context *ctx, const struct nvdp__run_o
                               : "option {input}: expected a run that reads texts, found a run that "
                                 "reads words in columns ({data})");
     const struct nvdp_dataset_config config = nvdp__run_dataset_config(run, NULL);
-    NVDP_RETURN_IF_FAILED(nvdp__is_table(options->input)
-                              ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model),
-                                                         &config, options->input, &run->dataset)
-                              : read_lines(ctx, run, options->input, &run->dataset));
+    NVDP_TRY(nvdp__is_table(options->input)
+                 ? nvdp__dataset_load_texts(ctx, nvdp_model_tokenizer(run->model), &config,
+                                            options->input, &run->dataset)
+                 : read_lines(ctx, run, options->input, &run->dataset));
     run->dataset->split = NVDP_SPLIT_TEST; /* its noise differs from training texts' */
     return nvdp__run_privatize(ctx, run);
 }
@@ -305,10 +295,9 @@ static nvdp_status predict_texts(struct nvdp_context *ctx, struct nvdp_model *mo
                                  const struct nvdp_dataset *dataset,
                                  struct nvdp__run_options *options,
                                  const struct nvdp__writing *sink) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__output file = {0};
-    FILE *to = NULL;
-    float *outputs = NULL;
+    nvdp__auto(nvdp__output_abort) struct nvdp__output file = {0};
+    nvdp__autoptr(fclose) FILE *to = NULL;
+    nvdp__autofree float *outputs = NULL;
     size_t values = 0;
     if (!nvdp_method_is_private(model->info.method)) options->draws = 1;
     if (!nvdp__mul(dataset->count * model->info.outputs, options->draws, &values))
@@ -326,17 +315,12 @@ static nvdp_status predict_texts(struct nvdp_context *ctx, struct nvdp_model *mo
         if (to == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
         NVDP_TRY(write_predictions(ctx, model, dataset, options, outputs, "standard output", to));
     }
-cleanup:
-    if (to != NULL) (void)fclose(to);
-    nvdp__output_abort(&file);
-    free(outputs);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_config *config,
                                nvdp_write_fn write, void *user, size_t *texts) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run run = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     struct nvdp__run_options options;
     const struct nvdp__writing sink = {write, user};
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
@@ -349,9 +333,7 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     NVDP_TRY(open_texts(ctx, &options, &run));
     NVDP_TRY(predict_texts(ctx, run.model, run.dataset, &options, &sink));
     if (texts != NULL) *texts = run.dataset->count;
-cleanup:
-    nvdp__run_close(&run);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *model,
@@ -360,7 +342,7 @@ nvdp_status nvdp_predict_dataset(struct nvdp_context *ctx, struct nvdp_model *mo
                                  void *user) {
     struct nvdp__run_options options;
     const struct nvdp__writing sink = {write, user};
-    NVDP_RETURN_IF_FAILED(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
+    NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.out == NULL && write == NULL)
         return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
     if (model->info.task.tags)

@@ -41,7 +41,7 @@ static nvdp_status frozen_digest(struct nvdp__trainer *t, const char **hex) {
 nvdp_status nvdp__trainer_write_state(void *trainer, json_t *object) {
     struct nvdp__trainer *t = trainer;
     const char *frozen;
-    NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
+    NVDP_TRY(frozen_digest(t, &frozen));
     json_object_set_new(object, "finished", json_boolean(t->state.finished));
     json_object_set_new(object, "early_stopped", json_boolean(t->state.early_stopped));
     json_object_set_new(object, "anchor", json_string(t->anchor));
@@ -53,7 +53,7 @@ nvdp_status nvdp__trainer_write_state(void *trainer, json_t *object) {
 static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, const json_t *object,
                                   const char *key, const char *what, const char *present) {
     const char *earlier = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, key, "", &earlier));
+    NVDP_TRY(nvdp__json_string(t->ctx, path, object, key, "", &earlier));
     if (strcmp(earlier, present) == 0) return NVDP_OK;
     return nvdp__fail(
         t->ctx, NVDP_ERR_INPUT,
@@ -66,7 +66,7 @@ static nvdp_status compare_digest(struct nvdp__trainer *t, const char *path, con
 static nvdp_status compare_texts(const struct nvdp__trainer *t, const char *path,
                                  const json_t *object) {
     const char *earlier = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__json_string(t->ctx, path, object, "texts", "", &earlier));
+    NVDP_TRY(nvdp__json_string(t->ctx, path, object, "texts", "", &earlier));
     if (strcmp(earlier, t->texts) == 0 || (*earlier == '\0' && t->job.dp == NULL)) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                       "%s: expected the same train file as at the beginning of the run (SHA-256 "
@@ -80,16 +80,14 @@ nvdp_status nvdp__trainer_check_state(void *trainer, const char *path, const jso
     struct nvdp__train_state *s = &t->state;
     const char *frozen;
     if (nvdp__params_frozen(&model->params) > 0)
-        NVDP_RETURN_IF_FAILED(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params,
-                                                      true, model->params.value));
-    NVDP_RETURN_IF_FAILED(nvdp__json_bool(t->ctx, path, object, "finished", false, &s->finished));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s->early_stopped));
-    NVDP_RETURN_IF_FAILED(
-        compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
-    NVDP_RETURN_IF_FAILED(frozen_digest(t, &frozen));
-    NVDP_RETURN_IF_FAILED(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
-    NVDP_RETURN_IF_FAILED(compare_texts(t, path, object));
+        NVDP_TRY(nvdp__checkpoint_values(&model->dev, t->config.model, &model->params, true,
+                                         model->params.value));
+    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "finished", false, &s->finished));
+    NVDP_TRY(nvdp__json_bool(t->ctx, path, object, "early_stopped", false, &s->early_stopped));
+    NVDP_TRY(compare_digest(t, path, object, "anchor", "the run decays towards", t->anchor));
+    NVDP_TRY(frozen_digest(t, &frozen));
+    NVDP_TRY(compare_digest(t, path, object, "frozen", "the run keeps", frozen));
+    NVDP_TRY(compare_texts(t, path, object));
     if (t->job.step <= t->job.steps && s->epoch_step <= t->epoch_steps) return NVDP_OK;
     return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
                       "%s: expected at most %" PRIu64 " steps, found %" PRIu64
@@ -133,16 +131,15 @@ static const char *const run_files[] = {"result.json",
 nvdp_status nvdp__trainer_prepare_directory(struct nvdp__trainer *t) {
     static const char *const first[] = {"base"};
     const size_t files = sizeof run_files / sizeof run_files[0];
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
+    NVDP_TRY(nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
+    NVDP_TRY(nvdp__outdir_check(t->ctx, t->config.out, t->config.overwrite, NVDP__RUN_WAYS));
     char *base = nvdp__join(t->ctx, t->config.out, first[0]);
     if (base == NULL) return NVDP_ERR_MEMORY;
     nvdp_status status = nvdp__outdir_tidy(t->ctx, base);
     if (status == NVDP_OK) status = nvdp__outdir_remove(t->ctx, base, run_files, files);
     free(base);
-    NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(nvdp__outdir_remove(t->ctx, t->config.out, first, 1));
+    NVDP_TRY(status);
+    NVDP_TRY(nvdp__outdir_remove(t->ctx, t->config.out, first, 1));
     return nvdp__outdir_remove(t->ctx, t->config.out, run_files, files);
 }
 
@@ -180,21 +177,20 @@ static nvdp_status write_run(struct nvdp__trainer *t) {
         "hardware", nvdp__hardware_json(t->ctx), "data", data, "parameters",
         (json_int_t)t->model->info.parameters, "steps", (json_int_t)t->job.steps, "created",
         nvdp__now_json(), NVDP__LINEAGE, t->lineage.list);
-    NVDP_RETURN_IF_FAILED(add_statement(t, 0, NULL, root));
+    NVDP_TRY(add_statement(t, 0, NULL, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "run.json", root);
 }
 
 nvdp_status nvdp__trainer_begin_records(struct nvdp__trainer *t) {
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_prepare_directory(t));
-    NVDP_RETURN_IF_FAILED(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
+    NVDP_TRY(nvdp__trainer_prepare_directory(t));
+    NVDP_TRY(nvdp__lineage_write(t->ctx, &t->lineage, t->config.out));
     return write_run(t);
 }
 
 nvdp_status nvdp__trainer_open_records(struct nvdp__trainer *t) {
     if (nvdp__rank(t->ctx) != 0) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(t->config.resume == NULL
-                              ? nvdp__trainer_begin_records(t)
-                              : nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
+    NVDP_TRY(t->config.resume == NULL ? nvdp__trainer_begin_records(t)
+                                      : nvdp__outdir_lock(t->ctx, t->config.out, &t->job.lock));
     return nvdp__job_open_metrics(&t->job);
 }
 
@@ -224,6 +220,6 @@ nvdp_status nvdp__trainer_write_result(struct nvdp__trainer *t, const struct nvd
     }
     if (root != NULL && t->job.sum != NULL)
         json_object_set_new(root, "sum", nvdp__grad_sum_json(t->job.sum));
-    NVDP_RETURN_IF_FAILED(add_statement(t, t->job.step, t->config.out, root));
+    NVDP_TRY(add_statement(t, t->job.step, t->config.out, root));
     return nvdp__run_json_write(t->ctx, t->config.out, "result.json", root);
 }

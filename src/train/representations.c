@@ -3,6 +3,7 @@
 #include "bert/checkpoint.h"
 #include "train/run.h"
 
+#include "base/own.h"
 #include "bert/encoder.h"
 #include "text/dataset.h"
 #include "text/task.h"
@@ -41,7 +42,7 @@ static int compare(const void *left, const void *right) {
 static nvdp_status make_places(struct nvdp_context *ctx, const char *path,
                                struct nvdp__token_file *given) {
     const struct nvdp_representations_info *info = &given->info;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, given->place, info->rows));
+    NVDP_TRY(NVDP__NEW(ctx, given->place, info->rows));
     for (size_t i = 0; i < info->rows; i++)
         given->place[i] = (struct place){(enum nvdp_split)info->split[i], info->id[i], i};
     qsort(given->place, info->rows, sizeof *given->place, compare);
@@ -97,12 +98,11 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
                                    const struct nvdp_tokenizer *tokenizer, size_t max_length,
                                    enum nvdp_split split, size_t limit, uint64_t seed,
                                    struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
     const bool pair = given->info.columns > 1;
     const size_t specials = nvdp_tokenizer_specials(tokenizer, pair);
     const struct place *from;
-    struct nvdp_dataset *made = NULL;
-    bool *chosen = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *made = NULL;
+    nvdp__autofree bool *chosen = NULL;
     size_t n = find_split(given, split, &from), count = limit > 0 && limit < n ? limit : n, k = 0;
     if (n == 0)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
@@ -138,10 +138,7 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
     nvdp__dataset_storage(made)->task = given->task;
     made->split = split;
     NVDP__HAND_OVER(out, made);
-cleanup:
-    free(chosen);
-    nvdp_dataset_free(made);
-    return status;
+    return NVDP_OK;
 }
 
 /* ---- the vectors ---- */
@@ -161,11 +158,11 @@ static nvdp_status read_words(void *reader, const struct nvdp__batch *batch, flo
         if (at == NULL) continue; /* not a text of this file, so its vectors are not needed */
         lengths(given, at->row, tokens - specials, &a, &b);
         const int64_t *offset = given->info.offset + at->row * columns;
-        NVDP_RETURN_IF_FAILED(nvdp_representations_read(given->file, (size_t)offset[0], a,
-                                                        words + (first + 1) * dim));
+        NVDP_TRY(nvdp_representations_read(given->file, (size_t)offset[0], a,
+                                           words + (first + 1) * dim));
         if (b > 0)
-            NVDP_RETURN_IF_FAILED(nvdp_representations_read(given->file, (size_t)offset[1], b,
-                                                            words + (first + a + 2) * dim));
+            NVDP_TRY(nvdp_representations_read(given->file, (size_t)offset[1], b,
+                                               words + (first + a + 2) * dim));
     }
     return NVDP_OK;
 }
@@ -190,7 +187,7 @@ static nvdp_status check(struct nvdp_context *ctx, const struct nvdp__train_opti
         return nvdp__fail(ctx, NVDP_ERR_INPUT,
                           "%s: expected vectors of %zu numbers, the width of %s, found %zu", path,
                           dim, options->model, given->info.dim);
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(ctx, options->task, &id));
+    NVDP_TRY(nvdp_task_find(ctx, options->task, &id));
     given->task = nvdp__task_layout(id)->task;
     return make_places(ctx, path, given);
 }
@@ -199,9 +196,8 @@ nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
                                   const struct nvdp__train_options *options,
                                   const struct nvdp_tokenizer *tokenizer,
                                   struct nvdp__token_file **out, struct nvdp__token_noise **noise) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_bert_config config;
-    struct nvdp__token_file *made = NULL;
+    nvdp__autoptr(nvdp__token_file_close) struct nvdp__token_file *made = NULL;
     struct nvdp__token_noise *reads = NULL;
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     made->info.struct_size = sizeof made->info;
@@ -213,7 +209,5 @@ nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__token_noise_given(ctx, dim, read_words, made, &reads));
     *noise = reads;
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__token_file_close(made);
-    return status;
+    return NVDP_OK;
 }

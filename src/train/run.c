@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/own.h"
 #include "base/random.h"
 #include "bert/encode_texts.h"
 #include "dchi/options.h"
@@ -38,10 +39,9 @@ static nvdp_status replace(struct nvdp_context *ctx, json_t *config, const char 
 static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, json_t *config) {
     static const char *const keys[] = {"data",           "representations", "model", "from_base",
                                        "sensitive_from", "sensitive_list",  "input"};
-    nvdp_status status = NVDP_OK;
     const char *out = json_string_value(json_object_get(config, "out"));
-    char *run = realpath(directory, NULL);
-    if (run == NULL || out == NULL) goto cleanup; /* the caller reports a missing run */
+    nvdp__autofree char *run = realpath(directory, NULL);
+    if (run == NULL || out == NULL) return NVDP_OK; /* the caller reports a missing run */
     const size_t length = strlen(out), all = strlen(run);
     const bool known = length > 0 && out[0] != '/' && all > length &&
                        run[all - length - 1] == '/' && strcmp(run + all - length, out) == 0;
@@ -55,9 +55,7 @@ static nvdp_status find_files(struct nvdp_context *ctx, const char *directory, j
             NVDP_TRY(replace(ctx, config, keys[i], given,
                              nvdp__format(ctx, "%.*s%s", (int)(all - length), run, given)));
     }
-cleanup:
-    free(run);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory,
@@ -73,9 +71,8 @@ nvdp_status nvdp__run_check_data(struct nvdp_context *ctx, const char *directory
 
 nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *directory,
                                   struct nvdp__train_options *config, json_t **owner) {
-    nvdp_status status = NVDP_OK;
-    json_t *root = NULL;
-    char *path = nvdp__join(ctx, directory, "run.json");
+    nvdp__autoptr(json_decref) json_t *root = NULL;
+    nvdp__autofree char *path = nvdp__join(ctx, directory, "run.json");
     if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     json_t *object = json_object_get(root, "config");
@@ -90,10 +87,7 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
         !nvdp__token_row(config->noise.mechanism)->uses_eta)
         config->noise.sanitizer.eta = 0; /* earlier versions wrote and ignored it */
     NVDP__HAND_OVER(owner, root);
-cleanup:
-    json_decref(root);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* Splits depending on the data only, so that seeds are compared on the same texts. */
@@ -109,7 +103,7 @@ nvdp_status nvdp__train_holdout(struct nvdp_context *ctx, const struct nvdp__tra
 static nvdp_status keep_validation(struct nvdp_context *ctx, const struct nvdp__run *run,
                                    struct nvdp_dataset **dataset) {
     struct nvdp_dataset *train = NULL, *held = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp__train_holdout(ctx, &run->config, *dataset, &train, &held));
+    NVDP_TRY(nvdp__train_holdout(ctx, &run->config, *dataset, &train, &held));
     nvdp_dataset_free(*dataset);
     nvdp_dataset_free(train);
     *dataset = held;
@@ -126,7 +120,7 @@ static nvdp_status cut(struct nvdp_context *ctx, size_t limit, struct nvdp_datas
         rows[i] = i;
     nvdp_status status = nvdp_dataset_select(ctx, *dataset, limit, rows, &part);
     free(rows);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     nvdp_dataset_free(*dataset);
     *dataset = part;
     return NVDP_OK;
@@ -150,40 +144,36 @@ struct nvdp_dataset_config nvdp__run_dataset_config(const struct nvdp__run *run,
 static nvdp_status load_split(struct nvdp_context *ctx, const struct nvdp__run *run,
                               const char *data, const char *split, size_t limit, uint64_t seed,
                               struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_dataset_config config = nvdp__run_dataset_config(run, data);
-    struct nvdp_dataset *dataset = NULL;
+    nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     bool holdout = run->config.protocol == NVDP_PROTOCOL_HOLDOUT;
     bool validation = strcmp(split, "validation") == 0;
     enum nvdp_split which = holdout ? NVDP_SPLIT_TRAIN : NVDP_SPLIT_DEV;
-    if (!validation) NVDP_RETURN_IF_FAILED(nvdp__find_split(ctx, split, "validation, ", &which));
+    if (!validation) NVDP_TRY(nvdp__find_split(ctx, split, "validation, ", &which));
     bool held = which == NVDP_SPLIT_DEV, folds = held || which == NVDP_SPLIT_TRAIN;
     if (run->config.folds > 0 && held) which = NVDP_SPLIT_TRAIN;
     config.limit = which == NVDP_SPLIT_TRAIN ? run->config.limit_train : limit;
     config.limit_seed = which == NVDP_SPLIT_TRAIN ? run->config.seed : seed;
-    NVDP_RETURN_IF_FAILED(
-        run->given != NULL
-            ? nvdp__token_file_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
-                                     config.max_length, which, config.limit, config.limit_seed,
-                                     &dataset)
-            : nvdp__dataset_load_private(ctx, nvdp_model_tokenizer(run->model), &config, which,
-                                         nvdp__token_noise_public(run->noise), &dataset));
+    NVDP_TRY(run->given != NULL
+                 ? nvdp__token_file_texts(ctx, run->given, nvdp_model_tokenizer(run->model),
+                                          config.max_length, which, config.limit, config.limit_seed,
+                                          &dataset)
+                 : nvdp__dataset_load_private(ctx, nvdp_model_tokenizer(run->model), &config, which,
+                                              nvdp__token_noise_public(run->noise), &dataset));
     if (folds)
         NVDP_TRY(nvdp__dataset_keep_fold(ctx, run->config.folds, run->config.fold, held, &dataset));
     if (validation && holdout) NVDP_TRY(keep_validation(ctx, run, &dataset));
     if (which == NVDP_SPLIT_TRAIN) NVDP_TRY(cut(ctx, limit, &dataset));
     NVDP__HAND_OVER(out, dataset);
-cleanup:
-    nvdp_dataset_free(dataset);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__run_privatize(struct nvdp_context *ctx, struct nvdp__run *run) {
     const struct nvdp__train_options *config = &run->config;
     run->model->noise = run->noise; /* the noise of a file of representations, or NULL */
     if (config->noise.mechanism == NVDP__NOISE_NONE || run->dataset == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__token_noise_create(ctx, &config->noise, config->seed, config->model,
-                                                   nvdp_model_tokenizer(run->model), &run->noise));
+    NVDP_TRY(nvdp__token_noise_create(ctx, &config->noise, config->seed, config->model,
+                                      nvdp_model_tokenizer(run->model), &run->noise));
     run->model->noise = run->noise;
     return nvdp__token_noise_texts(run->noise, run->dataset, NULL);
 }
@@ -213,17 +203,13 @@ bool nvdp__run_has_no_task(const struct nvdp__run *run) {
 nvdp_status nvdp__run_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             const struct nvdp__run *run, const char *path, size_t limit,
                             uint64_t seed, struct nvdp_dataset **out) {
-    nvdp_status status = NVDP_OK;
     size_t all;
-    char *directory = nvdp__join(ctx, config->run, "model");
+    nvdp__autofree char *directory = nvdp__join(ctx, config->run, "model");
     NVDP_TRY(NVDP__MADE(directory));
     const struct nvdp__encode_limits limits = {.config = &run->model->info.bert,
                                                .max_length = run->model->info.max_length,
                                                .directory = directory};
-    NVDP_TRY(nvdp__texts_read(ctx, path, &limits, limit, seed, &all, out));
-cleanup:
-    free(directory);
-    return status;
+    return nvdp__texts_read(ctx, path, &limits, limit, seed, &all, out);
 }
 
 static nvdp_status check_task(struct nvdp_context *ctx, const char *path,
@@ -238,8 +224,8 @@ static nvdp_status check_task(struct nvdp_context *ctx, const char *path,
 nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                                  struct nvdp__run *run) {
     if (run->config.representations != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__token_file_open(
-            ctx, &run->config, nvdp_model_tokenizer(run->model), &run->given, &run->noise));
+        NVDP_TRY(nvdp__token_file_open(ctx, &run->config, nvdp_model_tokenizer(run->model),
+                                       &run->given, &run->noise));
     if (nvdp__run_has_no_task(run)) {
         if (config->data == NULL)
             return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
@@ -249,19 +235,17 @@ nvdp_status nvdp__run_load_texts(struct nvdp_context *ctx, const struct nvdp__ru
         return nvdp__run_texts(ctx, config, run, config->data, config->limit, config->seed,
                                &run->dataset);
     }
-    if (config->data == NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__run_check_data(ctx, config->run, &run->config));
-    NVDP_RETURN_IF_FAILED(load_split(ctx, run, config->data, config->split, config->limit,
-                                     config->seed, &run->dataset));
+    if (config->data == NULL) NVDP_TRY(nvdp__run_check_data(ctx, config->run, &run->config));
+    NVDP_TRY(load_split(ctx, run, config->data, config->split, config->limit, config->seed,
+                        &run->dataset));
     return nvdp__run_privatize(ctx, run);
 }
 
 /* With `bottleneck`, accepts only runs whose texts are shared through the bottleneck; without, only runs of a task. */
 static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_options *config,
                             bool bottleneck, struct nvdp__run *run) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run opened = {0};
-    char *directory = NULL;
+    nvdp__auto(nvdp__run_close) struct nvdp__run opened = {0};
+    nvdp__autofree char *directory = NULL;
     if (config->run == NULL || !nvdp__is_directory(config->run)) {
         return nvdp__fail(ctx, NVDP_ERR_IO, "%s: no such run directory",
                           config->run == NULL ? "" : config->run);
@@ -289,10 +273,7 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     if (config->split != NULL) NVDP_TRY(nvdp__run_load_texts(ctx, config, &opened));
     *run = opened;
     opened = (struct nvdp__run){0};
-cleanup:
-    nvdp__run_close(&opened);
-    free(directory);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__run_open(struct nvdp_context *ctx, const struct nvdp__run_options *config,
@@ -326,7 +307,7 @@ nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *co
                           struct nvdp_evaluation *out) {
     size_t count;
     struct nvdp_class_score *classes = NULL;
-    NVDP_RETURN_IF_FAILED(nvdp_evaluate_classes(ctx, config, out, &count, &classes));
+    NVDP_TRY(nvdp_evaluate_classes(ctx, config, out, &count, &classes));
     free(classes);
     return NVDP_OK;
 }
@@ -334,11 +315,11 @@ nvdp_status nvdp_evaluate(struct nvdp_context *ctx, const struct nvdp_config *co
 nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_config *config,
                                   struct nvdp_evaluation *out, size_t *count,
                                   struct nvdp_class_score **classes) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_class_score *found = NULL;
-    struct nvdp__run run = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     struct nvdp__run_options options;
-    struct nvdp_evaluation result = NVDP_RESULT(struct nvdp_evaluation);
+    nvdp__auto(nvdp_evaluation_free) struct nvdp_evaluation result =
+        NVDP_RESULT(struct nvdp_evaluation);
     NVDP_TRY(NVDP__NEW(ctx, result.scores, 1));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__evaluate_schema, &options));
     NVDP_TRY(nvdp__can_give(ctx, out));
@@ -356,17 +337,13 @@ nvdp_status nvdp_evaluate_classes(struct nvdp_context *ctx, const struct nvdp_co
     result.scores = NULL;
     *count = found != NULL ? run.model->info.outputs : 0;
     *classes = found;
-cleanup:
-    nvdp_evaluation_free(&result);
-    nvdp__run_close(&run);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_config *config,
                                 struct nvdp_posteriors **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run run = {0};
-    struct nvdp_posteriors *made = NULL;
+    nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
+    nvdp__autoptr(nvdp_posteriors_free) struct nvdp_posteriors *made = NULL;
     struct nvdp__run_options options;
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, &options));
     NVDP_TRY(nvdp__run_open_bottleneck(ctx, &options, &run));
@@ -375,10 +352,7 @@ nvdp_status nvdp_run_posteriors(struct nvdp_context *ctx, const struct nvdp_conf
     memcpy(made->id, run.dataset->index, made->texts * sizeof *made->id);
     made->split = 1 + (int)run.dataset->split;
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp_posteriors_free(made);
-    nvdp__run_close(&run);
-    return status;
+    return NVDP_OK;
 }
 
 /* --- privacy of texts that a run's users privatize token by token --- */
@@ -395,9 +369,9 @@ static nvdp_status list_sent(struct nvdp_context *ctx, const struct nvdp_dataset
                              const struct nvdp_sanitizer *sanitizer, struct sent *out) {
     const int32_t unknown = nvdp_tokenizer_special(tokenizer, NVDP_TOKEN_UNK);
     size_t n = 0;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->offset, dataset->count + 1));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->first, dataset->count));
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, out->token, dataset->offset[dataset->count]));
+    NVDP_TRY(NVDP__NEW(ctx, out->offset, dataset->count + 1));
+    NVDP_TRY(NVDP__NEW(ctx, out->first, dataset->count));
+    NVDP_TRY(NVDP__NEW(ctx, out->token, dataset->offset[dataset->count]));
     for (size_t i = 0; i < dataset->count; i++) {
         for (size_t k = dataset->offset[i]; k < dataset->offset[i + 1]; k++) {
             const int32_t id = dataset->ids[k], token = nvdp_sanitizer_token(sanitizer, id);
@@ -415,8 +389,7 @@ static nvdp_status list_sent(struct nvdp_context *ctx, const struct nvdp_dataset
 static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_config *config,
                                  bool sequence, struct nvdp__privacy_options *measures,
                                  struct nvdp__run_options *options, struct nvdp__run *run) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run recorded = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run recorded = {0};
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__run_schema, options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, measures));
     NVDP_TRY(nvdp__privacy_check_source(ctx, measures));
@@ -435,11 +408,8 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
         NVDP_TRY(nvdp__token_noise_create(ctx, &run->config.noise, run->config.seed,
                                           run->config.model, nvdp_model_tokenizer(run->model),
                                           &run->noise));
-    NVDP_TRY(load_split(ctx, run, options->data, options->split, options->limit, options->seed,
-                        &run->dataset));
-cleanup:
-    nvdp__run_close(&recorded);
-    return status;
+    return load_split(ctx, run, options->data, options->split, options->limit, options->seed,
+                      &run->dataset);
 }
 
 nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
@@ -451,17 +421,17 @@ nvdp_status nvdp_run_text_privacy(struct nvdp_context *ctx, const struct nvdp_co
     struct sent sent = {0};
     double *made = NULL;
     struct nvdp_dchi_report report = NVDP_RESULT(struct nvdp_dchi_report);
-    NVDP_TRY(nvdp__can_give(ctx, out));
-    NVDP_TRY(open_original(ctx, config, false, &measures, &options, &run));
+    NVDP_TRY_OR_CLEAN(nvdp__can_give(ctx, out));
+    NVDP_TRY_OR_CLEAN(open_original(ctx, config, false, &measures, &options, &run));
     const struct nvdp_tokenizer *tokenizer = nvdp_model_tokenizer(run.model);
     struct nvdp_sanitizer *sanitizer = run.noise->sanitizer;
-    NVDP_TRY(list_sent(ctx, run.dataset, tokenizer, sanitizer, &sent));
+    NVDP_TRY_OR_CLEAN(list_sent(ctx, run.dataset, tokenizer, sanitizer, &sent));
     const struct nvdp_token_texts texts = {.texts = run.dataset->count,
                                            .offset = sent.offset,
                                            .tokens = sent.token,
                                            .first = sent.first};
-    if (matrix != NULL) NVDP_TRY(NVDP__NEW(ctx, made, texts.texts * texts.texts));
-    NVDP_TRY(
+    if (matrix != NULL) NVDP_TRY_OR_CLEAN(NVDP__NEW(ctx, made, texts.texts * texts.texts));
+    NVDP_TRY_OR_CLEAN(
         nvdp__dchi_privacy(ctx, nvdp_sanitizer_dchi(sanitizer), &texts, &measures, made, &report));
     report.insecure_seed = true;
     report.own_choice = nvdp__sanitizer_found(sanitizer, NVDP__OF_SENSITIVE);
@@ -478,11 +448,10 @@ cleanup:
 
 nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvdp_config *config,
                                       double **matrix, struct nvdp_privacy_report *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__run run = {0};
+    nvdp__auto(nvdp__run_close) struct nvdp__run run = {0};
     struct nvdp__run_options options;
     struct nvdp__privacy_options measures;
-    double *states = NULL, *made = NULL;
+    nvdp__autofree double *states = NULL, *made = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(open_original(ctx, config, true, &measures, &options, &run));
     const struct nvdp__token_noise_options *noise = &run.config.noise;
@@ -494,9 +463,5 @@ nvdp_status nvdp_run_sequence_privacy(struct nvdp_context *ctx, const struct nvd
                                     noise->clip > 0 ? noise->clip : INFINITY, texts, dim, states,
                                     &measures, made, out));
     if (matrix != NULL) NVDP__HAND_OVER(matrix, made);
-cleanup:
-    nvdp__run_close(&run);
-    free(states);
-    free(made);
-    return status;
+    return NVDP_OK;
 }

@@ -88,6 +88,7 @@ nvdp_status nvdp__token_file_open(struct nvdp_context *ctx,
                                   const struct nvdp_tokenizer *tokenizer,
                                   struct nvdp__token_file **out, struct nvdp__token_noise **noise);
 void nvdp__token_file_close(struct nvdp__token_file *given); /* NULL allowed */
+NVDP__AUTOPTR(struct nvdp__token_file, nvdp__token_file_close)
 /* Builds a data set from the texts of a split. [CLS], [SEP] and the cut to max_length are as the
  * tokenizer would set them. All other tokens are [UNK] because the file does not name them. With
  * `limit`, takes a random sample of the texts (0: all). */

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/outdir.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "bert/encode.h"
 #include "bert/encode_texts.h"
@@ -71,9 +72,9 @@ static nvdp_status read_embedding(struct maker *maker) {
     struct nvdp_context *ctx = maker->ctx;
     const char *model = maker->options->model;
     struct nvdp__sentence *sentence = &maker->sentence;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, model, &maker->bert));
+    NVDP_TRY(nvdp__bert_config_read(ctx, model, &maker->bert));
     maker->width = maker->bert.hidden_size;
-    NVDP_RETURN_IF_FAILED(nvdp__sentence_read(ctx, model, true, maker->width, sentence));
+    NVDP_TRY(nvdp__sentence_read(ctx, model, true, maker->width, sentence));
     if (sentence->poolings == 0) nvdp__sentence_pool(sentence, NVDP__POOLING_MEAN, maker->width);
     bool dense = false;
     for (size_t i = 0; i < sentence->steps; i++)
@@ -94,10 +95,9 @@ static nvdp_status read_embedding(struct maker *maker) {
 /* Fails for the model of a run: its file would state a digest of weights, which can confirm a guess about the texts that
  * they were trained on. Warns of a model that nvdp pretrained, which its owner may have made public. */
 static nvdp_status check_public(const struct maker *maker) {
-    nvdp_status status = NVDP_OK;
     const char *model = maker->options->model;
-    struct nvdp__lineage lineage = {0};
-    char *record = nvdp__join(maker->ctx, model, "../run.json");
+    nvdp__auto(nvdp__lineage_release) struct nvdp__lineage lineage = {0};
+    nvdp__autofree char *record = nvdp__join(maker->ctx, model, "../run.json");
     NVDP_TRY(NVDP__MADE(record));
     if (nvdp__exists(record))
         NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
@@ -111,15 +111,11 @@ static nvdp_status check_public(const struct maker *maker) {
                   "%s: nvdp trained this encoder on texts; whoever searches the file needs the "
                   "encoder, and the file states a digest of its weights, so it must be public",
                   model);
-cleanup:
-    nvdp__lineage_release(&lineage);
-    free(record);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status load_encoder(struct maker *maker) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp_config *config = NULL;
+    nvdp__autoptr(nvdp_config_free) struct nvdp_config *config = NULL;
     char batch[24];
     nvdp__snprintf(batch, sizeof batch, "%zu", maker->options->batch);
     NVDP_TRY(nvdp_encoder_config_create(maker->ctx, &config));
@@ -129,10 +125,7 @@ static nvdp_status load_encoder(struct maker *maker) {
     NVDP_TRY(nvdp_config_set(config, "batch", batch));
     NVDP_TRY(nvdp_encoder_load(maker->ctx, config, &maker->encoder));
     maker->info.struct_size = sizeof maker->info;
-    NVDP_TRY(nvdp_encoder_describe(maker->encoder, &maker->info));
-cleanup:
-    nvdp_config_free(config);
-    return status;
+    return nvdp_encoder_describe(maker->encoder, &maker->info);
 }
 
 /* --- public texts --- */
@@ -173,12 +166,11 @@ static nvdp_status find_center(struct maker *maker, size_t n, float *vectors) {
 /* Reads one tensor [rows, cols] of a file in the run's folder. */
 static nvdp_status read_tensor(struct nvdp_context *ctx, const char *run, const char *file,
                                const char *name, size_t rows, size_t cols, float **out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__params params;
+    nvdp__auto(nvdp__params_release) struct nvdp__params params = {0};
     struct nvdp__device dev = nvdp__device_cpu(ctx);
-    float *made = NULL;
+    nvdp__autofree float *made = NULL;
     size_t index;
-    char *path = nvdp__join(ctx, run, file);
+    nvdp__autofree char *path = nvdp__join(ctx, run, file);
     nvdp__params_init(&params, ctx);
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__params_add(&params, name, 2, rows, cols, 0, &index));
@@ -187,11 +179,7 @@ static nvdp_status read_tensor(struct nvdp_context *ctx, const char *run, const 
     NVDP_TRY(NVDP__NEW(ctx, made, rows * cols));
     memcpy(made, nvdp__value(&params, index), rows * cols * sizeof *made);
     NVDP__HAND_OVER(out, made);
-cleanup:
-    nvdp__params_release(&params);
-    free(made);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status write_tensor(struct nvdp_context *ctx, const char *run, const char *file,
@@ -227,27 +215,23 @@ static nvdp_status name_vectors(const struct maker *maker, const struct nvdp_dat
 /* Computes the public texts' embeddings [n, D]. Training keeps them in the cache. */
 static nvdp_status embed_public(struct maker *maker, const struct nvdp_dataset *data,
                                 float **vectors) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = maker->ctx;
     const char *cache = maker->options->distill != NULL ? maker->config.cache : NULL;
     const size_t size = data->count * maker->width * sizeof **vectors;
-    char *path = NULL, *kept = NULL;
+    nvdp__autofree char *path = NULL, *kept = NULL;
     size_t bytes = 0;
     NVDP_TRY(name_vectors(maker, data, cache, &path));
     if (path != NULL) NVDP_TRY(nvdp__cache_read(ctx, path, VECTORS, 1, &kept, &bytes));
     NVDP_TRY(NVDP__NEW(ctx, *vectors, data->count * maker->width));
     if (kept != NULL && bytes == size) {
         memcpy(*vectors, kept, size);
-        goto cleanup;
+        return NVDP_OK;
     }
     NVDP_TRY(nvdp_encoder_run(ctx, maker->encoder, data, NULL, *vectors));
     if (path != NULL) NVDP_TRY(nvdp__cache_make(ctx, cache));
     if (path != NULL)
         NVDP_TRY(nvdp__cache_write(ctx, path, VECTORS, 1, (const char *)*vectors, size));
-cleanup:
-    free(kept);
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* Trains the map and the decoder on the vectors [n, D] of unit length. */
@@ -255,7 +239,7 @@ static nvdp_status distill(struct maker *maker, size_t n, float *vectors) {
     const size_t d = maker->width, p = maker->dim;
     for (size_t i = 0; i < n * d; i++)
         vectors[i] -= maker->center[i % d];
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(maker->ctx, maker->decoder, d * p));
+    NVDP_TRY(NVDP__NEW(maker->ctx, maker->decoder, d * p));
     const struct nvdp__distilled made = {.texts = n,
                                          .width = d,
                                          .dim = p,
@@ -263,8 +247,7 @@ static nvdp_status distill(struct maker *maker, size_t n, float *vectors) {
                                          .x = vectors,
                                          .map = maker->map,
                                          .decoder = maker->decoder};
-    NVDP_RETURN_IF_FAILED(
-        nvdp__distill_train(maker->ctx, &maker->config, &made, maker->options->result));
+    NVDP_TRY(nvdp__distill_train(maker->ctx, &maker->config, &made, maker->options->result));
     round_f16(d * p, maker->decoder);
     return NVDP_OK;
 }
@@ -277,7 +260,7 @@ static nvdp_status read_public(struct maker *maker) {
                                                .max_length = maker->info.max_length,
                                                .directory = options->model,
                                                .text_column = options->text_column};
-    NVDP_RETURN_IF_FAILED(nvdp__encode_input_read(ctx, options->center, &limits, &maker->input));
+    NVDP_TRY(nvdp__encode_input_read(ctx, options->center, &limits, &maker->input));
     const size_t n = maker->input.data.count, d = maker->width, p = maker->dim;
     const size_t fewest = p < d ? p + 1 : 2;
     const struct nvdp__naming width =
@@ -292,30 +275,26 @@ static nvdp_status read_public(struct maker *maker) {
 
 /* Computes m and A from the public texts. */
 static nvdp_status measure_public(struct maker *maker) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = maker->ctx;
     const size_t n = maker->input.data.count, d = maker->width, p = maker->dim;
-    float *vectors = NULL;
+    nvdp__autofree float *vectors = NULL;
     NVDP_TRY(NVDP__NEW(ctx, maker->center, d));
     NVDP_TRY(embed_public(maker, &maker->input.data, &vectors));
     NVDP_TRY(find_center(maker, n, vectors));
-    if (p == d) goto cleanup;
+    if (p == d) return NVDP_OK;
     NVDP_TRY(NVDP__NEW(ctx, maker->map, p * d));
     NVDP_TRY(nvdp__pca_map(ctx, n, d, p, vectors, 0, maker->map));
     if (maker->options->distill != NULL) NVDP_TRY(distill(maker, n, vectors));
     round_f16(p * d, maker->map);
-cleanup:
-    free(vectors);
-    return status;
+    return NVDP_OK;
 }
 
 /* Counts the tokens of an empty text: the special ones. */
 static nvdp_status count_empty(struct maker *maker) {
     struct nvdp_dataset *data = NULL;
     static const char *const nothing[] = {""};
-    NVDP_RETURN_IF_FAILED(nvdp_dataset_from_texts(maker->ctx,
-                                                  nvdp_encoder_tokenizer(maker->encoder),
-                                                  maker->info.max_length, 1, nothing, NULL, &data));
+    NVDP_TRY(nvdp_dataset_from_texts(maker->ctx, nvdp_encoder_tokenizer(maker->encoder),
+                                     maker->info.max_length, 1, nothing, NULL, &data));
     maker->empty = data->offset[1];
     nvdp_dataset_free(data);
     return NVDP_OK;
@@ -341,13 +320,13 @@ static nvdp_status build(struct maker *maker) {
     struct nvdp__layout layout;
     data.task = NVDP_TASK_TSV;
     nvdp__set_columns(&data, &config->columns);
-    NVDP_RETURN_IF_FAILED(nvdp__task_resolve(ctx, &data, &layout));
+    NVDP_TRY(nvdp__task_resolve(ctx, &data, &layout));
     info.task = layout.task;
-    NVDP_RETURN_IF_FAILED(nvdp__model_build(ctx, &info, false, &maker->model));
+    NVDP_TRY(nvdp__model_build(ctx, &info, false, &maker->model));
     struct nvdp_model *model = maker->model;
     nvdp__model_initialise_head(model, 0);
-    NVDP_RETURN_IF_FAILED(nvdp__checkpoint_values(&model->dev, maker->options->model,
-                                                  &model->params, false, model->params.value));
+    NVDP_TRY(nvdp__checkpoint_values(&model->dev, maker->options->model, &model->params, false,
+                                     model->params.value));
     const float empty = (float)maker->empty;
     set_parameter(model, NVDP__SENTENCE_CENTER, maker->width, maker->center);
     set_parameter(model, NVDP__SENTENCE_MAP, maker->dim * maker->width, maker->map);
@@ -382,19 +361,18 @@ static nvdp_status configure(struct maker *maker) {
     config->nvib.length = config->max_length;
     config->nvib.pool =
         maker->sentence.pooling[0] == NVDP__POOLING_CLS ? NVDP_POOL_FIRST : NVDP_POOL_MEAN;
-    NVDP_RETURN_IF_FAILED(nvdp__train_calibrate(maker->ctx, config));
-    NVDP_RETURN_IF_FAILED(
-        nvdp__method_resolve(maker->ctx, config->method, &maker->bert, &config->nvib));
+    NVDP_TRY(nvdp__train_calibrate(maker->ctx, config));
+    NVDP_TRY(nvdp__method_resolve(maker->ctx, config->method, &maker->bert, &config->nvib));
     maker->dim = config->nvib.latent_dim;
     return NVDP_OK;
 }
 
 /* Builds the record that identifies a run. */
 static nvdp_status identify(struct maker *maker) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = maker->ctx;
     const struct nvdp__sentence_options *options = maker->options;
-    char center[NVDP__DIGEST_HEX], *path = realpath(options->model, NULL);
+    char center[NVDP__DIGEST_HEX];
+    nvdp__autofree char *path = realpath(options->model, NULL);
     const char *slash = path != NULL ? strrchr(path, '/') : NULL;
     NVDP_TRY(nvdp__file_sha256(ctx, options->center, center));
     maker->record = json_pack(
@@ -407,9 +385,7 @@ static nvdp_status identify(struct maker *maker) {
         json_object_set_new(maker->record, DECODER, json_true());
     if (maker->record == NULL)
         NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 /* Compares the record of an existing run. */
@@ -417,7 +393,7 @@ static nvdp_status compare(struct maker *maker) {
     nvdp_status status = NVDP_OK;
     json_t *root = NULL, *value;
     const char *key;
-    NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
+    NVDP_TRY_OR_CLEAN(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
     const json_t *found = json_object_get(root, RECORD);
     json_object_foreach(maker->record, key, value) {
         json_t *other = json_object_get(found, key);
@@ -440,26 +416,23 @@ cleanup:
 /* Puts the absolute path of the public texts into a record, so that an export in another folder finds them. Only their
  * digest identifies the run: their file may have another path later. */
 static nvdp_status record_path(const struct maker *maker, json_t *record, bool *changed) {
-    nvdp_status status = NVDP_OK;
     const char *texts = maker->options->center,
                *before = json_string_value(json_object_get(record, TEXTS));
-    char *path = realpath(texts, NULL);
+    nvdp__autofree char *path = realpath(texts, NULL);
     if (path == NULL) NVDP_TRY(nvdp__fail_errno(maker->ctx, errno, "%s: cannot read", texts));
     *changed =
         nvdp__is_utf8(path, strlen(path)) && /* JSON cannot hold a path in another encoding */
         (before == NULL || strcmp(before, path) != 0);
     if (*changed && json_object_set_new(record, TEXTS, json_string(path)) != 0)
         NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
-cleanup:
-    free(path);
-    return status;
+    return NVDP_OK;
 }
 
 static nvdp_status write_run(const struct maker *maker) {
     bool changed = false;
     const size_t trained = maker->options->distill != NULL ? 2 * maker->dim * maker->width : 0;
     const struct nvdp_train_result *result = maker->options->result;
-    NVDP_RETURN_IF_FAILED(record_path(maker, maker->record, &changed));
+    NVDP_TRY(record_path(maker, maker->record, &changed));
     return nvdp__run_json_write(
         maker->ctx, maker->run, "run.json",
         json_pack("{s:s, s:o, s:o, s:o, s:I, s:I, s:o, s:O}", "nvdp_format", "run/1", "config",
@@ -484,15 +457,16 @@ static nvdp_status update_path(const struct maker *maker) {
     json_t *root = NULL;
     DIR *lock = NULL;
     bool changed = false;
-    NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
+    NVDP_TRY_OR_CLEAN(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
     if (!is_lost(maker, json_object_get(root, RECORD))) goto cleanup;
     json_decref(root);
     root = NULL;
-    NVDP_TRY(nvdp__outdir_lock(maker->ctx, maker->run, &lock));
-    NVDP_TRY(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
-    NVDP_TRY(record_path(maker, json_object_get(root, RECORD), &changed));
+    NVDP_TRY_OR_CLEAN(nvdp__outdir_lock(maker->ctx, maker->run, &lock));
+    NVDP_TRY_OR_CLEAN(nvdp__json_read_optional(maker->ctx, maker->run, "run.json", &root));
+    NVDP_TRY_OR_CLEAN(record_path(maker, json_object_get(root, RECORD), &changed));
     if (changed)
-        NVDP_TRY(nvdp__run_json_write(maker->ctx, maker->run, "run.json", json_incref(root)));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__run_json_write(maker->ctx, maker->run, "run.json", json_incref(root)));
 cleanup:
     nvdp__outdir_unlock(lock);
     json_decref(root);
@@ -526,13 +500,12 @@ static nvdp_status write_result(const struct maker *maker, const struct nvdp_cer
 }
 
 static nvdp_status write_records(struct maker *maker) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = maker->ctx;
     struct nvdp_limits limits = NVDP_RESULT(struct nvdp_limits);
     struct nvdp_certificate proven = NVDP_RESULT(struct nvdp_certificate);
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
-    char *directory = nvdp__join(ctx, maker->run, "model");
-    DIR *lock = NULL;
+    nvdp__autofree char *directory = nvdp__join(ctx, maker->run, "model");
+    nvdp__autoptr(nvdp__outdir_unlock) DIR *lock = NULL;
     NVDP_TRY(NVDP__MADE(directory));
     options.bdp.delta = maker->config.certified_delta;
     options.bdp.releases = (int)maker->options->releases;
@@ -544,11 +517,7 @@ static nvdp_status write_records(struct maker *maker) {
     if (maker->decoder != NULL)
         NVDP_TRY(write_tensor(ctx, maker->run, DECODER_FILE, DECODER, maker->width, maker->dim,
                               maker->decoder));
-    NVDP_TRY(write_result(maker, &proven));
-cleanup:
-    nvdp__outdir_unlock(lock);
-    free(directory);
-    return status;
+    return write_result(maker, &proven);
 }
 
 /* --- the run --- */
@@ -571,33 +540,35 @@ nvdp_status nvdp__sentence_run(struct nvdp_context *ctx,
     struct maker maker = {.ctx = ctx, .options = options, .run = run};
     const bool trains = options->distill != NULL;
     const bool exists = trains ? options->distill->resume != NULL : !nvdp__directory_empty(run);
-    if (exists && nvdp__outdir_check_run(ctx, run) != NVDP_OK) NVDP_TRY(other_folder(&maker));
+    if (exists && nvdp__outdir_check_run(ctx, run) != NVDP_OK)
+        NVDP_TRY_OR_CLEAN(other_folder(&maker));
     const bool ended = exists && nvdp__outdir_check_ended(NULL, run) == NVDP_OK;
     if (trains && ended)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "%s: the run has ended; there is nothing to resume", run));
-    NVDP_TRY(read_embedding(&maker));
-    NVDP_TRY(check_public(&maker));
-    NVDP_TRY(load_encoder(&maker));
-    NVDP_TRY(configure(&maker));
-    NVDP_TRY(count_empty(&maker));
-    NVDP_TRY(identify(&maker));
-    if (exists) NVDP_TRY(compare(&maker));
-    if (ended) NVDP_TRY(update_path(&maker));
+        NVDP_TRY_OR_CLEAN(nvdp__fail(ctx, NVDP_ERR_STATE,
+                                     "%s: the run has ended; there is nothing to resume", run));
+    NVDP_TRY_OR_CLEAN(read_embedding(&maker));
+    NVDP_TRY_OR_CLEAN(check_public(&maker));
+    NVDP_TRY_OR_CLEAN(load_encoder(&maker));
+    NVDP_TRY_OR_CLEAN(configure(&maker));
+    NVDP_TRY_OR_CLEAN(count_empty(&maker));
+    NVDP_TRY_OR_CLEAN(identify(&maker));
+    if (exists) NVDP_TRY_OR_CLEAN(compare(&maker));
+    if (ended) NVDP_TRY_OR_CLEAN(update_path(&maker));
     if (ended) goto cleanup;
     if (trains && maker.dim == maker.width)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "option {latent-dim}: expected less than %zu, the width of the "
-                            "embeddings, with {objective} distill, found %zu",
-                            maker.width, maker.dim));
-    NVDP_TRY(read_public(&maker));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                       "option {latent-dim}: expected less than %zu, the width of the "
+                       "embeddings, with {objective} distill, found %zu",
+                       maker.width, maker.dim));
+    NVDP_TRY_OR_CLEAN(read_public(&maker));
     if (trains && !exists) {
-        NVDP_TRY(nvdp__trainer_prepare_directory(options->trainer));
-        NVDP_TRY(write_run(&maker));
+        NVDP_TRY_OR_CLEAN(nvdp__trainer_prepare_directory(options->trainer));
+        NVDP_TRY_OR_CLEAN(write_run(&maker));
     }
-    NVDP_TRY(measure_public(&maker));
-    NVDP_TRY(build(&maker));
-    NVDP_TRY(write_records(&maker));
+    NVDP_TRY_OR_CLEAN(measure_public(&maker));
+    NVDP_TRY_OR_CLEAN(build(&maker));
+    NVDP_TRY_OR_CLEAN(write_records(&maker));
 cleanup:
     nvdp__encode_input_release(&maker.input);
     nvdp_encoder_free(maker.encoder);
@@ -639,21 +610,21 @@ static nvdp_status download(const struct nvdp_model *model, const char *name, si
                             float **out) {
     const size_t index = nvdp__params_find(&model->params, name);
     if (index == SIZE_MAX) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(model->ctx, *out, n));
+    NVDP_TRY(NVDP__NEW(model->ctx, *out, n));
     nvdp__download(&model->dev, n, nvdp__value(&model->params, index), *out);
     return NVDP_OK;
 }
 
 nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
                                      const struct nvdp_model *model, struct nvdp__query_map *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__query_map made = {.max_length = model->info.max_length,
-                                   .width = model->info.bert.hidden_size,
-                                   .dim = model->info.nvib.latent_dim};
-    json_t *root = NULL;
+    nvdp__auto(nvdp__query_map_release) struct nvdp__query_map made = {
+        .max_length = model->info.max_length,
+        .width = model->info.bert.hidden_size,
+        .dim = model->info.nvib.latent_dim};
+    nvdp__autoptr(json_decref) json_t *root = NULL;
     int64_t empty = 0;
     const char *encoder = NULL, *sha256 = NULL, *pool = NULL, *texts = NULL, *digest = NULL;
-    char *path = nvdp__join(ctx, run, "run.json");
+    nvdp__autofree char *path = nvdp__join(ctx, run, "run.json");
     NVDP_TRY(NVDP__MADE(path));
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     const json_t *record = json_object_get(root, RECORD);
@@ -675,9 +646,5 @@ nvdp_status nvdp__sentence_query_map(struct nvdp_context *ctx, const char *run,
         NVDP_TRY(read_tensor(ctx, run, DECODER_FILE, DECODER, made.width, made.dim, &made.decoder));
     *out = made;
     made = (struct nvdp__query_map){0};
-cleanup:
-    nvdp__query_map_release(&made);
-    json_decref(root);
-    free(path);
-    return status;
+    return NVDP_OK;
 }

@@ -3,6 +3,7 @@
  * records the texts that this model has seen. */
 #include "base/file.h"
 #include "base/outdir.h"
+#include "base/own.h"
 #include "bert/checkpoint.h"
 #include "model/model.h"
 #include "text/conll.h"
@@ -33,11 +34,10 @@ static nvdp_status check_base(const struct nvdp__trainer *t, const struct nvdp__
 }
 
 nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__train_options base = {0};
-    json_t *owner = NULL;
+    nvdp__autoptr(json_decref) json_t *owner = NULL;
     const char *run = t->config.from_base;
-    char *model = NULL;
+    nvdp__autofree char *model = NULL;
     if (run == NULL) return NVDP_OK;
     if (!nvdp__is_directory(run))
         return nvdp__fail(t->ctx, NVDP_ERR_IO, "option {from-base}: %s: no such run directory",
@@ -49,10 +49,7 @@ nvdp_status nvdp__trainer_take_base(struct nvdp__trainer *t) {
     NVDP_TRY(nvdp__outdir_check_ended(t->ctx, run));
     t->config.model = t->base_model = model;
     model = NULL;
-cleanup:
-    json_decref(owner);
-    free(model);
-    return status;
+    return NVDP_OK;
 }
 
 /* Returns the path of the train file, or of the file of representations that replaces it. */
@@ -62,7 +59,7 @@ static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
         *out = nvdp__strdup(t->ctx, t->config.representations);
         return NVDP__MADE(*out);
     }
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &id));
+    NVDP_TRY(nvdp_task_find(t->ctx, t->config.task, &id));
     const struct nvdp__layout *layout = nvdp__task_layout(id);
     return layout->task.tags
                ? nvdp__conll_file(t->ctx, t->config.data, NVDP_SPLIT_TRAIN, out)
@@ -72,51 +69,41 @@ static nvdp_status train_file(const struct nvdp__trainer *t, char **out) {
 /* Fails if the start model was trained on the part that scores this fold. Only a run of the same
  * fold has not seen this part. */
 static nvdp_status check_fold(const struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
     struct nvdp__train_options before = {0};
-    json_t *owner = NULL;
-    char *run = NULL, *record = NULL;
+    nvdp__autoptr(json_decref) json_t *owner = NULL;
+    nvdp__autofree char *run = NULL, *record = NULL;
     if (t->config.folds == 0 || t->config.resume != NULL ||
         !nvdp__lineage_saw(&t->lineage, t->texts))
         return NVDP_OK;
     run = nvdp__join(t->ctx, t->config.model, "..");
     record = nvdp__join(t->ctx, t->config.model, "../run.json");
     if (run == NULL || record == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
-    if (!nvdp__exists(record)) goto cleanup; /* a pretrained model has not seen the labels */
+    if (!nvdp__exists(record)) return NVDP_OK; /* a pretrained model has not seen the labels */
     NVDP_TRY(nvdp__run_read_config(t->ctx, run, &before, &owner));
     const bool same_texts = before.limit_train == t->config.limit_train &&
                             (before.limit_train == 0 || before.seed == t->config.seed);
     if (same_texts && before.folds == t->config.folds && before.fold == t->config.fold)
-        goto cleanup;
-    status = nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
-                        "option {folds}: %s was trained on the texts on which fold %zu is scored; "
-                        "start from a run of the same fold, or from a model that has not seen "
-                        "these texts ({base-epochs} trains one in each fold)",
-                        t->config.from_base != NULL ? t->config.from_base : t->config.model,
-                        t->config.fold);
-cleanup:
-    json_decref(owner);
-    free(run);
-    free(record);
-    return status;
+        return NVDP_OK;
+    return nvdp__fail(t->ctx, NVDP_ERR_ARGUMENT,
+                      "option {folds}: %s was trained on the texts on which fold %zu is scored; "
+                      "start from a run of the same fold, or from a model that has not seen "
+                      "these texts ({base-epochs} trains one in each fold)",
+                      t->config.from_base != NULL ? t->config.from_base : t->config.model,
+                      t->config.fold);
 }
 
 /* Adds the words of each sentence of a file with columns. */
 static nvdp_status read_sentences(const struct nvdp__trainer *t, const char *path,
                                   struct nvdp__seen_texts *texts) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__conll conll = {0};
-    char *text = NULL;
+    nvdp__auto(nvdp__conll_release) struct nvdp__conll conll = {0};
+    nvdp__autofree char *text = NULL;
     size_t capacity = 0, size = 0;
     NVDP_TRY(nvdp__conll_open(t->ctx, path, &conll));
     for (size_t i = 0; i < conll.sentences; i++) {
         NVDP_TRY(nvdp__conll_sentence(t->ctx, &conll, i, &text, &capacity, &size));
         NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, i, text, size));
     }
-cleanup:
-    nvdp__conll_release(&conll);
-    free(text);
-    return status;
+    return NVDP_OK;
 }
 
 /* Adds all texts of the train file, including those that this run leaves out, because a file
@@ -129,7 +116,7 @@ static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
     struct nvdp__rows rows = {0};
     char *bytes = NULL;
     size_t count = 0;
-    NVDP_RETURN_IF_FAILED(nvdp_task_find(t->ctx, t->config.task, &config.task));
+    NVDP_TRY(nvdp_task_find(t->ctx, t->config.task, &config.task));
     if (nvdp__task_layout(config.task)->task.tags) return read_sentences(t, path, texts);
     nvdp__set_columns(&config, &t->config.columns);
     config.skip_bad_rows = t->config.skip_bad_rows;
@@ -137,13 +124,16 @@ static nvdp_status read_texts(const struct nvdp__trainer *t, const char *path,
     if (status == NVDP_OK)
         status = nvdp__rows_parse(NULL, &config, NVDP__LABELS_REQUIRED, path, bytes, count, &rows);
     if (status != NVDP_OK)
-        NVDP_TRY(nvdp__fail(t->ctx, status, "%s: cannot read the file a second time", path));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__fail(t->ctx, status, "%s: cannot read the file a second time", path));
     for (size_t i = 0; i < rows.count; i++) {
         const struct nvdp__text_row *row = &rows.row[i];
         const size_t number = (size_t)row->index;
-        NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->text.text, row->text.size));
+        NVDP_TRY_OR_CLEAN(
+            nvdp__seen_texts_add(t->ctx, texts, number, row->text.text, row->text.size));
         if (rows.task.pair)
-            NVDP_TRY(nvdp__seen_texts_add(t->ctx, texts, number, row->pair.text, row->pair.size));
+            NVDP_TRY_OR_CLEAN(
+                nvdp__seen_texts_add(t->ctx, texts, number, row->pair.text, row->pair.size));
     }
 cleanup:
     nvdp__rows_release(&rows);
@@ -162,10 +152,9 @@ static size_t parts_of_sentence(const bool *continues, size_t texts) {
 }
 
 nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
     t->texts_known = t->config.representations == NULL;
-    struct nvdp__seen_texts texts = {0};
-    char *file = NULL;
+    nvdp__auto(nvdp__seen_texts_release) struct nvdp__seen_texts texts = {0};
+    nvdp__autofree char *file = NULL;
     NVDP_TRY(train_file(t, &file));
     NVDP_TRY(nvdp__file_sha256(t->ctx, file, t->texts));
     if (t->texts_known) NVDP_TRY(read_texts(t, file, &texts));
@@ -180,10 +169,7 @@ nvdp_status nvdp__trainer_take_lineage(struct nvdp__trainer *t) {
     const bool *continues = nvdp__dataset_storage(t->all)->continues;
     if (continues != NULL)
         nvdp__lineage_divides(&t->lineage, parts_of_sentence(continues, t->all->count), 0);
-cleanup:
-    nvdp__seen_texts_release(&texts);
-    free(file);
-    return status;
+    return NVDP_OK;
 }
 
 /* Returns whether the outputs of two tasks have the same meaning. */
@@ -201,7 +187,7 @@ nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *t
     const char **labels = NULL;
     *takes = true;
     if (t->config.from_base == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
+    NVDP_TRY(nvdp__model_info_read(t->ctx, t->config.model, &info, &owned, &labels));
     bool same = same_outputs(&info.task, t->all->task);
     if (!same && tell)
         nvdp__log(t->ctx, NVDP_LOG_NOTICE,
@@ -217,9 +203,8 @@ nvdp_status nvdp__trainer_takes_head(struct nvdp__trainer *t, bool tell, bool *t
 nvdp_status nvdp__trainer_start_weights(struct nvdp__trainer *t) {
     bool takes_head;
     nvdp__model_initialise_head(t->model, t->config.seed);
-    NVDP_RETURN_IF_FAILED(
-        nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_takes_head(t, true, &takes_head));
+    NVDP_TRY(nvdp__checkpoint_load(&t->model->dev, t->config.model, &t->model->params));
+    NVDP_TRY(nvdp__trainer_takes_head(t, true, &takes_head));
     if (!takes_head) nvdp__model_initialise_classifier(t->model, t->config.seed);
     return nvdp__model_initialise_bottleneck(t->model, t->job.dp == NULL ? t->train : NULL,
                                              t->config.seed);
@@ -238,7 +223,7 @@ bool nvdp__base_first(const struct nvdp__train_options *config) {
 nvdp_status nvdp__base_options(struct nvdp_context *ctx, struct nvdp__train_options *config,
                                struct nvdp__train_options *base) {
     struct nvdp_bert_config bert;
-    NVDP_RETURN_IF_FAILED(nvdp__bert_config_read(ctx, config->model, &bert));
+    NVDP_TRY(nvdp__bert_config_read(ctx, config->model, &bert));
     if (config->freeze_layers == 0) config->freeze_layers = bert.num_hidden_layers;
     *base = *config;
     base->preset = NULL;

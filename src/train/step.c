@@ -79,7 +79,7 @@ static nvdp_status gradient(struct nvdp__trainer *t, const struct nvdp__pass *pa
                                     /* private training may draw a text several times in an epoch */
                                     .epoch = t->job.dp != NULL ? (uint32_t)t->job.step
                                                                : (uint32_t)t->job.epoch};
-    NVDP_RETURN_IF_FAILED(nvdp__model_forward(t->model, t->batch, pass, &draw, dropout));
+    NVDP_TRY(nvdp__model_forward(t->model, t->batch, pass, &draw, dropout));
     t->job.last.tokens += t->batch->tokens;
     return nvdp__model_backward(t->model, t->batch, pass, t->config.lambda_g * t->kl_weight,
                                 t->config.lambda_d * t->kl_weight, dropout, losses);
@@ -102,7 +102,7 @@ static nvdp_status batch_gradient(void *run, struct nvdp__pass *pass) {
         nvdp__zero(&t->model->dev, params->total, params->grad);
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(gradient(t, pass, &t->losses));
+    NVDP_TRY(gradient(t, pass, &t->losses));
     if (nvdp__model_replaced(t->model) > 0) t->losses.task = NAN; /* unlike a release, stop */
     if (part->all_texts == 0) return NVDP_OK;
     double heads = (double)nvdp__model_heads(t->model, t->batch);
@@ -125,7 +125,7 @@ static nvdp_status private_gradients(void *run, const int64_t *row, size_t n, si
     struct nvdp__step_losses losses;
     const double share = (double)n / (double)drawn;
     nvdp__batch_fill(t->batch, t->train, row, 0, n);
-    NVDP_RETURN_IF_FAILED(gradient(t, pass, &losses));
+    NVDP_TRY(gradient(t, pass, &losses));
     const size_t heads = nvdp__model_heads(t->model, t->batch);
     pass->part.tokens += t->batch->tokens;
     pass->part.heads += heads;

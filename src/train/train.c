@@ -27,11 +27,10 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
     const char *run = options->resume;
     t->config = *options;
     if (run == NULL) return nvdp__schema_check(t->ctx, &nvdp__train_schema, &t->config);
-    NVDP_RETURN_IF_FAILED(nvdp__run_read_config(t->ctx, run, &t->config, &t->config_owner));
-    NVDP_RETURN_IF_FAILED(nvdp__run_check_data(t->ctx, run, &t->config));
+    NVDP_TRY(nvdp__run_read_config(t->ctx, run, &t->config, &t->config_owner));
+    NVDP_TRY(nvdp__run_check_data(t->ctx, run, &t->config));
     if (given != NULL) {
-        NVDP_RETURN_IF_FAILED(
-            nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
+        NVDP_TRY(nvdp__config_continue(t->ctx, given, &nvdp__train_schema, &t->config));
         if (options->out != NULL && strcmp(options->out, run) != 0)
             return nvdp__fail(
                 t->ctx, NVDP_ERR_ARGUMENT,
@@ -50,7 +49,7 @@ nvdp_status nvdp__trainer_take_config(struct nvdp__trainer *t,
 
 static nvdp_status share_weights(struct nvdp__trainer *t) {
     if (nvdp__ranks(t->ctx) == NULL) return NVDP_OK;
-    NVDP_RETURN_IF_FAILED(nvdp__params_share(t->ctx, &t->model->params));
+    NVDP_TRY(nvdp__params_share(t->ctx, &t->model->params));
     nvdp__weights_changed(&t->model->dev);
     return NVDP_OK;
 }
@@ -60,8 +59,8 @@ static nvdp_status start_or_continue(struct nvdp__trainer *t) {
     nvdp_status status = NVDP_OK;
     if (t->config.resume != NULL) status = nvdp__job_load(&t->job, &found);
     if (status == NVDP_OK && !found) status = nvdp__trainer_start_weights(t);
-    NVDP_RETURN_IF_FAILED(nvdp__rank_agree(t->ctx, status));
-    NVDP_RETURN_IF_FAILED(share_weights(t));
+    NVDP_TRY(nvdp__rank_agree(t->ctx, status));
+    NVDP_TRY(share_weights(t));
     return nvdp__trainer_open_records(t);
 }
 
@@ -142,7 +141,7 @@ static nvdp_status keep_best(struct nvdp__trainer *t, double value) {
         t->state.since_best++;
         return NVDP_OK;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_keep_model(t));
+    NVDP_TRY(nvdp__trainer_keep_model(t));
     t->state.best_epoch = t->job.epoch + 1;
     t->state.best_value = value;
     t->state.since_best = 0;
@@ -188,11 +187,11 @@ static nvdp_status validate(struct nvdp__trainer *t, struct nvdp_scores *scores)
  * noise but accounted once, so no model of these steps may exist. */
 static nvdp_status end_epoch(struct nvdp__trainer *t) {
     struct nvdp_scores scores;
-    if (t->job.dp != NULL) NVDP_RETURN_IF_FAILED(nvdp__job_save(&t->job));
-    NVDP_RETURN_IF_FAILED(nvdp__params_same(t->ctx, &t->model->params));
-    NVDP_RETURN_IF_FAILED(nvdp__job_keep(&t->job, validate(t, &scores)));
-    NVDP_RETURN_IF_FAILED(keep_best(t, scores.mean[0]));
-    NVDP_RETURN_IF_FAILED(log_epoch(t, &scores));
+    if (t->job.dp != NULL) NVDP_TRY(nvdp__job_save(&t->job));
+    NVDP_TRY(nvdp__params_same(t->ctx, &t->model->params));
+    NVDP_TRY(nvdp__job_keep(&t->job, validate(t, &scores)));
+    NVDP_TRY(keep_best(t, scores.mean[0]));
+    NVDP_TRY(log_epoch(t, &scores));
     warn_of_collapse(t, &scores);
     t->state.epoch_g = t->state.sum_g / (double)t->state.epoch_step;
     t->state.epoch_d = t->state.sum_d / (double)t->state.epoch_step;
@@ -212,10 +211,10 @@ static nvdp_status run_epochs(struct nvdp__trainer *t) {
     while (!t->state.finished) {
         nvdp__epoch_order(t->config.seed, (uint32_t)t->job.epoch, t->train->count, t->job.order);
         while (t->state.epoch_step < t->epoch_steps && t->job.step < t->job.steps)
-            NVDP_RETURN_IF_FAILED(nvdp__job_advance(&t->job));
+            NVDP_TRY(nvdp__job_advance(&t->job));
         nvdp_status status = end_epoch(t);
         if (status == NVDP_ERR_CANCELLED) return nvdp__job_stop(&t->job); /* during validation */
-        NVDP_RETURN_IF_FAILED(status);
+        NVDP_TRY(status);
     }
     nvdp__meter_end(&t->job.meter);
     return NVDP_OK;
@@ -233,12 +232,12 @@ static nvdp_status certify(struct nvdp__trainer *t, struct nvdp_train_result *re
     struct nvdp__privacy_options options = nvdp__privacy_defaults();
     options.bdp.delta = t->config.certified_delta;
     options.bdp.releases = (int)t->config.certified_releases;
-    NVDP_RETURN_IF_FAILED(nvdp_model_limits(t->ctx, t->model, &limits));
-    NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &proven));
+    NVDP_TRY(nvdp_model_limits(t->ctx, t->model, &limits));
+    NVDP_TRY(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &proven));
     if (proven.word.holds) {
         struct nvdp_certificate word = NVDP_RESULT(struct nvdp_certificate);
         options.bdp.delta = t->config.word_delta;
-        NVDP_RETURN_IF_FAILED(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &word));
+        NVDP_TRY(nvdp__certify(t->ctx, &limits, &options, &nvdp__remedies, &word));
         proven.word = word.word;
     }
     result->certified_epsilon = proven.epsilon;
@@ -257,9 +256,9 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
     nvdp_status status = NVDP__RANK_0_ONLY(
         t->ctx, nvdp__checkpoint_load_file(&t->model->dev, path, &t->model->params));
     free(path);
-    NVDP_RETURN_IF_FAILED(status);
-    NVDP_RETURN_IF_FAILED(share_weights(t));
-    NVDP_RETURN_IF_FAILED(nvdp__trainer_test_prefix(t));
+    NVDP_TRY(status);
+    NVDP_TRY(share_weights(t));
+    NVDP_TRY(nvdp__trainer_test_prefix(t));
     status = nvdp__score_whole(t->ctx, t->model, t->test, t->config.eval_batch, t->config.seed,
                                t->config.eval_draws, result->test, NULL);
     if (status == NVDP_ERR_CANCELLED)
@@ -267,7 +266,7 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
                           "interrupted while the trained model was scored; continue with: nvdp "
                           "train --resume %s",
                           t->config.out);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     if (!t->warned) nvdp__warn_of_chance(t->ctx, result->test); /* else of a collapse */
     nvdp__warn_of_few(t->ctx, t->train->count);
     result->epochs_run = t->job.epoch;
@@ -288,9 +287,9 @@ static nvdp_status final_score(struct nvdp__trainer *t, struct nvdp_train_result
 
 /* Begins RUN with the configuration of the whole run, so that it can be resumed from now on. */
 static nvdp_status begin_whole(struct nvdp__trainer *t) {
-    nvdp_status status = NVDP_OK;
     struct nvdp_context *ctx = t->ctx;
-    struct nvdp__trainer whole = {.ctx = ctx, .config = t->config, .plan = true};
+    nvdp__auto(nvdp__trainer_close) struct nvdp__trainer whole = {
+        .ctx = ctx, .config = t->config, .plan = true};
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_open(&whole)));
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_allocate(&whole, true)));
     NVDP_TRY(nvdp__rank_agree(ctx, nvdp__trainer_start_weights(&whole)));
@@ -298,9 +297,7 @@ static nvdp_status begin_whole(struct nvdp__trainer *t) {
     t->config.resume = t->config.out;
     t->job.lock = whole.job.lock;
     whole.job.lock = NULL;
-cleanup:
-    nvdp__trainer_close(&whole);
-    return status;
+    return NVDP_OK;
 }
 
 /* Asks rank 0 whether the file is in RUN/base. */
@@ -318,17 +315,16 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
     struct nvdp__train_options base;
     bool begun = false, done = false;
-    NVDP_RETURN_IF_FAILED(nvdp__base_options(ctx, &t->config, &base));
+    NVDP_TRY(nvdp__base_options(ctx, &t->config, &base));
     if (t->config.resume == NULL)
-        NVDP_RETURN_IF_FAILED(begin_whole(t));
+        NVDP_TRY(begin_whole(t));
     else
-        NVDP_RETURN_IF_FAILED(
-            NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->job.lock)));
+        NVDP_TRY(NVDP__RANK_0_ONLY(ctx, nvdp__outdir_lock(ctx, t->config.out, &t->job.lock)));
     t->base_run = nvdp__join(ctx, t->config.out, "base");
     if (t->base_run == NULL) return NVDP_ERR_MEMORY;
     t->config.from_base = t->base_run;
-    NVDP_RETURN_IF_FAILED(base_has(t, "result.json", &done));
-    NVDP_RETURN_IF_FAILED(base_has(t, "run.json", &begun));
+    NVDP_TRY(base_has(t, "result.json", &done));
+    NVDP_TRY(base_has(t, "run.json", &begun));
     if (done) return NVDP_OK;
     base.out = t->base_run;
     base.resume = begun ? t->base_run : NULL;
@@ -341,7 +337,7 @@ static nvdp_status train_base(struct nvdp__trainer *t) {
                           "interrupted in the base run, the first of two steps; continue with: "
                           "nvdp train --resume %s",
                           t->config.out);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     nvdp__log(ctx, NVDP_LOG_INFO, "base run: %s %.4f; step 2 of 2, training of the bottleneck: %s",
               nvdp_metric_name(result.test->metric[0]), result.test->mean[0], t->config.out);
     nvdp_train_result_free(&result);
@@ -356,8 +352,7 @@ static nvdp_status train_distill(struct nvdp__trainer *t, struct nvdp_train_resu
         return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
                           "option {objective} distill: expected one process, found %zu",
                           nvdp__rank_count(ctx));
-    if (t->config.resume != NULL)
-        NVDP_RETURN_IF_FAILED(nvdp__outdir_lock(ctx, t->config.out, &t->job.lock));
+    if (t->config.resume != NULL) NVDP_TRY(nvdp__outdir_lock(ctx, t->config.out, &t->job.lock));
     return nvdp__distill_run(t, result);
 }
 
@@ -371,9 +366,9 @@ void nvdp_train_result_free(struct nvdp_train_result *result) {
 
 static nvdp_status train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
                          const struct nvdp_config *given, struct nvdp_train_result *out) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__trainer t = {.ctx = ctx};
-    struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
+    nvdp__auto(nvdp__trainer_close) struct nvdp__trainer t = {.ctx = ctx};
+    nvdp__auto(nvdp_train_result_free) struct nvdp_train_result result =
+        NVDP_RESULT(struct nvdp_train_result);
     NVDP_TRY(NVDP__NEW(ctx, result.test, 1));
     NVDP_TRY(nvdp__trainer_take_config(&t, options, given));
     const bool distill = t.config.objective == NVDP__TRAIN_DISTILL;
@@ -403,10 +398,7 @@ done:
     nvdp_train_result_free(out);
     *out = result;
     result.test = NULL;
-cleanup:
-    nvdp_train_result_free(&result);
-    nvdp__trainer_close(&t);
-    return status;
+    return NVDP_OK;
 }
 
 nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_options *options,
@@ -417,10 +409,10 @@ nvdp_status nvdp__train(struct nvdp_context *ctx, const struct nvdp__train_optio
 nvdp_status nvdp_train(struct nvdp_context *ctx, const struct nvdp_config *config,
                        struct nvdp_train_result *out) {
     struct nvdp__train_options options;
-    NVDP_RETURN_IF_FAILED(nvdp__train_open(ctx, config, &options));
-    NVDP_RETURN_IF_FAILED(nvdp__can_give(ctx, out));
+    NVDP_TRY(nvdp__train_open(ctx, config, &options));
+    NVDP_TRY(nvdp__can_give(ctx, out));
     struct nvdp_train_result result = NVDP_RESULT(struct nvdp_train_result);
-    NVDP_RETURN_IF_FAILED(nvdp__config_blame(config, train(ctx, &options, config, &result)));
+    NVDP_TRY(nvdp__config_blame(config, train(ctx, &options, config, &result)));
     nvdp_train_result_free(out);
     NVDP__GIVE(out, &result);
     return NVDP_OK;

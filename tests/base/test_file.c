@@ -455,18 +455,14 @@ Test(file, join) {
 }
 
 static nvdp_status every_call(struct nvdp_context *ctx) {
-    nvdp_status status = NVDP_OK;
     const char *path = support_scratch_path("oom");
-    char *bytes = NULL;
+    nvdp__autofree char *bytes = NULL;
     size_t count;
     char hex[65];
     NVDP_TRY(nvdp__write_file(ctx, path, "abc", 3));
     NVDP_TRY(nvdp__read_file(ctx, path, 9, &bytes, &count));
     NVDP_TRY(nvdp__file_sha256(ctx, path, hex));
-    NVDP_TRY(nvdp__make_directory(ctx, support_scratch_path("oomdir")));
-cleanup:
-    free(bytes);
-    return status;
+    return nvdp__make_directory(ctx, support_scratch_path("oomdir"));
 }
 
 Test(file, out_of_memory) {

@@ -34,13 +34,13 @@ static nvdp_status fill(struct nvdp_context *ctx, struct nvdp__vector_rows *rows
         }
         if (j % 4 < 2) {
             uint32_t *packed;
-            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_space(rows, &packed));
+            NVDP_TRY(nvdp__vector_rows_space(rows, &packed));
             const unsigned char form = nvdp__row_of_decimals(DIM, digits, decimals, packed);
             cr_assert(j % 4 == 0 ? form == 5 : form >= NVDP__ROW_NEAR && form < NVDP__ROW_FLOATS);
-            NVDP_RETURN_IF_FAILED(nvdp__vector_rows_put(rows, form, packed));
+            NVDP_TRY(nvdp__vector_rows_put(rows, form, packed));
         } else {
-            NVDP_RETURN_IF_FAILED(j % 4 == 2 ? nvdp__vector_rows_add_floats(rows, floats)
-                                             : nvdp__vector_rows_add_doubles(rows, doubles));
+            NVDP_TRY(j % 4 == 2 ? nvdp__vector_rows_add_floats(rows, floats)
+                                : nvdp__vector_rows_add_doubles(rows, doubles));
         }
     }
     return nvdp__vector_rows_copy(rows, rows, COUNT - 2);

@@ -703,10 +703,9 @@ static void ignore_attribute(const char *name, const char *value, void *user) {
 }
 
 static nvdp_status every_call(struct nvdp_context *ctx) {
-    nvdp_status status = NVDP_OK;
     const char *path = support_scratch_path("oom.h5");
-    struct nvdp__h5 *file = NULL;
-    char *text = NULL;
+    nvdp__autoptr(nvdp__h5_free) struct nvdp__h5 *file = NULL;
+    nvdp__autofree char *text = NULL;
     float x[2] = {1, 2};
     NVDP_TRY(nvdp__h5_create(ctx, path, "posteriors/1", &file));
     NVDP_TRY(nvdp__h5_write(file, "h", NVDP__H5_F16, 1, (size_t[]){2}, x));
@@ -716,11 +715,7 @@ static nvdp_status every_call(struct nvdp_context *ctx) {
     NVDP_TRY(nvdp__h5_open(ctx, path, "posteriors", 1, &file));
     NVDP_TRY(nvdp__h5_read_rows(file, "h", NVDP__H5_F32, 0, 2, x));
     NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &text));
-    NVDP_TRY(nvdp__h5_list_attributes(file, ignore_attribute, NULL));
-cleanup:
-    nvdp__h5_free(file);
-    free(text);
-    return status;
+    return nvdp__h5_list_attributes(file, ignore_attribute, NULL);
 }
 
 Test(hdf5, out_of_memory) {

@@ -65,9 +65,9 @@ static nvdp_status declare_encoder(struct hook *h, size_t width, size_t heads, s
 
 static nvdp_status plan(struct hook *h) {
     for (int pass = 0; pass < 2; pass++) {
-        NVDP_RETURN_IF_FAILED(h->mechanism->plan(h->self, &h->dev, h->batch.tokens, h->batch.texts,
-                                                 h->batch.longest, true, &h->arena));
-        if (pass == 0) NVDP_RETURN_IF_FAILED(nvdp__arena_allocate(h->ctx, &h->arena));
+        NVDP_TRY(h->mechanism->plan(h->self, &h->dev, h->batch.tokens, h->batch.texts,
+                                    h->batch.longest, true, &h->arena));
+        if (pass == 0) NVDP_TRY(nvdp__arena_allocate(h->ctx, &h->arena));
     }
     return NVDP_OK;
 }
@@ -78,15 +78,14 @@ static nvdp_status fill(struct hook *h, const struct nvdp__method *row, const ch
     json_t *object = json_loads(nvib, 0, NULL);
     nvdp_status status = nvdp__schema_read(h->ctx, "nvib", object, &nvdp__nvib_schema, &config);
     json_decref(object);
-    NVDP_RETURN_IF_FAILED(status);
+    NVDP_TRY(status);
     h->mechanism = row->mechanism;
     h->dev = nvdp__device_cpu(h->ctx);
     nvdp__params_init(&h->params, h->ctx);
-    NVDP_RETURN_IF_FAILED(declare_encoder(h, width, heads, inner));
-    NVDP_RETURN_IF_FAILED(
-        h->mechanism->create(h->mechanism, h->ctx, &h->bert, &config, &h->params, &h->self));
-    NVDP_RETURN_IF_FAILED(nvdp__params_allocate(&h->params, true));
-    NVDP_RETURN_IF_FAILED(plan(h));
+    NVDP_TRY(declare_encoder(h, width, heads, inner));
+    NVDP_TRY(h->mechanism->create(h->mechanism, h->ctx, &h->bert, &config, &h->params, &h->self));
+    NVDP_TRY(nvdp__params_allocate(&h->params, true));
+    NVDP_TRY(plan(h));
     const struct nvdp__form form = h->mechanism->view(h->self).form;
     for (size_t b = 0; b < h->batch.texts; b++)
         h->rows +=

@@ -57,7 +57,7 @@ static nvdp_status reserve(const struct book *book, size_t texts, const int32_t 
     const int32_t type = 0;
     struct nvdp__ledger_release release = {
         .texts = texts, .samples = samples, .budget = budget, .mu = mu};
-    NVDP_TRY(nvdp__ledger_open(book->ctx, book->path, book->key, "words", &ledger));
+    NVDP_TRY_OR_CLEAN(nvdp__ledger_open(book->ctx, book->path, book->key, "words", &ledger));
     for (size_t i = 0; i < texts; i++) {
         nvdp__ledger_text(ledger, 1, &word[i], &type, hash[i]);
     }
@@ -79,8 +79,7 @@ static nvdp_status add_rows(const struct book *book, size_t texts, const int32_t
                             uint64_t samples, double mu, struct nvdp__budget budget,
                             uint64_t promise, bool each, struct nvdp__spent *worst) {
     nvdp__ledger_code code;
-    NVDP_RETURN_IF_FAILED(
-        reserve(book, texts, word, samples, mu, budget, promise, each, worst, code));
+    NVDP_TRY(reserve(book, texts, word, samples, mu, budget, promise, each, worst, code));
     return nvdp__ledger_settle(book->ctx, book->path, book->key, "words", code, true);
 }
 

@@ -35,8 +35,7 @@ struct release {
 };
 
 static nvdp_status add(const struct book *book, struct release release, struct nvdp__spent *spent) {
-    nvdp_status status = NVDP_OK;
-    struct nvdp__ledger *ledger = NULL;
+    nvdp__autoptr(nvdp__ledger_close) struct nvdp__ledger *ledger = NULL;
     nvdp__text_hash hash[MAX_TEXTS], person[MAX_TEXTS], receiver;
     const size_t texts = strlen(release.words);
     struct nvdp__ledger_release record = {
@@ -58,10 +57,7 @@ static nvdp_status add(const struct book *book, struct release release, struct n
     for (size_t k = 0; k < NVDP__LEDGER_ORDERS; k++)
         record.divergence[k] = nvdp__ledger_orders[k] * release.mu * release.mu / 2;
     memset(record.id, (char)('a' + nvdp__ledger_count(ledger)), sizeof record.id);
-    status = nvdp__ledger_add(ledger, &record, (const nvdp__text_hash *)hash, 1000, spent);
-cleanup:
-    nvdp__ledger_close(ledger);
-    return status;
+    return nvdp__ledger_add(ledger, &record, (const nvdp__text_hash *)hash, 1000, spent);
 }
 
 static struct nvdp__spent added(const struct book *book, struct release release) {

@@ -31,15 +31,15 @@ static nvdp_status toy_open(struct nvdp__release *release) {
     struct toy *toy = calloc(1, sizeof *toy);
     release->of = toy;
     nvdp__attributes_sort(&release->attributes);
-    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, 0, at, first_line));
-    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, at, sizeof head, head));
+    NVDP_TRY(nvdp__release_put(release, 0, at, first_line));
+    NVDP_TRY(nvdp__release_put(release, at, sizeof head, head));
     at += sizeof head;
     for (size_t i = 0; i < release->attributes.count; i++) {
         const char *word[] = {release->attributes.item[i].name, release->attributes.item[i].text};
         for (size_t k = 0; k < 2; at += strlen(word[k++]) + 1)
-            NVDP_RETURN_IF_FAILED(nvdp__release_put(release, at, strlen(word[k]) + 1, word[k]));
+            NVDP_TRY(nvdp__release_put(release, at, strlen(word[k]) + 1, word[k]));
     }
-    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, at, offsets, release->offset));
+    NVDP_TRY(nvdp__release_put(release, at, offsets, release->offset));
     set_places(shape, at + offsets, toy);
     return NVDP_OK;
 }
@@ -48,7 +48,7 @@ static nvdp_status toy_append(struct nvdp__release *release, size_t first, size_
                               const void *z, const void *log_pi) {
     const struct toy *toy = release->of;
     const size_t vector = release->shape.dim * sizeof(float);
-    NVDP_RETURN_IF_FAILED(nvdp__release_put(release, toy->z + first * vector, rows * vector, z));
+    NVDP_TRY(nvdp__release_put(release, toy->z + first * vector, rows * vector, z));
     return nvdp__release_put(release, toy->log_pi + first * sizeof(float), rows * sizeof(float),
                              log_pi);
 }
@@ -63,19 +63,18 @@ static nvdp_status toy_read(struct nvdp__release *release) {
     uint64_t head[3];
     size_t count = 0;
     release->of = toy;
-    NVDP_RETURN_IF_FAILED(
-        nvdp__read_file(release->ctx, release->path, 1 << 24, &toy->bytes, &count));
+    NVDP_TRY(nvdp__read_file(release->ctx, release->path, 1 << 24, &toy->bytes, &count));
     const char *at = toy->bytes + sizeof first_line;
     memcpy(head, at, sizeof head);
     at += sizeof head;
     for (uint64_t i = 0; i < head[2]; i++) {
         const char *name = at, *text = name + strlen(name) + 1;
-        NVDP_RETURN_IF_FAILED(nvdp__attributes_parse(&release->attributes, name, text));
+        NVDP_TRY(nvdp__attributes_parse(&release->attributes, name, text));
         at = text + strlen(text) + 1;
     }
-    NVDP_RETURN_IF_FAILED(nvdp__release_shape(release, head[0], head[1], true));
+    NVDP_TRY(nvdp__release_shape(release, head[0], head[1], true));
     const size_t offsets = release->shape.texts * release->shape.samples + 1;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(release->ctx, release->offset, offsets));
+    NVDP_TRY(NVDP__NEW(release->ctx, release->offset, offsets));
     memcpy(release->offset, at, offsets * sizeof(int64_t));
     set_places(&release->shape, (uint64_t)(at - toy->bytes) + offsets * sizeof(int64_t), toy);
     return NVDP_OK;

@@ -8,9 +8,9 @@
 
 static nvdp_status declare(struct nvdp__params *params) {
     size_t index;
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "a", 2, 3, 5, NVDP__PARAM_DECAY, &index));
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "b", 1, 17, 99, 0, &index));
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "c", 1, 1, 0, NVDP__PARAM_FROZEN, &index));
+    NVDP_TRY(nvdp__params_add(params, "a", 2, 3, 5, NVDP__PARAM_DECAY, &index));
+    NVDP_TRY(nvdp__params_add(params, "b", 1, 17, 99, 0, &index));
+    NVDP_TRY(nvdp__params_add(params, "c", 1, 1, 0, NVDP__PARAM_FROZEN, &index));
     return nvdp__params_allocate(params, true);
 }
 

@@ -26,11 +26,10 @@ static size_t parameter_count(const struct nvdp_bert_config *config) {
 static nvdp_status declare(struct nvdp__bert *bert, struct nvdp__params *params) {
     const size_t dim = bert->config.hidden_size;
     struct toy *toy = NULL;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(params->ctx, toy, 1));
+    NVDP_TRY(NVDP__NEW(params->ctx, toy, 1));
     bert->own = toy;
-    NVDP_RETURN_IF_FAILED(nvdp__params_add(params, "toy.embeddings.word_embeddings.weight", 2,
-                                           bert->config.vocab_size, dim, NVDP__PARAM_DECAY,
-                                           &bert->word));
+    NVDP_TRY(nvdp__params_add(params, "toy.embeddings.word_embeddings.weight", 2,
+                              bert->config.vocab_size, dim, NVDP__PARAM_DECAY, &bert->word));
     return nvdp__declare_dense(params, "toy.dense", dim, dim, 0, &toy->dense);
 }
 
@@ -50,7 +49,7 @@ static nvdp_status create_cache(struct nvdp_context *ctx, const struct nvdp__ber
                                 struct nvdp__bert_cache *cache) {
     struct toy_cache *made = NULL;
     (void)bert;
-    NVDP_RETURN_IF_FAILED(NVDP__NEW(ctx, made, 1));
+    NVDP_TRY(NVDP__NEW(ctx, made, 1));
     cache->own = made;
     return NVDP_OK;
 }

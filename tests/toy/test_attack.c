@@ -57,8 +57,7 @@ const struct nvdp__attack nvdp__attack_row_toy = {.target = NVDP_ATTACK_POSTERIO
 static nvdp_status learn(struct nvdp__text_attack *a) {
     const double chance = 1 / (double)a->known.data->task->classes;
     for (int observed = 0; observed < NVDP__OBSERVEDS; observed++)
-        NVDP_RETURN_IF_FAILED(
-            nvdp__add_value(a, observed, NVDP_TEXT_METRIC_ACCURACY, chance, .25, 0));
+        NVDP_TRY(nvdp__add_value(a, observed, NVDP_TEXT_METRIC_ACCURACY, chance, .25, 0));
     return NVDP_OK;
 }
 
