@@ -2,7 +2,8 @@
 """Runs a frozen list of commands and digests everything that they print and write, to prove that a change keeps behaviour.
 
 corpus.py run BUILD OUT [--cases PATTERN]   runs the cases of the lists *.txt in this folder with BUILD/nvdp, writes OUT
-corpus.py compare OLD NEW [--text]          prints the differences of two such files; exit status 1 if there are any
+corpus.py compare OLD NEW [--text]          prints the differences of two such files; exit status 1 if there are any;
+                                            names the cases of NEW that OLD lacks, which are no differences
 corpus.py allocations BUILD [--most N]      lets each allocation of ten commands fail, one at a time (or N of each command's)
 
 A list has cases; each runs in an empty folder whose path is the same in every run.
@@ -13,7 +14,7 @@ A list has cases; each runs in an empty folder whose path is the same in every r
   mkdir DIR, link FILE TARGET, remove FILE
   $ COMMAND            a line for sh.  {T}: the case's folder.  {S}: the source folder
 The clocks and the random generator of the system are replaced (still.c), and one processor is used, so that nothing varies."""
-import argparse, concurrent.futures, fnmatch, hashlib, json, os, re, shlex, shutil, subprocess, sys, tarfile, threading
+import argparse, concurrent.futures, fcntl, fnmatch, hashlib, json, os, re, shlex, shutil, subprocess, sys, tarfile, threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -61,6 +62,8 @@ class Runner:
         self.build = Path(build).resolve()
         self.idle = list(range(os.cpu_count()))
         self.lock = threading.Lock()
+        self.alone = open(f'{ROOT}.lock', 'w')  # another run on this machine, of any work tree, ends first
+        fcntl.flock(self.alone, fcntl.LOCK_EX)
         shutil.rmtree(ROOT, ignore_errors=True)
         (ROOT / 'bin').mkdir(parents=True)
         for program in ('nvdp', 'nvdp-demo'):
@@ -121,7 +124,7 @@ class Runner:
                 done = self.shell(folder, processor, command)
                 after = snapshot(folder)
                 files = {k: after.get(k, 'gone') for k in sorted({*before, *after}) if before.get(k) != after.get(k)}
-                results.append({'code': done.returncode, 'out': digest(done.stdout), 'err': digest(done.stderr), 'files': files,
+                results.append({'command': line[2:], 'code': done.returncode, 'out': digest(done.stdout), 'err': digest(done.stderr), 'files': files,
                                 'text': (done.stdout + done.stderr).decode(errors='replace')[-4000:]})
             return results if then is None else then(folder, processor)
         finally:
@@ -176,23 +179,29 @@ def run(args):
 
 def compare(args):
     old, new = (json.loads(Path(p).read_text()) for p in (args.old, args.new))
-    differences = 0
+    differences, missing = 0, []
     names = {n for n in {*old, *new} if not args.cases or any(fnmatch.fnmatch(n, p) for p in args.cases)}
     for name in sorted(names):
-        pair = old.get(name), new.get(name)
-        if None in pair or len(pair[0]) != len(pair[1]):
-            print(f'{name}: only in one of the two, or another number of commands')
+        if name not in old:
+            missing.append(name)
+            continue
+        if name not in new or [r.get('command') for r in old[name]] != [r.get('command') for r in new[name]]:
+            print(f'{name}: ' + ('other commands than recorded' if name in new else 'recorded, but not run'))
             differences += 1
             continue
-        for k, (a, b) in enumerate(zip(*pair), 1):
+        for k, (a, b) in enumerate(zip(old[name], new[name]), 1):
             what = [key for key in ('code', 'out', 'err') if a[key] != b[key]]
             what += [f for f in sorted({*a['files'], *b['files']}) if a['files'].get(f) != b['files'].get(f)]
             if what:
                 differences += 1
-                print(f'{name}, command {k}: {", ".join(what)}')
+                print(f'{name}, command {k}: {", ".join(what)}: {a["command"]}')
                 if args.text and a['text'] != b['text']:
                     print('--- ' + a['text'].strip().replace('\n', '\n    ') + '\n+++ ' + b['text'].strip().replace('\n', '\n    '))
-    print(f'{differences} differences')
+    if missing:
+        print(f'not recorded, so not compared: {" ".join(missing)}')
+    if len(missing) == len(names):
+        sys.exit('corpus.py: no case was compared')
+    print(f'{len(names) - len(missing)} cases compared, {differences} differences')
     sys.exit(differences > 0)
 
 
