@@ -42,7 +42,7 @@ nvdp_status nvdp__check_cancelled(struct nvdp_context *ctx, const char *message)
 void nvdp__log(struct nvdp_context *ctx, enum nvdp_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns the status of expr from the calling function on failure. What the function owns is released by its scope (below). */
+/* Returns the status of expr from the calling function on failure. The scope releases what the function owns (below). */
 #define NVDP_TRY(expr)                                                                             \
     do {                                                                                           \
         const nvdp_status nvdp_try_status_ = (expr);                                               \
