@@ -62,8 +62,8 @@ static FILE *open_stream(struct stream *made, int fd) {
 }
 
 bool cli_streams_open(void) {
-    static struct stream
-        opened[2]; /* as long-lived as the two streams: exit() writes through them */
+    /* Static: exit() writes through both streams after main() has returned. */
+    static struct stream opened[2];
     FILE *out = open_stream(&opened[0], STDOUT_FILENO),
          *err = open_stream(&opened[1], STDERR_FILENO);
     if (out != NULL) stdout = out;
