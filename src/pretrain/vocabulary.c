@@ -123,8 +123,8 @@ static nvdp_status read_privacy(struct nvdp__pretrainer *t) {
         object = json_object_get(t->config_owner, "vocabulary");
     } else {
         if (c->vocab == NULL && c->init == NULL) return NVDP_OK;
-        if (c->vocab != NULL && (copy = strdup(c->vocab)) == NULL)
-            NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "out of memory"));
+        if (c->vocab != NULL && (copy = nvdp__strdup(t->ctx, c->vocab)) == NULL)
+            return NVDP_ERR_MEMORY;
         NVDP_TRY(nvdp__json_read_optional(t->ctx, copy != NULL ? dirname(copy) : c->init,
                                           "vocab_privacy.json", &read));
         object = read;
