@@ -57,6 +57,11 @@ def snapshot(folder):
     return found
 
 
+def named(text, folder):
+    """Replaces {T} and {S}.  The source folder has the same name for every work tree, because messages show it."""
+    return text.replace('{T}', str(folder)).replace('{S}', str(ROOT / 'source'))
+
+
 class Runner:
     def __init__(self, build):
         self.build = Path(build).resolve()
@@ -68,6 +73,7 @@ class Runner:
         (ROOT / 'bin').mkdir(parents=True)
         for program in ('nvdp', 'nvdp-demo'):
             (ROOT / 'bin' / program).symlink_to(self.build / program)
+        (ROOT / 'source').symlink_to(SOURCE)
         with tarfile.open(HERE / 'inputs.tar.xz') as tar:
             tar.extractall(ROOT / 'inputs', filter='data') if hasattr(tarfile, 'data_filter') else tar.extractall(ROOT / 'inputs')
 
@@ -88,10 +94,10 @@ class Runner:
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
         elif word == 'link':
             path.unlink(missing_ok=True)
-            path.symlink_to(value[0].replace('{T}', str(folder)).replace('{S}', str(SOURCE)))
+            path.symlink_to(named(value[0], folder))
         elif word == 'write':
             path.unlink(missing_ok=True)
-            path.write_text(''.join(texts).replace('{T}', str(folder)))
+            path.write_text(named(''.join(texts), folder))
         elif word == 'input':
             path.unlink(missing_ok=True)
             shutil.copy(ROOT / 'inputs' / value[0], path)
@@ -119,7 +125,7 @@ class Runner:
                     self.step(folder, line, texts)
                     texts = []
                     continue
-                command = line[2:].replace('{T}', str(folder)).replace('{S}', str(SOURCE))
+                command = named(line[2:], folder)
                 before = snapshot(folder)
                 done = self.shell(folder, processor, command)
                 after = snapshot(folder)
@@ -138,7 +144,7 @@ class Runner:
 
         def then(folder, processor):
             saved, count = folder.with_name(name + '.saved'), folder.with_name(name + '.count')
-            command = steps[last][2:].replace('{T}', str(folder)).replace('{S}', str(SOURCE))
+            command = named(steps[last][2:], folder)
             shutil.copytree(folder, saved, symlinks=True)
 
             def once(**extra):
