@@ -1,5 +1,6 @@
 #include "base/array.h"
 
+#include "base/file.h"
 #include <stdlib.h>
 
 #define COMPARE(type)                                                                              \
@@ -15,17 +16,17 @@ static int compare_member(const void *a, const void *b, const struct nvdp__key *
     case NVDP__KEY_BOOL:
         COMPARE(bool);
     case NVDP__KEY_INT:
-        COMPARE(int);
+        return nvdp__by_int32(a, b);
     case NVDP__KEY_UINT:
         COMPARE(unsigned);
     case NVDP__KEY_I64:
-        COMPARE(int64_t);
+        return nvdp__by_int64(a, b);
     case NVDP__KEY_U64:
         COMPARE(uint64_t);
     case NVDP__KEY_FLOAT:
         COMPARE(float);
     case NVDP__KEY_DOUBLE:
-        COMPARE(double);
+        return nvdp__by_double(a, b);
     case NVDP__KEY_STRING:
         return strcmp(*(const char *const *)a, *(const char *const *)b);
     case NVDP__KEY_MEMORY:
@@ -58,9 +59,7 @@ void nvdp__sort(void *array, size_t count, size_t size, const struct nvdp__key *
 }
 
 struct nvdp__path nvdp__path(const char *directory, const char *name) {
-    const size_t length = strlen(directory);
-    return nvdp__path_format("%s%s%s", directory,
-                             length == 0 || directory[length - 1] == '/' ? "" : "/", name);
+    return nvdp__path_format("%s%s%s", directory, nvdp__path_separator(directory), name);
 }
 
 struct nvdp__path nvdp__path_format(const char *format, ...) {

@@ -251,8 +251,8 @@ nvdp_status nvdp__output_flush(struct nvdp__output *out) {
 
 nvdp_status nvdp__output_commit(struct nvdp__output *out, bool replace) {
     nvdp_status status = NVDP_OK;
-    NVDP_TRY_OR_CLEAN(
-        nvdp__output_flush(out)); /* all is on the disk: fclose() has nothing left to do */
+    NVDP_TRY_OR_CLEAN(nvdp__output_flush(out));
+    /* All is on the disk: fclose() has nothing left to do. */
     NVDP_TRY_OR_CLEAN(rename_onto(out->ctx, out->temporary, out->path, replace));
     free(out->temporary);
     out->temporary = NULL;
@@ -424,10 +424,13 @@ bool nvdp__ends_with(const char *name, const char *end) {
     return n > m && strcmp(name + n - m, end) == 0;
 }
 
+const char *nvdp__path_separator(const char *directory) {
+    const size_t length = strlen(directory);
+    return length == 0 || directory[length - 1] == '/' ? "" : "/";
+}
+
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name) {
-    size_t length = strlen(directory);
-    if (length == 0) return nvdp__strdup(ctx, name);
-    return nvdp__format(ctx, directory[length - 1] == '/' ? "%s%s" : "%s/%s", directory, name);
+    return nvdp__format(ctx, "%s%s%s", directory, nvdp__path_separator(directory), name);
 }
 
 nvdp_status nvdp__remove(struct nvdp_context *ctx, const char *path) {
@@ -503,7 +506,7 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
         if (mkdir(partial, 0777) != 0) {
             int err = errno == EEXIST ? ENOTDIR : errno; /* an existing name must be a folder */
             if (!nvdp__is_directory(partial))
-                NVDP_TRY(nvdp__fail_errno(ctx, err, "%s: cannot make the directory", partial));
+                return nvdp__fail_errno(ctx, err, "%s: cannot make the directory", partial);
         }
         if (slash != NULL) *slash = '/';
     } while (slash != NULL);
@@ -513,7 +516,7 @@ nvdp_status nvdp__make_directory(struct nvdp_context *ctx, const char *path) {
 nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char hex[65]) {
     nvdp__autoptr(fclose) FILE *file = NULL;
     nvdp__autofree unsigned char *bytes = nvdp__calloc(ctx, READ_BYTES, 1);
-    if (bytes == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (bytes == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__fopen_regular(ctx, path, &file));
     crypto_hash_sha256_state state;
     crypto_hash_sha256_init(&state);
@@ -521,7 +524,7 @@ nvdp_status nvdp__file_sha256(struct nvdp_context *ctx, const char *path, char h
     while ((got = fread(bytes, 1, READ_BYTES, file)) > 0) {
         crypto_hash_sha256_update(&state, bytes, got);
     }
-    if (ferror(file)) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    if (ferror(file)) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
     unsigned char digest[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_final(&state, digest);
     sodium_bin2hex(hex, 65, digest, sizeof digest);

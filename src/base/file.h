@@ -86,6 +86,8 @@ nvdp_status nvdp__write_file(struct nvdp_context *ctx, const char *path, const v
                              size_t count);
 /* True if a name has that ending and something before it. */
 bool nvdp__ends_with(const char *name, const char *end);
+/* Returns the characters between a directory and a name in it: "/", or "" if the directory is empty or ends in "/". */
+const char *nvdp__path_separator(const char *directory);
 char *nvdp__join(struct nvdp_context *ctx, const char *directory, const char *name);
 /* True if the name exists, even as a dangling link: such a link does not count as a missing
  * optional file. */

@@ -408,16 +408,16 @@ static nvdp_status read_whole(struct nvdp__input *input, size_t limit, char **by
     size_t capacity = 0, have = 0, got = 0;
     /* The size is a hint only: it is 0 for a pipe, and a file may change while it is read. */
     if (input->size > limit)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found %zu",
-                            input->path, limit, (size_t)input->size));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found %zu",
+                          input->path, limit, (size_t)input->size);
     NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, input->size + 2, 1));
     for (;;) {
         NVDP_TRY(nvdp__input_read(input, capacity - have - 1, text + have, &got));
         if (got == 0) break;
         have += got;
         if (have > limit)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found more",
-                                input->path, limit));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected at most %zu bytes, found more",
+                              input->path, limit);
         NVDP_TRY(nvdp__reserve(ctx, &text, &capacity, have + 2, 1));
     }
     nvdp__input_log(input);

@@ -45,13 +45,13 @@ static nvdp_status read_value(struct nvdp_context *ctx, const char *path, bool a
     NVDP_TRY(nvdp__read_file(ctx, path, JSON_LIMIT, &bytes, &count));
     value = parse(bytes, count, &error);
     if (value == NULL && json_error_code(&error) == json_error_out_of_memory)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     if (value == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: line %d: expected JSON, found %s", path,
-                            error.line, error.text));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: line %d: expected JSON, found %s", path,
+                          error.line, error.text);
     if (json_is_array(value) != array)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON %s, found an %s", path,
-                            array ? "array" : "object", array ? "object" : "array"));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected a JSON %s, found an %s", path,
+                          array ? "array" : "object", array ? "object" : "array");
     NVDP__HAND_OVER(out, value);
     return NVDP_OK;
 }

@@ -37,7 +37,5 @@ NVDP__AUTOPTR(struct nvdp_dchi, nvdp_dchi_free)
 NVDP__AUTOPTR(struct nvdp_encoder, nvdp_encoder_free)
 NVDP__AUTOPTR(struct nvdp_search, nvdp_search_free)
 NVDP__AUTOPTR(struct nvdp_representations, nvdp_representations_close)
-NVDP__AUTOPTR(struct nvdp_vectors, nvdp_vectors_free)
-NVDP__AUTOPTR(struct nvdp_context, nvdp_context_free)
 
 #endif

@@ -5,7 +5,6 @@
 #ifndef NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 #define NVDP_SRC_SHARE_EMBEDDINGS_FILE_H
 
-#include "base/base.h"
 #include "hdf5/hdf5.h"
 #include <nvdp/method.h>
 #include <nvdp/posteriors.h>
@@ -88,7 +87,6 @@ struct nvdp__release;
 nvdp_status nvdp__embeddings_take(struct nvdp__release *release, nvdp__embeddings_visit *visit,
                                   void *user, struct nvdp__embeddings **out);
 void nvdp__embeddings_free(struct nvdp__embeddings *embeddings);
-NVDP__AUTOPTR(struct nvdp__embeddings, nvdp__embeddings_free)
 /* Converts values [first, first + count) of z to float, in row order. */
 void nvdp__embeddings_values(const struct nvdp__embeddings *embeddings, size_t first, size_t count,
                              float *out);
