@@ -718,8 +718,8 @@ nvdp_status nvdp__dchi_privacy(struct nvdp_context *ctx, const struct nvdp_dchi 
     describe(&work, &made);
     work.same_length = options->pairs.adjacency == NVDP_ADJACENT_SAME_LENGTH;
     if (made.equal_length == 0 && work.same_length)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "pairs: no two of the %zu texts have the same length", texts->texts));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "pairs: no two of the %zu texts have the same length", texts->texts);
     NVDP_TRY(
         nvdp__privacy_measure_source(ctx, &shape, &source, options, matrix, epsilon, made.pairs));
     if (made.equal_length > 0) {

@@ -444,16 +444,16 @@ static nvdp_status count_corpus(struct nvdp_context *ctx, struct nvdp_sanitizer 
         NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
         if (!found) break;
         if (lines.line % 1024 == 0 && nvdp_context_cancelled(ctx))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled"));
+            return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "cancelled");
         NVDP_TRY(nvdp__sanitizer_tokenize(ctx, sanitizer, line.text, line.size, &list));
         nvdp_sanitizer_count(sanitizer, list.count, list.token);
         for (size_t i = 0; i < list.count && known == 0; i++)
             known += list.token[i] >= 0;
     }
     if (known == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a text that contains words of the vocabulary, found none",
-                            path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a text that contains words of the vocabulary, found none",
+                          path);
     if (sanitizer->options.public_independent) return NVDP_OK;
     NVDP_TRY(NVDP__MADE(sanitizer->path[of] = nvdp__strdup(ctx, path)));
     *public = (struct nvdp__public_texts){.ctx = ctx, .path = sanitizer->path[of]};
@@ -491,16 +491,15 @@ static nvdp_status read_list(struct nvdp_context *ctx, struct nvdp_sanitizer *sa
         if (token < 0 && sanitizer->table > nvdp_vectors_count(sanitizer->vectors))
             continue; /* excluded by vocabulary-from */
         if (token < 0)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s:%zu: sensitive token %s is not in the vocabulary of %zu tokens",
-                                path, lines.line, nvdp__quote_field(field).text,
-                                nvdp_vectors_count(sanitizer->vectors)));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: sensitive token %s is not in the vocabulary of %zu tokens",
+                              path, lines.line, nvdp__quote_field(field).text,
+                              nvdp_vectors_count(sanitizer->vectors));
         sanitizer->sensitive[token] = 1;
         sanitizer->sensitives++;
     }
     if (sanitizer->sensitives == 0)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one token per line, found none", path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one token per line, found none", path);
     return make_mechanism(ctx, sanitizer);
 }
 
@@ -650,9 +649,9 @@ static nvdp_status restrict_words(struct nvdp_context *ctx, struct nvdp_sanitize
     for (size_t x = 0; x < sanitizer->table; x++)
         count += sanitizer->times[x] > 0;
     if (count == 0)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "{vocabulary-from}: expected texts that contain words with vectors, found none"));
+            "{vocabulary-from}: expected texts that contain words with vectors, found none");
     for (size_t x = 0; x < sanitizer->table; x++) {
         if (sanitizer->times[x] == 0) continue;
         const char *word = nvdp__string(&sanitizer->words, x, &size);
@@ -696,10 +695,10 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
     size_t count = 0;
     made->tokenizer = tokenizer;
     if (tokenizer->row != &nvdp__wordpiece_row)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "text privatization: expected an encoder with WordPieces, found one "
-                            "with %s; use another model, or word vectors",
-                            tokenizer->row->name));
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "text privatization: expected an encoder with WordPieces, found one "
+                          "with %s; use another model, or word vectors",
+                          tokenizer->row->name);
     NVDP_TRY(NVDP__NEW(ctx, made->row, pieces));
     NVDP_TRY(NVDP__NEW(ctx, made->piece, pieces));
     for (size_t id = 0; id < pieces; id++) {
@@ -708,10 +707,10 @@ static nvdp_status of_table(struct nvdp_context *ctx, const struct nvdp__sanitiz
         if (regular) made->piece[count++] = (int32_t)id;
     }
     if (count == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "vocabulary: expected at least one regular token, found only %zu "
-                            "special or unused tokens",
-                            pieces));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "vocabulary: expected at least one regular token, found only %zu "
+                          "special or unused tokens",
+                          pieces);
     for (size_t x = 0; x < count; x++)
         NVDP_TRY(nvdp__vector_rows_add_floats(&rows, table + (size_t)made->piece[x] * dim));
     NVDP_TRY(nvdp__vectors_adopt(ctx, &rows, NVDP__FEW_NUMBERS, &made->vectors));

@@ -132,15 +132,15 @@ static nvdp_status read_moments(struct measure *work, size_t *count) {
     NVDP_TRY(nvdp__list_split(work->ctx, work->options->moments, &text, count));
     NVDP_TRY(NVDP__NEW(work->ctx, work->steps, *count + 2));
     if (*count == 0)
-        NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
-                            "moments: expected at least one number, found none"));
+        return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
+                          "moments: expected at least one number, found none");
     for (size_t k = 0; k < *count; k++) {
         char *end;
         double moment = nvdp__strtod(text[k], &end);
         if (end == text[k] || *end != '\0' || !(moment > 0 && moment <= 1e6))
-            NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
-                                "moments, entry %zu: expected a number in (0, 1e6], found %s", k,
-                                text[k]));
+            return nvdp__fail(work->ctx, NVDP_ERR_ARGUMENT,
+                              "moments, entry %zu: expected a number in (0, 1e6], found %s", k,
+                              text[k]);
         work->steps[k] = (struct step){.order = moment + 1, .moment = moment, .best = true};
         work->last_moment = fmax(work->last_moment, moment);
     }
@@ -494,15 +494,15 @@ nvdp_status nvdp__privacy_measure_source(struct nvdp_context *ctx,
     NVDP_TRY(nvdp__schema_check(ctx, &nvdp__privacy_schema, options));
     NVDP_TRY(nvdp__privacy_check_source(ctx, options));
     if (texts < 2 || texts > MAX_TEXTS)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                       "pairs: expected 2 to %d texts, found %zu (measure a sample of the texts)",
-                       MAX_TEXTS, texts));
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "pairs: expected 2 to %d texts, found %zu (measure a sample of the texts)", MAX_TEXTS,
+            texts);
     if (options->pairs.max_pairs > 0 && options->pairs.max_pairs < texts * (texts - 1))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "{max-pairs}: every pair of texts is measured, %zu: expected 0, or a "
-                            "sample of the texts",
-                            texts * (texts - 1)));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{max-pairs}: every pair of texts is measured, %zu: expected 0, or a "
+                          "sample of the texts",
+                          texts * (texts - 1));
     NVDP_TRY(create_report(ctx, false, false, &report));
     for (size_t i = 0; i < texts; i++)
         report.components = nvdp__max(report.components, nvdp__rows(shape, i));

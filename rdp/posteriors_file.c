@@ -174,17 +174,17 @@ static nvdp_status read_offsets(const struct source *source) {
     NVDP_TRY(nvdp__h5_read_rows(source->file, "offset", NVDP__H5_I64, 0, texts + 1, raw));
     for (size_t i = 0; i <= texts; i++) {
         if (raw[i] < 0 || (uint64_t)raw[i] > source->rows)
-            NVDP_TRY(NVDP__BAD_FILE(source,
-                                    "dataset offset, row %zu: expected a number from 0 to %zu, the "
-                                    "number of rows of mu, found %" PRId64,
-                                    i, source->rows, raw[i]));
+            return NVDP__BAD_FILE(source,
+                                  "dataset offset, row %zu: expected a number from 0 to %zu, the "
+                                  "number of rows of mu, found %" PRId64,
+                                  i, source->rows, raw[i]);
         offset[i] = (size_t)raw[i];
     }
     if (offset[texts] != source->rows)
-        NVDP_TRY(NVDP__BAD_FILE(
+        return NVDP__BAD_FILE(
             source,
             "dataset offset, last row %zu: expected %zu, the number of rows of mu, found %zu",
-            texts, source->rows, offset[texts]));
+            texts, source->rows, offset[texts]);
     return NVDP_OK;
 }
 

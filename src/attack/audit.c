@@ -103,20 +103,20 @@ nvdp_status nvdp_audit_canaries(struct nvdp_context *ctx, size_t canaries, const
     nvdp__autofree struct canary *canary = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (canaries == 0 || in > canaries || not_in > canaries - in)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "guesses: expected at most %zu, the number of canaries, found %zu "
-                            "guesses of in and %zu of out",
-                            canaries, in, not_in));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "guesses: expected at most %zu, the number of canaries, found %zu "
+                          "guesses of in and %zu of out",
+                          canaries, in, not_in);
     if (!(delta >= 0 && delta <= 1) || !(confidence > 0 && confidence < 1))
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                       "audit: expected delta in [0, 1] and confidence in (0, 1), found %g and %g",
-                       delta, confidence));
+        return nvdp__fail(
+            ctx, NVDP_ERR_ARGUMENT,
+            "audit: expected delta in [0, 1] and confidence in (0, 1), found %g and %g", delta,
+            confidence);
     NVDP_TRY(NVDP__NEW(ctx, canary, canaries));
     for (size_t i = 0; i < canaries; i++) {
         if (isnan(score[i]))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "score: canary %zu: expected a number, found NaN", i));
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "score: canary %zu: expected a number, found NaN", i);
         canary[i] = (struct canary){score[i], i, included[i] != 0};
         made.included += included[i] != 0;
     }

@@ -316,10 +316,10 @@ static nvdp_status audit(const struct asked *a, struct nvdp_exposures *out) {
         included[n++] = a->secrets.at[i].occurrences > 0;
     }
     if (n == 0 && a->options->guess_in + a->options->guess_out > 0)
-        NVDP_TRY(
-            nvdp__fail(a->ctx, NVDP_ERR_ARGUMENT,
-                       "guess-in, guess-out: expected secrets with \"include\": \"coin\" in "
-                       "planted.json, found none; plant such canaries, or leave the options out"));
+        return nvdp__fail(
+            a->ctx, NVDP_ERR_ARGUMENT,
+            "guess-in, guess-out: expected secrets with \"include\": \"coin\" in "
+            "planted.json, found none; plant such canaries, or leave the options out");
     if (n == 0) return NVDP_OK;
     NVDP_TRY(nvdp_audit_canaries(a->ctx, n, score, included, a->options->guess_in,
                                  a->options->guess_out, out->audit.delta, a->options->confidence,

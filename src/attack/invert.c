@@ -99,10 +99,10 @@ static nvdp_status load_encoder(struct nvdp_context *ctx, const char *directory,
     NVDP_TRY(nvdp_encoder_load(ctx, config, out));
     NVDP_TRY(nvdp_encoder_describe(*out, info));
     if (info->vector_size == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected an encoder of sentences, with a pooling in modules.json, "
-                            "found one of tokens alone",
-                            directory));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected an encoder of sentences, with a pooling in modules.json, "
+                          "found one of tokens alone",
+                          directory);
     return NVDP_OK;
 }
 
@@ -400,10 +400,10 @@ static nvdp_status read_vectors(struct nvdp_context *ctx, const char *path, size
     } else
         NVDP_TRY(nvdp_posteriors_read(ctx, path, &all));
     if (all->texts != texts)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected the vectors of %zu texts, in the order of their file, "
-                            "found those of %zu",
-                            path, texts, all->texts));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected the vectors of %zu texts, in the order of their file, "
+                          "found those of %zu",
+                          path, texts, all->texts);
     NVDP_TRY(NVDP__NEW(ctx, row, data->count));
     for (size_t i = 0; i < data->count; i++)
         row[i] = (size_t)data->index[i];
@@ -420,8 +420,7 @@ static nvdp_status open_given(struct attack *t, const char *path, const char *ve
     size_t all = 0;
     NVDP_TRY(read_texts(a, path, o->prior, t->inverter.length, NULL, limit, &all, &out->data));
     if (directory == NULL || strcmp(vectors, directory) != 0) {
-        NVDP_TRY(read_vectors(a->ctx, vectors, all, out->data, &out->set));
-        return NVDP_OK;
+        return read_vectors(a->ctx, vectors, all, out->data, &out->set);
     }
     NVDP_TRY(nvdp_encoder_describe(t->judge.encoder, &info));
     /* sentences are encoded in the parts that the prior's tokenizer makes of them */

@@ -233,7 +233,7 @@ nvdp_status nvdp__piece_reader_fit(struct nvdp__inverter *v, const struct nvdp__
         penalty = PENALTIES[k];
     }
     if (!isfinite(best) || !solve(r, penalty))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                            "{public}: expected finite samples, from which words can be read"));
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                          "{public}: expected finite samples, from which words can be read");
     return choose_width(v, x, read);
 }

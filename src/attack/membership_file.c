@@ -293,10 +293,10 @@ static nvdp_status draw_pairs(struct nvdp__text_attack *a, struct chosen *c, siz
     NVDP_TRY(nvdp__membership_list(ctx, a->options->seed, a->attacked.data, NULL, true, &text, &n));
     *repeated = a->attacked.data->count - n;
     if (n < 2 * FEWEST)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "membership: expected at least %d different texts, of which a coin "
-                            "shares half, found %zu in the split; take a larger split or {limit}",
-                            2 * FEWEST, n));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "membership: expected at least %d different texts, of which a coin "
+                          "shares half, found %zu in the split; take a larger split or {limit}",
+                          2 * FEWEST, n);
     NVDP_TRY(make_list(ctx, set, n / 2, &c->in));
     NVDP_TRY(make_list(ctx, set, n / 2, &c->out));
     NVDP_TRY(make_list(ctx, a->known.set, a->known.data->count, &c->background));
@@ -325,11 +325,11 @@ static nvdp_status take_file(struct nvdp__text_attack *a, struct chosen *c, size
     NVDP_TRY(nvdp__membership_list(ctx, seed, a->known.data, data, true, &public_, &publics));
     *repeated = data->count - n;
     if (n < FEWEST || publics < 2 * FEWEST)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "membership: expected at least %d texts that are in the shared file once, and "
             "%d different public texts that are not in it, found %zu and %zu",
-            FEWEST, 2 * FEWEST, n, publics));
+            FEWEST, 2 * FEWEST, n, publics);
     NVDP_TRY(make_list(ctx, a->attacked.set, n, &c->in));
     NVDP_TRY(make_list(ctx, a->known.set, publics / 2, &c->out));
     NVDP_TRY(make_list(ctx, a->known.set, publics - publics / 2, &c->background));

@@ -144,18 +144,18 @@ static nvdp_status divide(struct training *t) {
         NVDP_TRY(load_others(t, &others));
     }
     if (!nvdp__dataset_labeled(others))
-        NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_INPUT,
-                            "%s: expected texts with labels, whose losses are compared, found none",
-                            t->options.known != NULL ? t->options.known : t->run.config.data));
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: expected texts with labels, whose losses are compared, found none",
+                          t->options.known != NULL ? t->options.known : t->run.config.data);
     const struct nvdp_dataset *trained = train != NULL ? train : t->run.dataset;
     NVDP_TRY(take(t, trained, others, &t->group[0]));
     NVDP_TRY(take(t, others, trained, &t->group[1]));
     if (t->group[0].data->count < FEWEST || t->group[1].data->count < FEWEST)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             t->ctx, NVDP_ERR_INPUT,
             "membership: expected at least %d texts that the run was trained on, and %d others "
             "(held out, of the dev file or {public}), each only once, found %zu and %zu",
-            FEWEST, FEWEST, t->group[0].data->count, t->group[1].data->count));
+            FEWEST, FEWEST, t->group[0].data->count, t->group[1].data->count);
     return NVDP_OK;
 }
 
@@ -240,7 +240,7 @@ static nvdp_status train_shadow(const struct training *t, struct nvdp__train_opt
         NVDP_RESULT(struct nvdp_train_result);
     nvdp__autofree char *begun = nvdp__join(t->ctx, options->out, "run.json");
     nvdp__autofree char *ended = nvdp__join(t->ctx, options->out, "result.json");
-    if (begun == NULL || ended == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (begun == NULL || ended == NULL) return NVDP_ERR_MEMORY;
     if (nvdp__exists(begun)) {
         NVDP_TRY(check_shadow(t, options));
         options->resume = options->out;

@@ -145,30 +145,29 @@ nvdp_status nvdp__npy_read(struct nvdp_context *ctx, const char *path, size_t sh
     NVDP_TRY(nvdp__read_file(ctx, path, limit, &bytes, &size));
     const unsigned char *head = (const unsigned char *)bytes;
     if (size < MAGIC + 6 || memcmp(bytes, "\x93NUMPY", MAGIC) != 0)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
-            "%s: expected an array written by numpy.save (.npy), found another kind of file",
-            path));
+            "%s: expected an array written by numpy.save (.npy), found another kind of file", path);
     if ((head[MAGIC] != 1 && head[MAGIC] != 2) || head[MAGIC + 1] != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected version 1.0 or 2.0 of the NPY format, found %d.%d", path,
-                            head[MAGIC], head[MAGIC + 1]));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected version 1.0 or 2.0 of the NPY format, found %d.%d", path,
+                          head[MAGIC], head[MAGIC + 1]);
     length = head[8] | (size_t)head[9] << 8;
     if (head[MAGIC] == 2) {
         length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
         start += 2;
     }
     if (length > size - start)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             "%s: expected a header of %zu bytes, found only %zu bytes to the end of the file", path,
-            length, size - start));
+            length, size - start);
     h.at = bytes + start;
     h.end = h.at + length;
     NVDP_TRY(read_header(&h));
     if (!nvdp__mul(h.shape[0], h.shape[1], &count) || count > size)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %zu x %zu values, found %zu bytes",
-                            path, h.shape[0], h.shape[1], size - start - length));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %zu x %zu values, found %zu bytes",
+                          path, h.shape[0], h.shape[1], size - start - length);
     NVDP_TRY(NVDP__NEW(ctx, made, count));
     NVDP_TRY(read_values(&h, h.end, size - start - length, made));
     memcpy(shape, h.shape, sizeof h.shape);

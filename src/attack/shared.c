@@ -42,11 +42,11 @@ static nvdp_status find_ids(struct nvdp_context *ctx, size_t texts, const int64_
     qsort(entry, n, sizeof *entry, by_id);
     for (size_t k = 1; k < n; k++)
         if (entry[k].id == entry[k - 1].id)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: expected a different id for every text, but texts %zu and %zu "
-                                "both have id %lld",
-                                s->path, entry[k - 1].number, entry[k].number,
-                                (long long)entry[k].id));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected a different id for every text, but texts %zu and %zu "
+                              "both have id %lld",
+                              s->path, entry[k - 1].number, entry[k].number,
+                              (long long)entry[k].id);
     for (size_t i = 0; i < texts; i++) {
         const struct entry wanted = {.id = id[i]},
                            *found = bsearch(&wanted, entry, n, sizeof *entry, by_id);

@@ -124,7 +124,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
     double flops = 0;
     NVDP_TRY(find_sizes(ctx, config, &bert));
     seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
-    if (seconds == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (seconds == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp_trainer_create(ctx, config->train, &bert, config->work == BENCH_TRAIN,
                                  config->steps + WARMUP, &trainer));
     if (config->batches != NULL) NVDP_TRY(nvdp__output_open(ctx, config->batches, &batches));
@@ -132,8 +132,7 @@ nvdp_status run_bench(struct nvdp_context *ctx, const struct bench_config *confi
     result.start_to_first_step_seconds = nvdp__process_age() - info->weights_seconds;
     for (size_t i = 0; i < config->steps + WARMUP; i++) {
         const struct nvdp_trainer_step *step;
-        if (nvdp_context_cancelled(ctx))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted"));
+        if (nvdp_context_cancelled(ctx)) return nvdp__fail(ctx, NVDP_ERR_CANCELLED, "interrupted");
         NVDP_TRY(nvdp_trainer_step(trainer, &step));
         if (i < WARMUP) continue;
         seconds[i - WARMUP] = step->seconds;
@@ -239,7 +238,7 @@ nvdp_status bench_rd(struct nvdp_context *ctx, const struct bench_rd_config *con
     NVDP_TRY(nvdp_privacy_config_create(ctx, &measure));
     NVDP_TRY(nvdp_config_set(measure, "order", order));
     seconds = nvdp__calloc(ctx, config->steps, sizeof *seconds);
-    if (seconds == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (seconds == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(make_posteriors(ctx, config, &posteriors));
     for (size_t i = 0; i < config->steps; i++) {
         double start = nvdp__now();

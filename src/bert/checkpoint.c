@@ -370,7 +370,7 @@ nvdp_status nvdp__checkpoint_save_as(const struct nvdp__device *dev, const char 
     nvdp__autofree struct nvdp_tensor_source *source =
         nvdp__calloc(params->ctx, params->count, sizeof *source);
     nvdp__autofree char *path = nvdp__join(params->ctx, directory, NVDP__WEIGHTS_FILE);
-    if (source == NULL || path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (source == NULL || path == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < params->count; i++) {
         const struct nvdp__param *param = &params->entry[i];
         source[i] =
@@ -414,20 +414,20 @@ nvdp_status nvdp_bert_create_random(struct nvdp_context *ctx, const struct nvdp_
     NVDP_TRY(nvdp__bert_config_take(ctx, given, &whole));
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
     if (!nvdp__directory_empty(directory))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected a new or empty directory, found files in it", directory));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a new or empty directory, found files in it", directory);
     if (vocab_path != NULL) {
         NVDP_TRY(nvdp__read_file(ctx, vocab_path, VOCABULARY_LIMIT, &vocabulary, &size));
         size_t lines = count_lines(vocabulary, size);
         if (lines != config->vocab_size)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %zu lines, found %zu",
-                                vocab_path, config->vocab_size, lines));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %zu lines, found %zu", vocab_path,
+                              config->vocab_size, lines);
     }
     NVDP_TRY(nvdp__make_directory(ctx, directory));
     NVDP_TRY(write_weights(ctx, config, seed, directory));
     if (vocabulary != NULL) {
         copy = nvdp__join(ctx, directory, "vocab.txt");
-        if (copy == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (copy == NULL) return NVDP_ERR_MEMORY;
         NVDP_TRY(nvdp__write_file(ctx, copy, vocabulary, size));
     }
     return nvdp__bert_config_write(ctx, directory, config, "BertModel", NULL);

@@ -438,10 +438,10 @@ nvdp_status nvdp__bert_config_write(struct nvdp_context *ctx, const char *direct
     nvdp__autoptr(json_decref) json_t *json = json_object();
     NVDP_TRY(nvdp_bert_config_check(ctx, config));
     path = nvdp__join(ctx, directory, "config.json");
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path == NULL) return NVDP_ERR_MEMORY;
     if (fill(json, config, architecture) != 0 ||
         (extra != NULL && json_object_update(json, extra) != 0))
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: cannot make the JSON text: out of memory", path));
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: cannot make the JSON text: out of memory",
+                          path);
     return nvdp__json_write(ctx, path, json);
 }

@@ -171,11 +171,11 @@ static nvdp_status find_heads(struct nvdp_encoder *encode) {
     if (head == NULL || !encode->has_pooler) return NVDP_OK;
     const struct nvdp_tensor_info *info = &head->info;
     if (info->rank != 2 || info->shape[0] < 1 || info->shape[1] != encode->config.hidden_size)
-        NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_INPUT,
-                            "%s: tensor '%s': expected shape [outputs, %zu], found "
-                            "rank %d with %zu rows",
-                            head->path, info->name, encode->config.hidden_size, info->rank,
-                            info->rank > 0 ? info->shape[0] : 0));
+        return nvdp__fail(encode->ctx, NVDP_ERR_INPUT,
+                          "%s: tensor '%s': expected shape [outputs, %zu], found "
+                          "rank %d with %zu rows",
+                          head->path, info->name, encode->config.hidden_size, info->rank,
+                          info->rank > 0 ? info->shape[0] : 0);
     encode->has_classifier = true;
     encode->outputs = info->shape[0];
     return NVDP_OK;
@@ -188,9 +188,9 @@ static nvdp_status load_model(struct nvdp_encoder *encode) {
     NVDP_TRY(nvdp__bert_config_read(encode->ctx, directory, &encode->config));
     const struct nvdp__encoder_row *row = nvdp__encoder_row(encode->config.model_type);
     if (!row->all_layers && encode->options.all_layers)
-        NVDP_TRY(nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
-                            "%s: option {all-layers}: %s gives only its last states", config,
-                            row->title));
+        return nvdp__fail(encode->ctx, NVDP_ERR_ARGUMENT,
+                          "%s: option {all-layers}: %s gives only its last states", config,
+                          row->title);
     NVDP_TRY(nvdp__bert_device(encode->ctx, &encode->config, &encode->dev));
     NVDP_TRY(encode->accept(encode->ctx, config));
     NVDP_TRY(find_heads(encode));
@@ -567,8 +567,8 @@ nvdp_status nvdp__encode_file(struct nvdp_context *ctx, const struct nvdp_config
     NVDP_TRY(nvdp__config_open(ctx, config, &encode_schema, &encode.options));
     const char *path = options->jsonl != NULL ? options->jsonl : options->input;
     if ((options->jsonl != NULL) == (options->input != NULL))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{input} or {jsonl}: expected one, found %s",
-                            path != NULL ? "both" : "neither"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{input} or {jsonl}: expected one, found %s",
+                          path != NULL ? "both" : "neither");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options->out, path));
     NVDP_TRY(nvdp__check_folder_of(ctx, options->out));
     NVDP_TRY(open_model(ctx, &encode));

@@ -362,15 +362,13 @@ nvdp_status nvdp__texts_read(struct nvdp_context *ctx, const char *path,
     nvdp__autofree int64_t *order = NULL;
     if (nvdp__conll_recognize(ctx, path)) {
         NVDP_TRY(nvdp__encoder_tokenizer_load(ctx, limits->directory, limits->config, &tokenizer));
-        NVDP_TRY(nvdp__dataset_load_tagged(ctx, tokenizer, limits->max_length, limit, seed, path,
-                                           all, out));
-        return NVDP_OK;
+        return nvdp__dataset_load_tagged(ctx, tokenizer, limits->max_length, limit, seed, path, all,
+                                         out);
     }
     NVDP_TRY(nvdp__encode_input_read(ctx, path, limits, &input));
     *all = input.data.count;
     if (limit == 0 || limit >= *all) {
-        NVDP_TRY(pick(ctx, &input.data, *all, NULL, out));
-        return NVDP_OK;
+        return pick(ctx, &input.data, *all, NULL, out);
     }
     NVDP_TRY(NVDP__NEW(ctx, order, *all));
     nvdp__epoch_order(seed, 0, *all, order);

@@ -299,10 +299,10 @@ nvdp_status nvdp_safetensors_open(struct nvdp_context *ctx, const char *path,
                                   struct nvdp_safetensors **out) {
     nvdp__autoptr(nvdp_safetensors_close) struct nvdp_safetensors *file =
         nvdp__calloc(ctx, 1, sizeof *file);
-    if (file == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (file == NULL) return NVDP_ERR_MEMORY;
     file->ctx = ctx;
     file->path = nvdp__strdup(ctx, path);
-    if (file->path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (file->path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__map_file(ctx, path, PREFIX_BYTES, "a header length", &file->map, &file->size));
     NVDP_TRY(parse_header(file));
     NVDP_TRY(parse_tensors(file));
@@ -466,8 +466,7 @@ static nvdp_status make_header(struct writer *writer, const char *const *metadat
     }
     text = json_dumps(header, JSON_COMPACT);
     if (text == NULL)
-        NVDP_TRY(
-            nvdp__fail(writer->ctx, NVDP_ERR_MEMORY, "%s: header: out of memory", writer->path));
+        return nvdp__fail(writer->ctx, NVDP_ERR_MEMORY, "%s: header: out of memory", writer->path);
     const size_t length = strlen(text);
     const uint64_t total = (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     *size = sizeof total + total;

@@ -48,19 +48,17 @@ nvdp_status nvdp__map_file(struct nvdp_context *ctx, const char *path, size_t mi
     char begin[sizeof GIT_LFS] = "";
     nvdp__auto(nvdp__close_owned) int fd = -1;
     NVDP_TRY(nvdp__open_regular(ctx, path, &fd));
-    if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot read", path));
+    if (fstat(fd, &info) != 0) return nvdp__fail_errno(ctx, errno, "%s: cannot read", path);
     if (pread(fd, begin, sizeof begin - 1, 0) > 0 && strcmp(begin, GIT_LFS) == 0)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s: expected %s, found a Git LFS pointer to the file; run git lfs pull "
-                       "in its folder, or download the file",
-                       path, what));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected %s, found a Git LFS pointer to the file; run git lfs pull "
+                          "in its folder, or download the file",
+                          path, what);
     if ((size_t)info.st_size < min)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected %s of %zu bytes, found a file of %zu", path, what, min,
-                            (size_t)info.st_size));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected %s of %zu bytes, found a file of %zu",
+                          path, what, min, (size_t)info.st_size);
     void *mapped = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapped == MAP_FAILED) NVDP_TRY(nvdp__fail_errno(ctx, errno, "%s: cannot map", path));
+    if (mapped == MAP_FAILED) return nvdp__fail_errno(ctx, errno, "%s: cannot map", path);
     *map = mapped;
     *size = (size_t)info.st_size;
     return NVDP_OK;

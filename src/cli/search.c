@@ -62,13 +62,13 @@ static nvdp_status read_lines(struct cli *cli, const char *path, struct queries 
         NVDP_TRY(nvdp__lines_next(&lines, &line, &found));
         if (!found) break;
         if (strspn(line.text, " \t") == line.size)
-            NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
-                                "%s:%zu: expected a query, found an empty line", path, lines.line));
+            return nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
+                              "%s:%zu: expected a query, found an empty line", path, lines.line);
         NVDP_TRY(add(cli, queries, path, line.text, line.size));
     }
     if (queries->count == 0)
-        NVDP_TRY(nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
-                            "%s: expected one query per line, found no line", path));
+        return nvdp__fail(cli->ctx, NVDP_ERR_INPUT,
+                          "%s: expected one query per line, found no line", path);
     return NVDP_OK;
 }
 

@@ -443,10 +443,10 @@ static nvdp_status measure_ledger(const struct gate *gate, json_t **out) {
     nvdp__autofree char *path = ledger_of(gate);
     NVDP_TRY(NVDP__MADE(path));
     if (found.releases == 0)
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
-                            "%s: expected the ledger of the releases, found none; export first, or "
-                            "name the ledger with {ledger}",
-                            path));
+        return nvdp__fail(gate->ctx, NVDP_ERR_INPUT,
+                          "%s: expected the ledger of the releases, found none; export first, or "
+                          "name the ledger with {ledger}",
+                          path);
     NVDP_TRY(check_counted(gate, path));
     NVDP_TRY(check_delta(gate, found.delta));
     guess_persons(gate, &found.person);
@@ -561,9 +561,9 @@ static nvdp_status measure_attack(const struct gate *gate, const struct nvdp__ga
     nvdp__autofree char *verdict = NULL;
     const size_t samples = samples_read(gate, check);
     if (samples < gate->releases)
-        NVDP_TRY(nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
-                            "the attack reads %zu of the %zu samples of a text that count", samples,
-                            gate->releases));
+        return nvdp__fail(gate->ctx, NVDP_ERR_ARGUMENT,
+                          "the attack reads %zu of the %zu samples of a text that count", samples,
+                          gate->releases);
     NVDP_TRY(attack_config(gate, check, samples, &config));
     NVDP_TRY(nvdp_attack(gate->ctx, config, &result));
     NVDP_TRY(nvdp_attack_json(gate->ctx, result, &text));

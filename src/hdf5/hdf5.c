@@ -450,17 +450,16 @@ static nvdp_status check_format(struct nvdp__h5 *file, const char *kind, int ver
     NVDP_TRY(nvdp__h5_get_string(file, "nvdp_format", &found));
     size_t length = strlen(kind);
     if (strncmp(found, kind, length) != 0 || found[length] != '/')
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: expected a file of kind '%s', found '%s'", file->path, kind,
-                            found));
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT, "%s: expected a file of kind '%s', found '%s'",
+                          file->path, kind, found);
     char *end;
     errno = 0;
     long number = strtol(found + length + 1, &end, 10);
     if (errno != 0 || end == found + length + 1 || *end != '\0' || number < 1 || number > version)
-        NVDP_TRY(nvdp__fail(file->ctx, NVDP_ERR_INPUT,
-                            "%s: expected a version from '%s/1' to '%s/%d', found '%s', which this "
-                            "version of nvdp cannot read; use a newer one",
-                            file->path, kind, kind, version, found));
+        return nvdp__fail(file->ctx, NVDP_ERR_INPUT,
+                          "%s: expected a version from '%s/1' to '%s/%d', found '%s', which this "
+                          "version of nvdp cannot read; use a newer one",
+                          file->path, kind, kind, version, found);
     return NVDP_OK;
 }
 
@@ -628,7 +627,7 @@ nvdp_status nvdp__h5_write_rows(struct nvdp__h5 *file, const char *name, enum nv
     nvdp__auto(drop) hid_t plist = transfer();
     if (type != NVDP__H5_F64 && is_f16(slice.type)) {
         rounded = nvdp__calloc(file->ctx, slice.items, sizeof *rounded);
-        if (rounded == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (rounded == NULL) return NVDP_ERR_MEMORY;
         NVDP_TRY(round_to_f16(file, name, slice.items, data, rounded));
         data = rounded;
         memory = slice.type;

@@ -777,12 +777,12 @@ nvdp_status nvdp__h5_image_open(struct nvdp_context *ctx, const char *from, cons
     NVDP_TRY(nvdp__open_regular(ctx, from, &fd));
     NVDP_TRY(NVDP__NEW(ctx, image, 1));
     *image = (struct nvdp__h5_image){.ctx = ctx, .path = path};
-    if (fstat(fd, &info) != 0) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot read", path));
+    if (fstat(fd, &info) != 0) return nvdp__fail(ctx, NVDP_ERR_IO, "%s: cannot read", path);
     image->size = (size_t)info.st_size;
     void *map = image->size > 0 ? mmap(NULL, image->size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
     if (map == MAP_FAILED) {
         image->size = 0;
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     }
     image->at = map;
     NVDP_TRY(nvdp__h5_image_parse(image));
@@ -958,7 +958,7 @@ nvdp_status nvdp__h5_image_chunk(struct nvdp__h5_image *image, struct nvdp__h5_o
     const int unpacked = packed ? inflate_to(image->ctx, stored, chunk->bytes, whole, bytes)
                          : chunk->bytes == bytes ? Z_OK
                                                  : Z_DATA_ERROR;
-    if (unpacked == Z_MEM_ERROR) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (unpacked == Z_MEM_ERROR) return NVDP_ERR_MEMORY;
     if (unpacked != Z_OK)
         NVDP_TRY(cannot_read(image, object, "a chunk does not decompress to its size"));
     if (!packed) memcpy(whole, stored, bytes);

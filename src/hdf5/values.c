@@ -183,11 +183,10 @@ nvdp_status nvdp__h5_read_rows(struct nvdp__h5 *file, const char *name, enum nvd
     if (!row_size(from, rows, &items, &bytes))
         NVDP_TRY(NVDP__H5_INPUT_ERROR(image, "dataset", name, ": its size %s", "overflows"));
     if (is_memory(&from->stored, type)) {
-        NVDP_TRY(nvdp__h5_image_rows(image, from, first, rows, data));
-        return NVDP_OK;
+        return nvdp__h5_image_rows(image, from, first, rows, data);
     }
     raw = nvdp__calloc(image->ctx, bytes, 1);
-    if (raw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (raw == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__h5_image_rows(image, from, first, rows, raw));
     return convert(image, from, type, items, raw, data);
 }

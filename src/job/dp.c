@@ -505,7 +505,7 @@ nvdp_status nvdp__dp_statement(const struct nvdp__dp *dp, uint64_t done,
     json_object_set_new(object, "steps_done", json_integer((json_int_t)done));
     if (risk_object != NULL) json_object_update(object, risk_object);
     if (json_object_set_new(root, "dp", object) != 0)
-        NVDP_TRY(nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory"));
+        return nvdp__fail(dp->ctx, NVDP_ERR_MEMORY, "statement: out of memory");
     if (has(&dp->before[NVDP__DP_VOCABULARY]))
         json_object_set_new(object, "vocabulary", guarantee_json(&dp->before[NVDP__DP_VOCABULARY]));
     NVDP_TRY(put_own(dp, object));

@@ -227,8 +227,8 @@ nvdp_status nvdp__seen_digests_write(struct nvdp_context *ctx, const char *direc
     nvdp__checksum(bytes, size, header.checksum);
     NVDP_TRY(nvdp__output_open(ctx, path, &output));
     if (fchmod(fileno(output.file), 0600) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_IO,
-                            "%s: cannot make the file private to its owner (mode 0600)", path));
+        return nvdp__fail(ctx, NVDP_ERR_IO,
+                          "%s: cannot make the file private to its owner (mode 0600)", path);
     NVDP_TRY(nvdp__output_write(&output, &header, sizeof header));
     NVDP_TRY(nvdp__output_write(&output, bytes, size));
     return nvdp__output_commit(&output, true);

@@ -78,8 +78,8 @@ static nvdp_status read_file(struct nvdp__job *job, const char *path, json_t **o
     const char *text = nvdp_safetensors_metadata(file, "state");
     *object = text == NULL ? NULL : json_loads(text, 0, NULL);
     if (*object == NULL)
-        NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_INPUT, "%s: expected a training state, found none",
-                            path));
+        return nvdp__fail(job->ctx, NVDP_ERR_INPUT, "%s: expected a training state, found none",
+                          path);
     NVDP_TRY(read_vector(path, file, "parameters", job->params, job->params->value));
     NVDP_TRY(read_vector(path, file, "first_moment", job->params, job->optimizer.m));
     NVDP_TRY(read_vector(path, file, "second_moment", job->params, job->optimizer.v));
@@ -99,13 +99,13 @@ nvdp_status nvdp__job_save(struct nvdp__job *job) {
     nvdp__autoptr(json_decref) json_t *object = NULL;
     if (nvdp__rank(job->ctx) != 0) return NVDP_OK;
     if (job->metrics != NULL && fsync(fileno(job->metrics)) != 0) /* the state counts its lines */
-        NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out));
+        return nvdp__fail_errno(job->ctx, errno, "cannot write %s/metrics.jsonl", job->out);
     path = nvdp__join(job->ctx, job->out, "state.ckpt");
     NVDP_TRY(NVDP__MADE(path));
     job->optimizer_steps = job->optimizer.steps_taken;
     object = json_pack("{s:i}", "version", VERSION);
     if (!add_members(object, members, job) || !add_members(object, job->kind->members, job->state))
-        NVDP_TRY(nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path));
+        return nvdp__fail(job->ctx, NVDP_ERR_MEMORY, "%s: out of memory", path);
     if (job->kind->write_state != NULL) NVDP_TRY(job->kind->write_state(job->run, object));
     nvdp__dp_state(job->dp, object);
     NVDP_TRY(write_file(job, path, object));
@@ -150,7 +150,7 @@ nvdp_status nvdp__job_open_metrics(struct nvdp__job *job) {
     NVDP_TRY(nvdp__append_regular(job->ctx, path, &file));
     const uint64_t found = whole_lines(fileno(file), job->metrics_bytes);
     if (ftruncate(fileno(file), (off_t)found) != 0 || fseek(file, 0, SEEK_END) != 0)
-        NVDP_TRY(nvdp__fail_errno(job->ctx, errno, "cannot open %s", path));
+        return nvdp__fail_errno(job->ctx, errno, "cannot open %s", path);
     if (found < job->metrics_bytes)
         nvdp__log(job->ctx, NVDP_LOG_WARNING,
                   "%s: expected the %" PRIu64

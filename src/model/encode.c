@@ -20,10 +20,10 @@ static nvdp_status refuse_private(struct nvdp_context *ctx, const char *path) {
     NVDP_TRY(
         nvdp__json_string(ctx, path, ours, "method", nvdp_method_name(NVDP_METHOD_BASE), &method));
     if (nvdp_method_find(NULL, method, &found) != NVDP_OK || nvdp_method_is_private(found))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected a plain BERT or a model of method base or reg, found "
-                            "method %s; to share its texts use nvdp export",
-                            path, method));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected a plain BERT or a model of method base or reg, found "
+                          "method %s; to share its texts use nvdp export",
+                          path, method);
     return NVDP_OK;
 }
 

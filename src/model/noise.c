@@ -62,9 +62,9 @@ nvdp_status nvdp__token_noise_create(struct nvdp_context *ctx,
     nvdp__autoptr(nvdp__token_noise_free) struct nvdp__token_noise *made = NULL;
     NVDP_TRY(nvdp__token_noise_check(ctx, options));
     if (!tokenizer->names_are_text) /* otherwise a text could name a token that gets no noise */
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "token noise: expected a tokenizer that reads names of special tokens "
-                            "as text, found another one"));
+        return nvdp__fail(ctx, NVDP_ERR_STATE,
+                          "token noise: expected a tokenizer that reads names of special tokens "
+                          "as text, found another one");
     NVDP_TRY(NVDP__NEW(ctx, made, 1));
     *made = (struct nvdp__token_noise){
         .ctx = ctx, .options = *options, .noise = {.seed = seed}, .tokenizer = tokenizer};

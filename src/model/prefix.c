@@ -269,8 +269,8 @@ static nvdp_status open_or_make(struct nvdp__prefix *prefix, size_t texts) {
             nvdp__log(store->ctx, NVDP_LOG_INFO, "waiting for another process that writes %s",
                       store->path);
         if (nvdp_context_cancelled(store->ctx))
-            NVDP_TRY(nvdp__fail(store->ctx, NVDP_ERR_CANCELLED, "interrupted while waiting for %s",
-                                store->path));
+            return nvdp__fail(store->ctx, NVDP_ERR_CANCELLED, "interrupted while waiting for %s",
+                              store->path);
         nanosleep(&(struct timespec){.tv_nsec = WAIT_NANOSECONDS}, NULL);
     }
     return NVDP_OK;

@@ -163,7 +163,7 @@ nvdp_status nvdp__config_create(struct nvdp_context *ctx, const struct nvdp__sch
     if (schema != NULL) {
         config->part[0] = (struct part){schema, nvdp__calloc(ctx, 1, schema->size + sizeof(int))};
         config->parts = 1;
-        if (config->part[0].values == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (config->part[0].values == NULL) return NVDP_ERR_MEMORY;
     }
     for (size_t i = 0; schema != NULL && nvdp__schema_row(schema, i, &place); i++) {
         struct nvdp_option row = *place.row;
@@ -216,7 +216,7 @@ nvdp_status nvdp_config_copy(const struct nvdp_config *config, struct nvdp_confi
         to->as = from->as;
         to->source = from->source;
         if (from->preset != NULL) to->preset = nvdp__strdup(config->ctx, from->preset);
-        if (from->preset != NULL && to->preset == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (from->preset != NULL && to->preset == NULL) return NVDP_ERR_MEMORY;
         if (to->at != NULL) NVDP_TRY(store(copy, to, nvdp__option_at(&from->row, from->at)));
     }
     NVDP__HAND_OVER(out, copy);

@@ -52,9 +52,8 @@ nvdp_status nvdp__pieces_create(struct nvdp_context *ctx, const struct nvdp_toke
         if (!made.special[id] && *text != '\0') made.ordinary[made.ordinary_count++] = (int32_t)id;
     }
     if (made.ordinary_count == 0)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "vocab.txt: expected word pieces besides the special tokens, found none"));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "vocab.txt: expected word pieces besides the special tokens, found none");
     NVDP__HAND_OVER(pieces, made);
     return NVDP_OK;
 }

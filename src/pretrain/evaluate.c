@@ -30,7 +30,7 @@ nvdp_status nvdp__mlm_evaluator_create(struct nvdp_context *ctx, const struct nv
     size_t all = made.windows.count;
     made.count = config->limit > 0 && config->limit < all ? config->limit : all;
     made.order = nvdp__calloc(ctx, made.count, sizeof *made.order);
-    if (made.order == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (made.order == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < made.count; i++) {
         made.order[i] = (int64_t)((__uint128_t)i * all / made.count);
     }
@@ -192,10 +192,10 @@ static nvdp_status check_head(struct nvdp_context *ctx, const char *directory) {
     nvdp__autoptr(nvdp__weights_close) struct nvdp__weights *weights = NULL;
     NVDP_TRY(nvdp__weights_open(ctx, directory, &weights));
     if (nvdp__weights_find_tensor(weights, head) == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a model with a masked-LM head, found an encoder without "
-                            "one (tensor '%s' is missing); train a head with nvdp pretrain --init",
-                            nvdp__weights_path(weights), head));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a model with a masked-LM head, found an encoder without "
+                          "one (tensor '%s' is missing); train a head with nvdp pretrain --init",
+                          nvdp__weights_path(weights), head);
     return NVDP_OK;
 }
 

@@ -404,7 +404,7 @@ nvdp_status nvdp__pretrain_options_read(struct nvdp_context *ctx, const char *pa
     size_t max_paths = json_array_size(json_object_get(object, "text")) +
                        json_array_size(json_object_get(object, "eval_text"));
     nvdp__autofree const char **list = nvdp__calloc(ctx, max_paths, sizeof *list);
-    if (list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (list == NULL) return NVDP_ERR_MEMORY;
     nvdp__schema_default(&nvdp__pretrain_schema, &read);
     read.start = NVDP__START_NORMAL; /* for runs from before this option */
     read.optimizer = NVDP__OPTIMIZER_ADAMW;

@@ -206,9 +206,9 @@ nvdp_status nvdp__pretrainer_read_run(struct nvdp__pretrainer *t, const char *di
     NVDP_TRY(nvdp__json_read(t->ctx, path, &t->config_owner));
     const json_t *object = json_object_get(t->config_owner, "config");
     if (!json_is_object(object))
-        NVDP_TRY(nvdp__fail(
-            t->ctx, NVDP_ERR_INPUT,
-            "%s: expected a run of nvdp pretrain, but the object 'config' is missing", path));
+        return nvdp__fail(t->ctx, NVDP_ERR_INPUT,
+                          "%s: expected a run of nvdp pretrain, but the object 'config' is missing",
+                          path);
     NVDP_TRY(nvdp__pretrain_options_read(t->ctx, path, object, &t->config, &t->lists));
     const json_t *record = json_object_get(t->config_owner, "init_pretraining");
     if (json_is_object(record)) t->init_record = json_incref((json_t *)record);

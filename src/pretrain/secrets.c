@@ -317,11 +317,11 @@ nvdp_status nvdp__plants_create(struct nvdp_context *ctx, const char *path,
     size_t places, windows, tokens;
     count_plants(secrets, &places, &windows, &tokens);
     if (tokens > corpus->tokens / TENTH || windows > MAX_PLANTS)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected at most %zu tokens to plant in a text of %zu tokens, and "
-                            "at most %d separate windows, found %zu and %zu",
-                            path, corpus->tokens / TENTH, corpus->tokens, MAX_PLANTS, tokens,
-                            windows));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected at most %zu tokens to plant in a text of %zu tokens, and "
+                          "at most %d separate windows, found %zu and %zu",
+                          path, corpus->tokens / TENTH, corpus->tokens, MAX_PLANTS, tokens,
+                          windows);
     NVDP_TRY(NVDP__NEW(ctx, made.at, places));
     NVDP_TRY(NVDP__NEW(ctx, made.window, windows));
     for (size_t i = 0; i < secrets->count; i++) {

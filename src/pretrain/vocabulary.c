@@ -94,7 +94,7 @@ static nvdp_status copy_from(struct nvdp__pretrainer *t, const char *directory) 
         const int32_t id = t->tokenizer->special[i];
         if (json_object_set_new(t->tokenizer_config, nvdp__special_keys[i],
                                 json_string(nvdp_tokenizer_piece(t->tokenizer, id))) != 0)
-            NVDP_TRY(nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", config));
+            return nvdp__fail(t->ctx, NVDP_ERR_MEMORY, "%s: out of memory", config);
     }
     return NVDP_OK;
 }

@@ -54,16 +54,16 @@ nvdp_status report_create(struct nvdp_context *ctx, const struct report_config *
     nvdp__autoptr(report_free) struct report *report = nvdp__calloc(ctx, 1, sizeof *report);
     if (report == NULL) return NVDP_ERR_MEMORY;
     if (config->directory == NULL || config->directory[0] == '\0')
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "directory: expected the folder of the runs, found none"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "directory: expected the folder of the runs, found none");
     NVDP_TRY(read_budgets(ctx, config->budgets != NULL ? config->budgets : "", report));
     report->figures = config->figures;
     report->directory = trimmed(ctx, config->directory);
     report->gnuplot = program_path(ctx, config->gnuplot != NULL ? config->gnuplot : "gnuplot");
-    if (report->directory == NULL || report->gnuplot == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (report->directory == NULL || report->gnuplot == NULL) return NVDP_ERR_MEMORY;
     report->out = config->out != NULL ? trimmed(ctx, config->out)
                                       : nvdp__format(ctx, "%s/report", report->directory);
-    if (report->out == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (report->out == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(report_analyses_read(ctx, config->analyses, report));
     NVDP_TRY(report_read(ctx, report));
     NVDP_TRY(report_group(ctx, report));

@@ -222,14 +222,14 @@ static nvdp_status read_result(struct nvdp_context *ctx, struct report_run *run)
         NVDP_TRY(nvdp__json_real(ctx, run->path, value, "mean", NAN, -INFINITY, INFINITY,
                                  &run->score[run->metrics]));
         run->metric[run->metrics] = nvdp__plain_copy(ctx, name);
-        if (run->metric[run->metrics++] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (run->metric[run->metrics++] == NULL) return NVDP_ERR_MEMORY;
         if (run->metric_key == NULL) run->metric_key = nvdp__strdup(ctx, name);
-        if (run->metric_key == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (run->metric_key == NULL) return NVDP_ERR_MEMORY;
     }
     if (run->metrics == 0 || isnan(run->score[0]))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s/result.json: expected scores in 'test', 'metrics', found none",
-                            run->path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s/result.json: expected scores in 'test', 'metrics', found none",
+                          run->path);
     NVDP_TRY(take(ctx, run->path, root, COUNT(in_result), in_result, run));
     if (!isnan(run->majority) && strcmp(run->metric_key, "accuracy") != 0) run->majority = 0;
     /* an earlier version wrote the cost of the steps that were done into result.json */
@@ -775,7 +775,7 @@ static nvdp_status each_entry(struct nvdp_context *ctx, struct report *report,
 static nvdp_status read_folders(struct nvdp_context *ctx, struct report *report) {
     nvdp__autofree char *runs = nvdp__join(ctx, report->directory, "runs");
     nvdp__autofree char *failed = nvdp__join(ctx, report->directory, "failed");
-    if (runs == NULL || failed == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (runs == NULL || failed == NULL) return NVDP_ERR_MEMORY;
     if (nvdp__is_directory(runs)) NVDP_TRY(each_entry(ctx, report, runs, read_entry));
     NVDP_TRY(each_entry(ctx, report, report->directory, read_entry));
     if (nvdp__is_directory(failed)) NVDP_TRY(each_entry(ctx, report, failed, read_failure));

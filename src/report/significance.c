@@ -120,7 +120,7 @@ nvdp_status report_compare(struct nvdp_context *ctx, const struct report *report
     size_t made = 0;
     nvdp__autofree double *scratch = nvdp__calloc(ctx, 2 * report->runs + 1, sizeof *scratch);
     nvdp__autofree struct report_comparison *list = nvdp__calloc(ctx, pairs + 1, sizeof *list);
-    if (scratch == NULL || list == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (scratch == NULL || list == NULL) return NVDP_ERR_MEMORY;
     for (size_t task = 0; task < report->tasks; task++) {
         size_t more = compare_task(report, task, scratch, list + made);
         NVDP_TRY(adjust(ctx, list + made, more));

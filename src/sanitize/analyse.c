@@ -120,7 +120,7 @@ nvdp_status nvdp_deniability_measure(struct nvdp_context *ctx, const struct nvdp
     nvdp__autofree double *same = NULL, *distinct = NULL, *sources = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (draws == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "draws: expected at least 1, found 0"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "draws: expected at least 1, found 0");
     NVDP_TRY(choose_tokens(ctx, count, prior, seed, &made.tokens, &token));
     NVDP_TRY(NVDP__NEW(ctx, same, made.tokens));
     NVDP_TRY(NVDP__NEW(ctx, distinct, made.tokens));

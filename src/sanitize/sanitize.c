@@ -379,7 +379,7 @@ static nvdp_status write_object(struct sanitize *work, struct part *part, struct
         size_t which;
         const char *value = after_string(at);
         key = key_of(at, value);
-        if (key == NULL) NVDP_TRY(nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory"));
+        if (key == NULL) return nvdp__fail(work->ctx, NVDP_ERR_MEMORY, "out of memory");
         const struct nvdp__field name = {json_string_value(key), json_string_length(key)};
         const int use = use_of(&work->layout, name, &which);
         NVDP_TRY(report_column(work, part, use, name));
@@ -673,8 +673,7 @@ static nvdp_status open_outputs(struct sanitize *work) {
     if (work->options->source.text != NULL && folder == NULL) return NVDP_OK;
     if (work->options->source.text != NULL) {
         NVDP_TRY(nvdp__remove_leftovers_of(work->ctx, folder));
-        NVDP_TRY(nvdp__output_open(work->ctx, folder, &work->part[0].output));
-        return NVDP_OK;
+        return nvdp__output_open(work->ctx, folder, &work->part[0].output);
     }
     NVDP_TRY(nvdp__outdir_lock(work->ctx, folder,
                                &work->lock)); /* removes what an interrupted call drew */
@@ -988,7 +987,7 @@ nvdp_status nvdp__sanitize_count(struct nvdp_context *ctx,
     const struct options options = {.source = *source};
     nvdp__auto(release) struct sanitize work = {
         .ctx = ctx, .options = &options, .sanitizer = sanitizer, .done = {.files = json_object()}};
-    if (work.done.files == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory"));
+    if (work.done.files == NULL) return nvdp__fail(ctx, NVDP_ERR_MEMORY, "out of memory");
     NVDP_TRY(check_own_words(ctx, sanitizer, source->task));
     NVDP_TRY(find_sources(&work));
     return read_ahead(&work, COUNT);

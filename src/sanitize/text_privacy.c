@@ -392,7 +392,7 @@ static nvdp_status measure(struct nvdp_context *ctx, const struct nvdp_config *c
     NVDP_TRY(nvdp__config_open(ctx, config, &schema, &options));
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__privacy_schema, &measures));
     if (options.sanitizer.mechanism == NVDP__TOKENS_AS_THEY_ARE)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "sanitizer: expected a mechanism, found none"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "sanitizer: expected a mechanism, found none");
     NVDP_TRY(nvdp__privacy_check_source(ctx, &measures));
     NVDP_TRY(nvdp__sanitizer_create(ctx, &options.sanitizer, options.model, &sanitizer));
     NVDP_TRY(read_texts(ctx, &options.texts, sanitizer, &texts));

@@ -343,7 +343,7 @@ static nvdp_status read_log_pi(struct source *source) {
     nvdp__autofree int32_t *steps =
         whole(shape) ? nvdp__calloc(source->ctx, shape->rows, sizeof *steps) : NULL;
     to->log_pi = nvdp__calloc(source->ctx, shape->rows, sizeof *to->log_pi);
-    if (to->log_pi == NULL || (whole(shape) && steps == NULL)) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (to->log_pi == NULL || (whole(shape) && steps == NULL)) return NVDP_ERR_MEMORY;
     NVDP_TRY(source->release->format->rows(source->release, 0, shape->rows, NULL,
                                            whole(shape) ? (void *)steps : to->log_pi));
     for (size_t r = 0; r < shape->rows; r++) {

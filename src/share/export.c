@@ -123,10 +123,10 @@ static nvdp_status read_public(struct export *export) {
     nvdp__auto(nvdp__encode_input_release) struct nvdp__encode_input center = {0};
     bool same = false;
     if (query->center == NULL && options->public_independent)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                            "{public-independent}: %s: expected a run with public texts, found one "
-                            "of method %s",
-                            options->run, nvdp_method_name(info->method)));
+        return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                          "{public-independent}: %s: expected a run with public texts, found one "
+                          "of method %s",
+                          options->run, nvdp_method_name(info->method));
     if (query->center == NULL) return NVDP_OK;
     export->query.independent =
         options->public_independent || trained->noise.sanitizer.public_independent;
@@ -136,21 +136,21 @@ static nvdp_status read_public(struct export *export) {
                                           .max_length = info->max_length,
                                           .path = texts};
     if (texts == NULL)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
-                            "%s: the run does not state the file of its center, so its texts "
-                            "cannot be compared with the texts to share; export with {model} and "
-                            "{center}",
-                            options->run));
+        return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                          "%s: the run does not state the file of its center, so its texts "
+                          "cannot be compared with the texts to share; export with {model} and "
+                          "{center}",
+                          options->run);
     NVDP_TRY(nvdp__file_is(export->ctx, texts, query->texts_sha256, &same));
     if (!same)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             export->ctx, NVDP_ERR_INPUT,
             "%s: the public texts of the %s are gone or changed, so they cannot be compared with "
             "the texts to share; put them back%s",
             texts, distilled ? "training" : "center",
             distilled
                 ? ""
-                : nvdp__with_options(export->ctx, ", or export with {model} and {center}").text));
+                : nvdp__with_options(export->ctx, ", or export with {model} and {center}").text);
     return nvdp__encode_input_read(export->ctx, texts, &limits, &center);
 }
 
@@ -263,14 +263,14 @@ static nvdp_status load_texts(struct export *export) {
         if (options->data == NULL)
             NVDP_TRY(nvdp__run_check_data(export->ctx, options->run, &export->run.config));
         names = nvdp__strdup(export->ctx, options->splits);
-        if (names == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (names == NULL) return NVDP_ERR_MEMORY;
         for (char *name = strtok_r(names, ",", &rest); name != NULL;
              name = strtok_r(NULL, ",", &rest)) {
             NVDP_TRY(load_split(export, &config, name));
         }
         if (export->parts == 0)
-            NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
-                                "{splits}: expected at least one split, found none"));
+            return nvdp__fail(export->ctx, NVDP_ERR_ARGUMENT,
+                              "{splits}: expected at least one split, found none");
     }
     bool labeled = false;
     for (size_t i = 0; i < export->parts; i++) {
@@ -278,8 +278,8 @@ static nvdp_status load_texts(struct export *export) {
         labeled = labeled || export->part[i].data->label != NULL;
     }
     if (options->with_labels && !labeled)
-        NVDP_TRY(nvdp__fail(export->ctx, NVDP_ERR_INPUT,
-                            "labels were requested, but these texts have none"));
+        return nvdp__fail(export->ctx, NVDP_ERR_INPUT,
+                          "labels were requested, but these texts have none");
     return NVDP_OK;
 }
 
@@ -962,9 +962,9 @@ static nvdp_status write_public_model(const struct nvdp_model *model, const char
     };
     NVDP_TRY(nvdp__reader_create(model->ctx, &shape, false, &reader));
     if (nvdp__reader_adopt(reader, &model->params) != reader->params.count)
-        NVDP_TRY(nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
-                            "%s: a model of method %s has no public part", directory,
-                            nvdp_method_name(info->method)));
+        return nvdp__fail(model->ctx, NVDP_ERR_UNSUPPORTED,
+                          "%s: a model of method %s has no public part", directory,
+                          nvdp_method_name(info->method));
     return nvdp__reader_save(reader, &metadata, directory);
 }
 

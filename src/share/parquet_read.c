@@ -278,14 +278,13 @@ static nvdp_status read_places(struct nvdp__release *release) {
         memcpy(&sample, value_at(file, NVDP__OF_SAMPLE, r), sizeof sample);
         if (text < 0 || (uint64_t)text >= shape->texts || sample < 0 ||
             (size_t)sample >= shape->samples)
-            NVDP_TRY(NVDP__BAD_FILE(release,
-                                    "row %zu: found sample %d of text %" PRId64
-                                    ", but the file has only %zu samples of %zu texts",
-                                    r, sample, text, shape->samples, shape->texts));
+            return NVDP__BAD_FILE(release,
+                                  "row %zu: found sample %d of text %" PRId64
+                                  ", but the file has only %zu samples of %zu texts",
+                                  r, sample, text, shape->samples, shape->texts);
         const size_t i = (size_t)text, k = i * shape->samples + (size_t)sample;
         if (k < last)
-            NVDP_TRY(
-                NVDP__BAD_FILE(release, "row %zu: expected the samples in increasing order", r));
+            return NVDP__BAD_FILE(release, "row %zu: expected the samples in increasing order", r);
         while (last < k)
             release->offset[++last] = (int64_t)r;
         if (i < texts) continue;

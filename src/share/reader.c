@@ -54,7 +54,7 @@ nvdp_status nvdp__reader_create(struct nvdp_context *ctx, const struct nvdp__rea
     nvdp__autoptr(nvdp__reader_free) struct nvdp__reader *reader = NULL;
     NVDP_TRY(check_shape(ctx, shape));
     reader = nvdp__calloc(ctx, 1, sizeof *reader);
-    if (reader == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (reader == NULL) return NVDP_ERR_MEMORY;
     reader->ctx = ctx;
     reader->dev = nvdp__device_cpu(ctx);
     reader->shape = *shape;
@@ -242,7 +242,7 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
     const struct nvdp__reader_shape *shape = &reader->shape;
     nvdp__autoptr(json_decref) json_t *config = NULL;
     nvdp__autofree char *path = nvdp__join(reader->ctx, directory, "config.json");
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__make_directory(reader->ctx, directory));
     config = json_pack("{s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:f,s:s,s:b,s:b,s:b,s:s?,s:o,s:s?,s:s?}",
                        "nvdp_format", FORMAT, "nvdp_version", nvdp_version(), "dim",
@@ -255,9 +255,9 @@ nvdp_status nvdp__reader_save(const struct nvdp__reader *reader,
                        nvdp__label_names(shape->regression ? NULL : info->labels, shape->outputs),
                        "model_id", info->model_id, "statement", info->statement);
     if (config == NULL)
-        NVDP_TRY(nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
-                            "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
-                            path));
+        return nvdp__fail(reader->ctx, NVDP_ERR_MEMORY,
+                          "%s: cannot write JSON: out of memory, or a text that is not UTF-8",
+                          path);
     NVDP_TRY(nvdp__checkpoint_save(&reader->dev, directory, &reader->params));
     return nvdp__json_write(reader->ctx, path, config);
 }
@@ -301,13 +301,12 @@ nvdp_status nvdp__reader_shape_read(struct nvdp_context *ctx, const char *direct
     nvdp__autoptr(json_decref) json_t *config = NULL;
     const char *format = NULL;
     nvdp__autofree char *path = nvdp__join(ctx, directory, "config.json");
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     NVDP_TRY(nvdp__json_string(ctx, path, config, "nvdp_format", "", &format));
     if (strcmp(format, FORMAT) != 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: key 'nvdp_format': expected '" FORMAT "', found '%s'", path,
-                            format));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: key 'nvdp_format': expected '" FORMAT "', found '%s'", path, format);
     NVDP_TRY(read_shape(ctx, path, config, &found));
     *shape = found;
     return NVDP_OK;
@@ -432,9 +431,9 @@ static nvdp_status collect_names(struct nvdp_context *ctx, const char *path,
         if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0) sorted[distinct++] = sorted[i];
     }
     if (distinct > MAX_CLASSES)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected at most %d different labels, found %zu", path,
-                            MAX_CLASSES, distinct));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected at most %d different labels, found %zu", path, MAX_CLASSES,
+                          distinct);
     labels->classes = distinct;
     return nvdp__names_of(ctx, distinct, sorted, NULL, &labels->name);
 }

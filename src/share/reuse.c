@@ -230,7 +230,7 @@ static nvdp_status hold_out(struct reuse *reuse, uint32_t purpose, uint64_t seed
     free(to->row);
     *to = (struct texts){.file = from->file, .labels = from->labels};
     to->row = nvdp__calloc(reuse->ctx, n, sizeof *to->row);
-    if (sorted == NULL || order == NULL || to->row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (sorted == NULL || order == NULL || to->row == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < n; i++) {
         order[i] = (int64_t)i;
     }
@@ -426,7 +426,7 @@ static nvdp_status score(struct reuse *reuse, const struct texts *texts, size_t 
     const size_t draws = readers * texts->file->shape.samples;
     nvdp__autofree float *label = nvdp__calloc(reuse->ctx, texts->count, sizeof *label);
     nvdp__autofree const float **of_draw = nvdp__calloc(reuse->ctx, draws, sizeof *of_draw);
-    if (label == NULL || of_draw == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (label == NULL || of_draw == NULL) return NVDP_ERR_MEMORY;
     for (size_t d = 0; d < draws; d++)
         of_draw[d] = outputs + d * texts->count * reuse->reader->shape.outputs;
     for (size_t i = 0; i < texts->count; i++)

@@ -239,10 +239,10 @@ nvdp_status nvdp_linkage_measure(struct nvdp_context *ctx, const struct nvdp_pos
     NVDP_TRY(nvdp__can_give(ctx, out));
     NVDP_TRY(nvdp_posteriors_check(ctx, posteriors, ""));
     if (posteriors->texts < 2 || texts == 1 || releases < 1)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "linkage: expected at least 2 texts and 1 sample per text, found %zu "
-                            "of %zu texts and %d samples",
-                            texts, posteriors->texts, releases));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "linkage: expected at least 2 texts and 1 sample per text, found %zu "
+                          "of %zu texts and %d samples",
+                          texts, posteriors->texts, releases);
     if (texts > 0 && texts < posteriors->texts) {
         NVDP_TRY(NVDP__NEW(ctx, index, texts));
         NVDP_TRY(nvdp__posteriors_draw(ctx, posteriors, texts, seed, index, &part));

@@ -60,11 +60,10 @@ static nvdp_status check_weights(struct nvdp_search *search, const char *model) 
     NVDP_TRY(nvdp__weights_open(search->ctx, model, &weights));
     NVDP_TRY(nvdp__weights_sha256(weights, found));
     if (strcmp(found, search->of->query->sha256) != 0)
-        NVDP_TRY(
-            nvdp__fail(search->ctx, NVDP_ERR_INPUT,
-                       "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
-                       "%.64s, found %s; name it with {model}",
-                       model, search->of->query->encoder, search->of->query->sha256, found));
+        return nvdp__fail(search->ctx, NVDP_ERR_INPUT,
+                          "%s: expected the encoder of the file, '%.63s', with weights of SHA-256 "
+                          "%.64s, found %s; name it with {model}",
+                          model, search->of->query->encoder, search->of->query->sha256, found);
     return NVDP_OK;
 }
 
@@ -86,9 +85,9 @@ static nvdp_status load_encoder(struct nvdp_search *search, const char *model) {
     NVDP_TRY(nvdp_encoder_load(search->ctx, config, &search->encoder));
     NVDP_TRY(nvdp_encoder_describe(search->encoder, &info));
     if (info.vector_size != query->width)
-        NVDP_TRY(nvdp__fail(search->ctx, NVDP_ERR_INPUT,
-                            "%s: expected vectors of width %zu, which the file states, found %zu",
-                            model, query->width, info.vector_size));
+        return nvdp__fail(search->ctx, NVDP_ERR_INPUT,
+                          "%s: expected vectors of width %zu, which the file states, found %zu",
+                          model, query->width, info.vector_size);
     return NVDP_OK;
 }
 
@@ -176,10 +175,10 @@ static nvdp_status embed(struct nvdp_context *ctx, const struct nvdp_search *sea
         for (size_t j = 0; j < query->dim; j++)
             there &= isfinite(v[j]);
         if (!there)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                                "%s%c%zu: expected a text with tokens, found '%.100s', whose "
-                                "embedding is 0",
-                                NVDP__QUERY(file, q), text[q]));
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                              "%s%c%zu: expected a text with tokens, found '%.100s', whose "
+                              "embedding is 0",
+                              NVDP__QUERY(file, q), text[q]);
     }
     return NVDP_OK;
 }

@@ -119,7 +119,7 @@ nvdp_status nvdp__shards_open(struct nvdp_context *ctx, const char *path,
     if (opened == NULL) {
         NVDP_TRY(NVDP__NEW(ctx, made.path, 1));
         made.path[0] = nvdp__strdup(ctx, path);
-        if (made.path[0] == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (made.path[0] == NULL) return NVDP_ERR_MEMORY;
         made.count = 1;
     } else {
         NVDP_TRY(list(ctx, path, opened, &made));

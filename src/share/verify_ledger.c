@@ -176,8 +176,8 @@ nvdp_status nvdp_verify_ledger(struct nvdp_context *ctx, const char *path, const
     nvdp__autofree int64_t *texts = NULL;
     NVDP_TRY(nvdp__can_give(ctx, out));
     if (path == NULL || ledger_path == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "ledger: expected a file and its ledger, found only one or neither"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "ledger: expected a file and its ledger, found only one or neither");
     if (key == NULL) {
         key_path = nvdp__format(ctx, "%s.key", ledger_path);
         NVDP_TRY(NVDP__MADE(key_path));

@@ -180,7 +180,7 @@ static nvdp_status put_layer(const struct part *part, const char *where, const j
     }
     NVDP_TRY(settle_lambda(part->ctx, where, layer, options));
     if (json_object_update(options, layer) != 0)
-        NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+        return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
     return NVDP_OK;
 }
 
@@ -196,7 +196,7 @@ static nvdp_status layers(const struct part *part, json_t **out) {
     char where[WHERE_SIZE];
     const char *label = sweep_grid_label(part->method), *name = sweep_grid_method(part->method);
     nvdp__autoptr(json_decref) json_t *options = json_object();
-    if (options == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    if (options == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
     NVDP_TRY(put_layer(part, part->path, part->root, keys_of_file, options));
     NVDP_TRY(put_override(part, "per_task", part->task, options));
     NVDP_TRY(put_override(part, "per_method", name, options));
@@ -251,7 +251,7 @@ static nvdp_status digest_of(const struct part *part, const struct nvdp_config *
         json_object_del(difference, without_effect[i]);
     free(text);
     text = json_dumps(difference, JSON_SORT_KEYS | JSON_COMPACT | JSON_REAL_PRECISION(17));
-    if (text == NULL) NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory"));
+    if (text == NULL) return nvdp__fail(part->ctx, NVDP_ERR_MEMORY, "out of memory");
     nvdp__digest_begin(&digest);
     nvdp__digest_text(&digest, text);
     nvdp__digest_end(&digest, hex);
@@ -482,8 +482,8 @@ static nvdp_status add_run(const struct part *part, const json_t *chosen, size_t
                   run.label, known->label, run.name);
     if (known != NULL) return NVDP_OK;
     if (grid->count == MAX_RUNS)
-        NVDP_TRY(nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
-                            part->path, MAX_RUNS));
+        return nvdp__fail(part->ctx, NVDP_ERR_INPUT, "%s: expected at most %d runs, found more",
+                          part->path, MAX_RUNS);
     NVDP_TRY(
         nvdp__reserve(part->ctx, &grid->run, &grid->capacity, grid->count + 1, sizeof *grid->run));
     NVDP__HAND_OVER(&grid->run[grid->count++], run);

@@ -266,7 +266,7 @@ nvdp_status sweep_table_open(struct nvdp_context *ctx, const char *directory,
     table.entry = nvdp__calloc(ctx, grid->count, sizeof *table.entry);
     table.group = nvdp__calloc(ctx, grid->count, sizeof *table.group);
     table.pace = nvdp__calloc(ctx, grid->count, sizeof *table.pace);
-    if (table.entry == NULL || table.group == NULL || table.pace == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (table.entry == NULL || table.group == NULL || table.pace == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < grid->count; i++) {
         const struct sweep_run *run = &grid->run[i];
         size_t g = 0;

@@ -40,16 +40,16 @@ static nvdp_status read_grid(struct nvdp_context *ctx, const struct sweep_config
                           config->stale_seconds);
     run_file = nvdp__join(ctx, config->out, "run.json");
     kept = nvdp__join(ctx, config->out, "grid.json");
-    if (run_file == NULL || kept == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (run_file == NULL || kept == NULL) return NVDP_ERR_MEMORY;
     if (nvdp__exists(run_file))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "%s: expected the directory of a sweep or a new directory, found a run",
-                            config->out));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "%s: expected the directory of a sweep or a new directory, found a run",
+                          config->out);
     if (config->grid == NULL && !nvdp__exists(kept))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "{out}: expected the directory of a sweep, found %s without grid.json; "
-                            "a new sweep needs a file GRID.json",
-                            config->out));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "{out}: expected the directory of a sweep, found %s without grid.json; "
+                          "a new sweep needs a file GRID.json",
+                          config->out);
     const char *path = config->grid != NULL ? config->grid : kept;
     NVDP_TRY(sweep_grid_read(ctx, path, &read));
     NVDP_TRY(sweep_grid_check_files(ctx, path, &read));

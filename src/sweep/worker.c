@@ -59,7 +59,7 @@ static nvdp_status train(const struct stage *at) {
 static nvdp_status write_privacy(const struct stage *at, const char *name, const char *text) {
     nvdp__auto(nvdp__output_abort) struct nvdp__output output = {0};
     nvdp__autofree char *path = path_to(at, name);
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__output_open(at->ctx, path, &output));
     NVDP_TRY(nvdp__output_printf(&output, "%s\n", text));
     return nvdp__output_commit(&output, true);

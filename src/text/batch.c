@@ -11,11 +11,11 @@ nvdp_status nvdp__batch_create(struct nvdp_context *ctx, size_t texts, size_t lo
     nvdp__autoptr(nvdp__batch_free) struct nvdp__batch *batch = NULL;
     size_t tokens;
     if (!nvdp__mul(texts, longest, &tokens) || tokens > INT32_MAX || texts >= INT32_MAX)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
-                            "batch: expected at most %d tokens, found %zu texts of %zu", INT32_MAX,
-                            texts, longest));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT,
+                          "batch: expected at most %d tokens, found %zu texts of %zu", INT32_MAX,
+                          texts, longest);
     batch = nvdp__calloc(ctx, 1, sizeof *batch);
-    if (batch == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (batch == NULL) return NVDP_ERR_MEMORY;
     batch->text_capacity = texts;
     batch->token_capacity = tokens;
     batch->offset = nvdp__calloc(ctx, texts + 1, sizeof *batch->offset);

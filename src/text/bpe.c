@@ -204,10 +204,9 @@ nvdp_status nvdp__bpe_create(struct nvdp_context *ctx, const char *vocabulary,
         size_t size = byte_name(byte, name);
         size_t id = nvdp__strings_find(pieces, name, size);
         if (id == SIZE_MAX)
-            NVDP_TRY(
-                nvdp__fail(ctx, NVDP_ERR_INPUT,
-                           "%s: expected a piece for every byte, found none for 0x%02x: '%.*s'",
-                           vocabulary, byte, (int)size, name));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: expected a piece for every byte, found none for 0x%02x: '%.*s'",
+                              vocabulary, byte, (int)size, name);
         bpe->byte[byte] = (int32_t)id;
     }
     NVDP_TRY(read_merges(ctx, pieces, path, bytes, count, bpe));

@@ -367,9 +367,9 @@ static nvdp_status set_classes(struct nvdp_context *ctx, const char *path,
     char *at;
     NVDP_TRY(collect_types(ctx, conll, task, &type, &types));
     if (task == NULL && types == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected tags B-TYPE or I-TYPE in the last column, found none",
-                            path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected tags B-TYPE or I-TYPE in the last column, found none",
+                          path);
     for (size_t k = 0; k < types; k++)
         bytes += 2 * (type[k].size + 2);
     NVDP_TRY(NVDP__NEW(ctx, text, bytes));

@@ -60,9 +60,9 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
                                  struct nvdp_dataset **out) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset =
         nvdp__calloc(ctx, 1, sizeof *dataset);
-    if (dataset == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (dataset == NULL) return NVDP_ERR_MEMORY;
     struct nvdp__dataset_storage *storage = nvdp__calloc(ctx, 1, sizeof *storage);
-    if (storage == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (storage == NULL) return NVDP_ERR_MEMORY;
     dataset->storage = storage;
     dataset->task = &storage->task;
     dataset->count = count;
@@ -72,7 +72,7 @@ nvdp_status nvdp__dataset_create(struct nvdp_context *ctx, size_t count, bool la
     NVDP_TRY(NVDP__MADE(storage->cut, dataset->offset, dataset->index));
     if (labeled) {
         dataset->label = nvdp__calloc(ctx, count, sizeof *dataset->label);
-        if (dataset->label == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (dataset->label == NULL) return NVDP_ERR_MEMORY;
     }
     NVDP__HAND_OVER(out, dataset);
     return NVDP_OK;
@@ -217,7 +217,7 @@ nvdp_status nvdp_dataset_from_texts(struct nvdp_context *ctx,
     nvdp__autofree struct nvdp__text *texts = NULL;
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, max_length));
     texts = nvdp__calloc(ctx, count, sizeof *texts);
-    if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (texts == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__dataset_create(ctx, count, false, &dataset));
     for (size_t i = 0; i < count; i++) {
         texts[i] = (struct nvdp__text){.text = text[i], .text_size = strlen(text[i])};
@@ -241,8 +241,8 @@ nvdp_status nvdp_dataset_select(struct nvdp_context *ctx, const struct nvdp_data
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     for (size_t i = 0; i < n; i++) {
         if (rows[i] >= from->count)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "row %zu: expected less than %zu", rows[i],
-                                from->count));
+            return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "row %zu: expected less than %zu", rows[i],
+                              from->count);
     }
     NVDP_TRY(nvdp__dataset_create(ctx, n, from->label != NULL, &dataset));
     for (size_t i = 0; i < n; i++) {
@@ -510,11 +510,11 @@ nvdp_status nvdp__dataset_holdout_each(struct nvdp_context *ctx, const struct nv
     NVDP_TRY(NVDP__NEW(ctx, chosen, from->count));
     NVDP_TRY(choose_each(ctx, from, fraction, chosen, &total));
     if (total == 0 || total == from->count)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "validation split: expected texts on both sides, found %zu of %zu held "
-                            "out (of private training each text falls by itself, with probability "
-                            "{holdout}; {protocol} dev takes the dev file)",
-                            total, from->count));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "validation split: expected texts on both sides, found %zu of %zu held "
+                          "out (of private training each text falls by itself, with probability "
+                          "{holdout}; {protocol} dev takes the dev file)",
+                          total, from->count);
     return divide(ctx, from, chosen, total, train, validation);
 }
 

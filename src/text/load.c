@@ -326,7 +326,7 @@ static nvdp_status dataset_of_rows(struct nvdp_context *ctx, const struct nvdp_t
                                    struct nvdp_dataset **out) {
     nvdp__autoptr(nvdp_dataset_free) struct nvdp_dataset *dataset = NULL;
     nvdp__autofree struct nvdp__text *texts = nvdp__calloc(ctx, rows->count, sizeof *texts);
-    if (texts == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (texts == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__dataset_create(ctx, rows->count, rows->labeled, &dataset));
     for (size_t i = 0; i < rows->count; i++) {
         const struct nvdp__text_row *row = &rows->row[i];
@@ -492,7 +492,7 @@ nvdp_status nvdp__dataset_load_private(struct nvdp_context *ctx,
     NVDP_TRY(check_labels_from(ctx, config, split));
     NVDP_TRY(nvdp__check_length(ctx, tokenizer, config->max_length));
     if (config->directory == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "directory: expected a path, found none");
     if (layout.task.tags) {
         NVDP_TRY(nvdp__conll_file(ctx, config->directory, split, &path));
     } else {

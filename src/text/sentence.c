@@ -319,11 +319,10 @@ static nvdp_status check_transformer(struct nvdp_context *ctx, const char *direc
     NVDP_TRY(nvdp__json_bool(ctx, tokens, tokenizer, "do_lower_case", nvdp__exists(vocabulary),
                              &lowers));
     if (!lowers)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s: 'do_lower_case': expected false, as the tokenizer keeps case, found "
-                       "true; lower-case the texts and set it to false",
-                       path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: 'do_lower_case': expected false, as the tokenizer keeps case, found "
+                          "true; lower-case the texts and set it to false",
+                          path);
     return NVDP_OK;
 }
 
@@ -338,19 +337,18 @@ static nvdp_status read_prompt(struct nvdp_context *ctx, const char *directory, 
     const char *prompt =
         json_string_value(json_object_get(json_object_get(config, "prompts"), name));
     if (prompt == NULL)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s/%s: 'default_prompt_name': expected a name with a text in 'prompts', "
-                       "found '%.100s'",
-                       directory, file, name));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s/%s: 'default_prompt_name': expected a name with a text in 'prompts', "
+                          "found '%.100s'",
+                          directory, file, name);
     if (prompt[0] == '\0') return NVDP_OK;
     if (!pooled)
-        NVDP_TRY(
-            nvdp__fail(ctx, NVDP_ERR_INPUT,
-                       "%s: 'include_prompt' of the Pooling module: expected true, as the default "
-                       "prompt '%.100s' is put before each text, found false ({pool} pools without "
-                       "a prompt)",
-                       directory, name));
+        return nvdp__fail(
+            ctx, NVDP_ERR_INPUT,
+            "%s: 'include_prompt' of the Pooling module: expected true, as the default "
+            "prompt '%.100s' is put before each text, found false ({pool} pools without "
+            "a prompt)",
+            directory, name);
     out->prompt = nvdp__strdup(ctx, prompt);
     return NVDP__MADE(out->prompt);
 }
@@ -437,7 +435,7 @@ static nvdp_status read_length(struct nvdp_context *ctx, const char *directory, 
                                const char *key, size_t *out) {
     nvdp__autoptr(json_decref) json_t *config = NULL;
     nvdp__autofree char *path = nvdp__model_path(ctx, directory, file);
-    if (path == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path == NULL) return NVDP_ERR_MEMORY;
     if (!nvdp__exists(path)) return NVDP_OK;
     NVDP_TRY(nvdp__json_read(ctx, path, &config));
     const json_t *value = json_object_get(config, key);

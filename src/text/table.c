@@ -407,13 +407,13 @@ static nvdp_status next_object(struct nvdp__tsv *tsv) {
     object = json_loadb(tsv->object.text, tsv->object.size,
                         JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
     if (!json_is_object(object))
-        NVDP_TRY(
-            nvdp__fail(tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: expected a JSON object, found %s%s%s",
-                       tsv->path, tsv->line, object == NULL ? "none: " : "another value",
-                       object == NULL ? where.text : "",
-                       tsv->array || tsv->names != NULL
-                           ? ""
-                           : "; such a file has one object per line, or is one array of objects"));
+        return nvdp__fail(
+            tsv->ctx, NVDP_ERR_INPUT, "%s:%zu: expected a JSON object, found %s%s%s", tsv->path,
+            tsv->line, object == NULL ? "none: " : "another value",
+            object == NULL ? where.text : "",
+            tsv->array || tsv->names != NULL
+                ? ""
+                : "; such a file has one object per line, or is one array of objects");
     if (tsv->names == NULL) {
         json_object_foreach(object, key, member) NVDP_TRY(add_copy(tsv, key, strlen(key)));
         NVDP_TRY(NVDP__NEW(tsv->ctx, tsv->names, tsv->fields));

@@ -193,10 +193,10 @@ nvdp_status nvdp__task_find(struct nvdp_context *ctx, const struct nvdp__layout 
         NVDP_TRY(NVDP__MADE(path));
         const bool there = nvdp__exists(path);
         if (there && found != NULL)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "expected one of %s and %s, found both; remove the one that does "
-                                "not count",
-                                found, path));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "expected one of %s and %s, found both; remove the one that does "
+                              "not count",
+                              found, path);
         if (there && found == NULL)
             found = path;
         else
@@ -466,7 +466,7 @@ static nvdp_status name_classes(struct reader *reader, size_t count, struct nvdp
 static nvdp_status collect_classes(struct reader *reader) {
     struct nvdp__rows *rows = reader->rows;
     nvdp__autofree struct nvdp__field *name = nvdp__calloc(reader->ctx, rows->count, sizeof *name);
-    if (name == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (name == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < rows->count; i++)
         name[i] = rows->row[i].label_text;
     NVDP_TRY(name_classes(reader, rows->count, name));

@@ -97,7 +97,7 @@ nvdp_status nvdp__tokenizer_create(struct nvdp_context *ctx, const char *path, c
                                    struct nvdp_tokenizer **out) {
     nvdp__autoptr(nvdp_tokenizer_free) struct nvdp_tokenizer *tokenizer =
         nvdp__calloc(ctx, 1, sizeof *tokenizer);
-    if (tokenizer == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (tokenizer == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(nvdp__vocabulary_parse(ctx, path, bytes, count, &tokenizer->pieces));
     tokenizer->vocabulary = tokenizer->pieces.count;
     NVDP_TRY(nvdp__tokenizer_specials(ctx, path, special, tokenizer));

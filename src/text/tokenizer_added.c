@@ -119,11 +119,10 @@ static nvdp_status add_list(struct nvdp__maker *m, enum nvdp__tokenizer_file fil
         if (json_is_integer(id) && json_integer_value(id) >= 0 &&
             json_is_string(json_object_get(entry[i], "content")))
             continue;
-        NVDP_TRY(
-            nvdp__fail(m->ctx, NVDP_ERR_INPUT,
-                       "%s: 'added_tokens': entry %zu: expected an 'id' and a 'content', found "
-                       "none",
-                       nvdp__path_of(m, file), i));
+        return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
+                          "%s: 'added_tokens': entry %zu: expected an 'id' and a 'content', found "
+                          "none",
+                          nvdp__path_of(m, file), i);
     }
     if (sorted) qsort(entry, count, sizeof *entry, compare_ids);
     for (size_t i = 0; i < count; i++) {
@@ -185,10 +184,10 @@ static nvdp_status add_listed(struct nvdp__maker *m) {
         char *end;
         long long id = strtoll(key, &end, 10);
         if (*key < '0' || *key > '9' || *end != '\0' || !json_is_object(value))
-            NVDP_TRY(nvdp__fail(m->ctx, NVDP_ERR_INPUT,
-                                "%s: 'added_tokens_decoder': expected ids with objects, found "
-                                "'%.100s'",
-                                nvdp__path_of(m, NVDP__FILE_CONFIG), key));
+            return nvdp__fail(m->ctx, NVDP_ERR_INPUT,
+                              "%s: 'added_tokens_decoder': expected ids with objects, found "
+                              "'%.100s'",
+                              nvdp__path_of(m, NVDP__FILE_CONFIG), key);
         entry = json_copy(value);
         if (entry == NULL || json_object_set_new(entry, "id", json_integer(id)) != 0 ||
             json_array_append(list, entry) != 0)

@@ -24,9 +24,9 @@ static nvdp_status read_pieces(struct nvdp_context *ctx, const char *path, const
         struct nvdp__field name = {key, strlen(key)};
         NVDP_TRY(nvdp__json_int_required(ctx, path, vocab, key, 0, (int64_t)count - 1, &id));
         if (piece[id] != NULL)
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: %s: expected a unique id, found %lld, the id of '%.100s'",
-                                path, nvdp__quote_field(name).text, (long long)id, piece[id]));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: %s: expected a unique id, found %lld, the id of '%.100s'", path,
+                              nvdp__quote_field(name).text, (long long)id, piece[id]);
         piece[id] = key;
     }
     for (size_t i = 0; i < count; i++)

@@ -86,7 +86,7 @@ static nvdp_status make_trie(struct nvdp_context *ctx, const struct nvdp__string
         nodes += piece[i].size - same;
     }
     if (nodes >= UINT32_MAX)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "a vocabulary of %zu bytes", nodes));
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED, "a vocabulary of %zu bytes", nodes);
     NVDP_TRY(NVDP__NEW(ctx, range, nodes));
     NVDP_TRY(NVDP__NEW(ctx, made->child, nodes + 1));
     NVDP_TRY(NVDP__NEW(ctx, made->id, nodes));
@@ -140,16 +140,16 @@ nvdp_status nvdp__unigram_create(struct nvdp_context *ctx, const char *path,
     double lowest = INFINITY;
     for (size_t id = 0; id < pieces->count; id++) {
         if (!isfinite(score[id]))
-            NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                                "%s: piece %zu: expected a number as its score, found %g", path, id,
-                                score[id]));
+            return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                              "%s: piece %zu: expected a number as its score, found %g", path, id,
+                              score[id]);
         lowest = fmin(lowest, score[id]);
     }
     if (rules->unknown < 0 || (size_t)rules->unknown >= pieces->count)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a piece for unknown characters with id %d, found %zu "
-                            "pieces",
-                            path, (int)rules->unknown, pieces->count));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a piece for unknown characters with id %d, found %zu "
+                          "pieces",
+                          path, (int)rules->unknown, pieces->count);
     made->unknown_score = lowest - unknown_penalty;
     NVDP_TRY(make_trie(ctx, pieces, made));
     for (int byte = 0; byte < NVDP__BYTE_VALUES; byte++) {

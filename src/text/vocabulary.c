@@ -174,8 +174,8 @@ nvdp_status nvdp__vocabulary_parse(struct nvdp_context *ctx, const char *path, c
         NVDP_TRY(add_line(&pieces, path, line));
     }
     if (pieces.longest == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one piece per line, found no piece",
-                            path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT, "%s: expected one piece per line, found no piece",
+                          path);
     NVDP__HAND_OVER(out, pieces);
     return NVDP_OK;
 }

@@ -36,7 +36,7 @@ static nvdp_status random_texts(struct nvdp_context *ctx, size_t count, size_t l
     NVDP_TRY(nvdp__dataset_create(ctx, count, true, &dataset));
     dataset->ids = nvdp__calloc(ctx, count * length, sizeof *dataset->ids);
     dataset->types = nvdp__calloc(ctx, count * length, sizeof *dataset->types);
-    if (dataset->ids == NULL || dataset->types == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (dataset->ids == NULL || dataset->types == NULL) return NVDP_ERR_MEMORY;
     for (size_t i = 0; i < count; i++) {
         struct nvdp__stream stream = nvdp__stream_open(&noise, NVDP__PURPOSE_DEMO, 0, i);
         int32_t *ids = dataset->ids + i * length;
@@ -128,7 +128,7 @@ nvdp_status nvdp_trainer_create(struct nvdp_context *ctx, const struct nvdp_conf
     start_epoch(t);
     trainer->outputs = nvdp__calloc(ctx, t->batch->token_capacity * t->model->info.outputs,
                                     sizeof *trainer->outputs);
-    if (trainer->outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (trainer->outputs == NULL) return NVDP_ERR_MEMORY;
     NVDP__HAND_OVER(out, trainer);
     return NVDP_OK;
 }

@@ -224,17 +224,17 @@ nvdp_status nvdp_run_guarantee(struct nvdp_context *ctx, const char *run,
     const char *name = NULL, *noise = NULL;
     enum nvdp_method method;
     NVDP_TRY(nvdp__can_give(ctx, out));
-    if (run == NULL) NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "run: expected one, found none"));
+    if (run == NULL) return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "run: expected one, found none");
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "run.json", &records));
     NVDP_TRY(nvdp__json_read_optional(ctx, run, "result.json", &result));
     const json_t *config = json_object_get(records, "config");
     if (config == NULL || result == NULL)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_INPUT,
             config == NULL ? "%s: expected a finished run, found no run.json with a configuration"
                            : "%s: expected a finished run, found one without result.json: "
                              "finish it with {resume}",
-            run));
+            run);
     NVDP_TRY(nvdp__measurements_read(ctx, run, records, &measured));
     NVDP_TRY(
         nvdp__json_string(ctx, run, config, "method", nvdp_method_name(NVDP_METHOD_BASE), &name));

@@ -217,6 +217,6 @@ nvdp_status nvdp_measured_list(struct nvdp_context *ctx, const char *run, char *
     }
     *out = json_dumps(list, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
     if (*out == NULL || json_array_size(list) != all.count)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "measurements: out of memory"));
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "measurements: out of memory");
     return NVDP_OK;
 }

@@ -401,20 +401,19 @@ static nvdp_status score_model(struct nvdp_context *ctx, struct nvdp_model *mode
     size_t rows = nvdp__dataset_outputs(dataset), size = rows * model->info.outputs;
     nvdp__autofree float *outputs = nvdp__calloc(ctx, draws * size, sizeof *outputs);
     nvdp__autofree const float **row = nvdp__calloc(ctx, draws, sizeof *row);
-    if (outputs == NULL || row == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (outputs == NULL || row == NULL) return NVDP_ERR_MEMORY;
     for (size_t d = 0; d < draws; d++)
         row[d] = outputs + d * size;
     NVDP_TRY(nvdp__model_predict(model, dataset, batch, seed, first_draw, draws, outputs));
     for (size_t i = 0; i < draws * size; i++) {
         if (isfinite(outputs[i])) continue;
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_NUMERIC,
-                            "%s %zu: the output of the model is %g, which is not finite",
-                            dataset->task->tags ? "word" : "text", i % size / model->info.outputs,
-                            (double)outputs[i]));
+        return nvdp__fail(ctx, NVDP_ERR_NUMERIC,
+                          "%s %zu: the output of the model is %g, which is not finite",
+                          dataset->task->tags ? "word" : "text", i % size / model->info.outputs,
+                          (double)outputs[i]);
     }
     if (dataset->task->tags) {
-        NVDP_TRY(score_tags(ctx, dataset, rows, draws, row, scores));
-        return NVDP_OK;
+        return score_tags(ctx, dataset, rows, draws, row, scores);
     }
     const struct nvdp_task *task = dataset->task;
     nvdp__score(task, dataset->count, dataset->label, draws, row, scores);

@@ -157,9 +157,9 @@ static nvdp_status plan(struct nvdp_context *ctx, struct nvdp__train_options *op
     size_t floats = 0;
     NVDP_TRY(nvdp__trainer_take_config(&t, options, NULL));
     if (t.config.objective == NVDP__TRAIN_DISTILL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
-                            "option {objective} distill has no plan: it takes the time in which "
-                            "nvdp encode reads the texts, and about a minute per 30,000 texts"));
+        return nvdp__fail(ctx, NVDP_ERR_UNSUPPORTED,
+                          "option {objective} distill has no plan: it takes the time in which "
+                          "nvdp encode reads the texts, and about a minute per 30,000 texts");
     if (t.config.resume == NULL) NVDP_TRY(nvdp__trainer_take_base(&t));
     if (nvdp__base_first(&t.config)) {
         struct nvdp__train_options base;

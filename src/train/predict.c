@@ -102,10 +102,10 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
     struct nvdp__run_options options, *config = &options;
     NVDP_TRY(nvdp__config_open(ctx, given, &nvdp__predict_schema, &options));
     if (config->input != NULL)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "option {input}: expected predictions of a split of the task, found new texts in %s",
-            config->input));
+            config->input);
     NVDP_TRY(nvdp__check_folder_of(ctx, config->out));
     NVDP_TRY(nvdp__run_open(ctx, config, &run));
     path = config->out != NULL
@@ -113,7 +113,7 @@ nvdp_status nvdp_predict(struct nvdp_context *ctx, const struct nvdp_config *giv
                : nvdp__format(ctx, "%s/predictions_%s.tsv", config->run, config->split);
     outputs = nvdp__calloc(ctx, nvdp__dataset_outputs(run.dataset) * run.model->info.outputs,
                            sizeof *outputs);
-    if (path == NULL || outputs == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (path == NULL || outputs == NULL) return NVDP_ERR_MEMORY;
     NVDP_TRY(
         nvdp_model_predict(ctx, run.model, run.dataset, config->batch, config->seed, 0, outputs));
     if (run.model->info.task.tags)
@@ -301,8 +301,8 @@ static nvdp_status predict_texts(struct nvdp_context *ctx, struct nvdp_model *mo
     size_t values = 0;
     if (!nvdp_method_is_private(model->info.method)) options->draws = 1;
     if (!nvdp__mul(dataset->count * model->info.outputs, options->draws, &values))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: %zu of %zu texts are too many",
-                            options->draws, dataset->count));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "samples: %zu of %zu texts are too many",
+                          options->draws, dataset->count);
     NVDP_TRY(NVDP__NEW(ctx, outputs, values));
     NVDP_TRY(nvdp__model_predict(model, dataset, options->batch, options->seed, 0, options->draws,
                                  outputs));
@@ -312,7 +312,7 @@ static nvdp_status predict_texts(struct nvdp_context *ctx, struct nvdp_model *mo
         NVDP_TRY(nvdp__output_commit(&file, true));
     } else {
         to = nvdp__writing_open(ctx, sink);
-        if (to == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+        if (to == NULL) return NVDP_ERR_MEMORY;
         NVDP_TRY(write_predictions(ctx, model, dataset, options, outputs, "standard output", to));
     }
     return NVDP_OK;
@@ -325,9 +325,9 @@ nvdp_status nvdp_predict_texts(struct nvdp_context *ctx, const struct nvdp_confi
     const struct nvdp__writing sink = {write, user};
     NVDP_TRY(nvdp__config_open(ctx, config, &nvdp__predict_schema, &options));
     if (options.input == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input}: expected a file, found none"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "option {input}: expected a file, found none");
     if (options.out == NULL && write == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none"));
+        return nvdp__fail(ctx, NVDP_ERR_ARGUMENT, "{out}: expected a file, found none");
     NVDP_TRY(nvdp__refuse_same(ctx, "out", options.out, options.input));
     NVDP_TRY(nvdp__check_folder_of(ctx, options.out));
     NVDP_TRY(open_texts(ctx, &options, &run));

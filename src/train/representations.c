@@ -105,8 +105,8 @@ nvdp_status nvdp__token_file_texts(struct nvdp_context *ctx, const struct nvdp__
     nvdp__autofree bool *chosen = NULL;
     size_t n = find_split(given, split, &from), count = limit > 0 && limit < n ? limit : n, k = 0;
     if (n == 0)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "representations: expected rows of split %d, found none", (int)split));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "representations: expected rows of split %d, found none", (int)split);
     NVDP_TRY(NVDP__NEW(ctx, chosen, n));
     memset(chosen, true, n);
     if (count < n) {

@@ -77,9 +77,9 @@ nvdp_status nvdp__run_read_config(struct nvdp_context *ctx, const char *director
     NVDP_TRY(nvdp__json_read(ctx, path, &root));
     json_t *object = json_object_get(root, "config");
     if (!json_is_object(object))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_INPUT,
-                            "%s: expected a run of nvdp train, but the object 'config' is missing",
-                            path));
+        return nvdp__fail(ctx, NVDP_ERR_INPUT,
+                          "%s: expected a run of nvdp train, but the object 'config' is missing",
+                          path);
     NVDP_TRY(find_files(ctx, directory, object));
     *config = nvdp__train_defaults();
     NVDP_TRY(nvdp__schema_read(ctx, path, object, &nvdp__train_schema, config));
@@ -258,18 +258,18 @@ static nvdp_status open_run(struct nvdp_context *ctx, const struct nvdp__run_opt
     directory = nvdp__join(ctx, config->run, "model");
     NVDP_TRY(NVDP__MADE(directory));
     if (!nvdp__is_directory(directory))
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_STATE,
-                            "%s: expected the run's model, but the folder model is missing; a "
-                            "sweep with \"keep\": \"results\" removes it",
-                            config->run));
+        return nvdp__fail(ctx, NVDP_ERR_STATE,
+                          "%s: expected the run's model, but the folder model is missing; a "
+                          "sweep with \"keep\": \"results\" removes it",
+                          config->run);
     NVDP_TRY(nvdp_model_load(ctx, directory, &opened.model));
     if (opened.config.noise.mechanism != NVDP__NOISE_NONE)
         nvdp__tokenizer_read_names_as_text(opened.model->tokenizer);
     if (opened.config.representations != NULL && config->data != NULL)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT,
             "option {data}: this run reads token representations, so its data can only be %s",
-            opened.config.representations));
+            opened.config.representations);
     if (config->split != NULL) NVDP_TRY(nvdp__run_load_texts(ctx, config, &opened));
     *run = opened;
     opened = (struct nvdp__run){0};
@@ -396,10 +396,10 @@ static nvdp_status open_original(struct nvdp_context *ctx, const struct nvdp_con
     NVDP_TRY(nvdp__run_read_config(ctx, options->run, &recorded.config, &recorded.config_owner));
     const int mechanism = recorded.config.noise.mechanism;
     if (mechanism == NVDP__NOISE_NONE || nvdp__token_row(mechanism)->on_sequence != sequence)
-        NVDP_TRY(nvdp__fail(
+        return nvdp__fail(
             ctx, NVDP_ERR_ARGUMENT, "%s: expected a run with %s, found %s", options->run,
             sequence ? "token-noise sequence-laplace" : "token-noise of tokens or word vectors",
-            nvdp__text_noise_names[mechanism]));
+            nvdp__text_noise_names[mechanism]);
     nvdp__warn_seeded_draws(ctx, options->run);
     struct nvdp__run_options bare = *options;
     bare.split = NULL;

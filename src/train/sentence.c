@@ -100,11 +100,11 @@ static nvdp_status check_public(const struct maker *maker) {
     nvdp__autofree char *record = nvdp__join(maker->ctx, model, "../run.json");
     NVDP_TRY(NVDP__MADE(record));
     if (nvdp__exists(record))
-        NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
-                            "option {model}: %s: expected a public encoder, because whoever "
-                            "searches the file needs it; found the model of a run that was trained "
-                            "on texts",
-                            model));
+        return nvdp__fail(maker->ctx, NVDP_ERR_ARGUMENT,
+                          "option {model}: %s: expected a public encoder, because whoever "
+                          "searches the file needs it; found the model of a run that was trained "
+                          "on texts",
+                          model);
     NVDP_TRY(nvdp__lineage_read(maker->ctx, model, &lineage));
     if (json_array_size(lineage.list) > 0)
         nvdp__log(maker->ctx, NVDP_LOG_WARNING,
@@ -384,7 +384,7 @@ static nvdp_status identify(struct maker *maker) {
     if (maker->record != NULL && options->distill != NULL)
         json_object_set_new(maker->record, DECODER, json_true());
     if (maker->record == NULL)
-        NVDP_TRY(nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
+        return nvdp__fail(ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run);
     return NVDP_OK;
 }
 
@@ -419,12 +419,12 @@ static nvdp_status record_path(const struct maker *maker, json_t *record, bool *
     const char *texts = maker->options->center,
                *before = json_string_value(json_object_get(record, TEXTS));
     nvdp__autofree char *path = realpath(texts, NULL);
-    if (path == NULL) NVDP_TRY(nvdp__fail_errno(maker->ctx, errno, "%s: cannot read", texts));
+    if (path == NULL) return nvdp__fail_errno(maker->ctx, errno, "%s: cannot read", texts);
     *changed =
         nvdp__is_utf8(path, strlen(path)) && /* JSON cannot hold a path in another encoding */
         (before == NULL || strcmp(before, path) != 0);
     if (*changed && json_object_set_new(record, TEXTS, json_string(path)) != 0)
-        NVDP_TRY(nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run));
+        return nvdp__fail(maker->ctx, NVDP_ERR_MEMORY, "%s: out of memory", maker->run);
     return NVDP_OK;
 }
 

@@ -77,7 +77,7 @@ static nvdp_status check_fold(const struct nvdp__trainer *t) {
         return NVDP_OK;
     run = nvdp__join(t->ctx, t->config.model, "..");
     record = nvdp__join(t->ctx, t->config.model, "../run.json");
-    if (run == NULL || record == NULL) NVDP_TRY(NVDP_ERR_MEMORY);
+    if (run == NULL || record == NULL) return NVDP_ERR_MEMORY;
     if (!nvdp__exists(record)) return NVDP_OK; /* a pretrained model has not seen the labels */
     NVDP_TRY(nvdp__run_read_config(t->ctx, run, &before, &owner));
     const bool same_texts = before.limit_train == t->config.limit_train &&
